@@ -1,0 +1,15 @@
+//! The PostgreSQL-facing crate of pgquad: the only one that may use `unsafe`.
+
+use pgrx::prelude::*;
+
+::pgrx::pg_module_magic!();
+
+/// Version of the extension's shared library.
+#[pg_extern(immutable, parallel_safe)]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Runs once when PostgreSQL loads the library.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {}
