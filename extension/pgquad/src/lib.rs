@@ -2,6 +2,9 @@
 
 use pgrx::prelude::*;
 
+pub mod error;
+pub mod store;
+
 ::pgrx::pg_module_magic!();
 
 /// Version of the extension's shared library.
@@ -12,4 +15,6 @@ fn version() -> &'static str {
 
 /// Runs once when PostgreSQL loads the library.
 #[pg_guard]
-pub extern "C-unwind" fn _PG_init() {}
+pub extern "C-unwind" fn _PG_init() {
+    store::init();
+}

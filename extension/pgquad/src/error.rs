@@ -1,0 +1,28 @@
+//! Raising PostgreSQL errors with SQLSTATE, message, detail, and hint.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
+
+/// Raises an error; does not return.
+pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
+    report(ErrorReport::new(code, message.into(), ""))
+}
+
+/// Raises an error with a hint that says what the user can do.
+pub fn raise_hint(code: PgSqlErrorCode, message: impl Into<String>, hint: impl Into<String>) -> ! {
+    report(ErrorReport::new(code, message.into(), "").set_hint(hint))
+}
+
+/// Raises an error with a detail line (what exactly, where).
+pub fn raise_detail(
+    code: PgSqlErrorCode,
+    message: impl Into<String>,
+    detail: impl Into<String>,
+) -> ! {
+    report(ErrorReport::new(code, message.into(), "").set_detail(detail))
+}
+
+fn report(report: ErrorReport) -> ! {
+    report.report(PgLogLevel::ERROR);
+    unreachable!("an error report of level ERROR does not return")
+}

@@ -1,0 +1,308 @@
+//! Stores: the named quad tables of schema `quad_stores`.
+//!
+//! A store is a table `quad_stores.<name>` with the columns s, p, o, g. Creating one is plain DDL under the caller's rights, so
+//! ownership, GRANT, pg_dump, and DROP work as for any table.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, spi, PgSqlErrorCode};
+
+use crate::error::{raise, raise_hint};
+
+/// Schema that holds the tables of all stores.
+pub const SCHEMA: &str = "quad_stores";
+
+/// Longest identifier in bytes.
+const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
+
+static DEFAULT_STORE: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"main"));
+
+extension_sql!(
+    r#"
+CREATE SCHEMA quad_stores;
+GRANT USAGE, CREATE ON SCHEMA quad_stores TO PUBLIC;
+GRANT USAGE ON SCHEMA quad TO PUBLIC;
+COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.create_store';
+"#,
+    name = "store_schema",
+    bootstrap
+);
+
+/// Defines the settings of this module; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_string_guc(
+        c"quad.store",
+        c"Store that is used when a function is given none.",
+        c"Name of a table in schema quad_stores. It is created at the first write.",
+        &DEFAULT_STORE,
+        GucContext::Userset,
+        GucFlags::IS_NAME,
+    );
+}
+
+/// A store that exists, locked against being dropped until the transaction ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Table of the store.
+    pub oid: pg_sys::Oid,
+    /// Name of the store, not quoted.
+    pub name: String,
+}
+
+impl Store {
+    /// Quoted, schema-qualified name of the table, for SQL text.
+    pub fn table(&self) -> String {
+        table_of(&self.name)
+    }
+}
+
+/// Quoted, schema-qualified name of the table of store `name`, which need not exist.
+pub fn table_of(name: &str) -> String {
+    format!("{SCHEMA}.{}", spi::quote_identifier(name))
+}
+
+/// Name of the default store: the setting `quad.store`.
+pub fn default_name() -> String {
+    let name = DEFAULT_STORE.get().unwrap_or_default();
+    match name.into_string() {
+        Ok(name) if !name.is_empty() => name,
+        Ok(_) => raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "no store named",
+            "Name a store in the call, or set quad.store.",
+        ),
+        Err(_) => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "setting \"quad.store\" is not valid UTF-8",
+        ),
+    }
+}
+
+/// The store `name` (`None`: the default store), locked as a read or a write needs it.
+///
+/// For a write the default store is created when it is missing; any other missing store is an error.
+/// Rights on the table are not checked here, except USAGE of the schema.
+pub fn resolve(name: Option<&str>, for_write: bool) -> Store {
+    let default = name.is_none();
+    let name = name.map_or_else(default_name, str::to_owned);
+    check_name(&name);
+    let lock = if for_write {
+        pg_sys::RowExclusiveLock
+    } else {
+        pg_sys::AccessShareLock
+    };
+    if let Some(store) = lookup(&name, lock) {
+        return store;
+    }
+    if default && for_write {
+        create(&name, true, &[]);
+        if let Some(store) = lookup(&name, lock) {
+            return store;
+        }
+    }
+    missing(&name, default)
+}
+
+/// The store `name` (`None`: the default store) locked for reading, or `None` when it does not exist.
+pub fn find(name: Option<&str>) -> Option<Store> {
+    let name = name.map_or_else(default_name, str::to_owned);
+    check_name(&name);
+    lookup(&name, pg_sys::AccessShareLock)
+}
+
+fn missing(name: &str, default: bool) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+        format!("store \"{name}\" does not exist"),
+        if default {
+            "The default store (setting quad.store) is created when something is first written to it; \
+             quad.create_store creates it at once."
+                .to_owned()
+        } else {
+            format!(
+                "Create it with SELECT quad.create_store({}).",
+                spi::quote_literal(name)
+            )
+        },
+    )
+}
+
+fn check_name(name: &str) {
+    if name.is_empty() {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "the name of a store must not be empty",
+        );
+    }
+    if name.len() > MAX_NAME {
+        raise(
+            PgSqlErrorCode::ERRCODE_NAME_TOO_LONG,
+            format!(
+                "the name of a store has at most {MAX_NAME} bytes, this one has {}",
+                name.len()
+            ),
+        );
+    }
+}
+
+/// Looks up the table of store `name` and takes `lock` on it.
+fn lookup(name: &str, lock: u32) -> Option<Store> {
+    let schema = CString::new(SCHEMA).expect("no NUL in a constant");
+    let relation = c_name(name);
+    // SAFETY: both strings outlive the call, and makeRangeVar only keeps the pointers in a node of the current memory context.
+    let oid = unsafe {
+        let range =
+            pg_sys::makeRangeVar(schema.as_ptr().cast_mut(), relation.as_ptr().cast_mut(), -1);
+        pg_sys::RangeVarGetRelidExtended(
+            range,
+            lock as pg_sys::LOCKMODE,
+            pg_sys::RVROption::RVR_MISSING_OK,
+            None,
+            std::ptr::null_mut(),
+        )
+    };
+    if oid == pg_sys::InvalidOid {
+        return None;
+    }
+    // SAFETY: the relation is locked, so its catalogue entry cannot go away; the look-up only reads the syscache.
+    let is_table = unsafe { pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_RELATION };
+    if !is_table {
+        raise(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("{} is not a store", table_of(name)),
+        );
+    }
+    Some(Store {
+        oid,
+        name: name.to_owned(),
+    })
+}
+
+fn c_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "the name of a store must not contain a NUL character",
+        )
+    })
+}
+
+/// Creates the table of store `name` with the given settings in force.
+fn create(name: &str, if_not_exists: bool, settings: &[(&CStr, &str)]) {
+    lock_schema();
+    let existence = if if_not_exists { "IF NOT EXISTS " } else { "" };
+    let sql = format!(
+        "CREATE TABLE {existence}{} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING {}",
+        table_of(name),
+        access_method(),
+    );
+    with_settings(settings, || run(&sql));
+}
+
+fn run(sql: &str) {
+    if let Err(error) = Spi::run(sql) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("\"{sql}\" failed: {error}"),
+        );
+    }
+}
+
+/// Makes creations of stores take turns, so that "does it exist" and "create it" are one step.
+fn lock_schema() {
+    // SAFETY: plain catalogue look-up and heavyweight lock, released by PostgreSQL at the end of the transaction.
+    unsafe {
+        let schema = CString::new(SCHEMA).expect("no NUL in a constant");
+        let oid = pg_sys::get_namespace_oid(schema.as_ptr(), false);
+        pg_sys::LockDatabaseObject(
+            pg_sys::NamespaceRelationId,
+            oid,
+            0,
+            pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
+        );
+    }
+}
+
+fn access_method() -> &'static str {
+    // SAFETY: syscache look-up with a constant string.
+    let oid = unsafe { pg_sys::get_table_am_oid(c"quad".as_ptr(), true) };
+    if oid == pg_sys::InvalidOid {
+        "heap"
+    } else {
+        "quad"
+    }
+}
+
+/// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the transaction does).
+fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
+    // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive the calls.
+    let level = unsafe { pg_sys::NewGUCNestLevel() };
+    for (name, value) in settings {
+        let value = CString::new(*value).unwrap_or_else(|_| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "an option must not contain a NUL character",
+            )
+        });
+        // SAFETY: as above.
+        unsafe {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+    }
+    body();
+    // SAFETY: `level` is the level opened above.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) };
+}
+
+/// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names (`quad.orders`, ...).
+#[pg_extern]
+fn create_store(
+    store: &str,
+    orders: default!(Option<&str>, "NULL"),
+    inner_fanout: default!(Option<&str>, "NULL"),
+    leaf_quads: default!(Option<&str>, "NULL"),
+) {
+    check_name(store);
+    lock_schema();
+    if lookup(store, pg_sys::NoLock).is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
+            format!("store \"{store}\" already exists"),
+            format!(
+                "Drop it with SELECT quad.drop_store({}).",
+                spi::quote_literal(store)
+            ),
+        );
+    }
+    let settings: Vec<(&CStr, &str)> = [
+        (c"quad.orders", orders),
+        (c"quad.inner_fanout", inner_fanout),
+        (c"quad.leaf_quads", leaf_quads),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| value.map(|value| (name, value)))
+    .collect();
+    create(store, false, &settings);
+}
+
+/// Drops a store with all its quads. Terms stay in the dictionary, which serves all stores.
+#[pg_extern]
+fn drop_store(store: &str) {
+    check_name(store);
+    if lookup(store, pg_sys::NoLock).is_none() {
+        missing(store, false);
+    }
+    run(&format!("DROP TABLE {}", table_of(store)));
+}
