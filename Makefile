@@ -1,0 +1,40 @@
+# pgquad: an RDF store inside PostgreSQL. `make help` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help setup install up down reset psql demo test lint fmt bench
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## install what building needs (Debian packages, cargo-pgrx); nothing when it is there
+	@dev/setup.sh
+
+install: setup ## build the extension and install it into PostgreSQL 15
+	@dev/install.sh
+
+up: install ## start the private server (127.0.0.1, port PGQUAD_PORT or 54329), print the psql line
+	@dev/server.sh up
+
+down: ## stop the private server
+	@dev/server.sh down
+
+reset: ## stop the private server and remove its data
+	@dev/server.sh reset
+
+psql: up ## psql on the private server
+	@dev/server.sh psql
+
+demo: up ## load a small data set, ask it questions in SPARQL
+	@dev/demo.sh
+
+test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)
+	@dev/test.sh $(SUITES)
+
+lint: setup ## rustfmt, clippy, shellcheck, licences
+	@dev/test.sh fmt clippy shell licences
+
+fmt: ## format the Rust sources
+	@cargo fmt --all
+
+bench: up ## run the benchmarks under bench/ (BENCH="load" for some)
+	@dev/bench.sh $(BENCH)

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds the extension and puts it into the PostgreSQL of PG_CONFIG. Skipped when neither the sources nor the installed
+# library have changed since the last time.
+set -euo pipefail
+# shellcheck source=dev/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$PGQUAD_ROOT"
+
+libdir=$(pg_pkglibdir)
+extdir=$(pg_sharedir)/extension
+mkdir -p "$CARGO_TARGET_DIR"
+CARGO_TARGET_DIR=$(cd "$CARGO_TARGET_DIR" && pwd -P)
+stamp=$CARGO_TARGET_DIR/pgquad-installed-$(printf %s "$libdir" | sha256sum | cut -c1-8)
+
+sources_digest() {
+    find Cargo.toml Cargo.lock extension sql -type f ! -path '*/target/*' -print0 2>/dev/null |
+        LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
+}
+installed_digest() {
+    [ -e "$libdir/pgquad.so" ] && cat "$libdir/pgquad.so" "$extdir"/pgquad[-.]* | sha256sum
+}
+
+if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$(sources_digest) $(installed_digest)" ]; then
+    exit 0
+fi
+
+step "building the extension"
+package=$CARGO_TARGET_DIR/pgquad-package
+log=$CARGO_TARGET_DIR/pgquad-package.log
+rm -rf "$package"
+# The package step may rewrite nothing in the source tree and needs no right to write into PostgreSQL's directories.
+if ! (cd extension/pgquad &&
+    cargo pgrx package --pg-config "$PG_CONFIG" --out-dir "$package" \
+        --no-default-features --features "pg$PG_MAJOR") >"$log" 2>&1; then
+    cat "$log" >&2
+    die "the extension does not build"
+fi
+
+step "installing the extension into $libdir"
+# install(1) replaces files instead of overwriting them, so servers that run the old library are not disturbed.
+put() {
+    local sudo=()
+    [ -w "$2" ] || sudo=(as_root)
+    find "$package" -type f -name "$1" -print0 | xargs -0 -r -I{} echo {} | while IFS= read -r file; do
+        "${sudo[@]}" install -m "$3" "$file" "$2/"
+    done
+}
+put 'pgquad.so' "$libdir" 755
+put 'pgquad.control' "$extdir" 644
+put 'pgquad--*.sql' "$extdir" 644
+printf '%s %s\n' "$(sources_digest)" "$(installed_digest)" >"$stamp"

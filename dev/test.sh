@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Runs the test suites (all, or those named) and ends with the line "N passed, N failed, N skipped".
+# Exit status 1 when anything failed. What a suite is, and how to add one: test/README.md.
+set -euo pipefail
+# shellcheck source=dev/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$PGQUAD_ROOT"
+
+ALL="fmt clippy shell licences unit pgtap isolation crash standby soak badinput bsbm w3c cluster"
+find_state_dir
+logs=$PGQUAD_ROOT/target/test-logs
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0
+summary=()
+
+# Books a suite: name, passed, failed, skipped, remark.
+book() {
+    local verdict=PASS
+    if [ "$3" -gt 0 ]; then verdict=FAIL; elif [ "$2" -eq 0 ]; then verdict=SKIPPED; fi
+    passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+    summary+=("$(printf '%-8s %-10s %5d passed %4d failed %4d skipped  %s' "$verdict" "$1" "$2" "$3" "$4" "${5:-}")")
+    if [ "$verdict" = FAIL ]; then say "FAIL $1 (log: $logs/$1.log)"; else say "$verdict $1${5:+: $5}"; fi
+}
+
+# Runs a command that either succeeds or not, as one test.
+one_test() {
+    local name=$1
+    shift
+    if "$@" 2>&1 | tee "$logs/$name.log"; then book "$name" 1 0 0; else book "$name" 0 1 0; fi
+}
+
+# Runs a suite's script. Its last line says how many tests passed, failed and were skipped; without such a line the
+# exit status is the one test there is (77: skipped).
+script_suite() {
+    local name=$1 status=0 counts
+    shift
+    if [ ! -x "$1" ]; then
+        book "$name" 0 0 1 "there is no $1"
+        return
+    fi
+    (use_private_server pgquad && "$@") 2>&1 | tee "$logs/$name.log" || status=$?
+    counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped.*$/\1 \2 \3/p' "$logs/$name.log" | tail -n 1)
+    case $counts in
+    '') if [ $status -eq 0 ]; then book "$name" 1 0 0; elif [ $status -eq 77 ]; then
+        book "$name" 0 0 1 "$(tail -n 1 "$logs/$name.log")"
+    else book "$name" 0 1 0 "exit status $status"; fi ;;
+    *)
+        local p f s
+        read -r p f s <<<"$counts"
+        if [ $status -ne 0 ] && [ $status -ne 77 ] && [ "$f" -eq 0 ]; then f=1; fi
+        book "$name" "$p" "$f" "$s"
+        ;;
+    esac
+}
+
+# The suites that need a server share the private one; builds, installs and starts it once.
+server_ready=
+need_server() {
+    if [ -z "$server_ready" ]; then
+        if dev/install.sh && dev/server.sh up; then server_ready=yes; else server_ready=no; fi
+    fi
+    [ "$server_ready" = yes ]
+}
+
+sql_suite() {
+    if need_server; then script_suite "$@"; else book "$1" 0 1 0 "no server"; fi
+}
+
+suite_unit() {
+    local status=0 counts
+    cargo test --workspace --exclude pgquad 2>&1 | tee "$logs/unit.log" || status=$?
+    counts=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$logs/unit.log" |
+        awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
+    local p f s
+    read -r p f s <<<"$counts"
+    if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+    book unit "$p" "$f" "$s"
+}
+
+run_suite() {
+    step "suite $1"
+    case $1 in
+    fmt) one_test fmt cargo fmt --all --check ;;
+    clippy) one_test clippy cargo clippy --workspace --all-targets -- -D warnings ;;
+    shell)
+        if command -v shellcheck >/dev/null; then
+            local scripts
+            mapfile -t scripts < <(git ls-files 2>/dev/null | while read -r file; do
+                if [ -f "$file" ] && head -n 2 "$file" | grep -qaE '^(#!/usr/bin/env bash|#!/bin/(ba)?sh|# shellcheck shell)'; then echo "$file"; fi
+            done)
+            one_test shell shellcheck -x "${scripts[@]}"
+        else
+            book shell 0 0 1 "shellcheck is not installed"
+        fi
+        ;;
+    licences)
+        if cargo deny --version >/dev/null 2>&1; then
+            one_test licences cargo deny --offline check licenses
+        else
+            book licences 0 0 1 "cargo-deny is not installed"
+        fi
+        ;;
+    unit) suite_unit ;;
+    pgtap | isolation | crash | standby | soak | badinput | bsbm | w3c | cluster) sql_suite "$1" "test/$1/run" ;;
+    *) die "no such suite: $1 (there are: $ALL)" ;;
+    esac
+}
+
+started=$SECONDS
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || read -ra suites <<<"$ALL"
+for suite in "${suites[@]}"; do run_suite "$suite"; done
+
+step "summary ($((SECONDS - started)) s)"
+printf '%s\n' "${summary[@]}"
+say "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
