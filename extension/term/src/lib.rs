@@ -1,1 +1,23 @@
-//! RDF terms and their 64-bit ids, the order of values, XPath arithmetic and functions. Knows nothing of PostgreSQL.
+//! RDF terms and their 64-bit ids, the order of values, XPath arithmetic and the functions of
+//! SPARQL 1.1. Knows nothing of PostgreSQL.
+//!
+//! * [`Term`] is a borrowed RDF term, [`TermBuf`] an owned one in the compact [`encoded`] form.
+//! * [`TermId`] is the 64-bit id; [`inline_id`] and [`inline_term`] convert the terms that need no
+//!   dictionary.
+//! * [`parse`] and `Display` read and write the N-Triples form.
+
+pub mod encoded;
+mod hash;
+pub mod id;
+mod inline;
+mod ntriples;
+pub mod number;
+mod term;
+mod xsd;
+
+pub use hash::{encoded_hash, term_hash};
+pub use id::{tag, TermId};
+pub use inline::{inline_id, inline_term};
+pub use ntriples::{parse, parse_prefix, ParseError};
+pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};
+pub use xsd::{Xsd, RDF_LANG_STRING, XSD_NS};

@@ -1,0 +1,19 @@
+//! The hash by which the dictionary finds a term. Stored on disk: it must never change.
+
+use crate::{encoded, Term};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// xxh3-128 of the [`encoded`] form: kind, then language tag or datatype, then lexical form.
+#[must_use]
+pub fn term_hash(term: &Term<'_>) -> u128 {
+    let mut text = String::with_capacity(encoded::encoded_len(term));
+    encoded::encode(term, &mut text);
+    encoded_hash(&text)
+}
+
+/// The same from an encoding that is already at hand.
+#[inline]
+#[must_use]
+pub fn encoded_hash(encoded: &str) -> u128 {
+    xxh3_128(encoded.as_bytes())
+}

@@ -1,0 +1,159 @@
+//! Numbers in ids.
+
+use crate::number::{format_double, format_float, parse_double, parse_float};
+use crate::xsd::Xsd;
+
+/// Integers take 55 bits beside the four that tell the datatype.
+const INTEGER_BITS: u32 = 55;
+const INTEGER_BIAS: i64 = 1 << (INTEGER_BITS - 1);
+
+/// Decimals are scaled by a million; the low bits of the payload tell how many fraction digits
+/// were written.
+const FRACTION_DIGITS: usize = 6;
+const DIGITS_BITS: u32 = 3;
+const DECIMAL_BIAS: i64 = 1 << 55;
+
+/// Low bits of an IEEE double that must be clear.
+const DOUBLE_DROPPED_BITS: u32 = 5;
+
+/// Value of a canonical integer (no plus sign, no needless zero, no minus zero), if it is below
+/// 10^18.
+fn parse_canonical_integer(lexical: &str) -> Option<i64> {
+    let (negative, digits) = match lexical.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    match digits {
+        [] => return None,
+        [b'0', rest @ ..] if negative || !rest.is_empty() => return None,
+        _ if digits.len() > 18 => return None,
+        _ => {}
+    }
+    let mut value = 0_i64;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + i64::from(digit - b'0');
+    }
+    Some(if negative { -value } else { value })
+}
+
+pub(super) fn encode_integer(lexical: &str, xsd: Xsd) -> Option<u64> {
+    let value = parse_canonical_integer(lexical)?;
+    if !(-INTEGER_BIAS..INTEGER_BIAS).contains(&value) || !xsd.admits(i128::from(value)) {
+        return None;
+    }
+    let datatype = u64::from(xsd.code() - Xsd::Integer.code());
+    Some(datatype << INTEGER_BITS | (value + INTEGER_BIAS) as u64)
+}
+
+pub(super) fn decode_integer(payload: u64) -> Option<(String, Xsd)> {
+    let datatype = (payload >> INTEGER_BITS) as u8;
+    let xsd = Xsd::from_code(datatype + Xsd::Integer.code()).filter(|xsd| xsd.is_integer())?;
+    let value = (payload & ((1 << INTEGER_BITS) - 1)) as i64 - INTEGER_BIAS;
+    xsd.admits(i128::from(value))
+        .then(|| (value.to_string(), xsd))
+}
+
+pub(super) fn encode_decimal(lexical: &str) -> Option<u64> {
+    let (negative, digits) = match lexical.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, lexical),
+    };
+    let (whole, fraction) = match digits.split_once('.') {
+        Some((whole, fraction)) if (1..=FRACTION_DIGITS).contains(&fraction.len()) => {
+            (whole, fraction)
+        }
+        Some(_) => return None,
+        None => (digits, ""),
+    };
+    // The bias leaves room for eleven digits before the point.
+    if whole.len() > 11 || whole.starts_with('-') {
+        return None;
+    }
+    let mut scaled = parse_canonical_integer(whole)?;
+    for digit in 0..FRACTION_DIGITS {
+        scaled = scaled * 10
+            + match fraction.as_bytes().get(digit) {
+                Some(digit @ b'0'..=b'9') => i64::from(digit - b'0'),
+                Some(_) => return None,
+                None => 0,
+            };
+    }
+    if scaled >= DECIMAL_BIAS || (negative && scaled == 0) {
+        return None;
+    }
+    let scaled = if negative { -scaled } else { scaled };
+    Some(((scaled + DECIMAL_BIAS) as u64) << DIGITS_BITS | fraction.len() as u64)
+}
+
+pub(super) fn decode_decimal(payload: u64) -> Option<String> {
+    let digits = (payload & ((1 << DIGITS_BITS) - 1)) as usize;
+    let dropped = 10_u64.pow(FRACTION_DIGITS.checked_sub(digits)? as u32);
+    let scaled = (payload >> DIGITS_BITS) as i64 - DECIMAL_BIAS;
+    let sign = if scaled < 0 { "-" } else { "" };
+    let magnitude = scaled.unsigned_abs();
+    if !magnitude.is_multiple_of(dropped) {
+        return None;
+    }
+    let one = 10_u64.pow(FRACTION_DIGITS as u32);
+    let whole = magnitude / one;
+    Some(if digits == 0 {
+        format!("{sign}{whole}")
+    } else {
+        let fraction = magnitude % one / dropped;
+        format!("{sign}{whole}.{fraction:0digits$}")
+    })
+}
+
+pub(super) fn encode_double(lexical: &str) -> Option<u64> {
+    let value = parse_double(lexical)?;
+    let bits = value.to_bits();
+    if bits & ((1 << DOUBLE_DROPPED_BITS) - 1) != 0 || format_double(value) != lexical {
+        return None;
+    }
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
+    Some(ordered >> DOUBLE_DROPPED_BITS)
+}
+
+pub(super) fn decode_double(payload: u64) -> Option<String> {
+    let ordered = payload << DOUBLE_DROPPED_BITS;
+    let bits = if ordered >> 63 == 1 {
+        ordered & !(1 << 63)
+    } else {
+        !(ordered | ((1 << DOUBLE_DROPPED_BITS) - 1))
+    };
+    let value = f64::from_bits(bits);
+    // Of the many NaNs only one is ever encoded.
+    (!value.is_nan() || bits == f64::NAN.to_bits()).then(|| format_double(value))
+}
+
+pub(super) fn encode_float(lexical: &str) -> Option<u64> {
+    let value = parse_float(lexical)?;
+    if format_float(value) != lexical {
+        return None;
+    }
+    let bits = value.to_bits();
+    let ordered = if bits >> 31 == 1 {
+        !bits
+    } else {
+        bits | 1 << 31
+    };
+    Some(u64::from(ordered))
+}
+
+pub(super) fn decode_float(payload: u64) -> Option<String> {
+    let ordered = u32::try_from(payload).ok()?;
+    let bits = if ordered >> 31 == 1 {
+        ordered & !(1 << 31)
+    } else {
+        !ordered
+    };
+    let value = f32::from_bits(bits);
+    (!value.is_nan() || bits == f32::NAN.to_bits()).then(|| format_float(value))
+}
