@@ -1,0 +1,166 @@
+//! Inner pages: a packed run of children, each with the key its range starts at, its block, and the
+//! number of entries below it and its left neighbours in the page.
+
+use crate::error::{corrupt, Result};
+use crate::key::{cmp, Key};
+use crate::packed::{Run, RunPlan, MAX_RUN};
+use crate::page::{BlockNo, Frame, Page, PageKind, HEADER, SPECIAL};
+use std::cmp::Ordering;
+
+const RUN_AT: usize = HEADER;
+/// Bytes for the run.
+pub(crate) const CAPACITY: usize = SPECIAL - RUN_AT;
+
+const CHILD: usize = 4;
+const CUMULATIVE: usize = 5;
+
+/// A child of an inner page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// The low fence of the child.
+    pub low: Key,
+    /// The page.
+    pub block: BlockNo,
+    /// Entries below the child, as far as reported.
+    pub count: u64,
+}
+
+/// An inner page, opened for reading.
+#[derive(Clone, Copy)]
+pub struct InnerView<'a> {
+    run: Run<'a, 6>,
+}
+
+impl<'a> InnerView<'a> {
+    /// Opens a page that its frame says is an inner page.
+    ///
+    /// # Errors
+    /// Corrupt when the run leads outside the page or is empty.
+    #[inline]
+    pub fn open(page: &'a Page, block: BlockNo) -> Result<Self> {
+        let run = Run::open(page, RUN_AT, block)?;
+        if run.len() == 0 {
+            return corrupt(block, "inner page without children");
+        }
+        Ok(InnerView { run })
+    }
+
+    /// Number of children.
+    #[inline]
+    pub fn children(&self) -> usize {
+        self.run.len()
+    }
+
+    /// Bytes in use of the [`CAPACITY`].
+    pub(crate) fn used(&self) -> usize {
+        self.run.end() - RUN_AT
+    }
+
+    /// The low fence of child `i`.
+    #[inline]
+    pub fn low(&self, i: usize) -> Key {
+        self.run.key(i)
+    }
+
+    /// The block of child `i`.
+    #[inline]
+    pub fn block(&self, i: usize) -> BlockNo {
+        self.run.get(CHILD, i) as BlockNo
+    }
+
+    /// Entries below the children before `i`.
+    #[inline]
+    pub fn count_before(&self, i: usize) -> u64 {
+        if i == 0 {
+            0
+        } else {
+            self.run.get(CUMULATIVE, i - 1)
+        }
+    }
+
+    /// Entries below all children.
+    pub fn total(&self) -> u64 {
+        self.count_before(self.children())
+    }
+
+    /// The child whose range holds `key`: the last one that starts at or before it (the first one
+    /// when none does).
+    #[inline]
+    pub fn child_for(&self, key: &Key) -> usize {
+        self.run.upper_bound(key, 1) - 1
+    }
+
+    /// The child that holds the greatest keys less than `key`.
+    #[inline]
+    pub fn child_below(&self, key: &Key) -> usize {
+        self.run.lower_bound(key, 1) - 1
+    }
+
+    /// Whether child `i` starts exactly at `key`.
+    pub(crate) fn starts_at(&self, i: usize, key: &Key) -> bool {
+        self.run.cmp(i, key) == Ordering::Equal
+    }
+
+    /// All children.
+    pub fn decode(&self) -> Vec<Child> {
+        let columns: [Vec<u64>; 6] = std::array::from_fn(|c| self.run.column(c));
+        let mut before = 0;
+        (0..self.children())
+            .map(|i| {
+                let sum = columns[CUMULATIVE][i];
+                let child = Child {
+                    low: [columns[0][i], columns[1][i], columns[2][i], columns[3][i]],
+                    block: columns[CHILD][i] as BlockNo,
+                    count: sum.saturating_sub(before),
+                };
+                before = sum;
+                child
+            })
+            .collect()
+    }
+}
+
+/// Bytes (of [`CAPACITY`]) that a page of these children takes.
+pub(crate) fn encoded_bytes(children: &[Child]) -> usize {
+    let columns = columns(children);
+    plan(&columns).bytes()
+}
+
+fn columns(children: &[Child]) -> [Vec<u64>; 6] {
+    let mut columns: [Vec<u64>; 6] = std::array::from_fn(|_| Vec::with_capacity(children.len()));
+    let mut sum = 0u64;
+    for c in children {
+        for (column, v) in columns.iter_mut().zip(c.low) {
+            column.push(v);
+        }
+        columns[CHILD].push(u64::from(c.block));
+        sum += c.count;
+        columns[CUMULATIVE].push(sum);
+    }
+    columns
+}
+
+fn plan(columns: &[Vec<u64>; 6]) -> RunPlan<6> {
+    RunPlan::new(std::array::from_fn(|c| &columns[c][..]), &mut Vec::new())
+}
+
+/// Encodes children (sorted) as a page, or `None` when they do not fit.
+pub(crate) fn encode_inner(children: &[Child], frame: &Frame) -> Option<Box<Page>> {
+    debug_assert_eq!(frame.kind, PageKind::Inner);
+    debug_assert!(children
+        .windows(2)
+        .all(|w| cmp(&w[0].low, &w[1].low) == Ordering::Less));
+    if children.len() > MAX_RUN {
+        return None;
+    }
+    let columns = columns(children);
+    let plan = plan(&columns);
+    if plan.bytes() > CAPACITY {
+        return None;
+    }
+    let mut page = Page::zeroed();
+    page.init(frame);
+    plan.write(std::array::from_fn(|c| &columns[c][..]), &mut page, RUN_AT);
+    page.set_lower(RUN_AT + plan.bytes());
+    Some(page)
+}

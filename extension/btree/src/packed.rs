@@ -1,0 +1,582 @@
+//! Packed runs: sorted tuples of `C` unsigned columns, stored column by column in few bits per
+//! value, with random access in constant time.
+//!
+//! Layout: 8 bytes (tuple count, column count, byte length), 8 bytes per column (offset width, frame
+//! index width, frame count, offset of the frame table, offset of the data; offsets from the start of
+//! the run), then the frame tables and data arrays. A value is `frames[index] + offset`, where index
+//! and offset are one bit field of at most 57 bits (one unaligned load), or 64 bits. One frame is a
+//! frame of reference; one frame and no offset bits is a constant; several frames keep a column narrow
+//! that mixes far-apart value ranges, such as ids of different tags.
+
+use crate::error::{corrupt, Result};
+use crate::key::Key;
+use crate::page::{BlockNo, Page, SPECIAL};
+use std::cmp::Ordering;
+
+/// Most tuples in a run.
+pub(crate) const MAX_RUN: usize = 8192;
+const MAX_FRAMES: usize = 16;
+/// Widest bit field that one 8-byte load at any bit position covers.
+const MAX_FIELD: u32 = 57;
+const RUN_HEADER: usize = 8;
+const COLUMN_HEADER: usize = 8;
+/// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
+/// the special area follows every run.
+const WINDOW: usize = 72;
+
+/// How one column is going to be stored.
+#[derive(Clone, Copy)]
+struct ColumnPlan {
+    width: u8,
+    index_bits: u8,
+    count: u8,
+    frames: [u64; MAX_FRAMES],
+}
+
+impl ColumnPlan {
+    fn field(&self) -> usize {
+        usize::from(self.width) + usize::from(self.index_bits)
+    }
+
+    fn bytes(&self, n: usize) -> usize {
+        8 * usize::from(self.count) + (n * self.field()).div_ceil(8)
+    }
+}
+
+/// How a run is going to be stored: the size is known before anything is written.
+pub(crate) struct RunPlan<const C: usize> {
+    n: usize,
+    columns: [ColumnPlan; C],
+}
+
+impl<const C: usize> RunPlan<C> {
+    /// Plans a run of the given columns, all of one length of at most [`MAX_RUN`].
+    pub fn new(columns: [&[u64]; C], scratch: &mut Vec<u64>) -> Self {
+        let n = columns[0].len();
+        RunPlan {
+            n,
+            columns: columns.map(|c| plan_column(c, scratch)),
+        }
+    }
+
+    /// Bytes that the run will take.
+    pub fn bytes(&self) -> usize {
+        RUN_HEADER + C * COLUMN_HEADER + self.columns.iter().map(|c| c.bytes(self.n)).sum::<usize>()
+    }
+
+    /// Writes the run at `at`, where the page holds zeroes; the caller has checked that it fits.
+    pub fn write(&self, columns: [&[u64]; C], page: &mut Page, at: usize) {
+        page.put_u16(at, self.n as u16);
+        page.0[at + 2] = C as u8;
+        page.put_u16(at + 4, self.bytes() as u16);
+        let mut pos = RUN_HEADER + C * COLUMN_HEADER;
+        for (c, (plan, values)) in self.columns.iter().zip(columns).enumerate() {
+            let d = at + RUN_HEADER + c * COLUMN_HEADER;
+            let frames = pos;
+            let data = frames + 8 * usize::from(plan.count);
+            page.0[d] = plan.width;
+            page.0[d + 1] = plan.index_bits;
+            page.0[d + 2] = plan.count;
+            page.put_u16(d + 4, frames as u16);
+            page.put_u16(d + 6, data as u16);
+            for (i, f) in plan.frames[..usize::from(plan.count)].iter().enumerate() {
+                page.put_u64(at + frames + 8 * i, *f);
+            }
+            write_column(plan, values, page, at + data);
+            pos += plan.bytes(self.n);
+        }
+    }
+}
+
+fn write_column(plan: &ColumnPlan, values: &[u64], page: &mut Page, at: usize) {
+    let field = plan.field();
+    if field == 0 {
+        return;
+    }
+    if field == 64 {
+        for (i, v) in values.iter().enumerate() {
+            page.put_u64(at + 8 * i, v.wrapping_sub(plan.frames[0]));
+        }
+        return;
+    }
+    let frames = &plan.frames[..usize::from(plan.count)];
+    let mut bits = 0u64;
+    let mut filled = 0;
+    let mut pos = at;
+    for &v in values {
+        let index = if frames.len() == 1 {
+            0
+        } else {
+            frames.partition_point(|f| *f <= v) - 1
+        };
+        let raw = ((index as u64) << plan.width) | (v - frames[index]);
+        bits |= raw << filled;
+        filled += field;
+        if filled >= 64 {
+            page.put_u64(pos, bits);
+            pos += 8;
+            filled -= 64;
+            // `filled` bits of `raw` did not fit; a shift by the whole field never happens as filled < field.
+            bits = raw >> (field - filled);
+        }
+    }
+    let rest = filled.div_ceil(8);
+    page.0[pos..pos + rest].copy_from_slice(&bits.to_le_bytes()[..rest]);
+}
+
+fn bit_width(v: u64) -> u8 {
+    (64 - v.leading_zeros()) as u8
+}
+
+fn plan_column(values: &[u64], scratch: &mut Vec<u64>) -> ColumnPlan {
+    let (mut min, mut max) = (u64::MAX, 0);
+    for &v in values {
+        min = min.min(v);
+        max = max.max(v);
+    }
+    let mut plan = ColumnPlan {
+        width: 0,
+        index_bits: 0,
+        count: 1,
+        frames: [0; MAX_FRAMES],
+    };
+    if values.is_empty() {
+        return plan;
+    }
+    plan.frames[0] = min;
+    let width = bit_width(max - min);
+    plan.width = if u32::from(width) > MAX_FIELD {
+        64
+    } else {
+        width
+    };
+    let n = values.len();
+    // Frames cannot pay when the offsets are few bits already.
+    if width <= 3 || n < 8 {
+        return plan;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(values);
+    if !scratch.is_sorted() {
+        scratch.sort_unstable();
+    }
+    scratch.dedup();
+    let mut best = plan.bytes(n);
+    // The narrower the offsets, the more frames: try every width until the frames run out.
+    let mut frames = [0u64; MAX_FRAMES];
+    for w in (0..width).rev() {
+        let Some(count) = cover(scratch, w, &mut frames) else {
+            break;
+        };
+        let index_bits = bit_width(count as u64 - 1);
+        if u32::from(w) + u32::from(index_bits) > MAX_FIELD {
+            continue;
+        }
+        let candidate = ColumnPlan {
+            width: w,
+            index_bits,
+            count: count as u8,
+            frames,
+        };
+        if candidate.bytes(n) < best {
+            best = candidate.bytes(n);
+            plan = candidate;
+        }
+    }
+    plan
+}
+
+/// The fewest frames of `width` offset bits that cover the sorted values, or `None` when more than
+/// [`MAX_FRAMES`] are needed.
+fn cover(sorted: &[u64], width: u8, frames: &mut [u64; MAX_FRAMES]) -> Option<usize> {
+    let reach = (1u64 << width) - 1;
+    let mut count = 0;
+    let mut rest = sorted;
+    while let Some(&first) = rest.first() {
+        if count == MAX_FRAMES {
+            return None;
+        }
+        frames[count] = first;
+        count += 1;
+        let last = first.saturating_add(reach);
+        rest = &rest[rest.partition_point(|v| *v <= last)..];
+    }
+    frames[count..].fill(0);
+    Some(count)
+}
+
+/// Where and how a column is stored: offsets are absolute in the page.
+#[derive(Clone, Copy)]
+struct Column {
+    data: usize,
+    frames: usize,
+    field: u32,
+    width: u32,
+    index_mask: u64,
+    offset_mask: u64,
+    field_mask: u64,
+}
+
+/// A run in a page, checked so far that no access leaves the page.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a, const C: usize> {
+    page: &'a Page,
+    n: usize,
+    end: usize,
+    columns: [Column; C],
+}
+
+fn low_bits(n: u32) -> u64 {
+    if n >= 64 {
+        u64::MAX
+    } else {
+        (1 << n) - 1
+    }
+}
+
+impl<'a, const C: usize> Run<'a, C> {
+    /// Opens the run at `at`, which is in front of the special area.
+    pub fn open(page: &'a Page, at: usize, block: BlockNo) -> Result<Self> {
+        let n = usize::from(page.u16(at));
+        let end = at + usize::from(page.u16(at + 4));
+        if usize::from(page.0[at + 2]) != C || n > MAX_RUN || end > SPECIAL {
+            return corrupt(block, "bad packed run");
+        }
+        let mut columns = [Column {
+            data: 0,
+            frames: 0,
+            field: 0,
+            width: 0,
+            index_mask: 0,
+            offset_mask: 0,
+            field_mask: 0,
+        }; C];
+        for (c, column) in columns.iter_mut().enumerate() {
+            let d = at + RUN_HEADER + c * COLUMN_HEADER;
+            let (width, index_bits) = (u32::from(page.0[d]), u32::from(page.0[d + 1]));
+            let frames = at + usize::from(page.u16(d + 4));
+            let data = at + usize::from(page.u16(d + 6));
+            let field = width + index_bits;
+            if index_bits > 4
+                || (field > MAX_FIELD && (field != 64 || index_bits != 0))
+                || frames + 8 > end.max(at)
+                || data + (n * field as usize).div_ceil(8) > end
+                || data < at
+            {
+                return corrupt(block, "bad column in a packed run");
+            }
+            // With fewer than 2^index_bits frames the table reads on into the data: harmless, as a
+            // frame table of 16 entries always ends before the page does.
+            *column = Column {
+                data,
+                frames,
+                field,
+                width,
+                index_mask: low_bits(index_bits),
+                offset_mask: low_bits(width),
+                field_mask: low_bits(field),
+            };
+            if frames + 8 * MAX_FRAMES > SPECIAL + WINDOW && index_bits > 0 {
+                return corrupt(block, "frame table outside the run");
+            }
+        }
+        Ok(Run {
+            page,
+            n,
+            end,
+            columns,
+        })
+    }
+
+    /// Number of tuples.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// The first byte behind the run.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Value `i` of column `c`.
+    #[inline]
+    pub fn get(&self, c: usize, i: usize) -> u64 {
+        debug_assert!(i < self.n);
+        let col = &self.columns[c];
+        if col.field == 0 {
+            return self.page.u64(col.frames);
+        }
+        let bit = i * col.field as usize;
+        let raw = (self.page.u64(col.data + (bit >> 3)) >> (bit & 7)) & col.field_mask;
+        let index = (raw.wrapping_shr(col.width) & col.index_mask) as usize;
+        self.page
+            .u64(col.frames + 8 * index)
+            .wrapping_add(raw & col.offset_mask)
+    }
+
+    /// The first four columns of tuple `i`.
+    #[inline]
+    pub fn key(&self, i: usize) -> Key {
+        [
+            self.get(0, i),
+            self.get(1, i),
+            self.get(2, i),
+            self.get(3, i),
+        ]
+    }
+
+    /// Compares the first four columns of tuple `i` with `key`.
+    #[inline]
+    pub fn cmp(&self, i: usize, key: &Key) -> Ordering {
+        for (c, k) in key.iter().enumerate() {
+            let v = self.get(c, i);
+            if v != *k {
+                return if v < *k {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                };
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// The first tuple at or after `from` whose key is not less than `key`.
+    #[inline]
+    pub fn lower_bound(&self, key: &Key, from: usize) -> usize {
+        self.bound(from, |run, i| run.cmp(i, key) == Ordering::Less)
+    }
+
+    /// The first tuple at or after `from` whose key is greater than `key`.
+    #[inline]
+    pub fn upper_bound(&self, key: &Key, from: usize) -> usize {
+        self.bound(from, |run, i| run.cmp(i, key) != Ordering::Greater)
+    }
+
+    #[inline]
+    fn bound(&self, from: usize, before: impl Fn(&Self, usize) -> bool) -> usize {
+        let (mut lo, mut hi) = (from, self.n);
+        while lo < hi {
+            let mid = lo + (hi - lo) / 2;
+            if before(self, mid) {
+                lo = mid + 1;
+            } else {
+                hi = mid;
+            }
+        }
+        lo
+    }
+
+    /// Appends values `lo..hi` of column `c` to `out`.
+    pub fn unpack(&self, c: usize, lo: usize, hi: usize, out: &mut Vec<u64>) {
+        let hi = hi.min(self.n);
+        if lo >= hi {
+            return;
+        }
+        let col = &self.columns[c];
+        let base = self.page.u64(col.frames);
+        if col.field == 0 {
+            out.resize(out.len() + hi - lo, base);
+            return;
+        }
+        let start = out.len();
+        let (first, last) = (lo / 8, hi.div_ceil(8));
+        // Whole groups of 8 are unpacked; what lies outside lo..hi is cut off afterwards.
+        out.resize(start + 8 * (last - first), 0);
+        let data = &self.page.0[col.data + first * col.field as usize..];
+        let groups = &mut out[start..];
+        let add = if col.index_mask == 0 { base } else { 0 };
+        UNPACK[col.field as usize](data, groups, add);
+        if col.index_mask != 0 {
+            let mut frames = [0u64; MAX_FRAMES];
+            for (i, f) in frames.iter_mut().enumerate() {
+                *f = self.page.u64(col.frames + 8 * i);
+            }
+            for v in groups {
+                let frame = frames[(*v >> col.width) as usize & (MAX_FRAMES - 1)];
+                *v = frame.wrapping_add(*v & col.offset_mask);
+            }
+        }
+        let skip = lo - 8 * first;
+        if skip > 0 {
+            out.copy_within(start + skip..start + skip + (hi - lo), start);
+        }
+        out.truncate(start + hi - lo);
+    }
+
+    /// All values of column `c`.
+    pub fn column(&self, c: usize) -> Vec<u64> {
+        let mut out = Vec::with_capacity(self.n + 8);
+        self.unpack(c, 0, self.n, &mut out);
+        out
+    }
+}
+
+type Unpack = fn(&[u8], &mut [u64], u64);
+
+/// Unpacks groups of 8 fields of `W` bits (`W` bytes a group) and adds `base` to each.
+fn unpack_groups<const W: usize>(data: &[u8], out: &mut [u64], base: u64) {
+    let mask = low_bits(W as u32);
+    for (g, group) in out.chunks_exact_mut(8).enumerate() {
+        let Some(src) = data.get(g * W..).and_then(|d| d.first_chunk::<WINDOW>()) else {
+            unpack_end::<W>(data, g, group, base);
+            continue;
+        };
+        for (j, v) in group.iter_mut().enumerate() {
+            let bit = j * W;
+            let mut b = [0; 8];
+            b.copy_from_slice(&src[bit / 8..bit / 8 + 8]);
+            *v = ((u64::from_le_bytes(b) >> (bit % 8)) & mask).wrapping_add(base);
+        }
+    }
+}
+
+/// A group whose window would leave the page (only the surplus of a last group can lie there).
+#[cold]
+fn unpack_end<const W: usize>(data: &[u8], g: usize, group: &mut [u64], base: u64) {
+    for (j, v) in group.iter_mut().enumerate() {
+        let bit = j * W;
+        let Some(src) = data
+            .get(g * W + bit / 8..)
+            .and_then(|d| d.first_chunk::<8>())
+        else {
+            break;
+        };
+        *v = ((u64::from_le_bytes(*src) >> (bit % 8)) & low_bits(W as u32)).wrapping_add(base);
+    }
+}
+
+macro_rules! unpack_table {
+    ($($w:literal)*) => { [$(unpack_groups::<$w>),*] };
+}
+
+/// Unpackers by field width. Widths 58 to 63 do not occur ([`Run::open`] refuses them).
+static UNPACK: [Unpack; 65] = unpack_table!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57
+    64 64 64 64 64 64 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::HEADER;
+    use proptest::prelude::*;
+
+    fn check(columns: &[Vec<u64>; 4]) {
+        let refs = [
+            &columns[0][..],
+            &columns[1][..],
+            &columns[2][..],
+            &columns[3][..],
+        ];
+        let plan = RunPlan::new(refs, &mut Vec::new());
+        if HEADER + plan.bytes() > SPECIAL {
+            return;
+        }
+        let mut page = Page::zeroed();
+        plan.write(refs, &mut page, HEADER);
+        // What follows the run must not show through.
+        page.0[HEADER + plan.bytes()..].fill(0xa5);
+        let run = Run::<4>::open(&page, HEADER, 0).unwrap();
+        assert_eq!(run.end(), HEADER + plan.bytes());
+        let n = columns[0].len();
+        assert_eq!(run.len(), n);
+        for (c, values) in columns.iter().enumerate() {
+            for (i, v) in values.iter().enumerate() {
+                assert_eq!(run.get(c, i), *v);
+            }
+            for (lo, hi) in [(0, n), (n / 3, n - n / 4), (n / 2, n / 2), (1.min(n), n)] {
+                let mut out = vec![7];
+                run.unpack(c, lo, hi, &mut out);
+                assert_eq!(out[0], 7);
+                assert_eq!(&out[1..], &values[lo..hi.max(lo)]);
+            }
+        }
+    }
+
+    /// Values as they come in pages: few far-apart clusters, or anything.
+    fn column(n: usize) -> impl Strategy<Value = Vec<u64>> {
+        let cluster = (prop::collection::vec(any::<u64>(), 1..20), 0u32..60).prop_flat_map(
+            move |(bases, bits)| {
+                prop::collection::vec((any::<prop::sample::Index>(), any::<u64>()), n).prop_map(
+                    move |picks| {
+                        picks
+                            .iter()
+                            .map(|(i, off)| i.get(&bases).saturating_add(off & low_bits(bits)))
+                            .collect()
+                    },
+                )
+            },
+        );
+        prop_oneof![
+            3 => cluster,
+            1 => prop::collection::vec(any::<u64>(), n),
+            1 => any::<u64>().prop_map(move |v| vec![v; n]),
+            1 => prop::collection::vec(prop_oneof![Just(0), Just(u64::MAX), Just(1 << 63)], n),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+        #[test]
+        fn codec_round_trip(
+            columns in (0usize..300).prop_flat_map(|n| [column(n), column(n), column(n), column(n)])
+        ) {
+            check(&columns);
+        }
+
+        #[test]
+        fn codec_bounds(keys in prop::collection::btree_set([0u64..4, 0..4, 0..4, 0..4], 1..60), probe in [0u64..4, 0..4, 0..4, 0..4]) {
+            let keys: Vec<Key> = keys.into_iter().collect();
+            let columns: [Vec<u64>; 4] = std::array::from_fn(|c| keys.iter().map(|k| k[c]).collect());
+            let refs = [&columns[0][..], &columns[1][..], &columns[2][..], &columns[3][..]];
+            let mut page = Page::zeroed();
+            RunPlan::new(refs, &mut Vec::new()).write(refs, &mut page, HEADER);
+            let run = Run::<4>::open(&page, HEADER, 0).unwrap();
+            prop_assert_eq!(run.lower_bound(&probe, 0), keys.partition_point(|k| *k < probe));
+            prop_assert_eq!(run.upper_bound(&probe, 0), keys.partition_point(|k| *k <= probe));
+        }
+
+        #[test]
+        fn codec_garbage_is_safe(bytes in prop::collection::vec(any::<u8>(), 64), fill: u8) {
+            let mut page = Page::zeroed();
+            page.0.fill(fill);
+            page.0[HEADER..HEADER + 64].copy_from_slice(&bytes);
+            page.0[HEADER + 2] = 4;
+            page.put_u16(HEADER, page.u16(HEADER) & 0x3ff);
+            page.put_u16(HEADER + 4, page.u16(HEADER + 4) & 0x1fff);
+            for c in 0..4 {
+                page.0[HEADER + 8 + 8 * c] &= 0x1f;
+                page.0[HEADER + 9 + 8 * c] &= 7;
+            }
+            if let Ok(run) = Run::<4>::open(&page, HEADER, 0) {
+                for c in 0..4 {
+                    let all = run.column(c);
+                    for (i, v) in all.iter().enumerate() {
+                        prop_assert_eq!(run.get(c, i), *v);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn codec_every_width() {
+        for w in 0..=64u32 {
+            let values: Vec<u64> = (0..101u64)
+                .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & low_bits(w))
+                .chain([0, low_bits(w)])
+                .collect();
+            check(&[values.clone(), values.clone(), values.clone(), values]);
+        }
+    }
+
+    #[test]
+    fn mixed_tags_stay_narrow() {
+        let values: Vec<u64> = (0..400u64).map(|i| ((i % 5) << 59) | (1000 + i)).collect();
+        let plan = RunPlan::new([&values, &values, &values, &values], &mut Vec::new());
+        // 3 bits of frame index and 9 of offset.
+        assert!(plan.bytes() < 4 * (400 * 12 / 8 + 16 * 8) + 40);
+    }
+}

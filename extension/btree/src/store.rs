@@ -1,0 +1,93 @@
+//! What the trees ask of their surroundings: pages, transaction states, visibility.
+
+use crate::page::{BlockNo, Page};
+use std::ops::Deref;
+
+/// The largest number of pages one [`PageStore::commit`] is asked to change.
+pub const MAX_ATOMIC_PAGES: usize = 4;
+
+/// One page of an atomic change: the locked page and its new contents.
+pub struct Change<'a, W> {
+    /// The page, exclusively locked.
+    pub page: &'a mut W,
+    /// Its new contents. `pd_lsn` and `pd_checksum` (the first 10 bytes) are unspecified: the store
+    /// keeps or sets those itself. Bytes between `pd_lower` and `pd_upper` are unused.
+    pub image: &'a Page,
+}
+
+/// A file of pages with page locks and atomic, logged changes.
+///
+/// Guards are owned values that release lock and pin when dropped, also when unwinding. The trees
+/// lock in one direction only: left to right within a level, then up, the metapage last.
+pub trait PageStore {
+    /// Pinned and share-locked while alive.
+    type Read: Deref<Target = Page>;
+    /// Pinned and exclusively locked while alive. A read-only view: changes go through
+    /// [`PageStore::commit`], after which it shows the new contents.
+    type Write: Deref<Target = Page>;
+
+    /// Locks a page shared. A block past the end of the file (only a corrupt pointer leads there)
+    /// may raise the store's own error or show a page of zeroes.
+    fn read(&self, block: BlockNo) -> Self::Read;
+
+    /// Locks a page exclusively. As [`PageStore::read`] for blocks past the end.
+    fn write(&self, block: BlockNo) -> Self::Write;
+
+    /// The block number of a locked page.
+    fn block_of(&self, page: &Self::Write) -> BlockNo;
+
+    /// A free or new page, exclusively locked, contents undefined. The store must not wait for
+    /// page locks here, as the caller holds some; and a page that it remembers as free is only to be
+    /// handed out when [`Page::is_free`] still says so under the exclusive lock.
+    fn allocate(&self) -> Self::Write;
+
+    /// The page has been committed as deleted and no lock on it is held: remember it for
+    /// [`PageStore::allocate`]. It may be handed out at once: readers check what they find.
+    fn free(&self, block: BlockNo);
+
+    /// Replaces the contents of at most [`MAX_ATOMIC_PAGES`] locked pages by one atomic, logged
+    /// change. `conflict_xid` is the newest transaction that the change freezes or removes entries
+    /// of, which a standby must no longer run snapshots against; 0 = none.
+    fn commit(&self, changes: &mut [Change<'_, Self::Write>], conflict_xid: u32);
+
+    /// Adds pages at the end of the file, fully logged, consecutive; returns the block of the first.
+    /// Called with at most 32 pages, under a lock that keeps everyone else from extending the file.
+    fn append(&self, images: &mut [Page]) -> BlockNo;
+
+    /// The block number that the next [`PageStore::append`] will return.
+    fn next_block(&self) -> BlockNo;
+
+    /// Called between pages, with no lock held: the place for cancellation (by unwinding).
+    fn interrupt(&self);
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum XidStatus {
+    /// Running in another session (or prepared).
+    InProgress,
+    /// Committed.
+    Committed,
+    /// Rolled back or lost in a crash.
+    Aborted,
+    /// The current transaction or one of its live subtransactions or parents.
+    Own,
+}
+
+/// The states of transactions. Never asked about the numbers 0 and 2.
+pub trait TxnStatus {
+    /// The state of `xid` now.
+    fn status(&self, xid: u32) -> XidStatus;
+    /// Whether `xid` is finished and older than every snapshot in use.
+    fn all_visible(&self, xid: u32) -> bool;
+    /// Whether `a` is older than `b` (numbers wrap around).
+    fn precedes(&self, a: u32, b: u32) -> bool;
+}
+
+/// Visibility for one statement. Never asked about the transaction numbers 0 and 2.
+pub trait Snapshot {
+    /// Whether an insertion by `xmin` in its command `cmin` is seen.
+    fn sees_insert(&self, xmin: u32, cmin: u32) -> bool;
+    /// Whether a deletion by `xmax` in its command `cmax` is seen.
+    fn sees_delete(&self, xmax: u32, cmax: u32) -> bool;
+}
