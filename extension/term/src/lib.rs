@@ -6,6 +6,8 @@
 //!   dictionary.
 //! * [`parse`] and `Display` read and write the N-Triples form.
 
+pub mod block;
+pub mod cache;
 pub mod encoded;
 mod hash;
 pub mod id;

@@ -1,0 +1,330 @@
+//! Compact blocks of dictionary terms: the form in which terms lie on disk.
+//!
+//! A block holds up to [`MAX_TERMS`] terms in the [`crate::encoded`] form. The beginning that its terms share (the kind with the
+//! namespace of an IRI, the language tag, or the datatype: an *affix*) is stored once; the rest of each term is compressed by itself
+//! with the shared [`Symbols`], so that one term can be read without its neighbours.
+//!
+//! ```text
+//! format version u8 | terms n u8 | affixes m u8 | number of the symbol tables varint
+//! m x (head varint, bytes)                affixes
+//! n x affix index u8 | n x head varint | n x bytes      rests of the terms, column by column
+//! ```
+//! A head is `length << 1 | raw`: raw bytes are the text itself, others FSST codes. Varints are little-endian, base 128.
+
+mod builtin;
+mod symbols;
+mod varint;
+
+pub use symbols::{Sampler, SymbolError, Symbols};
+
+use std::fmt;
+
+use symbols::Table;
+
+/// Most terms in one block.
+pub const MAX_TERMS: usize = 255;
+
+/// Most bytes of one field: more than any term that the dictionary takes.
+const MAX_FIELD: usize = 1 << 22;
+
+const FORMAT_VERSION: u8 = 1;
+const MAX_AFFIXES: usize = 255;
+/// Bytes before the affixes, with the longest table number.
+const MAX_HEADER: usize = 3 + 5;
+/// Namespaces shorter than this are not split off: the affix would cost more than it saves.
+const MIN_NAMESPACE: usize = 8;
+
+/// A block or symbol table that does not follow the format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockError {
+    /// The bytes end before the block does.
+    Truncated,
+    /// Written by a later version of this crate.
+    Version(u8),
+    /// A value that the format does not allow; says which.
+    Invalid(&'static str),
+    /// No term with this index.
+    NoSuchTerm(usize),
+}
+
+impl fmt::Display for BlockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlockError::Truncated => write!(f, "block of dictionary terms ends too early"),
+            BlockError::Version(version) => write!(
+                f,
+                "block of dictionary terms has unknown format version {version}"
+            ),
+            BlockError::Invalid(what) => {
+                write!(f, "block of dictionary terms has an invalid {what}")
+            }
+            BlockError::NoSuchTerm(index) => write!(
+                f,
+                "block of dictionary terms has no term with index {index}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BlockError {}
+
+/// Splits an encoded term into its affix and the rest: the kind with the namespace of an IRI (up to the last `/`, `#` or `:` that is
+/// not its last byte), with the language tag, or with the datatype.
+fn split(encoded: &str) -> (&str, &str) {
+    let bytes = encoded.as_bytes();
+    let end = match bytes.first() {
+        Some(b'I') => bytes[..bytes.len() - 1]
+            .iter()
+            .rposition(|byte| matches!(byte, b'/' | b'#' | b':'))
+            .map(|last| last + 1)
+            .filter(|end| *end >= MIN_NAMESPACE)
+            .unwrap_or(1),
+        Some(b'L' | b'T') => memchr::memchr(0, bytes).map_or(1, |nul| nul + 1),
+        Some(_) => 1,
+        None => 0,
+    };
+    // The first character may take more than one byte only in text that is no encoded term.
+    encoded.split_at_checked(end).unwrap_or(("", encoded))
+}
+
+/// Symbol table for the rest of a term with this affix.
+fn table_of(affix: &[u8]) -> Table {
+    if affix.first() == Some(&b'I') {
+        Table::Iri
+    } else {
+        Table::Literal
+    }
+}
+
+/// Collects records into one block.
+pub struct BlockBuilder<'s> {
+    symbols: &'s Symbols,
+    table: u32,
+    limit: usize,
+    affixes: Vec<String>,
+    affix_bytes: Vec<u8>,
+    indexes: Vec<u8>,
+    heads: Vec<u8>,
+    payload: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl<'s> BlockBuilder<'s> {
+    /// A builder of blocks of at most `limit` bytes (a block of one term may be larger), compressed with `symbols`, whose number is
+    /// `table`.
+    pub fn new(symbols: &'s Symbols, table: u32, limit: usize) -> Self {
+        BlockBuilder {
+            symbols,
+            table,
+            limit,
+            affixes: Vec::new(),
+            affix_bytes: Vec::new(),
+            indexes: Vec::new(),
+            heads: Vec::new(),
+            payload: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Number of terms in the block.
+    pub fn len(&self) -> usize {
+        self.indexes.len()
+    }
+
+    /// Whether the block has no terms yet.
+    pub fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
+    /// Adds an encoded term; `false`, with nothing changed, when the block is full.
+    pub fn push(&mut self, encoded: &str) -> bool {
+        if self.len() == MAX_TERMS {
+            return false;
+        }
+        let (affix, rest) = split(encoded);
+        let known = self.affixes.iter().rposition(|known| known == affix);
+        let affix_start = self.affix_bytes.len();
+        if known.is_none() {
+            if self.affixes.len() == MAX_AFFIXES {
+                return false;
+            }
+            self.scratch.clear();
+            let raw = self
+                .symbols
+                .compress(Table::Iri, affix.as_bytes(), &mut self.scratch);
+            varint::write(&mut self.affix_bytes, head(self.scratch.len(), raw));
+            self.affix_bytes.extend_from_slice(&self.scratch);
+        }
+        let (head_start, payload_start) = (self.heads.len(), self.payload.len());
+        let raw = self.symbols.compress(
+            table_of(affix.as_bytes()),
+            rest.as_bytes(),
+            &mut self.payload,
+        );
+        varint::write(
+            &mut self.heads,
+            head(self.payload.len() - payload_start, raw),
+        );
+        if !self.is_empty() && self.size() + 1 > self.limit {
+            self.affix_bytes.truncate(affix_start);
+            self.heads.truncate(head_start);
+            self.payload.truncate(payload_start);
+            return false;
+        }
+        let index = known.unwrap_or_else(|| {
+            self.affixes.push(affix.to_owned());
+            self.affixes.len() - 1
+        });
+        self.indexes.push(index as u8);
+        true
+    }
+
+    fn size(&self) -> usize {
+        MAX_HEADER
+            + self.affix_bytes.len()
+            + self.indexes.len()
+            + self.heads.len()
+            + self.payload.len()
+    }
+
+    /// The finished block; the builder is empty again. Must not be called without terms.
+    pub fn finish(&mut self) -> Vec<u8> {
+        assert!(!self.is_empty(), "a block has at least one term");
+        let mut block = Vec::with_capacity(self.size());
+        block.extend_from_slice(&[
+            FORMAT_VERSION,
+            self.indexes.len() as u8,
+            self.affixes.len() as u8,
+        ]);
+        varint::write(&mut block, u64::from(self.table));
+        block.append(&mut self.affix_bytes);
+        block.append(&mut self.indexes);
+        block.append(&mut self.heads);
+        block.append(&mut self.payload);
+        self.affixes.clear();
+        block
+    }
+}
+
+/// A block opened for reading.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    table: u32,
+    affix_count: usize,
+    affixes: &'a [u8],
+    indexes: &'a [u8],
+    /// The column of heads and all bytes after it.
+    rest: &'a [u8],
+}
+
+impl<'a> Block<'a> {
+    /// Opens a block. Checks the head; damage further in is reported by the call that meets it.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, BlockError> {
+        let [version, count, affix_count, rest @ ..] = bytes else {
+            return Err(BlockError::Truncated);
+        };
+        if *version != FORMAT_VERSION {
+            return Err(BlockError::Version(*version));
+        }
+        let mut cursor = rest;
+        let table = varint::read(&mut cursor)?;
+        let table = u32::try_from(table).map_err(|_| BlockError::Invalid("symbol table number"))?;
+        let affixes = cursor;
+        let affix_count = usize::from(*affix_count);
+        for _ in 0..affix_count {
+            read_field(&mut cursor)?;
+        }
+        let count = usize::from(*count);
+        if count == 0 {
+            return Err(BlockError::Invalid("number of terms"));
+        }
+        let (indexes, rest) = cursor
+            .split_at_checked(count)
+            .ok_or(BlockError::Truncated)?;
+        Ok(Block {
+            table,
+            affix_count,
+            affixes,
+            indexes,
+            rest,
+        })
+    }
+
+    /// Number of the symbol tables the block was compressed with.
+    pub fn table(&self) -> u32 {
+        self.table
+    }
+
+    /// Number of terms.
+    pub fn len(&self) -> usize {
+        self.indexes.len()
+    }
+
+    /// Never true: a block has at least one term.
+    pub fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
+    /// The encoded term at `index`. `symbols` must be the tables named by [`Block::table`].
+    pub fn get(&self, index: usize, symbols: &Symbols) -> Result<String, BlockError> {
+        let affix = *self
+            .indexes
+            .get(index)
+            .ok_or(BlockError::NoSuchTerm(index))?;
+        if usize::from(affix) >= self.affix_count {
+            return Err(BlockError::Invalid("affix number"));
+        }
+        let mut cursor = self.affixes;
+        for _ in 0..affix {
+            read_field(&mut cursor)?;
+        }
+        let (affix, affix_raw) = read_field(&mut cursor)?;
+
+        let mut cursor = self.rest;
+        let (mut start, mut length, mut raw) = (0usize, 0usize, false);
+        for position in 0..self.len() {
+            let head = read_head(&mut cursor)?;
+            if position < index {
+                start += head.0;
+            } else if position == index {
+                (length, raw) = head;
+            }
+        }
+        let rest = cursor
+            .get(start..start + length)
+            .ok_or(BlockError::Truncated)?;
+
+        let mut text = Vec::new();
+        symbols.expand(Table::Iri, affix, affix_raw, &mut text)?;
+        let table = table_of(&text);
+        symbols.expand(table, rest, raw, &mut text)?;
+        String::from_utf8(text).map_err(|_| BlockError::Invalid("text (not UTF-8)"))
+    }
+}
+
+/// The number that stands before a field or in the column of heads.
+fn head(length: usize, raw: bool) -> u64 {
+    (length as u64) << 1 | u64::from(raw)
+}
+
+/// Length and raw flag.
+fn read_head(cursor: &mut &[u8]) -> Result<(usize, bool), BlockError> {
+    let head = varint::read(cursor)?;
+    let length = usize::try_from(head >> 1)
+        .ok()
+        .filter(|length| *length <= MAX_FIELD)
+        .ok_or(BlockError::Invalid("length"))?;
+    Ok((length, head & 1 == 1))
+}
+
+fn read_field<'a>(cursor: &mut &'a [u8]) -> Result<(&'a [u8], bool), BlockError> {
+    let (length, raw) = read_head(cursor)?;
+    let (bytes, rest) = cursor
+        .split_at_checked(length)
+        .ok_or(BlockError::Truncated)?;
+    *cursor = rest;
+    Ok((bytes, raw))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Packs the terms into blocks of at most `limit` bytes.
+fn pack(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec<u8>> {
+    let mut builder = BlockBuilder::new(symbols, 7, limit);
+    let mut blocks = Vec::new();
+    for term in terms {
+        if !builder.push(term) {
+            blocks.push(builder.finish());
+            assert!(
+                builder.push(term),
+                "an empty block takes any term: {term:?}"
+            );
+        }
+    }
+    if !builder.is_empty() {
+        blocks.push(builder.finish());
+    }
+    blocks
+}
+
+fn unpack(blocks: &[Vec<u8>], symbols: &Symbols) -> Vec<String> {
+    let mut terms = Vec::new();
+    for bytes in blocks {
+        let block = Block::open(bytes).unwrap();
+        assert_eq!(block.table(), 7);
+        for index in 0..block.len() {
+            terms.push(block.get(index, symbols).unwrap());
+        }
+        assert_eq!(
+            block.get(block.len(), symbols),
+            Err(BlockError::NoSuchTerm(block.len()))
+        );
+    }
+    terms
+}
+
+fn train(terms: &[String]) -> Symbols {
+    let mut sampler = Sampler::default();
+    for term in terms {
+        sampler.offer(term);
+    }
+    sampler.train()
+}
+
+fn encoded_term() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "I(http://example.org/(a|b|c)[/#])?[a-z0-9/#:]{0,30}",
+        "S\\PC{0,60}",
+        "Len(-us)?\0[a-z ]{0,200}",
+        "Thttp://example.org/type[0-9]{1,3}\0[0-9.]{0,20}",
+        "[\u{1}-\u{1d}]\\PC{0,30}",
+        Just("I".to_owned()),
+        Just("S".to_owned()),
+        Just("L".to_owned()),
+        Just("Ix/".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn round_trip(terms in prop::collection::vec(encoded_term(), 1..600), limit in 20usize..4000) {
+        let trained = train(&terms);
+        for symbols in [Symbols::built_in(), &trained] {
+            let blocks = pack(&terms, symbols, limit);
+            for block in &blocks {
+                prop_assert!(block.len() <= limit || Block::open(block).unwrap().len() == 1);
+            }
+            prop_assert_eq!(&unpack(&blocks, symbols), &terms);
+        }
+        let restored = Symbols::from_bytes(&trained.to_bytes()).unwrap();
+        prop_assert_eq!(&pack(&terms, &restored, limit), &pack(&terms, &trained, limit));
+    }
+
+    #[test]
+    fn damage_is_an_error_or_other_text_but_no_panic(
+        terms in prop::collection::vec(encoded_term(), 1..40),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let symbols = train(&terms);
+        for mut block in pack(&terms, &symbols, 2000) {
+            for (at, byte) in &damage {
+                let at = at.index(block.len());
+                block[at] = *byte;
+            }
+            for bytes in [&block[..], &block[..cut.index(block.len())]] {
+                if let Ok(block) = Block::open(bytes) {
+                    for index in 0..block.len() {
+                        let _ = block.get(index, &symbols);
+                    }
+                }
+            }
+        }
+        let mut tables = symbols.to_bytes();
+        for (at, byte) in &damage {
+            let at = at.index(tables.len());
+            tables[at] = *byte;
+        }
+        let _ = Symbols::from_bytes(&tables);
+        let _ = Symbols::from_bytes(&tables[..cut.index(tables.len())]);
+    }
+}
+
+#[test]
+fn long_terms_get_a_block_of_their_own() {
+    let long = format!("S{}", "x".repeat(1 << 20));
+    let noise: String = (0..100_000u32)
+        .map(|i| char::from_u32(0x4e00 + i.wrapping_mul(7919) % 5000).unwrap())
+        .collect();
+    let terms = vec![
+        "Ihttp://example.org/a".to_owned(),
+        long,
+        format!("S{noise}"),
+        "Sb".to_owned(),
+    ];
+    let blocks = pack(&terms, Symbols::built_in(), 2000);
+    assert_eq!(blocks.len(), 4);
+    assert_eq!(unpack(&blocks, Symbols::built_in()), terms);
+}
+
+#[test]
+fn namespaces_are_stored_once() {
+    let terms: Vec<String> = (0..MAX_TERMS)
+        .map(|i| format!("Ihttp://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/instances/dataFromVendor1/Offer{i}"))
+        .collect();
+    let symbols = train(&terms);
+    let blocks = pack(&terms, &symbols, 4000);
+    assert_eq!(blocks.len(), 1);
+    assert!(
+        blocks[0].len() < MAX_TERMS * 7,
+        "{} bytes for {MAX_TERMS} terms",
+        blocks[0].len()
+    );
+}
+
+#[test]
+fn foreign_bytes_are_refused() {
+    assert_eq!(Block::open(&[]).unwrap_err(), BlockError::Truncated);
+    assert_eq!(
+        Block::open(&[9, 1, 0, 0]).unwrap_err(),
+        BlockError::Version(9)
+    );
+    assert_eq!(
+        Block::open(&[1, 0, 0, 0]).unwrap_err(),
+        BlockError::Invalid("number of terms")
+    );
+    assert!(Symbols::from_bytes(&[2, 0, 0]).is_err());
+    assert!(Symbols::from_bytes(&[1, 0, 0, 0]).is_err());
+    assert!(Symbols::from_bytes(&[1, 1, 9, 0, 0]).is_err());
+}

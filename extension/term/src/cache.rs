@@ -1,0 +1,100 @@
+//! A bounded map that forgets what was not used lately.
+//!
+//! Two generations: what is put in or found goes to the young one; when that is full it becomes the old one, and the former old one
+//! is dropped. So an entry survives at least as many bytes of other entries as one generation holds, at the cost of a hash map.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
+
+/// A map of at most about `limit` bytes, as the caller counts them.
+pub struct Cache<K, V, S> {
+    young: HashMap<K, V, S>,
+    old: HashMap<K, V, S>,
+    young_bytes: usize,
+    limit: usize,
+}
+
+impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
+    /// An empty cache of at most about `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Cache {
+            young: HashMap::default(),
+            old: HashMap::default(),
+            young_bytes: 0,
+            limit,
+        }
+    }
+
+    /// Changes the limit; what is too much goes with the coming insertions.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// The value of `key`; `bytes` is what [`Cache::put`] was or would be told.
+    pub fn get(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<V> {
+        if let Some(value) = self.young.get(key) {
+            return Some(value.clone());
+        }
+        let (key, value) = self.old.remove_entry(key)?;
+        let size = bytes(&value);
+        self.put(key, value.clone(), size);
+        Some(value)
+    }
+
+    /// Puts in an entry that takes `bytes` bytes.
+    pub fn put(&mut self, key: K, value: V, bytes: usize) {
+        if self.young_bytes.saturating_add(bytes) > self.limit / 2 && !self.young.is_empty() {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.young_bytes += bytes;
+        self.young.insert(key, value);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.young = HashMap::default();
+        self.old = HashMap::default();
+        self.young_bytes = 0;
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+
+    /// Whether nothing is cached.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::hash_map::RandomState;
+
+    #[test]
+    fn keeps_what_is_used_and_forgets_the_rest() {
+        let mut cache: Cache<u32, u32, RandomState> = Cache::new(100);
+        for key in 0..1000 {
+            cache.put(key, key + 1, 1);
+            assert_eq!(cache.get(&7.min(key), |_| 1), Some(7.min(key) + 1));
+            assert!(cache.len() <= 101);
+        }
+        assert_eq!(cache.get(&3, |_| 1), None);
+        assert_eq!(cache.get(&999, |_| 1), Some(1000));
+        cache.clear();
+        assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn an_entry_larger_than_the_limit_is_kept_alone() {
+        let mut cache: Cache<u32, u32, RandomState> = Cache::new(10);
+        cache.put(1, 1, 1000);
+        cache.put(2, 2, 1000);
+        cache.put(3, 3, 1000);
+        assert!(cache.len() <= 2);
+        assert_eq!(cache.get(&3, |_| 1000), Some(3));
+    }
+}
