@@ -1,0 +1,330 @@
+"""Loads that have to fail, or to succeed in spite of their looks: malformed documents of every format, binary rubbish, broken
+compression, limits, missing rights, a cancelled load, a full disk. Each time: the right kind of error with its place, the store
+as it was, quad.verify clean, and the session goes on."""
+import bz2
+import gzip
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import psycopg2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import pgquad_test as t  # noqa: E402
+
+GOOD = b"<http://x/s> <http://x/p> <http://x/o> .\n"
+RUBBISH = random.Random(7).randbytes(50_000)
+
+# name, format (None: from the file's name), content, whether the message has to name a line
+MALFORMED = [
+    ("nt: no object", "nt", GOOD + b"<http://x/s> <http://x/p> .\n", True),
+    ("nt: no dot", "nt", GOOD + b"<http://x/s> <http://x/p> <http://x/o>\n" + GOOD, True),
+    ("nt: literal as subject", "nt", GOOD + b'"a" <http://x/p> <http://x/o> .\n', True),
+    ("nt: blank node as predicate", "nt", GOOD + b"<http://x/s> _:p <http://x/o> .\n", True),
+    ("nt: open literal", "nt", GOOD + b'<http://x/s> <http://x/p> "abc .\n', True),
+    ("nt: bad escape", "nt", GOOD + b'<http://x/s> <http://x/p> "a\\q" .\n', True),
+    ("nt: surrogate escape", "nt", GOOD + b'<http://x/s> <http://x/p> "\\uD800" .\n', True),
+    ("nt: IRI with a space", "nt", GOOD + b"<http://x/a b> <http://x/p> <http://x/o> .\n", True),
+    ("nt: relative IRI", "nt", GOOD + b"<a> <http://x/p> <http://x/o> .\n", True),
+    ("nt: bad language tag", "nt", GOOD + b'<http://x/s> <http://x/p> "a"@1 .\n', True),
+    ("nt: a graph name", "nt", GOOD + b"<http://x/s> <http://x/p> <http://x/o> <http://x/g> .\n", True),
+    ("nt: Turtle prefix", "nt", GOOD + b"@prefix : <http://x/> .\n", True),
+    ("nt: error far down", "nt", GOOD * 200_000 + b"rubbish\n", True),
+    ("nt: the last line ends early", "nt", GOOD + b"<http://x/s> <http://x/p> <htt", True),
+    ("nquads: five terms", "nquads", b"<http://x/s> <http://x/p> <http://x/o> <http://x/g> <http://x/h> .\n", True),
+    ("nquads: literal as graph", "nquads", b'<http://x/s> <http://x/p> <http://x/o> "g" .\n', True),
+    ("turtle: unknown prefix", "turtle", b"@prefix a: <http://x/> .\na:s a:p b:o .\n", True),
+    ("turtle: open list", "turtle", b"@prefix a: <http://x/> .\na:s a:p (1 2 3 .\n", True),
+    ("turtle: graph", "turtle", b"@prefix a: <http://x/> .\na:g { a:s a:p a:o }\n", True),
+    ("turtle: IRI with a space", "turtle", b"<http://x/a b> <http://x/p> 1 .\n", True),
+    ("turtle: ends in the middle", "turtle", b'@prefix a: <http://x/> .\na:s a:p """ never ended\n', True),
+    ("trig: open graph", "trig", b"@prefix a: <http://x/> .\na:g { a:s a:p a:o .\n", True),
+    ("trig: graph in graph", "trig", b"@prefix a: <http://x/> .\na:g { a:h { a:s a:p a:o } }\n", True),
+    ("xml: not well-formed", "xml", b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description></rdf:RDF>', False),
+    ("xml: ends in the middle", "xml", b'<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Desc', False),
+    ("xml: unbound prefix", "xml", b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><x:y/></rdf:RDF>', False),
+    ("jsonld: no JSON", "jsonld", b'{"@id": "http://x/s", "http://x/p": ', False),
+    ("jsonld: bad context", "jsonld", b'{"@context": 42, "@id": "http://x/s", "http://x/p": "a"}', False),
+] + [(f"{f}: binary rubbish", f, RUBBISH, False) for f in ("nt", "nquads", "turtle", "trig", "xml", "jsonld")] + [
+    (f"{f}: invalid UTF-8", f, b'<http://x/s> <http://x/p> "caf\xe9" .\n', f != "xml") for f in ("nt", "nquads", "turtle", "trig")] + [
+    ("nt: a line of a million columns", "nt", b"<http://x/s> " * 1_000_000 + b".\n", True),
+    ("nt: a line of 20 MB without an end", "nt", b"x" * 20_000_000, True),
+    ("nt: a literal over one megabyte", "nt", GOOD + b'<http://x/s> <http://x/p> "' + b"a" * 1_100_000 + b'" .\n', False),
+]
+
+# Odd, but right: name, format, content, number of triples
+ODD = [
+    ("empty document", "nt", b"", 0),
+    ("only comments", "turtle", b"# nothing\n\n\n", 0),
+    ("no newline at the end", "nt", GOOD.rstrip(b"\n"), 1),
+    ("CRLF", "nt", b"<http://x/a> <http://x/p> <http://x/o> .\r\n<http://x/b> <http://x/p> <http://x/o> .\r\n", 2),
+    ("a literal of one million bytes", "nt", b'<http://x/s> <http://x/p> "' + b"a" * 1_000_000 + b'" .\n', 1),
+    ("an IRI of 100,000 bytes", "nt", b"<http://x/" + b"a" * 100_000 + b"> <http://x/p> <http://x/o> .\n", 1),
+    ("every kind of escape", "nt", rb'<http://x/\u0041> <http://x/p> "\t\b\n\r\f\"\'\\\u00e9\U0001F600" .' + b"\n", 1),
+    ("the same line a thousand times", "nt", GOOD * 1000, 1),
+    ("JSON-LD that says nothing", "jsonld", b"{}", 0),
+    ("XML that says nothing", "xml", b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>', 0),
+]
+
+
+class BadInput:
+    """The server, the store under test and what it held at first."""
+
+    def __init__(self):
+        self.report = t.Report("badinput")
+        self.server = t.Server("badinput", {"fsync": "off", "max_wal_size": "2GB"}).init().start()
+        self.files = os.path.join(self.server.dir, "files")
+        t.as_server(["mkdir", "-p", self.files])
+        os.chmod(self.files, 0o777)
+        self.connection = self.server.connect()
+        self.run("create extension pgquad")
+        self.run("select quad.create_store('bad')")
+        self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\", 1, <http://x/o> .', 'turtle', store => 'bad')")
+        self.before = self.content()
+
+    def run(self, sql, parameters=None):
+        cursor = self.connection.cursor()
+        cursor.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    def content(self):
+        return sorted(self.run("select * from quad.export('bad')"))
+
+    def file(self, name, content):
+        path = os.path.join(self.files, name)
+        with open(path, "wb") as out:
+            out.write(content)
+        os.chmod(path, 0o644)
+        return path
+
+    def unchanged(self):
+        """Complaints when the store is not what it was."""
+        complaints = []
+        if self.content() != self.before:
+            complaints.append("the store has changed")
+        complaints += t.problems(self.connection, "quad_stores.bad")
+        return complaints
+
+    def refused(self, name, sql, parameters, needs=(), states=None, hides=("XX000",)):
+        """The statement has to fail with a message that has all of `needs`, and to change nothing."""
+        try:
+            self.run(sql, parameters)
+        except psycopg2.Error as error:
+            text = f"{error.pgcode} {error}"
+            complaints = [f"no {need!r} in the message" for need in needs if need not in text.lower()]
+            if states and error.pgcode not in states:
+                complaints.append(f"SQLSTATE {error.pgcode}, wanted one of {states}")
+            if error.pgcode in hides or error.pgcode is None:
+                complaints.append(f"SQLSTATE {error.pgcode} says nothing")
+            if len(text) > 4000:
+                complaints.append(f"a message of {len(text)} characters")
+            if self.connection.closed:
+                self.connection = self.server.connect()
+                complaints.append("the connection broke")
+            complaints += self.unchanged()
+            self.report.check(not complaints, name, "; ".join(complaints) + f" -- {text[:300]!r}")
+            return
+        self.report.check(False, name, "accepted")
+        self.run("select quad.drop_store('bad')")
+        self.run("select quad.create_store('bad')")
+        self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\", 1, <http://x/o> .', 'turtle', store => 'bad')")
+
+    LOAD = "select quad.load(%s, %s, store => 'bad')"
+
+    def malformed(self):
+        for name, form, content, with_line in MALFORMED:
+            path = self.file("document", content)
+            self.refused(name, self.LOAD, (path, form), needs=("line",) if with_line else ())
+        try:
+            text = MALFORMED[0][2].decode()
+            self.refused("load_text says the line", "select quad.load_text(%s, 'nt', store => 'bad')", (text,), needs=("line 2",))
+        except UnicodeDecodeError:
+            pass
+
+    def odd(self):
+        for name, form, content, count in ODD:
+            path = self.file("document", content)
+            self.run("begin")
+            try:
+                self.run("select quad.create_store('odd')")
+                loaded = self.run("select quad.load(%s, %s, store => 'odd')", (path, form))[0][0]
+                stored = self.run("select count(*) from quad.export('odd')")[0][0]
+                self.report.check(loaded == count and stored == count, f"accepted: {name}", f"{loaded} loaded, {stored} stored, wanted {count}")
+            except psycopg2.Error as error:
+                self.report.check(False, f"accepted: {name}", str(error)[:300])
+            self.run("rollback")
+
+    def compression(self):
+        lines = b"".join(b'<http://x/s%d> <http://x/p> "value %d" .\n' % (i, i) for i in range(20_000))
+        whole = gzip.compress(lines)
+        cases = [
+            ("truncated.nt.gz", whole[: len(whole) // 2]), ("stub.nt.gz", whole[:9]), ("rubbish.nt.gz", RUBBISH), ("empty.nt.gz", b""),
+            ("flipped.nt.gz", whole[:2000] + bytes([whole[2000] ^ 0xFF]) + whole[2001:]),
+            ("truncated.nt.bz2", bz2.compress(lines)[:5000]), ("rubbish.nt.bz2", RUBBISH), ("rubbish.nt.zst", RUBBISH),
+            ("checksum.nt.gz", whole[:-8] + b"\0\0\0\0" + whole[-4:]), ("plain.nt.gz", lines), ("truncated.ttl.gz", whole[: len(whole) // 2]),
+        ]
+        for name, content in cases:
+            self.refused(f"compression: {name}", "select quad.load(%s, store => 'bad')", (self.file(name, content),))
+        zstd = subprocess.run(["zstd", "-q", "-c"], input=lines, capture_output=True, check=False) if os.path.exists("/usr/bin/zstd") else None
+        if zstd:
+            self.refused("compression: truncated.nt.zst", "select quad.load(%s, store => 'bad')", (self.file("truncated.nt.zst", zstd.stdout[:3000]),))
+        else:
+            self.report.skip("compression: truncated.nt.zst", "zstd is not installed")
+
+    def arguments(self):
+        good = self.file("good.nt", GOOD)
+        self.refused("file that is not there", "select quad.load(%s, store => 'bad')", (os.path.join(self.files, "none.nt"),), states=("58P01",))
+        self.refused("directory", "select quad.load(%s, 'nt', store => 'bad')", (self.files,))
+        self.refused("unknown format", self.LOAD, (good, "word"), needs=("word",), states=("22023", "0A000"))
+        self.refused("file name without a format", "select quad.load(%s, store => 'bad')", (self.file("document", GOOD),), states=("22023", "0A000"))
+        self.refused("store that is not there", "select quad.load(%s, store => 'none')", (good,), needs=("none",), states=("42P01",))
+        self.refused("bad graph name", "select quad.load(%s, graph => 'no iri', store => 'bad')", (good,))
+        self.refused("bad base", "select quad.load_text('<a> <b> <c> .', 'turtle', base => 'no iri', store => 'bad')", None)
+        self.run("create role reader login; grant usage on schema quad, quad_stores to reader; grant select on quad_stores.bad to reader")
+        self.run("set role reader")
+        try:
+            self.refused("load without the right to read server files", "select quad.load(%s, store => 'bad')", (good,), states=("42501",))
+            self.refused("load without the right to write the store", "select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')",
+                         None, states=("42501",))
+        finally:
+            self.run("reset role")
+        self.run("begin transaction read only")
+        try:
+            self.run("select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')")
+            self.report.check(False, "load in a read only transaction", "accepted")
+        except psycopg2.Error as error:
+            self.report.check(error.pgcode == "25006", "load in a read only transaction", f"{error.pgcode} {error}")
+        self.run("rollback")
+
+    def big_file(self, lines=1_500_000):
+        path = os.path.join(self.files, "big.nt")
+        if not os.path.exists(path):
+            with open(path, "w", encoding="ascii") as out:
+                for i in range(lines):
+                    out.write(f'<http://example.org/subject/{i // 10}> <http://example.org/p{i % 10}> "literal value number {i * 7919 % lines}" .\n')
+            os.chmod(path, 0o644)
+        return path
+
+    def cancelled(self):
+        path = self.big_file()
+        for delay in (0.3, 1.5):
+            pid = self.run("select pg_backend_pid()")[0][0]
+            sent = []
+
+            def cancel(pid=pid, delay=delay, sent=sent):
+                time.sleep(delay)
+                self.server.query("select pg_cancel_backend(%s)", (pid,))
+                sent.append(time.time())
+
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            try:
+                self.run("select quad.load(%s, store => 'bad')", (path,))
+                self.report.check(False, f"load cancelled after {delay} s", "it ended before it was cancelled, or took no notice")
+            except psycopg2.errors.QueryCanceled:
+                thread.join()
+                took = time.time() - sent[0]
+                complaints = self.unchanged()
+                self.report.check(not complaints and took < 2, f"load cancelled after {delay} s, gone {took:.2f} s later", "; ".join(complaints))
+            thread.join()
+        self.run("set statement_timeout = '500ms'")
+        try:
+            self.refused("load that times out", "select quad.load(%s, store => 'bad')", (path,), states=("57014",))
+        finally:
+            self.run("reset statement_timeout")
+
+    def full_disk(self):
+        name = "load onto a full disk"
+        if os.geteuid() != 0:
+            self.report.skip(name, "a small file system needs root")
+            return
+        place = os.path.join(self.server.dir, "small")
+        os.makedirs(place, exist_ok=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", place], capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            self.report.skip(name, mounted.stderr.strip())
+            return
+        try:
+            subprocess.run(["chown", "postgres:", place], check=True)
+            os.chmod(place, 0o700)
+            self.run(f"create tablespace small location '{place}'")
+            self.run("set default_tablespace = small")
+            self.run("select quad.create_store('cramped')")
+            self.run("reset default_tablespace")
+            self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\" .', 'turtle', store => 'cramped')")
+            try:
+                self.run("select quad.load(%s, store => 'cramped')", (self.big_file(),))
+                self.report.check(False, name, "it was accepted; is the store in the table space?")
+            except psycopg2.Error as error:
+                complaints = [] if error.pgcode == "53100" else [f"SQLSTATE {error.pgcode}: {error}"]
+                if self.run("select count(*) from quad_stores.cramped") != [(1,)]:
+                    complaints.append("the store has changed")
+                complaints += t.problems(self.connection, "quad_stores.cramped")
+                self.report.check(not complaints, name, "; ".join(complaints))
+            # Room again after the failure: the aborted load's pages are given back or used again.
+            self.run("vacuum quad_stores.cramped")
+            try:
+                self.run("insert into quad_stores.cramped select i, 1, 1, 0 from generate_series(1, 20000) i")
+                found = t.problems(self.connection, "quad_stores.cramped")
+                self.report.check(not found, "the store takes quads again after a full disk and vacuum", "; ".join(found))
+            except psycopg2.Error as error:
+                self.report.check(False, "the store takes quads again after a full disk and vacuum", str(error)[:300])
+            self.run("select quad.drop_store('cramped')")
+            self.run("drop tablespace small")
+        finally:
+            self.server.stop("immediate")
+            subprocess.run(["umount", place], check=False)
+            self.server.start()
+            self.connection = self.server.connect()
+
+    def queries(self):
+        if not t.has_function(self.connection, "sparql"):
+            self.report.skip("SPARQL errors", "no quad.sparql in this build")
+            return
+        for name, query, needs in [
+                ("open brace", "SELECT * WHERE { ?s ?p ?o", ("1",)), ("unknown prefix", "SELECT * WHERE { ?s x:p ?o }", ("x",)),
+                ("empty query", "", ()), ("error in the second line", "SELECT *\nWHERE { ?s ?p }", ("2",)),
+                ("an update", "INSERT DATA { <http://x/a> <http://x/b> <http://x/c> }", ()),
+                ("variable used twice", "SELECT (1 AS ?s) WHERE { ?s ?p ?o }", ("s",)),
+                ("rubbish", "\u00ff\u00fe\u2603", ()), ("nesting", "SELECT * WHERE " + "{" * 3000 + "}" * 3000, ())]:
+            self.refused(f"SPARQL: {name}", "select * from quad.sparql(%s, 'bad')", (query,), needs=needs,
+                         hides=("XX000",) if name != "nesting" else ("XX000", None))
+
+    def main(self):
+        parts = (self.malformed, self.odd, self.compression, self.arguments, self.queries, self.cancelled, self.full_disk)
+        for part in parts:
+            try:
+                part()
+            except Exception as error:  # pylint: disable=broad-except
+                self.report.check(False, part.__name__.replace("_", " "), f"{type(error).__name__}: {error}")
+                self.connection.close()
+                self.connection = self.server.connect()
+        crashes = self.server.crashes_in_log()
+        self.report.check(not crashes, "no crash in the server's log", "; ".join(crashes[:5]))
+        self.connection.close()
+        self.server.stop("immediate")
+        if not self.report.failed:
+            self.server.remove()
+        self.report.finish()
+
+
+def available():
+    """The suite needs the loader."""
+    server = t.Server("badinput").init().start()
+    connection = server.connect()
+    connection.cursor().execute("create extension pgquad")
+    found = all(t.has_function(connection, f) for f in ("load", "load_text", "export"))
+    connection.close()
+    server.stop("immediate")
+    server.remove()
+    return found
+
+
+if available():
+    BadInput().main()
+else:
+    print("SKIPPED badinput: no quad.load in this build")
+    print("0 passed, 0 failed, 1 skipped")

@@ -1,0 +1,233 @@
+"""Common ground of the Python suites: a PostgreSQL server of one's own, and the report that `make test` reads.
+
+Environment (set by `make test`, see dev/lib.sh): PG_CONFIG, PGQUAD_STATE.
+"""
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psycopg2
+
+sys.stdout.reconfigure(line_buffering=True)
+
+
+class Report:
+    """Counts tests; `finish` prints the line that `make test` reads and exits."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.passed = self.failed = self.skipped = 0
+
+    def check(self, ok, name, detail=""):
+        if ok:
+            self.passed += 1
+            print(f"PASS {self.suite}/{name}")
+        else:
+            self.failed += 1
+            print(f"FAIL {self.suite}/{name}" + (f": {detail}" if detail else ""))
+        return ok
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"SKIPPED {self.suite}/{name}: {why}")
+
+    def finish(self):
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        sys.exit(1 if self.failed else 0)
+
+
+def pg_config(option):
+    return subprocess.check_output([os.environ["PG_CONFIG"], option], text=True).strip()
+
+
+def bin_path(program):
+    return os.path.join(pg_config("--bindir"), program)
+
+
+def server_user():
+    """PostgreSQL refuses root, so root's servers run as postgres."""
+    return "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+
+
+def as_server(command, **options):
+    """Runs a command as the server's user; raises with its output when it fails."""
+    if os.geteuid() == 0:
+        command = ["runuser", "-u", "postgres", "--"] + command
+    done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def children_of(pid):
+    """Process ids of all direct children."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as stat:
+                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
+                        found.append(int(entry))
+            except (OSError, IndexError):
+                continue
+    return found
+
+
+class Server:
+    """A PostgreSQL server with a data directory of its own, below PGQUAD_STATE, with pgquad preloaded."""
+
+    def __init__(self, name, settings=None, port=None):
+        self.dir = os.path.join(os.environ["PGQUAD_STATE"], name)
+        self.data = os.path.join(self.dir, "data")
+        self.log = os.path.join(self.dir, "log")
+        self.port = port or free_port()
+        self.settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": "",
+            "shared_preload_libraries": "pgquad",
+            "timezone": "UTC",
+            "log_line_prefix": "%m [%p] ",
+        }
+        self.settings.update(settings or {})
+
+    def init(self):
+        """A new, empty data directory; whatever an earlier run left is removed."""
+        self.remove()
+        as_server(["mkdir", "-p", self.dir])
+        as_server([bin_path("initdb"), "-D", self.data, "-U", "postgres", "--auth=trust", "-E", "UTF8",
+                   "--locale=C.UTF-8", "--no-sync"])
+        self.configure()
+        return self
+
+    def configure(self, **more):
+        self.settings.update(more)
+        lines = "".join(f"{name} = '{value}'\n" for name, value in self.settings.items())
+        as_server(["sh", "-c", 'printf %s "$1" >>"$2/postgresql.conf"', "sh", lines, self.data])
+
+    def start(self, timeout=120):
+        try:
+            as_server([bin_path("pg_ctl"), "-D", self.data, "-l", self.log, "-w", "-t", str(timeout), "start"])
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}\n{self.log_tail()}") from None
+        return self
+
+    def stop(self, mode="fast"):
+        if self.pid():
+            as_server([bin_path("pg_ctl"), "-D", self.data, "-m", mode, "-w", "stop"])
+
+    def pid(self):
+        """The postmaster's process id, None when it does not run."""
+        try:
+            with open(os.path.join(self.data, "postmaster.pid"), encoding="ascii") as file:
+                pid = int(file.readline())
+            os.kill(pid, 0)
+            return pid
+        except (OSError, ValueError):
+            return None
+
+    def kill(self):
+        """kill -9 of the postmaster and of every process it has; returns when all are gone."""
+        pid = self.pid()
+        victims = [pid] + children_of(pid)
+        for victim in victims:
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        until = time.time() + 30
+        while any(os.path.exists(f"/proc/{v}") and not is_zombie(v) for v in victims):
+            if time.time() > until:
+                raise RuntimeError("killed processes do not go away")
+            time.sleep(0.01)
+
+    def connect(self, database="postgres", autocommit=True, **more):
+        connection = psycopg2.connect(host="127.0.0.1", port=self.port, user="postgres", dbname=database, **more)
+        connection.autocommit = autocommit
+        return connection
+
+    def query(self, sql, parameters=None, database="postgres"):
+        """Rows of one statement in a connection of its own ([] when it returns none)."""
+        connection = self.connect(database)
+        try:
+            cursor = connection.cursor()
+            cursor.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    def log_tail(self, lines=30):
+        try:
+            with open(self.log, encoding="utf-8", errors="replace") as file:
+                return "".join(file.readlines()[-lines:])
+        except OSError as error:
+            return str(error)
+
+    def crashes_in_log(self):
+        """Lines of the log that tell of a crash, a failed assertion or corruption."""
+        signs = ("PANIC", "was terminated by signal 11", "was terminated by signal 6", "TRAP:", "panicked",
+                 "invalid page", "corrupt")
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return [line.rstrip() for line in file if any(sign in line for sign in signs)]
+
+    def remove(self):
+        if self.pid():
+            self.stop("immediate")
+        if os.path.isdir(self.dir):
+            shutil.rmtree(self.dir)
+
+
+def is_zombie(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def problems(connection, table):
+    """What quad.verify has to say against a table."""
+    cursor = connection.cursor()
+    cursor.execute("select v::text from quad.verify(%s::regclass) v", (table,))
+    return [row[0] for row in cursor.fetchall()]
+
+
+QUAD_COLUMNS = "s bigint not null, p bigint not null, o bigint not null, g bigint not null"
+
+
+def create_table(connection, name, leaf_quads=0, inner_fanout=0, orders=None):
+    """A quad table with the given page limits (0: what fits)."""
+    cursor = connection.cursor()
+    cursor.execute("select set_config('quad.leaf_quads', %s, false), set_config('quad.inner_fanout', %s, false)",
+                   (str(leaf_quads), str(inner_fanout)))
+    if orders:
+        cursor.execute("select set_config('quad.orders', %s, false)", (orders,))
+    cursor.execute(f"create table {name} ({QUAD_COLUMNS}) using quad")
+    cursor.execute("reset quad.leaf_quads; reset quad.inner_fanout; reset quad.orders")
+
+
+def has_function(connection, name):
+    """Whether a function of schema quad is there (parts of the extension may be left out of a build)."""
+    cursor = connection.cursor()
+    cursor.execute("select exists (select from pg_proc where proname = %s and pronamespace = 'quad'::regnamespace)", (name,))
+    return cursor.fetchone()[0]
+
+
+def seeded(seed):
+    """A random generator and its seed, for messages."""
+    if seed is None:
+        seed = random.randrange(1 << 32)
+    return random.Random(seed), seed
