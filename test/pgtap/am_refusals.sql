@@ -26,7 +26,7 @@ select throws_ok('alter table q drop column g', '0A000', null::text, 'drop colum
 select throws_ok('alter table q rename column g to graph', '0A000', null::text, 'rename column');
 select throws_ok('alter table q alter column g type int', '0A000', null::text, 'change of type');
 select throws_ok('alter table q alter column g drop not null', '0A000', null::text, 'drop not null');
-select throws_ok($$select quad.verify('pg_class')$$, null::char(5), null::text, 'verify of another kind of table');
+select throws_ok($$select quad.verify('pg_class')$$, '42809', null::text, 'verify of another kind of table');
 select set_eq('select s from q', 'select generate_series(1::bigint, 10)', 'nothing has changed');
 
 select * from finish();

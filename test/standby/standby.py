@@ -133,7 +133,7 @@ def dump_and_restore(report, primary):
     report.check(done.returncode == 0, "pg_dump | psql", done.stderr[-500:])
     if done.returncode == 0:
         same(report, primary, restored, "restored dump")
-        info = "select array_agg(\"order\" order by \"order\") from quad.store_info('narrow')"
+        info = "select array_agg(order_name order by order_name) from quad.store_info('narrow')"
         report.check(primary.query(info) == restored.query(info), "a restored table has the same orders")
         if with_terms:
             export = "select * from quad.export('dumped') order by 1"
