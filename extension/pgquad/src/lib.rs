@@ -2,6 +2,7 @@
 
 use pgrx::prelude::*;
 
+pub mod dictionary;
 pub mod error;
 pub mod store;
 
@@ -17,4 +18,5 @@ fn version() -> &'static str {
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     store::init();
+    dictionary::init();
 }

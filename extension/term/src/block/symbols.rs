@@ -141,11 +141,8 @@ impl SymbolTable {
 
 impl Symbols {
     /// The tables that are used before any were trained; they never change, blocks on disk rely on them.
-    pub fn built_in() -> &'static Symbols {
-        static BUILT_IN: OnceLock<Symbols> = OnceLock::new();
-        BUILT_IN.get_or_init(|| {
-            Symbols::from_bytes(builtin::TABLES).expect("the built-in tables are valid")
-        })
+    pub fn built_in() -> Symbols {
+        Symbols::from_bytes(builtin::TABLES).expect("the built-in tables are valid")
     }
 
     /// The serialized form.

@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn round_trip(terms in prop::collection::vec(encoded_term(), 1..600), limit in 20usize..4000) {
         let trained = train(&terms);
-        for symbols in [Symbols::built_in(), &trained] {
+        for symbols in [&Symbols::built_in(), &trained] {
             let blocks = pack(&terms, symbols, limit);
             for block in &blocks {
                 prop_assert!(block.len() <= limit || Block::open(block).unwrap().len() == 1);
@@ -117,9 +117,10 @@ fn long_terms_get_a_block_of_their_own() {
         format!("S{noise}"),
         "Sb".to_owned(),
     ];
-    let blocks = pack(&terms, Symbols::built_in(), 2000);
+    let symbols = Symbols::built_in();
+    let blocks = pack(&terms, &symbols, 2000);
     assert_eq!(blocks.len(), 4);
-    assert_eq!(unpack(&blocks, Symbols::built_in()), terms);
+    assert_eq!(unpack(&blocks, &symbols), terms);
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! Numbers of language tags, from table `quad.languages`.
+
+use std::collections::HashMap;
+
+use pgquad_term::id::MAX_LANGUAGE_NUMBER;
+use pgrx::pg_sys;
+
+use super::relation::{for_each_row, Inserter, Relation};
+use super::tables::Tables;
+
+/// The language tags this backend knows of.
+#[derive(Default)]
+pub struct Languages {
+    numbers: HashMap<String, u16>,
+}
+
+impl Languages {
+    /// The number of `tag`, or `None` when it has none.
+    pub fn find(&mut self, tables: &Tables, tag: &str) -> Option<u16> {
+        if let Some(number) = self.numbers.get(tag) {
+            return Some(*number);
+        }
+        self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+        self.numbers.get(tag).copied()
+    }
+
+    /// The number of `tag`, which gets one if there is one left.
+    pub fn find_or_add(&mut self, tables: &Tables, tag: &str) -> Option<u16> {
+        if let Some(number) = self.find(tables, tag) {
+            return Some(number);
+        }
+        if self.numbers.len() >= usize::from(MAX_LANGUAGE_NUMBER) {
+            return None;
+        }
+        // Held until the transaction ends, so that no two of them give out the same number.
+        let table = Relation::open(tables.languages, pg_sys::ShareRowExclusiveLock);
+        self.read(&table);
+        if let Some(number) = self.numbers.get(tag) {
+            return Some(*number);
+        }
+        let last = self.numbers.values().max().copied().unwrap_or(0);
+        if last == MAX_LANGUAGE_NUMBER {
+            return None;
+        }
+        let number = last + 1;
+        Inserter::new(&table).insert_bytes(pg_sys::Datum::from(i32::from(number)), tag.as_bytes());
+        self.numbers.insert(tag.to_owned(), number);
+        Some(number)
+    }
+
+    /// The tag with this number.
+    pub fn tag(&mut self, tables: &Tables, number: u16) -> Option<String> {
+        let known = |numbers: &HashMap<String, u16>| {
+            numbers
+                .iter()
+                .find(|(_, known)| **known == number)
+                .map(|(tag, _)| tag.clone())
+        };
+        known(&self.numbers).or_else(|| {
+            self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+            known(&self.numbers)
+        })
+    }
+
+    fn read(&mut self, table: &Relation) {
+        self.numbers.clear();
+        for_each_row(table, |row| {
+            if let Ok(number) = u16::try_from(row.integer(1)) {
+                self.numbers.insert(row.text(2), number);
+            }
+        });
+    }
+}

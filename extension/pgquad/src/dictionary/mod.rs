@@ -1,0 +1,227 @@
+//! The dictionary: RDF terms and their ids, one for the whole database.
+//!
+//! Short and numeric terms are in their id already ([`pgquad_term::inline_id`]); all others are numbered, kept in blocks in table
+//! `quad.terms`, and found again through their hash in `quad.term_ids`. Everything is transactional: an aborted transaction leaves
+//! nothing behind but unused numbers.
+//!
+//! The functions work on batches: probes are sorted, so that each page is touched once.
+
+mod languages;
+mod numbers;
+mod read;
+mod relation;
+mod state;
+mod symbol_tables;
+mod tables;
+mod term_ids;
+mod write;
+
+use std::collections::HashMap;
+
+use pgquad_term::{inline_id, inline_term, Blank, Term, TermBuf, TermId};
+
+use state::{with_state, State, ID_BYTES};
+use write::Encoded;
+
+/// Longest term in bytes, in its encoded form (text, and datatype or language tag).
+pub const MAX_TERM_BYTES: usize = 1 << 20;
+
+/// Settings and callbacks; called once from `_PG_init`.
+pub fn init() {
+    tables::init();
+    state::init();
+}
+
+/// The id of `term`, or `None` when it is not in the dictionary (and so in no store).
+pub fn find(term: &Term<'_>) -> Option<TermId> {
+    find_many(std::slice::from_ref(term))[0]
+}
+
+/// The ids of terms, in their order; `None` for those that are not in the dictionary.
+///
+/// Blank nodes that have a label only are never found: a label means something in its document only.
+pub fn find_many(terms: &[Term<'_>]) -> Vec<Option<TermId>> {
+    let mut ids: Vec<Option<TermId>> = terms.iter().map(inline_id).collect();
+    let wanted: Vec<(usize, Encoded)> = (0..terms.len())
+        .filter(|&index| ids[index].is_none() && !matches!(terms[index], Term::Blank(_)))
+        .filter(|&index| !write::is_too_long(&terms[index]))
+        .map(|index| (index, Encoded::new(&terms[index])))
+        .collect();
+    if !wanted.is_empty() {
+        with_state(|state| {
+            let hashes: Vec<u128> = wanted.iter().map(|(_, term)| term.hash).collect();
+            for ((index, _), id) in wanted.iter().zip(find_hashes(state, &hashes)) {
+                ids[*index] = id;
+            }
+        });
+    }
+    ids
+}
+
+/// The id of `term`, which is added to the dictionary if need be.
+pub fn encode(term: &Term<'_>) -> TermId {
+    encode_many(std::slice::from_ref(term))[0]
+}
+
+/// The ids of terms, in their order; those that are not in the dictionary yet are added.
+///
+/// A blank node that has a label only gets a new id; equal labels in one call get the same. Raises errors: a term is too long (54000),
+/// the transaction may not write.
+pub fn encode_many(terms: &[Term<'_>]) -> Vec<TermId> {
+    let mut ids: Vec<Option<TermId>> = terms.iter().map(inline_id).collect();
+    if ids.iter().all(Option::is_some) {
+        return ids.into_iter().flatten().collect();
+    }
+    with_state(|state| {
+        let labels: Vec<&str> = terms
+            .iter()
+            .filter_map(|term| match term {
+                Term::Blank(Blank::Label(label)) => Some(*label),
+                _ => None,
+            })
+            .collect();
+        let labels = if labels.is_empty() {
+            HashMap::new()
+        } else {
+            write::number_labels(state, &labels)
+        };
+
+        // Position in `distinct` by hash, and for each term without an id yet.
+        let mut positions: write::HashMapByHash<usize> = HashMap::default();
+        let mut distinct: Vec<Encoded> = Vec::new();
+        let mut wanted: Vec<(usize, usize)> = Vec::new();
+        for (index, term) in terms.iter().enumerate() {
+            match term {
+                _ if ids[index].is_some() => {}
+                Term::Blank(Blank::Label(label)) => ids[index] = labels.get(label).copied(),
+                term => {
+                    let encoded = Encoded::new(term);
+                    let position = *positions.entry(encoded.hash).or_insert(distinct.len());
+                    if position == distinct.len() {
+                        distinct.push(encoded);
+                    }
+                    wanted.push((index, position));
+                }
+            }
+        }
+
+        let hashes: Vec<u128> = distinct.iter().map(|term| term.hash).collect();
+        let mut found = find_hashes(state, &hashes);
+        let missing: Vec<usize> = (0..found.len())
+            .filter(|&position| found[position].is_none())
+            .collect();
+        if !missing.is_empty() {
+            let mut is_missing = found.iter().map(Option::is_none);
+            distinct.retain(|_| is_missing.next().expect("one answer for each hash"));
+            for (position, id) in missing.into_iter().zip(write::add(state, &distinct)) {
+                found[position] = Some(id);
+            }
+        }
+        for (index, position) in wanted {
+            ids[index] = found[position];
+        }
+        ids.into_iter()
+            .map(|id| id.expect("every term has an id now"))
+            .collect()
+    })
+}
+
+/// The term with this id; `None` for the default graph, an error for an id that is not in the dictionary.
+pub fn decode(id: TermId) -> Option<TermBuf> {
+    decode_many(&[id]).pop().flatten()
+}
+
+/// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the dictionary.
+pub fn decode_many(ids: &[TermId]) -> Vec<Option<TermBuf>> {
+    let mut terms: Vec<Option<TermBuf>> = vec![None; ids.len()];
+    let mut wanted: Vec<(u64, usize)> = Vec::new();
+    for (index, id) in ids.iter().enumerate() {
+        match id.dictionary_number() {
+            Some(number) => wanted.push((number, index)),
+            None if *id == TermId::DEFAULT_GRAPH => {}
+            None => terms[index] = Some(inline_term(*id).unwrap_or_else(|| read::unknown_id(*id))),
+        }
+    }
+    if wanted.is_empty() {
+        return terms;
+    }
+    with_state(|state| {
+        wanted.retain(|(number, index)| {
+            terms[*index] = state.terms.get(number, state::term_bytes);
+            terms[*index].is_none()
+        });
+        if wanted.is_empty() {
+            return;
+        }
+        wanted.sort_unstable();
+        let mut numbers: Vec<u64> = wanted.iter().map(|(number, _)| *number).collect();
+        numbers.dedup();
+        let mut rest = wanted.as_slice();
+        read::read_terms(state, &numbers, |number, term| {
+            let start = rest.partition_point(|(wanted, _)| *wanted < number);
+            let end = rest.partition_point(|(wanted, _)| *wanted <= number);
+            for (_, index) in &rest[start..end] {
+                terms[*index] = Some(term.clone());
+            }
+            rest = &rest[end..];
+        });
+    });
+    for (id, term) in ids.iter().zip(&terms) {
+        let known = match term {
+            Some(term) => fits(*id, term),
+            None => *id == TermId::DEFAULT_GRAPH,
+        };
+        if !known {
+            read::unknown_id(*id);
+        }
+    }
+    terms
+}
+
+/// The language tag with this number ([`TermId::language_number`]).
+pub fn language(number: u16) -> Option<String> {
+    with_state(|state| state.languages.tag(&state.tables, number))
+}
+
+/// The number of a language tag (in lower case), `None` when no term in the dictionary has it.
+pub fn language_number(tag: &str) -> Option<u16> {
+    with_state(|state| state.languages.find(&state.tables, tag))
+}
+
+/// Whether a term that was found by the number in `id` is of the kind that the tag of `id` says.
+fn fits(id: TermId, term: &TermBuf) -> bool {
+    use pgquad_term::tag;
+    match (id.tag(), term.as_encoded().as_bytes().first()) {
+        (tag::IRI, first) => first == Some(&b'I'),
+        (tag::STRING, first) => first == Some(&b'S'),
+        (tag::LANG_STRING, first) => first == Some(&b'L'),
+        (tag::OTHER, first) => !matches!(first, Some(b'I' | b'S')),
+        _ => true,
+    }
+}
+
+/// Ids by hash, from the cache or the table.
+fn find_hashes(state: &mut State, hashes: &[u128]) -> Vec<Option<TermId>> {
+    let mut ids: Vec<Option<TermId>> = hashes
+        .iter()
+        .map(|hash| state.ids.get(hash, |_| ID_BYTES))
+        .collect();
+    let mut missing: Vec<usize> = (0..hashes.len())
+        .filter(|&index| ids[index].is_none())
+        .collect();
+    if missing.is_empty() {
+        return ids;
+    }
+    missing.sort_by_key(|&index| term_ids::probe_order(hashes[index]));
+    let probes: Vec<u128> = missing.iter().map(|&index| hashes[index]).collect();
+    for (index, id) in missing
+        .into_iter()
+        .zip(term_ids::probe(&state.tables, &probes))
+    {
+        if let Some(id) = id {
+            state.ids.put(hashes[index], id, ID_BYTES);
+            ids[index] = Some(id);
+        }
+    }
+    ids
+}

@@ -1,0 +1,181 @@
+//! What this backend remembers of the dictionary, and when it must forget.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use pgquad_term::cache::Cache;
+use pgquad_term::{TermBuf, TermId};
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::languages::Languages;
+use super::numbers::Numbers;
+use super::symbol_tables::SymbolTables;
+use super::tables::Tables;
+
+/// Kilobytes of terms that a backend caches.
+static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+
+thread_local! {
+    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+    /// Whether this transaction has added to the dictionary, so that the state may hold what an abort takes back.
+    static WROTE: Cell<bool> = const { Cell::new(false) };
+    /// Locks on single terms that this transaction has taken.
+    static TERM_LOCKS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Hashes of terms are hashes already.
+#[derive(Default)]
+pub struct HashOfHash(u64);
+
+impl Hasher for HashOfHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("only numbers are hashed");
+    }
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// Builder of [`HashOfHash`].
+pub type BuildHash = BuildHasherDefault<HashOfHash>;
+
+/// What is remembered.
+pub struct State {
+    /// The tables everything below was read from.
+    pub tables: Tables,
+    /// Ids by hash of the term.
+    pub ids: Cache<u128, TermId, BuildHash>,
+    /// Terms by dictionary number.
+    pub terms: Cache<u64, TermBuf, BuildHash>,
+    /// Symbol tables.
+    pub symbols: SymbolTables,
+    /// Language tags.
+    pub languages: Languages,
+    /// Numbers in stock.
+    pub numbers: Numbers,
+}
+
+/// Bytes that a cached id takes, with the overhead of the map.
+pub const ID_BYTES: usize = 48;
+
+/// Bytes that a cached term takes, with the overhead of the map.
+pub fn term_bytes(term: &TermBuf) -> usize {
+    term.as_encoded().len() + 64
+}
+
+impl State {
+    fn new(tables: Tables) -> Self {
+        State {
+            tables,
+            ids: Cache::new(0),
+            terms: Cache::new(0),
+            symbols: SymbolTables::default(),
+            languages: Languages::default(),
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// Forgets what was read from the tables; the numbers in stock stay.
+    fn forget(&mut self) {
+        self.ids.clear();
+        self.terms.clear();
+        self.symbols = SymbolTables::default();
+        self.languages = Languages::default();
+    }
+}
+
+/// Defines the settings of the dictionary and watches the end of transactions; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_int_guc(
+        c"quad.dictionary_cache",
+        c"Memory for terms of the dictionary that each session keeps.",
+        c"",
+        &CACHE_SIZE,
+        64,
+        1024 * 1024,
+        GucContext::Userset,
+        GucFlags::UNIT_KB,
+    );
+    // SAFETY: the callbacks are plain functions that live as long as the process.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
+    }
+}
+
+/// Calls `body` with the state of this backend, which holds nothing that is not in the tables now.
+pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
+    let tables = Tables::get();
+    let limit = CACHE_SIZE.get() as usize * 1024;
+    STATE.with_borrow_mut(|state| {
+        let state = match state {
+            Some(state) if state.tables == tables => state,
+            _ => state.insert(State::new(tables)),
+        };
+        state.ids.set_limit(limit / 4);
+        state.terms.set_limit(limit - limit / 4);
+        body(state)
+    })
+}
+
+/// To be called before the first change of a table of the dictionary.
+pub fn will_write() {
+    WROTE.set(true);
+}
+
+/// Counts `count` more locks on single terms and returns how many there are now in this transaction.
+pub fn count_term_locks(count: usize) -> usize {
+    TERM_LOCKS.set(TERM_LOCKS.get() + count);
+    TERM_LOCKS.get()
+}
+
+fn forget_if_written() {
+    if WROTE.get() {
+        STATE.with(|state| {
+            // It is borrowed only when the process exits in the middle of a call.
+            if let Ok(mut state) = state.try_borrow_mut() {
+                if let Some(state) = state.as_mut() {
+                    state.forget();
+                }
+            }
+        });
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    use pg_sys::XactEvent::{
+        XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_PARALLEL_COMMIT,
+        XACT_EVENT_PREPARE,
+    };
+    match event {
+        XACT_EVENT_ABORT | XACT_EVENT_PARALLEL_ABORT | XACT_EVENT_PREPARE => forget_if_written(),
+        XACT_EVENT_COMMIT | XACT_EVENT_PARALLEL_COMMIT => {}
+        _ => return,
+    }
+    WROTE.set(false);
+    TERM_LOCKS.set(0);
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_subtransaction_end(
+    event: pg_sys::SubXactEvent::Type,
+    _subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        forget_if_written();
+    }
+}

@@ -1,0 +1,82 @@
+//! Symbol tables by number, from table `quad.symbol_tables`. Number 0 is the built-in one.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgquad_term::block::Symbols;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::relation::{Compare, IndexScan, Relation};
+use super::tables::Tables;
+use crate::error::raise;
+
+/// Symbol tables that this backend has read.
+#[derive(Default)]
+pub struct SymbolTables {
+    read: HashMap<u32, Rc<Symbols>>,
+}
+
+/// Symbols with their number.
+#[derive(Clone)]
+pub struct Numbered {
+    /// Number of the table.
+    pub number: u32,
+    /// The table.
+    pub symbols: Rc<Symbols>,
+}
+
+impl SymbolTables {
+    /// The table with this number.
+    pub fn get(&mut self, tables: &Tables, number: u32) -> Rc<Symbols> {
+        if let Some(symbols) = self.read.get(&number) {
+            return symbols.clone();
+        }
+        let symbols = if number == 0 {
+            Rc::new(Symbols::built_in())
+        } else {
+            match self.last_up_to(tables, i64::from(number)) {
+                Some(found) if found.number == number => return found.symbols,
+                _ => raise(
+                    PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+                    format!("symbol table {number} of the dictionary does not exist"),
+                ),
+            }
+        };
+        self.read.insert(number, symbols.clone());
+        symbols
+    }
+
+    /// The newest table.
+    pub fn newest(&mut self, tables: &Tables) -> Numbered {
+        self.last_up_to(tables, i64::MAX)
+            .unwrap_or_else(|| Numbered {
+                number: 0,
+                symbols: self.get(tables, 0),
+            })
+    }
+
+    fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {
+        let table = Relation::open(tables.symbol_tables, pg_sys::AccessShareLock);
+        let mut scan = IndexScan::new(&table, tables.symbol_tables_key, &[Compare::AtMost]);
+        scan.seek(&[limit]);
+        let row = scan.previous()?;
+        let number = row.bigint(1) as u32;
+        if let Some(symbols) = self.read.get(&number) {
+            return Some(Numbered {
+                number,
+                symbols: symbols.clone(),
+            });
+        }
+        let symbols = row
+            .with_bytes(2, Symbols::from_bytes)
+            .unwrap_or_else(|error| {
+                raise(
+                    PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+                    format!("symbol table {number}: {error}"),
+                )
+            });
+        let symbols = Rc::new(symbols);
+        self.read.insert(number, symbols.clone());
+        Some(Numbered { number, symbols })
+    }
+}

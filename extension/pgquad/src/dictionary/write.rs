@@ -1,0 +1,244 @@
+//! New terms.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgquad_term::block::{BlockBuilder, Symbols};
+use pgquad_term::{encoded, Term, TermId};
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::relation::{Inserter, Relation};
+use super::state::{self, BuildHash, State, ID_BYTES};
+use super::{term_ids, MAX_TERM_BYTES};
+use crate::error::raise_detail;
+
+/// Largest block: with it a row of `quad.terms` fills a page exactly.
+pub const BLOCK_BYTES: usize = 8124;
+
+/// So many locks on single terms a transaction takes at most; then it locks all terms that do not exist yet.
+const MAX_TERM_LOCKS: usize = 256;
+
+/// Fourth field of the advisory lock tags of terms: apart from those of SQL's own advisory locks, 1 and 2.
+const TERM_LOCK_CLASS: u16 = 0x5154;
+
+/// A term that is not inlined, with its hash.
+pub struct Encoded {
+    /// The encoded form.
+    pub text: String,
+    /// Its hash.
+    pub hash: u128,
+}
+
+impl Encoded {
+    /// Encodes a term; an error when it is too long for the dictionary.
+    pub fn new(term: &Term<'_>) -> Self {
+        let mut text = String::with_capacity(encoded::encoded_len(term));
+        encoded::encode(term, &mut text);
+        if text.len() > MAX_TERM_BYTES {
+            too_long(&text);
+        }
+        let hash = pgquad_term::encoded_hash(&text);
+        Encoded { text, hash }
+    }
+}
+
+/// Whether a term is too long for the dictionary, so that it cannot be in it.
+pub fn is_too_long(term: &Term<'_>) -> bool {
+    encoded::encoded_len(term) > MAX_TERM_BYTES
+}
+
+fn too_long(text: &str) -> ! {
+    let start: String = text
+        .chars()
+        .filter(|char| !char.is_control())
+        .skip(1)
+        .take(60)
+        .collect();
+    raise_detail(
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        format!(
+            "term of {} bytes is too long for the dictionary",
+            text.len()
+        ),
+        format!("The limit is {MAX_TERM_BYTES} bytes. The term begins with \"{start}\"."),
+    )
+}
+
+/// Raises an error where the transaction may not write.
+pub fn check_writable() {
+    // SAFETY: the functions only look at the state of the transaction.
+    unsafe {
+        pg_sys::PreventCommandIfReadOnly(c"adding terms to the dictionary".as_ptr());
+        pg_sys::PreventCommandDuringRecovery(c"adding terms to the dictionary".as_ptr());
+        pg_sys::PreventCommandIfParallelMode(c"adding terms to the dictionary".as_ptr());
+    }
+}
+
+/// Gives ids to terms that were not found in the dictionary, in the order they are given in; no two of them are equal.
+pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
+    check_writable();
+    state::will_write();
+    let table = lock_terms(state, terms);
+
+    // Whoever added one of the terms since we looked has finished now.
+    let mut order: Vec<usize> = (0..terms.len()).collect();
+    order.sort_by_key(|&index| term_ids::probe_order(terms[index].hash));
+    let hashes: Vec<u128> = order.iter().map(|&index| terms[index].hash).collect();
+    let mut ids: Vec<Option<TermId>> = vec![None; terms.len()];
+    for (index, found) in order.iter().zip(term_ids::probe(&state.tables, &hashes)) {
+        ids[*index] = found;
+    }
+
+    let new: Vec<usize> = (0..terms.len())
+        .filter(|&index| ids[index].is_none())
+        .collect();
+    let symbols = state.symbols.newest(&state.tables);
+    let heap = Relation::open(state.tables.terms, pg_sys::RowExclusiveLock);
+    let mut writer = BlockWriter::new(&heap, &symbols.symbols, symbols.number);
+    let numbers = state
+        .numbers
+        .take(&state.tables, new.len())
+        .into_iter()
+        .flatten();
+    for (&index, number) in new.iter().zip(numbers) {
+        writer.push(number, &terms[index].text);
+        ids[index] = Some(id_of(state, &terms[index].text, number));
+    }
+    writer.flush();
+    term_ids::insert(
+        &table,
+        order
+            .iter()
+            .filter(|index| new.binary_search(index).is_ok())
+            .map(|&index| {
+                (
+                    terms[index].hash,
+                    ids[index].expect("every new term has got an id"),
+                )
+            }),
+    );
+
+    let ids: Vec<TermId> = ids
+        .into_iter()
+        .map(|id| id.expect("every term has an id now"))
+        .collect();
+    for (term, id) in terms.iter().zip(&ids) {
+        state.ids.put(term.hash, *id, ID_BYTES);
+    }
+    ids
+}
+
+/// The id of the term with this encoding that has got `number`.
+pub fn id_of(state: &mut State, text: &str, number: u64) -> TermId {
+    let term = encoded::decode(text).expect("what was encoded can be decoded");
+    let language = match &term {
+        Term::Literal(literal) => match literal.kind {
+            pgquad_term::LiteralKind::Language(tag) => {
+                state.languages.find_or_add(&state.tables, tag)
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    TermId::in_dictionary(&term, number, language)
+}
+
+/// Makes sure that no other transaction adds one of the terms before this one ends. Returns `quad.term_ids`, locked.
+fn lock_terms(state: &State, terms: &[Encoded]) -> Relation {
+    let oid = state.tables.term_ids;
+    let all = pg_sys::ShareRowExclusiveLock;
+    if terms.len() <= MAX_TERM_LOCKS {
+        let table = Relation::open(oid, pg_sys::RowExclusiveLock);
+        // SAFETY: the relation is open.
+        if unsafe { pg_sys::CheckRelationLockedByMe(table.as_ptr(), all as pg_sys::LOCKMODE, true) }
+        {
+            return table;
+        }
+        if state::count_term_locks(terms.len()) <= MAX_TERM_LOCKS {
+            let mut hashes: Vec<u128> = terms.iter().map(|term| term.hash).collect();
+            // One order for all transactions keeps them from waiting for each other in a circle.
+            hashes.sort_unstable();
+            hashes.into_iter().for_each(lock_term);
+            return table;
+        }
+    }
+    Relation::open(oid, all)
+}
+
+fn lock_term(hash: u128) {
+    // SAFETY: a lock of the kind that SQL's advisory locks are, released by PostgreSQL when the transaction ends.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.into(),
+            locktag_field2: (hash >> 96) as u32,
+            locktag_field3: (hash >> 64) as u32,
+            locktag_field4: TERM_LOCK_CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+        };
+        pg_sys::LockAcquire(
+            &tag,
+            pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
+            false,
+            false,
+        );
+    }
+}
+
+/// Numbers for blank nodes by their label, the same for equal labels.
+pub fn number_labels<'a>(state: &mut State, labels: &[&'a str]) -> HashMap<&'a str, TermId> {
+    check_writable();
+    let mut ids: HashMap<&str, TermId> = labels
+        .iter()
+        .map(|label| (*label, TermId::DEFAULT_GRAPH))
+        .collect();
+    let numbers = state
+        .numbers
+        .take(&state.tables, ids.len())
+        .into_iter()
+        .flatten();
+    for (id, number) in ids.values_mut().zip(numbers) {
+        *id = TermId::new(pgquad_term::tag::BLANK, number);
+    }
+    ids
+}
+
+/// Writes terms with ascending numbers to `quad.terms`, block by block.
+pub struct BlockWriter<'a> {
+    rows: Inserter<'a>,
+    builder: BlockBuilder<'a>,
+    first: u64,
+}
+
+impl<'a> BlockWriter<'a> {
+    /// A writer to `quad.terms` that compresses with this symbol table.
+    pub fn new(terms: &'a Relation, symbols: &'a Rc<Symbols>, number: u32) -> Self {
+        BlockWriter {
+            rows: Inserter::new(terms),
+            builder: BlockBuilder::new(symbols, number, BLOCK_BYTES),
+            first: 0,
+        }
+    }
+
+    /// Adds a term; its number is larger than that of the term before.
+    pub fn push(&mut self, number: u64, encoded: &str) {
+        if number != self.first + self.builder.len() as u64 || !self.builder.push(encoded) {
+            self.flush();
+            self.first = number;
+            self.builder.push(encoded);
+        }
+    }
+
+    /// Writes the block begun.
+    pub fn flush(&mut self) {
+        if !self.builder.is_empty() {
+            self.rows.insert_bytes(
+                pg_sys::Datum::from(self.first as i64),
+                &self.builder.finish(),
+            );
+        }
+    }
+}
+
+/// Map by term hash.
+pub type HashMapByHash<V> = HashMap<u128, V, BuildHash>;
