@@ -5,21 +5,31 @@
 //! * [`TermId`] is the 64-bit id; [`inline_id`] and [`inline_term`] convert the terms that need no
 //!   dictionary.
 //! * [`parse`] and `Display` read and write the N-Triples form.
+//! * [`compare`] has the comparison operators, [`order()`] the order of ORDER BY, [`func`] the
+//!   arithmetic and the functions, [`aggregate`] the aggregates.
 
+pub mod aggregate;
 pub mod block;
 pub mod cache;
+pub mod compare;
 pub mod encoded;
+mod error;
+pub mod func;
 mod hash;
 pub mod id;
 mod inline;
 mod ntriples;
 pub mod number;
+mod order;
 mod term;
+pub mod value;
 mod xsd;
 
+pub use error::{Error, Result};
 pub use hash::{encoded_hash, term_hash};
 pub use id::{tag, TermId};
 pub use inline::{inline_id, inline_term};
 pub use ntriples::{parse, parse_prefix, ParseError};
+pub use order::order;
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};
 pub use xsd::{Xsd, RDF_LANG_STRING, XSD_NS};
