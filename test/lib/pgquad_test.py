@@ -2,6 +2,7 @@
 
 Environment (set by `make test`, see dev/lib.sh): PG_CONFIG, PGQUAD_STATE.
 """
+import ctypes
 import os
 import pwd
 import random
@@ -15,6 +16,16 @@ import time
 import psycopg2
 
 sys.stdout.reconfigure(line_buffering=True)
+
+
+def adopt_orphans():
+    """Makes this process the parent of the servers that it starts, so that it can reap those that it kills: where nobody
+    does (containers without an init), the next start would take the dead postmaster for a running one."""
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+adopt_orphans()
 
 
 class Report:
@@ -126,8 +137,10 @@ class Server:
         return self
 
     def stop(self, mode="fast"):
-        if self.pid():
+        pid = self.pid()
+        if pid:
             as_server([bin_path("pg_ctl"), "-D", self.data, "-m", mode, "-w", "stop"])
+            reap(pid)
 
     def pid(self):
         """The postmaster's process id, None when it does not run."""
@@ -149,8 +162,9 @@ class Server:
             except ProcessLookupError:
                 pass
         until = time.time() + 30
-        while any(os.path.exists(f"/proc/{v}") and not is_zombie(v) for v in victims):
-            if time.time() > until:
+        while victims:
+            victims = [victim for victim in victims if not reap(victim)]
+            if victims and time.time() > until:
                 raise RuntimeError("killed processes do not go away")
             time.sleep(0.01)
 
@@ -190,12 +204,12 @@ class Server:
             shutil.rmtree(self.dir)
 
 
-def is_zombie(pid):
+def reap(pid):
+    """True when the process is gone; collects it when it is a dead child of ours."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return True
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return not os.path.exists(f"/proc/{pid}")
 
 
 def problems(connection, table):
