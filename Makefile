@@ -36,5 +36,5 @@ lint: setup ## rustfmt, clippy, shellcheck, licences
 fmt: ## format the Rust sources
 	@cargo fmt --all
 
-bench: up ## run the benchmarks under bench/ (BENCH="load" for some)
-	@dev/bench.sh $(BENCH)
+bench: install ## run the benchmarks and write bench/results anew (BENCH=--quick: small data, nothing written)
+	@bench/run-all $(BENCH)
