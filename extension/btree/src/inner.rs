@@ -7,7 +7,7 @@ use crate::packed::{Run, RunPlan, MAX_RUN};
 use crate::page::{BlockNo, Frame, Page, PageKind, HEADER, SPECIAL};
 use std::cmp::Ordering;
 
-const RUN_AT: usize = HEADER;
+pub(crate) const RUN_AT: usize = HEADER;
 /// Bytes for the run.
 pub(crate) const CAPACITY: usize = SPECIAL - RUN_AT;
 
@@ -54,6 +54,11 @@ impl<'a> InnerView<'a> {
     /// Bytes in use of the [`CAPACITY`].
     pub(crate) fn used(&self) -> usize {
         self.run.end() - RUN_AT
+    }
+
+    /// The first byte behind the used ones.
+    pub(crate) fn end(&self) -> usize {
+        self.run.end()
     }
 
     /// The low fence of child `i`.

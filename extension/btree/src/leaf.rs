@@ -288,11 +288,6 @@ impl<'a> LeafView<'a> {
         Ok(lo)
     }
 
-    /// The first slot with a rank of at least that of inserts at `place`.
-    pub(crate) fn slot_at_place(&self, place: usize) -> Result<usize> {
-        self.slot_bound(2 * place, None, false)
-    }
-
     /// The first slot that does not come before inserts of `key`, `place` being the number of base
     /// entries before it (`after` = false) or at or before it (`after` = true).
     pub(crate) fn slot_of_key(&self, place: usize, key: &Key, after: bool) -> Result<usize> {
@@ -429,6 +424,67 @@ impl<'a> LeafView<'a> {
         }
         push_base(n, &mut base, out);
         Ok(())
+    }
+
+    /// What is wrong with the layout of the page beyond what reading it needs, if anything.
+    pub(crate) fn check_layout(&self) -> Result<Option<&'static str>> {
+        let bitmap = self.run.len().div_ceil(8);
+        let mut at = self.run.end();
+        for (on, start) in [
+            (self.has_young_bitmap(), self.young_at),
+            (self.has_dead_bitmap(), self.dead_at),
+        ] {
+            if on && start != at {
+                return Ok(Some("bitmap is not in its place"));
+            }
+            at += if on { bitmap } else { 0 };
+        }
+        if self.slots_at != at || at + SLOT * self.slots != self.page.lower() {
+            return Ok(Some("slots are not in their place"));
+        }
+        if self.base_xmin().0 == NO_XID || (self.has_dead_bitmap() && self.base_xmax().0 == NO_XID)
+        {
+            return Ok(Some("base run without its transaction"));
+        }
+        let mut inserts = 0;
+        let mut previous: Option<(usize, Option<Key>)> = None;
+        for slot in 0..self.slots {
+            let r = self.record(slot)?;
+            inserts += usize::from(r.insert);
+            if r.at < self.page.upper() {
+                return Ok(Some("slot leads into the free space"));
+            }
+            let key = r.insert.then(|| self.record_key(&r));
+            if let Some(k) = &key {
+                if self.run.upper_bound(k, 0) != r.place {
+                    return Ok(Some("tail record has the wrong place in the base run"));
+                }
+            }
+            let ordered = match (&previous, &key) {
+                (Some((rank, _)), None) => *rank < r.rank(),
+                (Some((rank, Some(p))), Some(k)) if *rank == r.rank() => {
+                    cmp(p, k) != Ordering::Greater
+                }
+                (Some((rank, _)), Some(_)) => *rank < r.rank(),
+                (None, _) => true,
+            };
+            if !ordered {
+                return Ok(Some("slots are out of order"));
+            }
+            if r.insert && r.xmin == NO_XID {
+                return Ok(Some("tail record without inserting transaction"));
+            }
+            previous = Some((r.rank(), key));
+        }
+        if inserts != usize::from(self.page.u16(L_INSERTS)) {
+            return Ok(Some("number of tail records is wrong"));
+        }
+        let duplicates =
+            (1..self.run.len()).any(|i| self.run.cmp(i, &self.run.key(i - 1)) == Ordering::Equal);
+        if duplicates && !self.has_duplicates() {
+            return Ok(Some("equal keys in the base run are not flagged"));
+        }
+        Ok(None)
     }
 
     /// Number of entries with a key less than `key` (`or_equal`: or equal to it).
@@ -684,12 +740,11 @@ impl LeafPlan {
         self.base <= MAX_RUN && self.bytes() <= CAPACITY
     }
 
-    /// Writes the page; the base columns must still be in `scratch`.
-    fn write(&self, entries: &[Entry], frame: &Frame, scratch: &Scratch) -> Box<Page> {
+    /// Writes the page from the base columns and the entries.
+    fn write(&self, entries: &[Entry], columns: [&[u64]; 4], frame: &Frame) -> Box<Page> {
         let mut page = Page::zeroed();
         page.init(frame);
-        let [a, b, c, d] = &scratch.columns;
-        self.run.write([a, b, c, d], &mut page, RUN_AT);
+        self.run.write(columns, &mut page, RUN_AT);
         let mut at = RUN_AT + self.run.bytes();
         let bitmap = self.base.div_ceil(8);
         let (young_at, dead_at) = (at, at + if self.young_bitmap { bitmap } else { 0 });
@@ -712,7 +767,13 @@ impl LeafPlan {
         page.put_u16(L_INSERTS, self.inserts as u16);
         let mut upper = SPECIAL;
         let mut base = 0;
-        for e in entries {
+        // Among the versions of a key those in the base come first.
+        let groups = entries.chunk_by(|a, b| a.key == b.key);
+        let placed = groups.flat_map(|g| {
+            let base = g.iter().filter(|e| self.goes_to_base(e));
+            base.chain(g.iter().filter(|e| !self.goes_to_base(e)))
+        });
+        for e in placed {
             if self.goes_to_base(e) {
                 let (byte, bit) = (base / 8, 1 << (base % 8));
                 if self.young_bitmap && e.xmin != FROZEN_XID {
@@ -772,13 +833,48 @@ pub(crate) fn encode_leaf(
     if !plan.fits() {
         return None;
     }
-    let mut page = plan.write(entries, frame, scratch);
+    let [a, b, c, d] = &scratch.columns;
+    let mut page = plan.write(entries, [a, b, c, d], frame);
     edit::set_counted(&mut page, entries.len());
     Some(page)
+}
+
+/// Bytes (of [`CAPACITY`]) that a page of these keys takes when one transaction inserted them all.
+pub(crate) fn uniform_plan(columns: [&[u64]; 4], sort: &mut Vec<u64>) -> (RunPlan<4>, usize) {
+    let run = RunPlan::new(columns, sort);
+    let bytes = run.bytes();
+    (run, bytes)
+}
+
+/// Encodes a page of keys that one transaction inserted in one command, by a plan that fits.
+pub(crate) fn encode_uniform(
+    run: RunPlan<4>,
+    columns: [&[u64]; 4],
+    xmin: (u32, u32),
+    frame: &Frame,
+) -> Box<Page> {
+    let n = columns[0].len();
+    let plan = LeafPlan {
+        run,
+        base: n,
+        young: xmin,
+        young_bitmap: false,
+        dead: (NO_XID, 0),
+        dead_bitmap: false,
+        duplicates: false,
+        inserts: 0,
+        marks: 0,
+        keep_tail: false,
+    };
+    let mut page = plan.write(&[], columns, frame);
+    edit::set_counted(&mut page, n);
+    page
 }
 
 /// An empty leaf.
 pub(crate) fn empty_leaf(frame: &Frame) -> Box<Page> {
     debug_assert_eq!(frame.kind, PageKind::Leaf);
-    LeafPlan::new(&[], false, &mut Scratch::default()).write(&[], frame, &Scratch::default())
+    let none: [&[u64]; 4] = [&[]; 4];
+    let (run, _) = uniform_plan(none, &mut Vec::new());
+    encode_uniform(run, none, (FROZEN_XID, 0), frame)
 }

@@ -5,19 +5,41 @@
 //! [`PageStore`], transaction states from a [`TxnStatus`] and visibility from a [`Snapshot`].
 //! See `README.md` for the page layout, the locking rules and the invariants.
 
+mod build;
+mod count;
+mod delete;
+mod descend;
 mod error;
+mod fold;
 mod inner;
+mod insert;
 mod key;
 mod leaf;
+pub mod mem;
 mod meta;
+mod pack;
 mod packed;
 mod page;
+mod quads;
+mod scan;
+mod split;
+mod stats;
 mod store;
+mod tree;
+mod vacuum;
+mod verify;
 
+pub use delete::Deletion;
 pub use error::{Error, Problem, Result};
-pub use inner::{Child, InnerView};
+pub use insert::{Mode, Writer};
 pub use key::{key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, KEY_MAX, KEY_MIN};
-pub use leaf::{Entry, LeafView};
+pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
-pub use page::{BlockNo, Page, PageKind, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
+pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
+pub use quads::Quads;
+pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
+pub use stats::Stats;
 pub use store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
+pub use tree::Tree;
+pub use vacuum::VacuumStats;
+pub use verify::Verified;

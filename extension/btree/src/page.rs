@@ -218,6 +218,14 @@ impl Page {
         self.put_key(S_HIGH, &frame.high.unwrap_or([u64::MAX; 4]));
     }
 
+    pub(crate) fn flags(&self) -> u16 {
+        self.u16(S_FLAGS)
+    }
+
+    pub(crate) fn set_right(&mut self, right: BlockNo) {
+        self.put_u32(S_RIGHT, right);
+    }
+
     pub(crate) fn set_flags(&mut self, flags: u16) {
         self.put_u16(S_FLAGS, flags);
     }

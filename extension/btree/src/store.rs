@@ -57,8 +57,50 @@ pub trait PageStore {
     /// The block number that the next [`PageStore::append`] will return.
     fn next_block(&self) -> BlockNo;
 
-    /// Called between pages, with no lock held: the place for cancellation (by unwinding).
+    /// Called between pages: the place for cancellation (by unwinding). Where page locks may be held,
+    /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
     fn interrupt(&self);
+}
+
+impl<T: PageStore + ?Sized> PageStore for &T {
+    type Read = T::Read;
+    type Write = T::Write;
+
+    fn read(&self, block: BlockNo) -> Self::Read {
+        (**self).read(block)
+    }
+
+    fn write(&self, block: BlockNo) -> Self::Write {
+        (**self).write(block)
+    }
+
+    fn block_of(&self, page: &Self::Write) -> BlockNo {
+        (**self).block_of(page)
+    }
+
+    fn allocate(&self) -> Self::Write {
+        (**self).allocate()
+    }
+
+    fn free(&self, block: BlockNo) {
+        (**self).free(block)
+    }
+
+    fn commit(&self, changes: &mut [Change<'_, Self::Write>], conflict_xid: u32) {
+        (**self).commit(changes, conflict_xid)
+    }
+
+    fn append(&self, images: &mut [Page]) -> BlockNo {
+        (**self).append(images)
+    }
+
+    fn next_block(&self) -> BlockNo {
+        (**self).next_block()
+    }
+
+    fn interrupt(&self) {
+        (**self).interrupt()
+    }
 }
 
 /// What became of a transaction.

@@ -1,0 +1,326 @@
+//! Deletion and row locks: marking versions with the transaction that deletes or locks them.
+
+use crate::descend::Path;
+use crate::error::{Error, Result};
+use crate::fold::fold;
+use crate::insert::Writer;
+use crate::key::{cmp, Key};
+use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST};
+use crate::pack::{pack, Packing};
+use crate::page::{BlockNo, Frame, Page, FROZEN_XID, NO_XID};
+use crate::store::{Change, PageStore, Snapshot, XidStatus};
+use crate::tree::Tree;
+use std::cmp::Ordering;
+
+/// The outcome of a deletion or a row lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// Deleted (or locked).
+    Done,
+    /// The snapshot sees no version.
+    NotFound,
+    /// The own transaction deleted the quad already, in command `cmax`, not before the snapshot.
+    SelfDeleted {
+        /// The deleting command.
+        cmax: u32,
+    },
+    /// Another transaction is in the way.
+    Conflict {
+        /// The transaction.
+        xid: u32,
+        /// Its deleting command.
+        cmax: u32,
+        /// It has committed the deletion of a version that the snapshot sees: a serialization failure,
+        /// or, for read committed, a reason to try again with a new snapshot. Otherwise it is running:
+        /// wait for it and try again.
+        committed: bool,
+        /// It has locked the quad only.
+        lock_only: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Delete,
+    Lock,
+}
+
+/// Free space for this many marks makes a rebuilt leaf good for further deletions.
+const SPARE_MARKS: usize = 10;
+
+/// Whether the snapshot sees the version.
+#[inline]
+pub(crate) fn sees(snapshot: &dyn Snapshot, e: &Entry) -> bool {
+    (e.xmin == FROZEN_XID || snapshot.sees_insert(e.xmin, e.cmin))
+        && (e.xmax == NO_XID || e.lock_only || !snapshot.sees_delete(e.xmax, e.cmax))
+}
+
+/// Whether the version carries the mark that the writer would set.
+fn is_marked(e: &Entry, writer: &Writer<'_>, action: Action) -> bool {
+    e.xmax == writer.xid && e.lock_only == (action == Action::Lock)
+}
+
+/// What the versions of a key allow: `Done` when all that are seen can be marked.
+fn judge(versions: &[(Place, Entry)], writer: &Writer<'_>, snapshot: &dyn Snapshot) -> Deletion {
+    let mut outcome = Deletion::NotFound;
+    let conflict = |outcome: &Deletion| matches!(outcome, Deletion::Conflict { .. });
+    for (_, e) in versions.iter().filter(|(_, e)| sees(snapshot, e)) {
+        if markable(e, writer) {
+            if !conflict(&outcome) {
+                outcome = Deletion::Done;
+            }
+            continue;
+        }
+        let (xid, cmax, lock_only) = (e.xmax, e.cmax, e.lock_only);
+        match writer.status.status(xid) {
+            // The first thing to do about it is to wait.
+            XidStatus::InProgress => {
+                return Deletion::Conflict {
+                    xid,
+                    cmax,
+                    committed: false,
+                    lock_only,
+                }
+            }
+            XidStatus::Committed => {
+                outcome = Deletion::Conflict {
+                    xid,
+                    cmax,
+                    committed: true,
+                    lock_only,
+                };
+            }
+            XidStatus::Own if outcome == Deletion::NotFound => {
+                outcome = Deletion::SelfDeleted { cmax };
+            }
+            _ => (),
+        }
+    }
+    outcome
+}
+
+/// Whether the version can be marked: nobody else holds it.
+fn markable(e: &Entry, writer: &Writer<'_>) -> bool {
+    if e.xmax == NO_XID {
+        return true;
+    }
+    match writer.status.status(e.xmax) {
+        XidStatus::Aborted => true,
+        XidStatus::Own | XidStatus::Committed => e.lock_only,
+        XidStatus::InProgress => false,
+    }
+}
+
+impl<S: PageStore> Tree<S> {
+    /// Deletes a key: marks every version that the snapshot sees. For the first order, which decides.
+    ///
+    /// # Errors
+    /// [`Error::TooManyVersions`]; corrupt pages.
+    pub fn delete(
+        &self,
+        key: &Key,
+        writer: &Writer<'_>,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Deletion> {
+        self.mark(key, writer, snapshot, Action::Delete)
+    }
+
+    /// Locks a key against deletion by others until the transaction ends: like [`Tree::delete`], but
+    /// the versions stay.
+    ///
+    /// # Errors
+    /// As [`Tree::delete`].
+    pub fn lock(
+        &self,
+        key: &Key,
+        writer: &Writer<'_>,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Deletion> {
+        self.mark(key, writer, snapshot, Action::Lock)
+    }
+
+    fn mark(
+        &self,
+        key: &Key,
+        writer: &Writer<'_>,
+        snapshot: &dyn Snapshot,
+        action: Action,
+    ) -> Result<Deletion> {
+        let mut path = Path::new();
+        let mut versions = Vec::new();
+        loop {
+            self.store.interrupt();
+            let (mut page, block, frame) = self.find_write(key, 0, &mut path)?;
+            LeafView::open(&page, block)?.versions(key, &mut versions)?;
+            let outcome = judge(&versions, writer, snapshot);
+            if outcome != Deletion::Done {
+                return Ok(outcome);
+            }
+            let mut image = page.clone();
+            if mark_versions(
+                &mut image,
+                block,
+                key,
+                writer,
+                snapshot,
+                action,
+                &mut versions,
+            )? {
+                self.store.commit(
+                    &mut [Change {
+                        page: &mut page,
+                        image: &image,
+                    }],
+                    0,
+                );
+                return Ok(outcome);
+            }
+            self.make_room(page, block, &frame, key, writer, action, &mut path)?;
+        }
+    }
+
+    /// Marks keys (in strictly ascending order) as deleted that [`Tree::delete`] on the first order has
+    /// decided about.
+    ///
+    /// # Errors
+    /// [`Error::Unsorted`]; [`Error::TooManyVersions`]; corrupt pages.
+    pub fn mark_deleted(
+        &self,
+        keys: &[Key],
+        writer: &Writer<'_>,
+        snapshot: &dyn Snapshot,
+    ) -> Result<()> {
+        if !keys.windows(2).all(|w| cmp(&w[0], &w[1]) == Ordering::Less) {
+            return Err(Error::Unsorted);
+        }
+        let mut path = Path::new();
+        let mut versions = Vec::new();
+        let mut done = 0;
+        while done < keys.len() {
+            self.store.interrupt();
+            let (mut page, block, frame) = self.find_write(&keys[done], 0, &mut path)?;
+            let here = keys[done..].partition_point(|k| !frame.ends_before(k));
+            let mut image = page.clone();
+            let mut marked = 0;
+            let mut full = false;
+            for key in &keys[done..done + here] {
+                let action = Action::Delete;
+                if !mark_versions(
+                    &mut image,
+                    block,
+                    key,
+                    writer,
+                    snapshot,
+                    action,
+                    &mut versions,
+                )? {
+                    full = true;
+                    break;
+                }
+                marked += 1;
+            }
+            // A key whose versions were marked in part is marked again after the rebuild.
+            self.store.commit(
+                &mut [Change {
+                    page: &mut page,
+                    image: &image,
+                }],
+                0,
+            );
+            done += marked;
+            if full {
+                self.make_room(
+                    page,
+                    block,
+                    &frame,
+                    &keys[done],
+                    writer,
+                    Action::Delete,
+                    &mut path,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rebuilds a leaf so that it has room for marks, splitting it when it must.
+    #[allow(clippy::too_many_arguments)]
+    fn make_room(
+        &self,
+        page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        key: &Key,
+        writer: &Writer<'_>,
+        action: Action,
+        path: &mut Path,
+    ) -> Result<()> {
+        let leaf = LeafView::open(&page, block)?;
+        let counted = leaf.counted();
+        let mut entries = Vec::new();
+        leaf.decode(&mut entries)?;
+        let folded = fold(&mut entries, writer.status);
+        let mut scratch = self.scratch.borrow_mut();
+        if entries.len() <= self.leaf_max() {
+            if let Some(mut image) = encode_leaf(&entries, frame, &mut scratch) {
+                let view = LeafView::open(&image, block)?;
+                let by_bitmap = action == Action::Delete
+                    && view.has_dead_bitmap()
+                    && view.base_xmax() == (writer.xid, writer.cid);
+                let of_key = entries.iter().filter(|e| e.key == *key).count();
+                let only_key = of_key == entries.len();
+                let spare = if only_key {
+                    of_key
+                } else {
+                    of_key.max(SPARE_MARKS)
+                };
+                if view.used() + spare * MARK_COST <= CAPACITY || (by_bitmap && !only_key) {
+                    drop(scratch);
+                    edit::set_counted(&mut image, counted);
+                    return self.replace(page, block, frame, &mut image, folded.conflict_xid, None);
+                }
+                if only_key {
+                    return Err(Error::TooManyVersions { key: *key });
+                }
+            }
+        }
+        let max = (entries.len() - 1).clamp(1, self.leaf_max());
+        let packing = Packing {
+            max,
+            ascending: false,
+        };
+        let images = pack(&entries, frame, packing, &mut scratch)?;
+        drop(scratch);
+        if images.len() < 2 {
+            return Err(Error::TooManyVersions { key: *key });
+        }
+        self.install(page, block, frame, images, folded.conflict_xid, path)
+    }
+}
+
+/// Marks, in an image, every version of a key that the snapshot sees and that can be marked. Returns
+/// false when the page has no room for another mark.
+fn mark_versions(
+    image: &mut Page,
+    block: BlockNo,
+    key: &Key,
+    writer: &Writer<'_>,
+    snapshot: &dyn Snapshot,
+    action: Action,
+    versions: &mut Vec<(Place, Entry)>,
+) -> Result<bool> {
+    // A new mark moves the slots behind it, so the places are looked up again after each.
+    loop {
+        LeafView::open(image, block)?.versions(key, versions)?;
+        let next = versions.iter().find(|(_, e)| {
+            !is_marked(e, writer, action) && markable(e, writer) && sees(snapshot, e)
+        });
+        let Some((place, _)) = next else {
+            return Ok(true);
+        };
+        let lock_only = action == Action::Lock;
+        if !edit::set_xmax(image, block, *place, writer.xid, writer.cid, lock_only)? {
+            return Ok(false);
+        }
+    }
+}

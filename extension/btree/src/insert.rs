@@ -1,0 +1,320 @@
+//! Insertion of sorted keys, leaf by leaf.
+
+use crate::descend::Path;
+use crate::error::{Error, Result};
+use crate::fold::fold;
+use crate::key::{cmp, Key};
+use crate::leaf::{edit, Entry, LeafView};
+use crate::pack::{pack, Packing};
+use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
+use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
+use crate::tree::Tree;
+use std::cmp::Ordering;
+
+/// What an insertion does about versions that are there already.
+#[derive(Clone, Copy)]
+pub enum Mode<'a> {
+    /// A key with a version that the snapshot sees (or that the transaction inserted itself) and that
+    /// nobody is deleting stays as it is.
+    Set(&'a dyn Snapshot),
+    /// Every key gets a new version: for the orders after the first one, which has decided.
+    Force,
+}
+
+/// The transaction that makes a change.
+#[derive(Clone, Copy)]
+pub struct Writer<'a> {
+    /// The (sub)transaction.
+    pub xid: u32,
+    /// The command.
+    pub cid: u32,
+    /// The states of transactions.
+    pub status: &'a dyn TxnStatus,
+}
+
+/// Up to this many keys for one leaf are appended to its tail, more are packed right away.
+const FEW: usize = 24;
+
+enum Decision {
+    /// The quad is there.
+    Skip,
+    /// This subtransaction deleted the quad: take that back.
+    Undelete,
+    /// Add a version.
+    Add,
+}
+
+fn decide<'e>(
+    versions: impl Iterator<Item = &'e Entry>,
+    mode: Mode<'_>,
+    writer: &Writer<'_>,
+) -> Decision {
+    let mut decision = Decision::Add;
+    for e in versions {
+        if let Mode::Set(snapshot) = mode {
+            let there = e.xmin == FROZEN_XID
+                || snapshot.sees_insert(e.xmin, e.cmin)
+                || writer.status.status(e.xmin) == XidStatus::Own;
+            let kept = e.xmax == NO_XID
+                || e.lock_only
+                || writer.status.status(e.xmax) == XidStatus::Aborted;
+            if there && kept {
+                return Decision::Skip;
+            }
+        }
+        if deleted_by(e, writer.xid) {
+            decision = Decision::Undelete;
+        }
+    }
+    decision
+}
+
+fn deleted_by(e: &Entry, xid: u32) -> bool {
+    e.xmax == xid && !e.lock_only
+}
+
+impl<S: PageStore> Tree<S> {
+    /// Inserts keys, which must be in strictly ascending order. `inserted[i]` tells whether key `i`
+    /// was not there before; returns how many were not.
+    ///
+    /// # Errors
+    /// [`Error::Unsorted`]; [`Error::TooManyVersions`]; corrupt pages.
+    pub fn insert(
+        &self,
+        keys: &[Key],
+        writer: &Writer<'_>,
+        mode: Mode<'_>,
+        inserted: &mut Vec<bool>,
+    ) -> Result<usize> {
+        if !keys.windows(2).all(|w| cmp(&w[0], &w[1]) == Ordering::Less) {
+            return Err(Error::Unsorted);
+        }
+        inserted.clear();
+        inserted.resize(keys.len(), false);
+        let mut path = Path::new();
+        let mut done = 0;
+        while done < keys.len() {
+            self.store.interrupt();
+            let (page, block, frame) = self.find_write(&keys[done], 0, &mut path)?;
+            let here = keys[done..].partition_point(|k| !frame.ends_before(k));
+            let keys = &keys[done..done + here];
+            let inserted = &mut inserted[done..done + here];
+            done += if here <= FEW {
+                self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
+            } else {
+                self.merge_into_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
+            };
+        }
+        Ok(inserted.iter().filter(|i| **i).count())
+    }
+
+    /// Adds a few keys to the tail of their leaf; falls back to [`Self::merge_into_leaf`] when that is
+    /// full. Returns how many keys have been dealt with.
+    #[allow(clippy::too_many_arguments)]
+    fn append_to_leaf(
+        &self,
+        mut page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        keys: &[Key],
+        writer: &Writer<'_>,
+        mode: Mode<'_>,
+        inserted: &mut [bool],
+        path: &mut Path,
+    ) -> Result<usize> {
+        let mut image = None;
+        let mut versions = Vec::new();
+        let mut done = 0;
+        for key in keys {
+            let current = image.as_ref().unwrap_or(&*page);
+            let leaf = LeafView::open(current, block)?;
+            leaf.versions(key, &mut versions)?;
+            match decide(versions.iter().map(|(_, e)| e), mode, writer) {
+                Decision::Skip => (),
+                Decision::Undelete => {
+                    let image = image.get_or_insert_with(|| page.clone());
+                    for (place, e) in &versions {
+                        if deleted_by(e, writer.xid) {
+                            // Clearing never needs room.
+                            edit::set_xmax(image, block, *place, NO_XID, 0, false)?;
+                        }
+                    }
+                    inserted[done] = true;
+                }
+                Decision::Add => {
+                    if leaf.entries() >= self.leaf_max() {
+                        break;
+                    }
+                    let image = image.get_or_insert_with(|| page.clone());
+                    if !edit::insert(image, block, key, writer.xid, writer.cid)? {
+                        break;
+                    }
+                    inserted[done] = true;
+                }
+            }
+            done += 1;
+        }
+        if let Some(image) = image.filter(|_| done > 0) {
+            self.store.commit(
+                &mut [Change {
+                    page: &mut page,
+                    image: &image,
+                }],
+                0,
+            );
+        }
+        if done > 0 {
+            return Ok(done);
+        }
+        self.merge_into_leaf(page, block, frame, keys, writer, mode, inserted, path)
+    }
+
+    /// Rebuilds a leaf with the keys merged into it, splitting it as needed. Returns how many keys have
+    /// been dealt with: one atomic change makes at most [`MAX_ATOMIC_PAGES`] pages.
+    #[allow(clippy::too_many_arguments)]
+    fn merge_into_leaf(
+        &self,
+        page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        keys: &[Key],
+        writer: &Writer<'_>,
+        mode: Mode<'_>,
+        inserted: &mut [bool],
+        path: &mut Path,
+    ) -> Result<usize> {
+        let leaf = LeafView::open(&page, block)?;
+        let counted = leaf.counted();
+        let mut old = Vec::new();
+        leaf.decode(&mut old)?;
+        // About as many keys as three pages take, going by what an entry takes now.
+        let each = if old.is_empty() {
+            12
+        } else {
+            (leaf.used() / old.len()).clamp(1, 32)
+        };
+        let per_page = (crate::pack::FILL / each).min(self.leaf_max());
+        let mut take = keys.len().min((per_page * (MAX_ATOMIC_PAGES - 1)).max(1));
+        let mut scratch = self.scratch.borrow_mut();
+        loop {
+            let mut entries = Vec::with_capacity(old.len() + take);
+            merge(
+                &old,
+                &keys[..take],
+                writer,
+                mode,
+                &mut entries,
+                &mut inserted[..take],
+            );
+            let folded = fold(&mut entries, writer.status);
+            let ascending = old
+                .last()
+                .is_none_or(|e| cmp(&e.key, &keys[0]) == Ordering::Less);
+            let packing = Packing {
+                max: self.leaf_max(),
+                ascending,
+            };
+            let mut images = pack(&entries, frame, packing, &mut scratch)?;
+            if images.len() > MAX_ATOMIC_PAGES {
+                if take == 1 {
+                    return Err(Error::Corrupt {
+                        block,
+                        what: "a leaf splits into too many pages",
+                    });
+                }
+                take = (take * MAX_ATOMIC_PAGES / (images.len() + 1)).clamp(1, take - 1);
+                inserted.fill(false);
+                continue;
+            }
+            drop(scratch);
+            let news = entries.len().abs_diff(counted);
+            if images.len() > 1 {
+                self.install(page, block, frame, images, folded.conflict_xid, path)?;
+            } else if news >= 16 && news * 8 >= counted {
+                // Far enough from what the parent knows to tell it.
+                self.replace(
+                    page,
+                    block,
+                    frame,
+                    &mut images[0],
+                    folded.conflict_xid,
+                    Some(path),
+                )?;
+            } else {
+                edit::set_counted(&mut images[0], counted);
+                self.replace(
+                    page,
+                    block,
+                    frame,
+                    &mut images[0],
+                    folded.conflict_xid,
+                    None,
+                )?;
+            }
+            return Ok(take);
+        }
+    }
+
+    /// Puts a new image in the place of a leaf; with a path, reports its number of entries upwards.
+    pub(crate) fn replace(
+        &self,
+        mut page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        image: &mut crate::page::Page,
+        conflict_xid: u32,
+        report: Option<&mut Path>,
+    ) -> Result<()> {
+        image.set_right(frame.right);
+        image.set_flags(frame.flags);
+        self.store.commit(
+            &mut [Change {
+                page: &mut page,
+                image,
+            }],
+            conflict_xid,
+        );
+        match report {
+            Some(path) => self.propagate(page, block, path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Merges new keys into the entries of a leaf, deciding about each.
+fn merge(
+    old: &[Entry],
+    keys: &[Key],
+    writer: &Writer<'_>,
+    mode: Mode<'_>,
+    out: &mut Vec<Entry>,
+    inserted: &mut [bool],
+) {
+    let mut rest = old;
+    for (key, inserted) in keys.iter().zip(inserted) {
+        let before = rest.partition_point(|e| cmp(&e.key, key) == Ordering::Less);
+        out.extend_from_slice(&rest[..before]);
+        rest = &rest[before..];
+        let equal = rest.iter().take_while(|e| e.key == *key).count();
+        let first = out.len();
+        out.extend_from_slice(&rest[..equal]);
+        rest = &rest[equal..];
+        match decide(out[first..].iter(), mode, writer) {
+            Decision::Skip => *inserted = false,
+            Decision::Undelete => {
+                *inserted = true;
+                for e in out[first..]
+                    .iter_mut()
+                    .filter(|e| deleted_by(e, writer.xid))
+                {
+                    e.clear_xmax();
+                }
+            }
+            Decision::Add => {
+                *inserted = true;
+                out.push(Entry::new(*key, writer.xid, writer.cid));
+            }
+        }
+    }
+    out.extend_from_slice(rest);
+}

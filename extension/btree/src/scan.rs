@@ -1,0 +1,545 @@
+//! Reading: cursors over key ranges, batches of columns, point lookups, and probes of many ranges.
+
+use crate::delete::sees;
+use crate::descend::{Path, Target};
+use crate::error::{Error, Result};
+use crate::key::{cmp, Key};
+use crate::leaf::{LeafView, Record};
+use crate::packed::Run;
+use crate::page::{BlockNo, Frame, FROZEN_XID, NO_BLOCK, NO_XID};
+use crate::store::{PageStore, Snapshot};
+use crate::tree::Tree;
+use std::cmp::Ordering;
+
+/// Keys as columns. Columns that were not asked for are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The columns, in the order of the tree.
+    pub columns: [Vec<u64>; 4],
+    len: usize,
+    mask: u8,
+}
+
+/// All four columns.
+pub const ALL_COLUMNS: u8 = 0b1111;
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Batch {
+            mask: ALL_COLUMNS,
+            ..Batch::default()
+        }
+    }
+
+    /// Number of keys.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Key `i`; columns that were not asked for are 0.
+    #[inline]
+    pub fn key(&self, i: usize) -> Key {
+        std::array::from_fn(|c| self.columns[c].get(i).copied().unwrap_or(0))
+    }
+
+    /// Empties the batch and says which columns (bit `i` = column `i`) to fill from now on.
+    pub fn clear(&mut self, mask: u8) {
+        for c in &mut self.columns {
+            c.clear();
+        }
+        self.len = 0;
+        self.mask = mask;
+    }
+
+    fn reverse(&mut self) {
+        for c in &mut self.columns {
+            c.reverse();
+        }
+    }
+}
+
+/// What becomes of the visible keys of a leaf.
+trait Sink {
+    /// Base entries `lo..hi`.
+    fn range(&mut self, run: &Run<'_, 4>, lo: usize, hi: usize);
+    /// A key from the tail.
+    fn key(&mut self, key: &Key);
+}
+
+impl Sink for Batch {
+    #[inline]
+    fn range(&mut self, run: &Run<'_, 4>, lo: usize, hi: usize) {
+        self.len += hi - lo;
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            if self.mask >> c & 1 != 0 {
+                if hi - lo <= 4 {
+                    column.extend((lo..hi).map(|i| run.get(c, i)));
+                } else {
+                    run.unpack(c, lo, hi, column);
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, key: &Key) {
+        self.len += 1;
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            if self.mask >> c & 1 != 0 {
+                column.push(key[c]);
+            }
+        }
+    }
+}
+
+/// Counts only.
+struct Counter(u64);
+
+impl Sink for Counter {
+    fn range(&mut self, _: &Run<'_, 4>, lo: usize, hi: usize) {
+        self.0 += (hi - lo) as u64;
+    }
+
+    fn key(&mut self, _: &Key) {
+        self.0 += 1;
+    }
+}
+
+/// The last key that went to the sink.
+enum Last {
+    None,
+    Base(usize),
+    Key(Key),
+}
+
+/// Hands the visible keys of one leaf to a sink, each once.
+struct Walk<'a, 'l> {
+    leaf: &'a LeafView<'l>,
+    snapshot: &'a dyn Snapshot,
+    /// Base entries of `base_xmin` are visible.
+    young_visible: bool,
+    /// The deletions of the dead bitmap are seen.
+    dead_seen: bool,
+    /// All base entries without a mark of their own are visible, and they differ from each other.
+    plain: bool,
+    last: Last,
+    /// The answer to the last question asked about a tail record.
+    memo: Option<((u32, u32), bool)>,
+}
+
+impl<'a, 'l> Walk<'a, 'l> {
+    #[inline]
+    fn new(leaf: &'a LeafView<'l>, snapshot: &'a dyn Snapshot) -> Self {
+        let (xmin, cmin) = leaf.base_xmin();
+        let young_visible = xmin == FROZEN_XID || snapshot.sees_insert(xmin, cmin);
+        let (xmax, cmax) = leaf.base_xmax();
+        let dead_seen =
+            leaf.has_dead_bitmap() && xmax != NO_XID && snapshot.sees_delete(xmax, cmax);
+        let plain = young_visible && !dead_seen && !leaf.has_duplicates();
+        Walk {
+            leaf,
+            snapshot,
+            young_visible,
+            dead_seen,
+            plain,
+            last: Last::None,
+            memo: None,
+        }
+    }
+
+    /// Everything from `lower` (if it is past the start of the page) to `upper` (if before its end).
+    #[inline]
+    fn run(
+        &mut self,
+        lower: Option<&Key>,
+        upper: Option<&Key>,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
+        let leaf = self.leaf;
+        let lo = lower.map_or(0, |k| leaf.run.lower_bound(k, 0));
+        let hi = upper.map_or(leaf.run.len(), |k| leaf.run.upper_bound(k, lo));
+        if leaf.slots() == 0 {
+            self.base(lo, hi, sink);
+            return Ok(());
+        }
+        let first = match lower {
+            Some(k) => leaf.slot_of_key(lo, k, false)?,
+            None => 0,
+        };
+        let end = match upper {
+            Some(k) => leaf.slot_of_key(hi, k, true)?,
+            None => leaf.slots(),
+        };
+        let mut at = lo;
+        for slot in first..end {
+            let r = leaf.record(slot)?;
+            if r.insert {
+                self.base(at, r.place, sink);
+                at = at.max(r.place);
+                self.tail(&r, sink);
+            } else {
+                self.base(at, r.place, sink);
+                at = at.max(r.place + 1);
+                let e = leaf.base_entry(r.place, Some(&r));
+                if sees(self.snapshot, &e) {
+                    self.emit_one(r.place, sink);
+                }
+            }
+        }
+        self.base(at, hi, sink);
+        Ok(())
+    }
+
+    /// Base entries `lo..hi`, which have no marks of their own.
+    #[inline]
+    fn base(&mut self, lo: usize, hi: usize, sink: &mut impl Sink) {
+        if lo >= hi {
+            return;
+        }
+        if self.plain {
+            sink.range(&self.leaf.run, lo, hi);
+            self.last = Last::Base(hi - 1);
+            return;
+        }
+        if !self.young_visible && !self.leaf.has_young_bitmap() {
+            return;
+        }
+        let mut start = None;
+        for i in lo..hi {
+            let mut visible = (self.young_visible || !self.leaf.is_young(i))
+                && !(self.dead_seen && self.leaf.is_dead(i));
+            if visible && self.leaf.has_duplicates() {
+                let key = self.leaf.run.key(i);
+                visible = !self.is_last(&key);
+            }
+            if visible {
+                start.get_or_insert(i);
+                self.last = Last::Base(i);
+            } else if let Some(from) = start.take() {
+                sink.range(&self.leaf.run, from, i);
+            }
+        }
+        if let Some(from) = start {
+            sink.range(&self.leaf.run, from, hi);
+        }
+    }
+
+    fn emit_one(&mut self, i: usize, sink: &mut impl Sink) {
+        if self.leaf.has_duplicates() && self.is_last(&self.leaf.run.key(i)) {
+            return;
+        }
+        sink.range(&self.leaf.run, i, i + 1);
+        self.last = Last::Base(i);
+    }
+
+    fn tail(&mut self, r: &Record, sink: &mut impl Sink) {
+        let inserted = r.xmin == FROZEN_XID
+            || match self.memo {
+                Some((of, seen)) if of == (r.xmin, r.cmin) => seen,
+                _ => {
+                    let seen = self.snapshot.sees_insert(r.xmin, r.cmin);
+                    self.memo = Some(((r.xmin, r.cmin), seen));
+                    seen
+                }
+            };
+        let deleted = r.xmax != NO_XID && !r.lock_only && self.snapshot.sees_delete(r.xmax, r.cmax);
+        if inserted && !deleted {
+            let key = self.leaf.record_key(r);
+            if !self.is_last(&key) {
+                sink.key(&key);
+                self.last = Last::Key(key);
+            }
+        }
+    }
+
+    fn is_last(&self, key: &Key) -> bool {
+        match &self.last {
+            Last::None => false,
+            Last::Base(i) => self.leaf.run.cmp(*i, key) == Ordering::Equal,
+            Last::Key(k) => k == key,
+        }
+    }
+}
+
+/// The direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// A scan of a key range. Holds no lock and no page between calls: it goes on by key, with the last
+/// page as a hint. Plain data, bound to the tree it is used with.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    /// What is left: keys from `lower` ..
+    lower: Key,
+    /// .. to `upper`, or, when going backward after the first leaf, less than `upper`.
+    upper: Key,
+    upper_open: bool,
+    direction: Direction,
+    done: bool,
+    columns: u8,
+    hint: BlockNo,
+}
+
+impl Cursor {
+    /// A scan of the keys from `lower` to `upper`, both included.
+    pub fn new(lower: Key, upper: Key, direction: Direction) -> Self {
+        let done = cmp(&lower, &upper) == Ordering::Greater;
+        Cursor {
+            lower,
+            upper,
+            upper_open: false,
+            direction,
+            done,
+            columns: ALL_COLUMNS,
+            hint: NO_BLOCK,
+        }
+    }
+
+    /// Starts again with another range. A range that starts in or just behind the page read last is
+    /// found without a descent.
+    pub fn seek(&mut self, lower: Key, upper: Key, direction: Direction) {
+        let (hint, columns) = (self.hint, self.columns);
+        *self = Cursor {
+            hint,
+            columns,
+            ..Cursor::new(lower, upper, direction)
+        };
+    }
+
+    /// Fills only these columns of the batches (bit `i` = column `i` of the key).
+    pub fn set_columns(&mut self, mask: u8) {
+        self.columns = mask;
+    }
+
+    /// Reads on: the visible keys of the next leaf that has any, in order, each once. Returns false at
+    /// the end of the range, with an empty batch.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn next_batch<S: PageStore>(
+        &mut self,
+        tree: &Tree<S>,
+        snapshot: &dyn Snapshot,
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        batch.clear(self.columns);
+        while !self.done {
+            self.step(tree, snapshot, batch)?;
+            if !batch.is_empty() {
+                if self.direction == Direction::Backward {
+                    batch.reverse();
+                }
+                return Ok(true);
+            }
+            tree.store.interrupt();
+        }
+        Ok(false)
+    }
+
+    /// Counts the visible keys that are left, and ends the scan.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn count_rest<S: PageStore>(
+        &mut self,
+        tree: &Tree<S>,
+        snapshot: &dyn Snapshot,
+    ) -> Result<u64> {
+        let mut counter = Counter(0);
+        while !self.done {
+            self.step(tree, snapshot, &mut counter)?;
+            tree.store.interrupt();
+        }
+        Ok(counter.0)
+    }
+
+    /// Reads one leaf.
+    fn step<S: PageStore>(
+        &mut self,
+        tree: &Tree<S>,
+        snapshot: &dyn Snapshot,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
+        let (page, block, frame) = match (self.direction, self.upper_open) {
+            (Direction::Forward, _) => tree.leaf_holding(&self.lower, self.hint)?,
+            (Direction::Backward, false) => tree.leaf_holding(&self.upper, self.hint)?,
+            (Direction::Backward, true) => {
+                tree.find(Target::Below(&self.upper), 0, &mut Path::new())?
+            }
+        };
+        let leaf = LeafView::open(&page, block)?;
+        let lower = Some(&self.lower).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
+        // An open upper bound is the low fence of the page read before, so not less than the high
+        // fence of this one.
+        let upper = Some(&self.upper).filter(|k| !self.upper_open && !frame.ends_before(k));
+        Walk::new(&leaf, snapshot).run(lower, upper, sink)?;
+        self.hint = block;
+        match self.direction {
+            Direction::Forward => match frame.high {
+                Some(high) if cmp(&high, &self.upper) != Ordering::Greater => {
+                    self.lower = high;
+                    self.hint = frame.right;
+                }
+                _ => self.done = true,
+            },
+            Direction::Backward => {
+                if cmp(&frame.low, &self.lower) == Ordering::Greater {
+                    self.upper = frame.low;
+                    self.upper_open = true;
+                } else {
+                    self.done = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Part of the answer to many probes: rows `..end` of the batch (from the end of the span before)
+/// belong to a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The number of the range.
+    pub range: u32,
+    /// The first row of the batch behind those of the range.
+    pub end: u32,
+}
+
+/// Reads many ranges in ascending order of their lower bounds, locking each leaf once for all the
+/// ranges in it. Plain data: holds nothing between calls.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    next: usize,
+    /// Where to go on in range `next`, if it has been read in part.
+    resume: Option<Key>,
+    hint: BlockNo,
+    columns: u8,
+}
+
+impl Probe {
+    /// A probe that fills these columns (bit `i` = column `i` of the key).
+    pub fn new(columns: u8) -> Self {
+        Probe {
+            next: 0,
+            resume: None,
+            hint: NO_BLOCK,
+            columns,
+        }
+    }
+
+    /// Starts with a new list of ranges, keeping the place in the tree as a hint.
+    pub fn restart(&mut self) {
+        self.next = 0;
+        self.resume = None;
+    }
+
+    /// Reads on in `ranges` (pairs of inclusive bounds, the lower ones not descending; the same list in
+    /// every call) until the batch holds at least `enough` rows or all ranges are done. `spans` tells
+    /// which rows belong to which range; a range without rows has none, a range read in several
+    /// pieces has several. Returns whether there is more.
+    ///
+    /// # Errors
+    /// [`Error::Unsorted`]; corrupt pages.
+    pub fn read<S: PageStore>(
+        &mut self,
+        tree: &Tree<S>,
+        snapshot: &dyn Snapshot,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> Result<bool> {
+        batch.clear(self.columns);
+        spans.clear();
+        while let Some(range) = ranges.get(self.next) {
+            if batch.len() >= enough {
+                return Ok(true);
+            }
+            tree.store.interrupt();
+            let start = self.resume.unwrap_or(range.0);
+            let (page, block, frame) = tree.leaf_holding(&start, self.hint)?;
+            self.hint = block;
+            let leaf = LeafView::open(&page, block)?;
+            let mut walk = Walk::new(&leaf, snapshot);
+            // All the ranges that start in this leaf.
+            while let Some((lower, upper)) = ranges.get(self.next) {
+                let from = self.resume.as_ref().unwrap_or(lower);
+                if frame.ends_before(from) || batch.len() >= enough {
+                    break;
+                }
+                if cmp(from, &frame.low) == Ordering::Less {
+                    return Err(Error::Unsorted);
+                }
+                let past_end = frame.ends_before(upper);
+                let from = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
+                let to = Some(upper).filter(|_| !past_end);
+                let before = batch.len();
+                walk.last = Last::None;
+                if from.is_none_or(|f| cmp(f, upper) != Ordering::Greater) {
+                    walk.run(from, to, batch)?;
+                }
+                if batch.len() > before {
+                    spans.push(Span {
+                        range: self.next as u32,
+                        end: batch.len() as u32,
+                    });
+                }
+                if past_end && frame.high.is_some() {
+                    self.resume = frame.high;
+                    self.hint = frame.right;
+                    break;
+                }
+                self.resume = None;
+                self.next += 1;
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl<S: PageStore> Tree<S> {
+    /// The leaf whose range holds `key`, share-locked: `hint`, its right neighbour, or what a descent
+    /// finds.
+    #[inline]
+    fn leaf_holding(&self, key: &Key, hint: BlockNo) -> Result<(S::Read, BlockNo, Frame)> {
+        let mut block = hint;
+        for _ in 0..2 {
+            if block == NO_BLOCK {
+                break;
+            }
+            let page = self.store.read(block);
+            let frame = page.frame(block)?;
+            if !self.is_mine(&frame, 0) || !frame.starts_at_or_before(key) {
+                break;
+            }
+            if !frame.ends_before(key) {
+                return Ok((page, block, frame));
+            }
+            block = frame.right;
+        }
+        self.find(Target::Holding(key), 0, &mut Path::new())
+    }
+
+    /// Whether the snapshot sees the key.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn exists(&self, key: &Key, snapshot: &dyn Snapshot) -> Result<bool> {
+        let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
+        let leaf = LeafView::open(&page, block)?;
+        let mut counter = Counter(0);
+        Walk::new(&leaf, snapshot).run(Some(key), Some(key), &mut counter)?;
+        Ok(counter.0 > 0)
+    }
+}

@@ -1,0 +1,322 @@
+//! Splits: installing the pages that one page became, finishing a split in the level above, and
+//! reporting entry counts upwards.
+//!
+//! A split is one atomic change of the page and its new right siblings. Each page whose right sibling
+//! has no downlink yet is flagged; the downlink goes in with a change of its own, which clears the flag.
+//! Whoever meets a flagged page on the way to a write finishes its split first, so a crash in between
+//! leaves nothing behind.
+
+use crate::descend::Path;
+use crate::error::{corrupt, Result};
+use crate::inner::{encode_inner, encoded_bytes, Child, InnerView, CAPACITY};
+use crate::key::{cmp, Key, KEY_MIN};
+use crate::leaf::edit;
+use crate::meta::Meta;
+use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_BLOCK};
+use crate::store::{Change, PageStore, MAX_ATOMIC_PAGES};
+use crate::tree::{entry_count, Tree};
+use std::cmp::Ordering;
+
+impl<S: PageStore> Tree<S> {
+    /// Replaces a locked page by `images` (at least one, at most [`MAX_ATOMIC_PAGES`]): the first
+    /// takes its place, the others become its right siblings. The images have their fences; links and
+    /// flags are set here. Finishes the split, if there is one, and releases the page.
+    pub(crate) fn install(
+        &self,
+        mut page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        mut images: Vec<Box<Page>>,
+        conflict_xid: u32,
+        path: &mut Path,
+    ) -> Result<()> {
+        debug_assert!(
+            !images.is_empty() && images.len() <= MAX_ATOMIC_PAGES && !frame.incomplete()
+        );
+        let mut rights: Vec<S::Write> = (1..images.len()).map(|_| self.store.allocate()).collect();
+        let blocks: Vec<BlockNo> = rights.iter().map(|r| self.store.block_of(r)).collect();
+        let last = images.len() - 1;
+        for (i, image) in images.iter_mut().enumerate() {
+            let root = if i == 0 { frame.flags & F_ROOT } else { 0 };
+            let open = if i < last { F_INCOMPLETE } else { 0 };
+            image.set_right(if i < last { blocks[i] } else { frame.right });
+            let bounds = image.flags() & !(F_ROOT | F_INCOMPLETE);
+            image.set_flags(bounds | root | open);
+        }
+        let mut changes: Vec<Change<'_, S::Write>> = std::iter::once(&mut page)
+            .chain(rights.iter_mut())
+            .zip(&images)
+            .map(|(page, image)| Change { page, image })
+            .collect();
+        self.store.commit(&mut changes, conflict_xid);
+        drop(changes);
+        drop(rights);
+        if last > 0 {
+            self.finish_split(page, block, path)?;
+            for &right in &blocks[..last - 1] {
+                self.finish_at(right, frame.level, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the right sibling of a flagged page its downlink, splitting upwards as needed.
+    pub(crate) fn finish_split(
+        &self,
+        mut left: S::Write,
+        mut block: BlockNo,
+        path: &mut Path,
+    ) -> Result<()> {
+        loop {
+            let frame = left.frame(block)?;
+            if !frame.incomplete() {
+                return Ok(());
+            }
+            let Some(high) = frame.high else {
+                return corrupt(block, "incomplete split of the last page of its level");
+            };
+            let right_count = {
+                let right = self.store.read(frame.right);
+                let f = right.frame(frame.right)?;
+                if !self.is_mine(&f, frame.level) || f.low != high {
+                    return corrupt(
+                        block,
+                        "right sibling of an incomplete split does not follow it",
+                    );
+                }
+                entry_count(&right, &f, frame.right)?
+            };
+            let left_count = entry_count(&left, &frame, block)?;
+            let mut image = left.clone();
+            image.set_flags(frame.flags & !(F_INCOMPLETE | F_ROOT));
+            if frame.kind == PageKind::Leaf {
+                edit::set_counted(&mut image, left_count as usize);
+            }
+            let new = Child {
+                low: high,
+                block: frame.right,
+                count: right_count,
+            };
+            if frame.is_root() {
+                let old = Child {
+                    low: frame.low,
+                    block,
+                    count: left_count,
+                };
+                return self.grow(left, &image, &frame, [old, new]);
+            }
+            let (mut parent, at, pframe) = self.find_parent(&frame.low, frame.level + 1, path)?;
+            let inner = InnerView::open(&parent, at)?;
+            let i = inner.child_for(&frame.low);
+            if inner.block(i) != block || !inner.starts_at(i, &frame.low) {
+                return corrupt(at, "no downlink to a page that has split");
+            }
+            if i + 1 < inner.children() && cmp(&inner.low(i + 1), &high) != Ordering::Greater {
+                return corrupt(at, "a downlink for an incomplete split is there already");
+            }
+            let mut children = inner.decode();
+            children[i].count = left_count;
+            children.insert(i + 1, new);
+            let mut images = self.inner_images(&children, &pframe, i + 2 == children.len())?;
+            if images.len() == 1 {
+                copy_place(&mut images[0], &pframe, pframe.right, 0);
+                self.store.commit(
+                    &mut [
+                        Change {
+                            page: &mut parent,
+                            image: &images[0],
+                        },
+                        Change {
+                            page: &mut left,
+                            image: &image,
+                        },
+                    ],
+                    0,
+                );
+                drop(left);
+                return self.propagate(parent, at, path);
+            }
+            let mut sibling = self.store.allocate();
+            let sibling_block = self.store.block_of(&sibling);
+            copy_place(&mut images[0], &pframe, sibling_block, F_INCOMPLETE);
+            copy_place(
+                &mut images[1],
+                &Frame { flags: 0, ..pframe },
+                pframe.right,
+                0,
+            );
+            self.store.commit(
+                &mut [
+                    Change {
+                        page: &mut parent,
+                        image: &images[0],
+                    },
+                    Change {
+                        page: &mut sibling,
+                        image: &images[1],
+                    },
+                    Change {
+                        page: &mut left,
+                        image: &image,
+                    },
+                ],
+                0,
+            );
+            drop(sibling);
+            left = parent;
+            block = at;
+        }
+    }
+
+    /// Puts a new root above a root that has split.
+    fn grow(
+        &self,
+        mut left: S::Write,
+        image: &Page,
+        frame: &Frame,
+        children: [Child; 2],
+    ) -> Result<()> {
+        let mut meta_page = self.store.write(0);
+        let mut meta = Meta::decode(&meta_page)?;
+        let info = meta.order_mut(self.index)?;
+        if info.root != children[0].block {
+            return corrupt(children[0].block, "flagged as root but not the root");
+        }
+        let mut root = self.store.allocate();
+        info.root = self.store.block_of(&root);
+        info.root_level = frame.level + 1;
+        let hint = (info.root, info.root_level);
+        let root_frame = Frame {
+            kind: PageKind::Inner,
+            order: frame.order,
+            level: frame.level + 1,
+            flags: F_ROOT,
+            right: NO_BLOCK,
+            low: KEY_MIN,
+            high: None,
+        };
+        let Some(root_image) = encode_inner(&children, &root_frame) else {
+            return corrupt(children[0].block, "two children do not fit in a page");
+        };
+        let meta_image = meta.encode();
+        self.store.commit(
+            &mut [
+                Change {
+                    page: &mut left,
+                    image,
+                },
+                Change {
+                    page: &mut root,
+                    image: &root_image,
+                },
+                Change {
+                    page: &mut meta_page,
+                    image: &meta_image,
+                },
+            ],
+            0,
+        );
+        self.root.set(hint);
+        Ok(())
+    }
+
+    /// Encodes the children of an inner page as one page, or as two when they are too many. Links and
+    /// flags are left to the caller. `ascending`: the newest child is the last one.
+    fn inner_images(
+        &self,
+        children: &[Child],
+        frame: &Frame,
+        ascending: bool,
+    ) -> Result<Vec<Box<Page>>> {
+        let max = self.inner_max();
+        if children.len() <= max {
+            if let Some(image) = encode_inner(children, frame) {
+                return Ok(vec![image]);
+            }
+        }
+        let n = children.len();
+        // At the right edge leave the left page nearly full, as ascending inserts do not come back.
+        let middle = if ascending && frame.high.is_none() {
+            (n * 9 / 10).clamp(1, n - 1).min(max)
+        } else {
+            n / 2
+        };
+        for at in [middle, n / 2] {
+            let (left, right) = children.split_at(at);
+            let split: Key = right[0].low;
+            let left = encode_inner(
+                left,
+                &Frame {
+                    high: Some(split),
+                    ..*frame
+                },
+            );
+            let right = encode_inner(
+                right,
+                &Frame {
+                    low: split,
+                    ..*frame
+                },
+            );
+            if let (Some(l), Some(r)) = (left, right) {
+                return Ok(vec![l, r]);
+            }
+        }
+        debug_assert!(encoded_bytes(&children[..n / 2]) <= CAPACITY);
+        corrupt(frame.right, "half of an inner page does not fit in a page")
+    }
+
+    /// Tells the ancestors the number of entries below a page, as long as it is news to them. Holds
+    /// two locks at a time, going up. Counts are estimates: where a page is too full for a longer
+    /// number, they stay as they are.
+    pub(crate) fn propagate(
+        &self,
+        mut child: S::Write,
+        mut block: BlockNo,
+        path: &mut Path,
+    ) -> Result<()> {
+        loop {
+            let frame = child.frame(block)?;
+            if frame.is_root() {
+                return Ok(());
+            }
+            let count = entry_count(&child, &frame, block)?;
+            let (mut parent, at, pframe) = self.find_parent(&frame.low, frame.level + 1, path)?;
+            let inner = InnerView::open(&parent, at)?;
+            let i = inner.child_for(&frame.low);
+            let known = inner
+                .count_before(i + 1)
+                .saturating_sub(inner.count_before(i));
+            if inner.block(i) != block || known == count {
+                return Ok(());
+            }
+            let mut children = inner.decode();
+            children[i].count = count;
+            let Some(mut image) = encode_inner(&children, &pframe) else {
+                return Ok(());
+            };
+            copy_place(
+                &mut image,
+                &pframe,
+                pframe.right,
+                pframe.flags & F_INCOMPLETE,
+            );
+            self.store.commit(
+                &mut [Change {
+                    page: &mut parent,
+                    image: &image,
+                }],
+                0,
+            );
+            child = parent;
+            block = at;
+        }
+    }
+}
+
+/// Sets right link and flags of the new image of a page.
+fn copy_place(image: &mut Page, frame: &Frame, right: BlockNo, incomplete: u16) {
+    image.set_right(right);
+    let bounds = image.flags() & !(F_ROOT | F_INCOMPLETE);
+    image.set_flags(bounds | (frame.flags & F_ROOT) | incomplete);
+}
