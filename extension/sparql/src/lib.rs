@@ -1,1 +1,41 @@
-//! SPARQL algebra (spargebra) to a typed plan to SQL text. Knows nothing of PostgreSQL.
+//! SPARQL 1.1 to SQL for PostgreSQL. Knows nothing of PostgreSQL beyond the text it writes.
+//!
+//! A text is parsed by `spargebra`; its algebra becomes a plan of blocks (SELECT ... FROM ... WHERE) whose columns are typed: a
+//! variable that quads bind is an id (`bigint`), a computed one is a `quad.term`, and conversions stand only where both meet. The
+//! constants of the query are lifted out: they are parameters of the SQL, which depends on nothing else of the text.
+
+mod aggregate;
+mod bgp;
+mod block;
+mod column;
+mod error;
+mod expression;
+mod function;
+mod params;
+mod path;
+mod query;
+mod translate;
+
+use spargebra::{Query, SparqlParser};
+
+pub use error::Error;
+pub use params::{Param, ParamKind};
+pub use query::{translate_query, Form, Translated};
+
+/// Parses a query. `base` is the base IRI that its own BASE takes the place of.
+///
+/// # Errors
+/// [`Error::Syntax`], [`Error::Base`].
+pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
+    Ok(parser(base)?.parse_query(text)?)
+}
+
+fn parser(base: Option<&str>) -> Result<SparqlParser, Error> {
+    let parser = SparqlParser::new();
+    match base {
+        Some(base) => parser
+            .with_base_iri(base)
+            .map_err(|_| Error::Base(base.to_owned())),
+        None => Ok(parser),
+    }
+}

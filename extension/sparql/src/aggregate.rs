@@ -1,0 +1,135 @@
+//! GROUP BY and the set functions (SPARQL 1.1 sections 11 and 18.5.1).
+
+use spargebra::algebra::{AggregateExpression, AggregateFunction, GraphPattern};
+use spargebra::term::Variable;
+
+use crate::block::{column_name, parenthesised, Block};
+use crate::column::Col;
+use crate::error::Error;
+use crate::expression::{Operand, Scope};
+use crate::params::ParamKind;
+use crate::translate::{Env, Translator};
+
+impl Translator<'_> {
+    pub fn group(
+        &mut self,
+        inner: &GraphPattern,
+        keys: &[Variable],
+        aggregates: &[(Variable, AggregateExpression)],
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let inner = self.block(inner, env)?;
+        let mut outputs = Vec::new();
+        let mut columns = Vec::new();
+        for key in keys {
+            // A key that nothing binds is the same, unbound, for every solution.
+            if let Some(col) = inner.vars.get(key) {
+                outputs.push(col.any().to_owned());
+                columns.push((key, col.clone()));
+            }
+        }
+        let bound_keys = outputs.len();
+        for (variable, aggregate) in aggregates {
+            let col = self.aggregate(aggregate, &inner, env)?;
+            outputs.push(col.any().to_owned());
+            columns.push((variable, col));
+        }
+        let grouping = match (keys.len(), bound_keys) {
+            (0, _) => String::new(),
+            (_, 0) => "\nHAVING count(*) > 0".to_owned(),
+            (_, n) => {
+                let places: Vec<String> = (1..=n).map(|i| i.to_string()).collect();
+                format!("\nGROUP BY {}", places.join(", "))
+            }
+        };
+        let mut list: Vec<String> = outputs
+            .iter()
+            .zip(&columns)
+            .enumerate()
+            .map(|(place, (sql, (variable, _)))| {
+                format!("{sql} AS {}", column_name(variable, place))
+            })
+            .collect();
+        if list.is_empty() {
+            list.push("count(*) AS \"#unit\"".to_owned());
+        }
+        let select = format!("SELECT {}{}{grouping}", list.join(", "), inner.from_where());
+        let alias = self.alias();
+        let keyword = if inner.lateral { "LATERAL " } else { "" };
+        let mut block = Block::of_item(format!("{keyword}{} AS {alias}", parenthesised(&select)));
+        block.lateral = inner.lateral;
+        for (place, (variable, col)) in columns.into_iter().enumerate() {
+            let name = format!("{alias}.{}", column_name(variable, place));
+            self.bind(&mut block, variable, col.renamed(name), env);
+        }
+        Ok(block)
+    }
+
+    fn aggregate(
+        &mut self,
+        aggregate: &AggregateExpression,
+        inner: &Block,
+        env: &Env,
+    ) -> Result<Col, Error> {
+        let (name, expression, distinct) = match aggregate {
+            AggregateExpression::CountSolutions { distinct } => {
+                let cols: Vec<&str> = inner.vars.iter().map(|(_, c)| c.any()).collect();
+                return Ok(count(match (distinct, cols.is_empty()) {
+                    (false, _) => "count(*)".to_owned(),
+                    (true, true) => "LEAST(count(*), 1)".to_owned(),
+                    (true, false) => format!("count(DISTINCT ROW({}))", cols.join(", ")),
+                }));
+            }
+            AggregateExpression::FunctionCall {
+                name,
+                expr,
+                distinct,
+            } => (name, expr, *distinct),
+        };
+        let operand = self.operand(expression, &Scope::of(&inner.vars, env))?;
+        let keyword = if distinct { "DISTINCT " } else { "" };
+        if let AggregateFunction::Count = name {
+            let value = match &operand {
+                Operand::Col(col) => col.any().to_owned(),
+                Operand::Bool(sql) => sql.clone(),
+                other => other.term_sql(&mut self.params),
+            };
+            return Ok(count(format!("count({keyword}{value})")));
+        }
+        if let (AggregateFunction::Sample, Operand::Col(col)) = (name, &operand) {
+            if let Some(id) = &col.id {
+                // Any bound value will do, and the least id is one.
+                return Ok(Col {
+                    id: Some(format!("min({id})")),
+                    term: None,
+                    nullable: true,
+                    ..col.clone()
+                });
+            }
+        }
+        let value = operand.term_sql(&mut self.params);
+        Ok(Col::of_term(match name {
+            AggregateFunction::Sum => format!("quad.agg_sum({keyword}{value})"),
+            AggregateFunction::Avg => format!("quad.agg_avg({keyword}{value})"),
+            AggregateFunction::Min => format!("quad.agg_min({value})"),
+            AggregateFunction::Max => format!("quad.agg_max({value})"),
+            AggregateFunction::Sample => format!("quad.agg_sample({value})"),
+            AggregateFunction::GroupConcat { separator } => {
+                let separator = separator.as_deref().unwrap_or(" ");
+                let separator = self.params.sql(ParamKind::Text, separator);
+                format!("quad.agg_group_concat({keyword}{value}, {separator})")
+            }
+            AggregateFunction::Custom(iri) => {
+                return Err(Error::unsupported(format!("aggregate function {iri}")));
+            }
+            AggregateFunction::Count => unreachable!("dealt with above"),
+        }))
+    }
+}
+
+fn count(sql: String) -> Col {
+    Col {
+        nullable: false,
+        ..Col::of_term(format!("quad.from_int({sql})"))
+    }
+}

@@ -1,0 +1,147 @@
+//! Basic graph patterns: one quad table entry of the FROM list for each triple pattern.
+
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+
+use crate::block::Block;
+use crate::column::{Col, Kind};
+use crate::error::Error;
+use crate::params::ParamKind;
+use crate::translate::{Env, Graph, Translator};
+
+/// A term of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    /// A constant in N-Triples form, and whether it is an IRI.
+    Constant(String),
+    /// A variable, or a blank node, which is a variable that only its group can name.
+    Variable(Variable),
+}
+
+impl From<&TermPattern> for Node {
+    fn from(term: &TermPattern) -> Self {
+        match term {
+            TermPattern::NamedNode(iri) => Self::Constant(iri.to_string()),
+            TermPattern::Literal(literal) => Self::Constant(literal.to_string()),
+            TermPattern::BlankNode(node) => {
+                Self::Variable(Variable::new_unchecked(format!("_:{}", node.as_str())))
+            }
+            TermPattern::Variable(variable) => Self::Variable(variable.clone()),
+        }
+    }
+}
+
+impl From<&NamedNodePattern> for Node {
+    fn from(term: &NamedNodePattern) -> Self {
+        match term {
+            NamedNodePattern::NamedNode(iri) => Self::Constant(iri.to_string()),
+            NamedNodePattern::Variable(variable) => Self::Variable(variable.clone()),
+        }
+    }
+}
+
+impl Translator<'_> {
+    pub fn bgp(&mut self, patterns: &[TriplePattern], env: &Env) -> Result<Block, Error> {
+        let mut block = Block::default();
+        for pattern in patterns {
+            let quad = self.quad_pattern(
+                &Node::from(&pattern.subject),
+                &Predicate::Node(Node::from(&pattern.predicate)),
+                &Node::from(&pattern.object),
+                env,
+            );
+            block = block.join(quad, &mut self.params);
+        }
+        Ok(block)
+    }
+
+    /// The quads of the active graph that match.
+    pub fn quad_pattern(
+        &mut self,
+        subject: &Node,
+        predicate: &Predicate<'_>,
+        object: &Node,
+        env: &Env,
+    ) -> Block {
+        let (mut block, alias) = self.quads(env);
+        let node_of = self.graph_key(env);
+        let end = |column: &str, kind| Col {
+            node_of: node_of.clone(),
+            ..Col::of_quad(format!("{alias}.{column}"), kind)
+        };
+        self.position(&mut block, subject, end("s", Kind::Resource), env);
+        let p = Col::of_quad(format!("{alias}.p"), Kind::Iri);
+        match predicate {
+            Predicate::Node(node) => self.position(&mut block, node, p, env),
+            Predicate::OneOf(iris) => {
+                let condition = self.is_one_of(p.any(), iris);
+                block.add_condition(condition);
+            }
+            Predicate::NoneOf(iris) => {
+                for iri in *iris {
+                    let id = self.params.sql(ParamKind::Id, iri);
+                    block.add_condition(format!("{} <> {id}", p.any()));
+                }
+            }
+        }
+        self.position(&mut block, object, end("o", Kind::Any), env);
+        block
+    }
+
+    fn position(&mut self, block: &mut Block, node: &Node, col: Col, env: &Env) {
+        match node {
+            Node::Constant(text) => {
+                let id = self.params.sql(ParamKind::Id, text);
+                block.add_condition(format!("{} = {id}", col.any()));
+            }
+            Node::Variable(variable) => self.bind(block, variable, col, env),
+        }
+    }
+
+    /// All quads of the active graph, and the alias that has their columns.
+    pub fn quads(&mut self, env: &Env) -> (Block, String) {
+        let alias = self.quad_alias();
+        let table = self.table;
+        let plain = Block::of_item(format!("{table} AS {alias}"));
+        let g = format!("{alias}.g");
+        let mut block = plain;
+        match &env.graph {
+            Graph::Fixed(id) => block.add_condition(format!("{g} = {id}")),
+            Graph::Each(variable) => {
+                self.bind(&mut block, variable, Col::of_quad(g, Kind::Iri), env);
+            }
+            Graph::Default => match self.dataset.default.clone() {
+                None => block.add_condition(format!("{g} = 0")),
+                Some(graphs) if graphs.len() < 2 => {
+                    let condition = self.is_one_of(&g, &graphs);
+                    block.add_condition(condition);
+                }
+                Some(graphs) => {
+                    // The merge of graphs has each triple once.
+                    let condition = self.is_one_of("gx.g", &graphs);
+                    block = Block::of_item(format!(
+                        "(SELECT DISTINCT gx.s, gx.p, gx.o FROM {table} AS gx WHERE {condition}) AS {alias}"
+                    ));
+                }
+            },
+        }
+        (block, alias)
+    }
+
+    /// A name of the active graph that tells it from any other within the query, where it is a single one.
+    pub fn graph_key(&mut self, env: &Env) -> Option<String> {
+        match &env.graph {
+            Graph::Default => Some("default".to_owned()),
+            Graph::Fixed(id) => Some(id.clone()),
+            Graph::Each(_) => None,
+        }
+    }
+}
+
+/// What the predicate of a pattern may be.
+pub(crate) enum Predicate<'a> {
+    Node(Node),
+    /// One of these IRIs, in N-Triples form.
+    OneOf(&'a [String]),
+    /// None of these.
+    NoneOf(&'a [String]),
+}

@@ -1,0 +1,74 @@
+//! What can go wrong between a SPARQL text and its SQL.
+
+use std::fmt;
+
+use spargebra::SparqlSyntaxError;
+
+/// Why a text was not translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The text is not SPARQL 1.1. Line and column count from 1, in characters.
+    Syntax {
+        /// What the parser says.
+        message: String,
+        /// Line and column, where known.
+        position: Option<(u32, u32)>,
+    },
+    /// The base IRI is not an absolute IRI.
+    Base(String),
+    /// The text is right, but this feature is not built.
+    Unsupported(String),
+    /// The text parses, but asks for something that has no meaning (wrong number of arguments, wrong query form).
+    Invalid(String),
+}
+
+impl Error {
+    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported(what.into())
+    }
+}
+
+impl From<SparqlSyntaxError> for Error {
+    /// The parser keeps its position private and writes it as `error at <line>:<column>: <what>`.
+    fn from(error: SparqlSyntaxError) -> Self {
+        let text = error.to_string();
+        let parts = text.strip_prefix("error at ").and_then(|rest| {
+            let (position, message) = rest.split_once(": ")?;
+            let (line, column) = position.split_once(':')?;
+            Some(((line.parse().ok()?, column.parse().ok()?), message))
+        });
+        match parts {
+            Some((position, message)) => Self::Syntax {
+                message: message.to_owned(),
+                position: Some(position),
+            },
+            None => Self::Syntax {
+                message: text,
+                position: None,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax {
+                message,
+                position: Some((line, column)),
+            } => write!(
+                f,
+                "SPARQL syntax error at line {line}, column {column}: {message}"
+            ),
+            Self::Syntax {
+                message,
+                position: None,
+            } => write!(f, "SPARQL syntax error: {message}"),
+            Self::Base(base) => write!(f, "not an absolute base IRI: {base}"),
+            Self::Unsupported(what) => write!(f, "not supported: {what}"),
+            Self::Invalid(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,605 @@
+//! Expressions (SPARQL 1.1 section 17) to SQL. An error is NULL, and SQL's three-valued logic is SPARQL's (section 17.2).
+
+use spargebra::algebra::{Expression, Function, GraphPattern};
+use spargebra::term::{Literal, Variable};
+
+use crate::block::parenthesised;
+use crate::column::{constant, same_sql, Col, Kind, Vars, FIRST_BLANK, FIRST_LITERAL};
+use crate::error::Error;
+use crate::function;
+use crate::params::{inline_id_of, ParamKind, Params};
+use crate::translate::{Env, Graph, Translator};
+
+/// Text length from which an expression is computed once rather than repeated at each use.
+const HEAVY: usize = 1000;
+
+/// What an expression may refer to.
+pub(crate) struct Scope<'s> {
+    pub vars: &'s Vars,
+    pub env: &'s Env,
+    /// SQL expression of the number of the solution, where there is one.
+    pub row: Option<&'s str>,
+}
+
+impl<'s> Scope<'s> {
+    pub fn of(vars: &'s Vars, env: &'s Env) -> Self {
+        Self {
+            vars,
+            env,
+            row: None,
+        }
+    }
+
+    fn get(&self, variable: &Variable) -> Option<&'s Col> {
+        let find = |v: &Variable| self.vars.get(v).or_else(|| self.env.outer.get(v));
+        find(variable).or_else(|| match &self.env.graph_variable {
+            Some((named, hidden)) if named == variable => find(hidden),
+            _ => None,
+        })
+    }
+}
+
+/// The value of an expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Operand {
+    /// A variable, or ids computed from variables.
+    Col(Col),
+    /// A constant.
+    Constant(Constant),
+    /// An SQL boolean, fit to stand under AND and NOT.
+    Bool(String),
+    /// A computed `quad.term`.
+    Term(String),
+    /// Never bound.
+    Unbound,
+}
+
+/// A constant term.
+#[derive(Clone, Debug)]
+pub(crate) struct Constant {
+    ntriples: String,
+    iri: bool,
+    /// Whether `=` with it is true exactly of the very same term: strings and language strings.
+    by_identity: bool,
+}
+
+impl Operand {
+    fn iri(ntriples: String) -> Self {
+        Self::Constant(Constant {
+            ntriples,
+            iri: true,
+            by_identity: true,
+        })
+    }
+
+    fn literal(literal: &Literal) -> Self {
+        let string = "http://www.w3.org/2001/XMLSchema#string";
+        Self::Constant(Constant {
+            ntriples: literal.to_string(),
+            iri: false,
+            by_identity: literal.language().is_some() || literal.datatype().as_str() == string,
+        })
+    }
+
+    pub fn term_sql(&self, params: &mut Params) -> String {
+        match self {
+            Self::Col(col) => col.term_sql(params),
+            Self::Constant(c) => params.sql(ParamKind::Term, &c.ntriples),
+            Self::Bool(sql) => format!("quad.from_bool({sql})"),
+            Self::Term(sql) => sql.clone(),
+            Self::Unbound => "NULL::quad.term".to_owned(),
+        }
+    }
+
+    /// Effective boolean value (section 17.2.2).
+    fn boolean_sql(&self, params: &mut Params) -> String {
+        match self {
+            Self::Bool(sql) => sql.clone(),
+            Self::Unbound => "NULL::boolean".to_owned(),
+            Self::Constant(c) if c.ntriples.starts_with("\"true\"^^") => "TRUE".to_owned(),
+            Self::Constant(c) if c.ntriples.starts_with("\"false\"^^") => "FALSE".to_owned(),
+            other => format!("quad.ebv({})", other.term_sql(params)),
+        }
+    }
+
+    /// The operand as the column of a variable; `None` when it is never bound.
+    pub fn into_col(self, params: &mut Params) -> Option<Col> {
+        match self {
+            Self::Col(col) => Some(col),
+            Self::Constant(c) => Some(constant(&c.ntriples, c.kind(), params)),
+            Self::Unbound => None,
+            other => Some(Col::of_term(other.term_sql(params))),
+        }
+    }
+
+    /// The id, where the term has one in any case: what `quad.eq(bigint, bigint)` takes.
+    fn plain_id(&self, params: &mut Params) -> Option<String> {
+        match self {
+            Self::Col(col) if col.has_plain_id() => col.id.clone(),
+            Self::Constant(c) => {
+                inline_id_of(&c.ntriples)?;
+                Some(params.sql(ParamKind::Id, &c.ntriples))
+            }
+            _ => None,
+        }
+    }
+
+    /// The id, with stand-ins for constants that have none: enough to tell whether two terms are the same.
+    fn any_id(&self, params: &mut Params) -> Option<String> {
+        match self {
+            Self::Col(col) => col.id.clone(),
+            Self::Constant(c) => Some(params.sql(ParamKind::Id, &c.ntriples)),
+            _ => None,
+        }
+    }
+
+    fn is_resource(&self) -> bool {
+        match self {
+            Self::Col(col) => col.kind != Kind::Any,
+            Self::Constant(c) => c.iri,
+            _ => false,
+        }
+    }
+
+    fn is_by_identity(&self) -> bool {
+        matches!(self, Self::Constant(c) if c.by_identity)
+    }
+}
+
+impl Constant {
+    fn kind(&self) -> Kind {
+        if self.iri {
+            Kind::Iri
+        } else {
+            Kind::Any
+        }
+    }
+}
+
+impl Translator<'_> {
+    /// The conjuncts of a filter. NULL counts as false.
+    pub fn conditions(
+        &mut self,
+        expression: &Expression,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let mut conjuncts = Vec::new();
+        conjunction(expression, &mut conjuncts);
+        conjuncts
+            .into_iter()
+            .map(|e| self.boolean(e, true, scope))
+            .collect()
+    }
+
+    /// An expression as an SQL boolean. `lax`: whoever asks takes NULL for false.
+    fn boolean(
+        &mut self,
+        expression: &Expression,
+        lax: bool,
+        scope: &Scope<'_>,
+    ) -> Result<String, Error> {
+        let operand = match expression {
+            Expression::And(a, b) => {
+                let (a, b) = (self.boolean(a, lax, scope)?, self.boolean(b, lax, scope)?);
+                Operand::Bool(format!("({a} AND {b})"))
+            }
+            Expression::Or(a, b) => {
+                let (a, b) = (self.boolean(a, lax, scope)?, self.boolean(b, lax, scope)?);
+                Operand::Bool(format!("({a} OR {b})"))
+            }
+            Expression::Equal(a, b) => {
+                let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
+                Operand::Bool(self.equal(&a, &b, lax))
+            }
+            Expression::In(a, list) => {
+                let a = self.operand(a, scope)?;
+                let mut alternatives = Vec::new();
+                for b in list {
+                    let b = self.operand(b, scope)?;
+                    alternatives.push(self.equal(&a, &b, lax));
+                }
+                Operand::Bool(match alternatives.len() {
+                    0 => "FALSE".to_owned(),
+                    1 => alternatives.remove(0),
+                    _ => format!("({})", alternatives.join(" OR ")),
+                })
+            }
+            other => self.operand(other, scope)?,
+        };
+        Ok(operand.boolean_sql(&mut self.params))
+    }
+
+    /// An expression as it comes out cheapest.
+    pub fn operand(
+        &mut self,
+        expression: &Expression,
+        scope: &Scope<'_>,
+    ) -> Result<Operand, Error> {
+        Ok(match expression {
+            Expression::NamedNode(iri) => Operand::iri(iri.to_string()),
+            Expression::Literal(literal) => Operand::literal(literal),
+            Expression::Variable(variable) => match scope.get(variable) {
+                Some(col) => Operand::Col(col.clone()),
+                None => Operand::Unbound,
+            },
+            Expression::And(..)
+            | Expression::Or(..)
+            | Expression::Equal(..)
+            | Expression::In(..) => Operand::Bool(self.boolean(expression, false, scope)?),
+            Expression::Not(inner) => Operand::Bool(match inner.as_ref() {
+                Expression::Bound(variable) => match scope.get(variable) {
+                    Some(col) => col.unbound_sql(),
+                    None => "TRUE".to_owned(),
+                },
+                Expression::Exists(pattern) => {
+                    format!("NOT {}", self.exists(pattern, scope)?)
+                }
+                Expression::Equal(a, b) => {
+                    let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
+                    self.unequal(&a, &b)
+                }
+                _ => format!("NOT ({})", self.boolean(inner, false, scope)?),
+            }),
+            Expression::SameTerm(a, b) => {
+                let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
+                let (a, b) = (a.into_col(&mut self.params), b.into_col(&mut self.params));
+                Operand::Bool(match (a, b) {
+                    (Some(a), Some(b)) => self.same_term(&a, &b),
+                    _ => "NULL::boolean".to_owned(),
+                })
+            }
+            Expression::Greater(a, b) => self.compare("gt", a, b, scope)?,
+            Expression::GreaterOrEqual(a, b) => self.compare("ge", a, b, scope)?,
+            Expression::Less(a, b) => self.compare("lt", a, b, scope)?,
+            Expression::LessOrEqual(a, b) => self.compare("le", a, b, scope)?,
+            Expression::Add(a, b) => self.call("quad.add", &[a, b], scope)?,
+            Expression::Subtract(a, b) => self.call("quad.sub", &[a, b], scope)?,
+            Expression::Multiply(a, b) => self.call("quad.mul", &[a, b], scope)?,
+            Expression::Divide(a, b) => self.call("quad.div", &[a, b], scope)?,
+            Expression::UnaryPlus(a) => self.call("quad.pos", &[a], scope)?,
+            Expression::UnaryMinus(a) => self.call("quad.neg", &[a], scope)?,
+            Expression::Exists(pattern) => Operand::Bool(self.exists(pattern, scope)?),
+            Expression::Bound(variable) => Operand::Bool(match scope.get(variable) {
+                Some(col) => col.bound_sql(),
+                None => "FALSE".to_owned(),
+            }),
+            Expression::If(test, yes, no) => {
+                let test = self.boolean(test, false, scope)?;
+                let branches = vec![self.operand(yes, scope)?, self.operand(no, scope)?];
+                self.choice(branches, true, |sql| {
+                    format!(
+                        "CASE {test} WHEN TRUE THEN {} WHEN FALSE THEN {} END",
+                        sql[0], sql[1]
+                    )
+                })
+            }
+            Expression::Coalesce(list) => {
+                let mut operands = Vec::new();
+                for e in list {
+                    match self.operand(e, scope)? {
+                        Operand::Unbound => {}
+                        operand => operands.push(operand),
+                    }
+                }
+                if operands.is_empty() {
+                    return Ok(Operand::Unbound);
+                }
+                let nullable = operands.iter().all(|o| match o {
+                    Operand::Col(col) => col.nullable,
+                    Operand::Constant(_) => false,
+                    _ => true,
+                });
+                self.choice(operands, nullable, |sql| {
+                    format!("COALESCE({})", sql.join(", "))
+                })
+            }
+            Expression::FunctionCall(name, arguments) => {
+                self.function_call(name, arguments, scope)?
+            }
+        })
+    }
+
+    /// One of several values: as ids or booleans when all are such, else as terms.
+    fn choice(
+        &mut self,
+        operands: Vec<Operand>,
+        nullable: bool,
+        build: impl Fn(&[String]) -> String,
+    ) -> Operand {
+        if operands.iter().all(|o| matches!(o, Operand::Bool(_))) {
+            let sql: Vec<String> = operands
+                .iter()
+                .map(|o| o.boolean_sql(&mut self.params))
+                .collect();
+            return Operand::Bool(format!("({})", build(&sql)));
+        }
+        if operands
+            .iter()
+            .any(|o| matches!(o, Operand::Col(c) if c.id.is_some()))
+            && operands.iter().all(|o| match o {
+                Operand::Col(c) => c.id.is_some(),
+                Operand::Constant(_) => true,
+                _ => false,
+            })
+        {
+            let cols: Vec<Col> = operands
+                .into_iter()
+                .filter_map(|o| o.into_col(&mut self.params))
+                .collect();
+            let ids: Vec<String> = cols.iter().map(|c| c.any().to_owned()).collect();
+            return Operand::Col(Col {
+                id: Some(format!("({})", build(&ids))),
+                unknown: cols.iter().flat_map(|c| c.unknown.clone()).collect(),
+                nullable,
+                strict: false,
+                ..Col::of_quad(
+                    String::new(),
+                    cols.iter().map(|c| c.kind).min().unwrap_or(Kind::Any),
+                )
+            });
+        }
+        let sql: Vec<String> = operands
+            .iter()
+            .map(|o| o.term_sql(&mut self.params))
+            .collect();
+        Operand::Term(format!("({})", build(&sql)))
+    }
+
+    /// `=` (sections 17.3 and 17.4.1.7). Ids are compared where that gives the same answer as the values.
+    fn equal(&mut self, a: &Operand, b: &Operand, lax: bool) -> String {
+        let identity = lax && (a.is_by_identity() || b.is_by_identity());
+        match self.ids_of_resources(a, b, identity) {
+            Some((x, y)) => format!("{x} = {y}"),
+            None => self.comparison("eq", a, b),
+        }
+    }
+
+    /// `!=`.
+    fn unequal(&mut self, a: &Operand, b: &Operand) -> String {
+        match self.ids_of_resources(a, b, false) {
+            Some((x, y)) => format!("{x} <> {y}"),
+            None => self.comparison("ne", a, b),
+        }
+    }
+
+    /// The ids of both, when one is no literal (or `identity`: equal ids are all that counts).
+    fn ids_of_resources(
+        &mut self,
+        a: &Operand,
+        b: &Operand,
+        identity: bool,
+    ) -> Option<(String, String)> {
+        if identity || a.is_resource() || b.is_resource() {
+            a.any_id(&mut self.params).zip(b.any_id(&mut self.params))
+        } else {
+            None
+        }
+    }
+
+    fn same_term(&mut self, a: &Col, b: &Col) -> String {
+        match (&a.id, &b.id) {
+            (Some(_), Some(_)) => same_sql(a, b, &mut self.params),
+            // Unlike a join, a term without id is not the same as one that has an id, rather than unknown.
+            _ => format!(
+                "{} OPERATOR(quad.=) {}",
+                a.term_sql(&mut self.params),
+                b.term_sql(&mut self.params)
+            ),
+        }
+    }
+
+    fn compare(
+        &mut self,
+        operator: &str,
+        a: &Expression,
+        b: &Expression,
+        scope: &Scope<'_>,
+    ) -> Result<Operand, Error> {
+        let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
+        Ok(Operand::Bool(self.comparison(operator, &a, &b)))
+    }
+
+    fn comparison(&mut self, operator: &str, a: &Operand, b: &Operand) -> String {
+        if let (Some(x), Some(y)) = (a.plain_id(&mut self.params), b.plain_id(&mut self.params)) {
+            return format!("quad.{operator}({x}, {y})");
+        }
+        format!(
+            "quad.{operator}({}, {})",
+            a.term_sql(&mut self.params),
+            b.term_sql(&mut self.params)
+        )
+    }
+
+    fn call(
+        &mut self,
+        name: &str,
+        arguments: &[&Expression],
+        scope: &Scope<'_>,
+    ) -> Result<Operand, Error> {
+        let arguments = arguments
+            .iter()
+            .map(|a| Ok(self.operand(a, scope)?.term_sql(&mut self.params)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        Ok(Operand::Term(format!("{name}({})", arguments.join(", "))))
+    }
+
+    fn function_call(
+        &mut self,
+        name: &Function,
+        arguments: &[Expression],
+        scope: &Scope<'_>,
+    ) -> Result<Operand, Error> {
+        if let (Function::IsIri | Function::IsBlank | Function::IsLiteral, [argument]) =
+            (name, arguments)
+        {
+            let operand = self.operand(argument, scope)?;
+            if let Operand::Col(Col {
+                id: Some(id),
+                unknown,
+                ..
+            }) = &operand
+            {
+                if unknown.is_empty() {
+                    return Ok(Operand::Bool(match name {
+                        Function::IsIri => format!("{id} < {FIRST_BLANK}"),
+                        Function::IsBlank => {
+                            format!("({id} >= {FIRST_BLANK} AND {id} < {FIRST_LITERAL})")
+                        }
+                        _ => format!("{id} >= {FIRST_LITERAL}"),
+                    }));
+                }
+            }
+        }
+        let mut terms = arguments
+            .iter()
+            .map(|a| Ok(self.operand(a, scope)?.term_sql(&mut self.params)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        match name {
+            Function::Concat => {
+                return Ok(Operand::Term(format!(
+                    "quad.fn_concat(VARIADIC ARRAY[{}]::quad.term[])",
+                    terms.join(", ")
+                )));
+            }
+            Function::Iri => {
+                let base = self.base.clone().unwrap_or_default();
+                terms.push(self.params.sql(ParamKind::Text, &base));
+            }
+            Function::BNode if !terms.is_empty() => match scope.row {
+                Some(row) => terms.push(row.to_owned()),
+                None => {
+                    return Err(Error::unsupported(
+                        "BNODE with an argument outside BIND and SELECT",
+                    ));
+                }
+            },
+            _ => {}
+        }
+        let function = function::of(name, terms.len())?;
+        let call = format!("{}({})", function.name, terms.join(", "));
+        Ok(if function.boolean {
+            Operand::Bool(call)
+        } else {
+            Operand::Term(call)
+        })
+    }
+
+    /// EXISTS (section 18.6): the variables of the solution stand for constants in the pattern.
+    fn exists(&mut self, pattern: &GraphPattern, scope: &Scope<'_>) -> Result<String, Error> {
+        let mut env = Env {
+            sideways: Vars::default(),
+            ..scope.env.clone()
+        };
+        for (variable, col) in scope.vars.iter() {
+            env.outer.set(variable.clone(), col.clone());
+        }
+        if let Graph::Each(hidden) = &env.graph {
+            // The solution has its graph already.
+            if let Some(col) = env.outer.get(hidden).cloned() {
+                if let Some((variable, _)) = env.graph_variable.take() {
+                    if env.outer.get(&variable).is_none() {
+                        env.outer.set(variable, col.clone());
+                    }
+                }
+                env.graph = Graph::Fixed(col.any().to_owned());
+            }
+        }
+        let block = self.block(pattern, &env)?;
+        Ok(format!(
+            "EXISTS {}",
+            parenthesised(&format!("SELECT 1{}", block.from_where()))
+        ))
+    }
+}
+
+fn conjunction<'e>(expression: &'e Expression, conjuncts: &mut Vec<&'e Expression>) {
+    match expression {
+        Expression::And(a, b) => {
+            conjunction(a, conjuncts);
+            conjunction(b, conjuncts);
+        }
+        other => conjuncts.push(other),
+    }
+}
+
+/// Calls `visit` on the expression and all below it, without going into EXISTS patterns.
+fn walk<'e>(expression: &'e Expression, visit: &mut impl FnMut(&'e Expression)) {
+    visit(expression);
+    match expression {
+        Expression::NamedNode(_)
+        | Expression::Literal(_)
+        | Expression::Variable(_)
+        | Expression::Bound(_)
+        | Expression::Exists(_) => {}
+        Expression::Or(a, b)
+        | Expression::And(a, b)
+        | Expression::Equal(a, b)
+        | Expression::SameTerm(a, b)
+        | Expression::Greater(a, b)
+        | Expression::GreaterOrEqual(a, b)
+        | Expression::Less(a, b)
+        | Expression::LessOrEqual(a, b)
+        | Expression::Add(a, b)
+        | Expression::Subtract(a, b)
+        | Expression::Multiply(a, b)
+        | Expression::Divide(a, b) => {
+            walk(a, visit);
+            walk(b, visit);
+        }
+        Expression::In(a, list) => {
+            walk(a, visit);
+            list.iter().for_each(|e| walk(e, visit));
+        }
+        Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => walk(a, visit),
+        Expression::If(a, b, c) => {
+            walk(a, visit);
+            walk(b, visit);
+            walk(c, visit);
+        }
+        Expression::Coalesce(list) | Expression::FunctionCall(_, list) => {
+            list.iter().for_each(|e| walk(e, visit));
+        }
+    }
+}
+
+fn any(expression: &Expression, test: impl Fn(&Expression) -> bool) -> bool {
+    let mut found = false;
+    walk(expression, &mut |e| found |= test(e));
+    found
+}
+
+/// Whether two evaluations may differ.
+pub(crate) fn is_volatile(expression: &Expression) -> bool {
+    any(expression, |e| match e {
+        Expression::FunctionCall(name, _) => matches!(
+            name,
+            Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode
+        ),
+        // What is in the pattern is not looked at: it is rarely repeated, and then costly in any case.
+        Expression::Exists(_) => true,
+        _ => false,
+    })
+}
+
+/// Whether BNODE with an argument occurs, which is the same node for the same argument within one solution.
+pub(crate) fn needs_row(expression: &Expression) -> bool {
+    any(
+        expression,
+        |e| matches!(e, Expression::FunctionCall(Function::BNode, arguments) if !arguments.is_empty()),
+    )
+}
+
+/// Whether the expression of a variable is long, so that it is better computed once.
+pub(crate) fn is_heavy(col: &Col) -> bool {
+    col.any().len() > HEAVY
+}
+
+/// Variables that the expression itself mentions; one with EXISTS mentions a variable that nothing binds.
+pub(crate) fn used_variables(expression: &Expression) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    walk(expression, &mut |e| match e {
+        Expression::Variable(v) | Expression::Bound(v) => variables.push(v.clone()),
+        _ => {}
+    });
+    variables
+}

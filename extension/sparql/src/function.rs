@@ -1,0 +1,101 @@
+//! Names of the functions of SPARQL 1.1 section 17.4 and 17.5 in SQL.
+
+use spargebra::algebra::Function;
+
+use crate::error::Error;
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
+/// An SQL function.
+pub(crate) struct SqlFunction {
+    pub name: &'static str,
+    /// Whether it gives an SQL boolean rather than a `quad.term`.
+    pub boolean: bool,
+}
+
+/// The SQL function for a call with `arguments` SQL arguments.
+pub(crate) fn of(function: &Function, arguments: usize) -> Result<SqlFunction, Error> {
+    let term = |name| SqlFunction {
+        name,
+        boolean: false,
+    };
+    let boolean = |name| SqlFunction {
+        name,
+        boolean: true,
+    };
+    Ok(match function {
+        Function::Str => term("quad.fn_str"),
+        Function::Lang => term("quad.fn_lang"),
+        Function::LangMatches => boolean("quad.fn_langmatches"),
+        Function::Datatype => term("quad.fn_datatype"),
+        Function::Iri => term("quad.fn_iri"),
+        Function::BNode => term("quad.fn_bnode"),
+        Function::Rand => term("quad.fn_rand"),
+        Function::Abs => term("quad.fn_abs"),
+        Function::Ceil => term("quad.fn_ceil"),
+        Function::Floor => term("quad.fn_floor"),
+        Function::Round => term("quad.fn_round"),
+        Function::Concat => term("quad.fn_concat"),
+        Function::SubStr => term("quad.fn_substr"),
+        Function::StrLen => term("quad.fn_strlen"),
+        Function::Replace => term("quad.fn_replace"),
+        Function::UCase => term("quad.fn_ucase"),
+        Function::LCase => term("quad.fn_lcase"),
+        Function::EncodeForUri => term("quad.fn_encode_for_uri"),
+        Function::Contains => boolean("quad.fn_contains"),
+        Function::StrStarts => boolean("quad.fn_strstarts"),
+        Function::StrEnds => boolean("quad.fn_strends"),
+        Function::StrBefore => term("quad.fn_strbefore"),
+        Function::StrAfter => term("quad.fn_strafter"),
+        Function::Year => term("quad.fn_year"),
+        Function::Month => term("quad.fn_month"),
+        Function::Day => term("quad.fn_day"),
+        Function::Hours => term("quad.fn_hours"),
+        Function::Minutes => term("quad.fn_minutes"),
+        Function::Seconds => term("quad.fn_seconds"),
+        Function::Timezone => term("quad.fn_timezone"),
+        Function::Tz => term("quad.fn_tz"),
+        Function::Now => term("quad.fn_now"),
+        Function::Uuid => term("quad.fn_uuid"),
+        Function::StrUuid => term("quad.fn_struuid"),
+        Function::Md5 => term("quad.fn_md5"),
+        Function::Sha1 => term("quad.fn_sha1"),
+        Function::Sha256 => term("quad.fn_sha256"),
+        Function::Sha384 => term("quad.fn_sha384"),
+        Function::Sha512 => term("quad.fn_sha512"),
+        Function::StrLang => term("quad.fn_strlang"),
+        Function::StrDt => term("quad.fn_strdt"),
+        Function::IsIri => boolean("quad.fn_isiri"),
+        Function::IsBlank => boolean("quad.fn_isblank"),
+        Function::IsLiteral => boolean("quad.fn_isliteral"),
+        Function::IsNumeric => boolean("quad.fn_isnumeric"),
+        Function::Regex => boolean("quad.fn_regex"),
+        Function::Custom(iri) => {
+            let name = iri.as_str().strip_prefix(XSD).and_then(cast);
+            let Some(name) = name else {
+                return Err(Error::unsupported(format!("function {iri}")));
+            };
+            if arguments != 1 {
+                return Err(Error::Invalid(format!(
+                    "the cast {iri} takes one argument, not {arguments}"
+                )));
+            }
+            term(name)
+        }
+    })
+}
+
+/// Casts of section 17.5 by the local name of the datatype.
+fn cast(datatype: &str) -> Option<&'static str> {
+    Some(match datatype {
+        "string" => "quad.cast_string",
+        "boolean" => "quad.cast_boolean",
+        "integer" => "quad.cast_integer",
+        "decimal" => "quad.cast_decimal",
+        "double" => "quad.cast_double",
+        "float" => "quad.cast_float",
+        "dateTime" => "quad.cast_datetime",
+        "date" => "quad.cast_date",
+        _ => return None,
+    })
+}

@@ -1,0 +1,433 @@
+//! Property paths (SPARQL 1.1 section 9 and 18.4): patterns where the path is of fixed length, WITH RECURSIVE where it is not.
+
+use std::collections::BTreeSet;
+
+use spargebra::algebra::PropertyPathExpression as Path;
+use spargebra::term::{TermPattern, Variable};
+
+use crate::bgp::{Node, Predicate};
+use crate::block::{parenthesised, Block};
+use crate::column::{constant, Col, Kind, Vars};
+use crate::error::Error;
+use crate::translate::{Env, Translator};
+
+/// Whether the path is made of quad patterns that all have to match: nothing of it can have length zero or any length.
+pub(crate) fn is_flat(path: &Path) -> bool {
+    match path {
+        Path::NamedNode(_) | Path::NegatedPropertySet(_) => true,
+        Path::Reverse(inner) => is_flat(inner),
+        Path::Sequence(a, b) | Path::Alternative(a, b) => is_flat(a) && is_flat(b),
+        Path::ZeroOrMore(_) | Path::OneOrMore(_) | Path::ZeroOrOne(_) => false,
+    }
+}
+
+/// Whether the path is flat, or one of its ends is known before it is evaluated.
+pub(crate) fn is_anchored(
+    subject: &TermPattern,
+    path: &Path,
+    object: &TermPattern,
+    env: &Env,
+) -> bool {
+    let known = |node: Node| match node {
+        Node::Constant(_) => true,
+        Node::Variable(v) => known_id(&v, env).is_some(),
+    };
+    is_flat(path) || known(Node::from(subject)) || known(Node::from(object))
+}
+
+/// A certainly bound id of the variable from outside the path, and whether the variable stands for a constant (EXISTS).
+fn known_id(variable: &Variable, env: &Env) -> Option<(Col, bool)> {
+    let usable = |vars: &Vars| {
+        vars.get(variable)
+            .filter(|c| !c.nullable && c.id.is_some())
+            .cloned()
+    };
+    match usable(&env.outer) {
+        Some(col) => Some((col, true)),
+        None => usable(&env.sideways).map(|col| (col, false)),
+    }
+}
+
+/// Where a walk starts.
+struct Start {
+    col: Col,
+    /// Whether the start is a term of the query, which a path of length zero matches even if the graph does not know it.
+    constant: bool,
+    /// Whether its expression belongs to a FROM entry beside the path.
+    lateral: bool,
+}
+
+/// How often the step of a path is repeated.
+#[derive(Clone, Copy, PartialEq)]
+enum Repeat {
+    ZeroOrOne,
+    ZeroOrMore,
+    OneOrMore,
+}
+
+impl Translator<'_> {
+    /// The solutions of a path pattern.
+    pub fn path(
+        &mut self,
+        subject: &TermPattern,
+        path: &Path,
+        object: &TermPattern,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        self.path_between(&Node::from(subject), path, &Node::from(object), env)
+    }
+
+    fn path_between(
+        &mut self,
+        subject: &Node,
+        path: &Path,
+        object: &Node,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        Ok(match path {
+            Path::NamedNode(iri) => {
+                let predicate = Predicate::Node(Node::Constant(iri.to_string()));
+                self.quad_pattern(subject, &predicate, object, env)
+            }
+            Path::NegatedPropertySet(iris) => {
+                let iris: Vec<String> = iris.iter().map(ToString::to_string).collect();
+                self.quad_pattern(subject, &Predicate::NoneOf(&iris), object, env)
+            }
+            Path::Reverse(inner) => self.path_between(object, inner, subject, env)?,
+            Path::Sequence(a, b) => self.sequence(subject, a, b, object, env)?,
+            Path::Alternative(..) => {
+                if let Some(iris) = distinct_predicates(path) {
+                    self.quad_pattern(subject, &Predicate::OneOf(&iris), object, env)
+                } else {
+                    let mut branches = Vec::new();
+                    alternatives(path, &mut branches);
+                    let blocks = branches
+                        .into_iter()
+                        .map(|branch| self.path_between(subject, branch, object, env))
+                        .collect::<Result<Vec<_>, _>>()?;
+                    self.union_of(blocks)
+                }
+            }
+            Path::ZeroOrOne(inner) => {
+                self.repeated(subject, inner, object, Repeat::ZeroOrOne, env)?
+            }
+            Path::ZeroOrMore(inner) => {
+                self.repeated(subject, inner, object, Repeat::ZeroOrMore, env)?
+            }
+            Path::OneOrMore(inner) => {
+                self.repeated(subject, inner, object, Repeat::OneOrMore, env)?
+            }
+        })
+    }
+
+    /// Both parts, joined in the middle; the part whose other end is known comes first and gives the other one its start.
+    fn sequence(
+        &mut self,
+        subject: &Node,
+        a: &Path,
+        b: &Path,
+        object: &Node,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let middle = self.hidden("m");
+        let node = Node::Variable(middle.clone());
+        let known = |n: &Node| match n {
+            Node::Constant(_) => true,
+            Node::Variable(v) => known_id(v, env).is_some(),
+        };
+        let backwards = !is_flat(a) && (is_flat(b) || (!known(subject) && known(object)));
+        let order = if backwards {
+            [(&node, b, object), (subject, a, &node)]
+        } else {
+            [(subject, a, &node), (&node, b, object)]
+        };
+        let mut block = Block::default();
+        for (from, path, to) in order {
+            let mut inner = env.clone();
+            for (variable, col) in block.vars.iter() {
+                inner.sideways.set(variable.clone(), col.clone());
+            }
+            let next = self.path_between(from, path, to, &inner)?;
+            block = block.join(next, &mut self.params);
+        }
+        block.vars.remove(&middle);
+        Ok(block)
+    }
+
+    fn repeated(
+        &mut self,
+        subject: &Node,
+        step: &Path,
+        object: &Node,
+        repeat: Repeat,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        if let Some(start) = self.start(subject, env) {
+            return self.walk(subject, start, step, object, repeat, env);
+        }
+        if let Some(start) = self.start(object, env) {
+            let step = Path::Reverse(Box::new(step.clone()));
+            return self.walk(object, start, &step, subject, repeat, env);
+        }
+        self.all_pairs(subject, step, object, repeat, env)
+    }
+
+    fn start(&mut self, node: &Node, env: &Env) -> Option<Start> {
+        match node {
+            Node::Constant(text) => {
+                let kind = if text.starts_with('<') {
+                    Kind::Iri
+                } else {
+                    Kind::Any
+                };
+                Some(Start {
+                    col: constant(text, kind, &mut self.params),
+                    constant: true,
+                    lateral: false,
+                })
+            }
+            Node::Variable(variable) => known_id(variable, env).map(|(col, constant)| Start {
+                col,
+                constant,
+                lateral: !constant,
+            }),
+        }
+    }
+
+    /// What can be reached from a known start (ALP of section 18.4: each node once for each start).
+    fn walk(
+        &mut self,
+        from: &Node,
+        start: Start,
+        step: &Path,
+        to: &Node,
+        repeat: Repeat,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let start_id = start.col.any().to_owned();
+        let key = self.graph_key(env);
+        // A variable has to be a node of the graph, even for a path of length zero.
+        let guard = if start.constant || (key.is_some() && start.col.node_of == key) {
+            Vec::new()
+        } else {
+            vec![self.is_node(&start_id, env)]
+        };
+        let zero = format!(
+            "SELECT {start_id} AS n{}",
+            Block::default().from_where_and(&guard)
+        );
+        let (first, end) = self.step(&start_id, step, env)?;
+        let guard = if is_flat(step) { Vec::new() } else { guard };
+        let first = format!("SELECT {end} AS n{}", first.from_where_and(&guard));
+        let alias = self.alias();
+        let body = match repeat {
+            Repeat::ZeroOrOne => format!("{zero}\nUNION\n{first}"),
+            Repeat::ZeroOrMore | Repeat::OneOrMore => {
+                let walk = format!("{alias}_walk");
+                let (next, end) = self.step(&format!("{walk}.n"), step, env)?;
+                let next = Block::of_item(walk.clone()).join(next, &mut self.params);
+                let first = if repeat == Repeat::ZeroOrMore {
+                    zero
+                } else {
+                    first
+                };
+                format!(
+                    "WITH RECURSIVE {walk}(n) AS {}\nSELECT {walk}.n FROM {walk}",
+                    parenthesised(&format!(
+                        "{first}\nUNION\nSELECT {end} AS n{}",
+                        next.from_where()
+                    ))
+                )
+            }
+        };
+        let keyword = if start.lateral { "LATERAL " } else { "" };
+        let body = format!(
+            "SELECT {start_id} AS a, walked.n AS b\nFROM {} AS walked(n)",
+            parenthesised(&body)
+        );
+        let mut block = Block::of_item(format!("{keyword}{} AS {alias}", parenthesised(&body)));
+        block.lateral = start.lateral;
+        if let Node::Variable(variable) = from {
+            let col = start.col.renamed(format!("{alias}.a"));
+            self.bind(&mut block, variable, col, env);
+        }
+        let end = Col {
+            id: Some(format!("{alias}.b")),
+            term: None,
+            nullable: false,
+            strict: true,
+            unknown: if repeat == Repeat::OneOrMore {
+                BTreeSet::new()
+            } else {
+                start.col.unknown.clone()
+            },
+            kind: Kind::Any,
+            node_of: if repeat == Repeat::OneOrMore {
+                key
+            } else {
+                None
+            },
+        };
+        self.end(&mut block, to, end, env);
+        Ok(block)
+    }
+
+    /// Ties the end of a path to its node.
+    fn end(&mut self, block: &mut Block, node: &Node, col: Col, env: &Env) {
+        match node {
+            Node::Constant(text) => {
+                let id = constant(text, Kind::Any, &mut self.params);
+                block.add_condition(format!("{} = {}", col.any(), id.any()));
+            }
+            Node::Variable(variable) => self.bind(block, variable, col, env),
+        }
+    }
+
+    /// One step from an id, and the id of its end.
+    fn step(&mut self, start: &str, step: &Path, env: &Env) -> Result<(Block, String), Error> {
+        let (from, to) = (self.hidden("a"), self.hidden("b"));
+        let mut inner = Env {
+            sideways: Vars::default(),
+            ..env.clone()
+        };
+        // What a step reaches is a node of the graph; the start of the walk itself is checked where it counts.
+        let col = Col {
+            strict: false,
+            node_of: self.graph_key(env),
+            ..Col::of_quad(start.to_owned(), Kind::Any)
+        };
+        inner.sideways.set(from.clone(), col.clone());
+        let block = self.path_between(
+            &Node::Variable(from.clone()),
+            step,
+            &Node::Variable(to.clone()),
+            &inner,
+        )?;
+        let mut tied = Block::default();
+        tied.vars.set(from, col);
+        let block = tied.join(block, &mut self.params);
+        let end = block
+            .vars
+            .get(&to)
+            .map(|c| c.any().to_owned())
+            .expect("a path binds its ends");
+        Ok((block, end))
+    }
+
+    /// SQL condition: the id is subject or object of a quad of the active graph.
+    fn is_node(&mut self, id: &str, env: &Env) -> String {
+        let mut tests = Vec::new();
+        for column in ["s", "o"] {
+            let (block, alias) = self.quads(&env.clone());
+            let tied = format!("{alias}.{column} = {id}");
+            tests.push(format!(
+                "EXISTS (SELECT 1{})",
+                block.from_where_and(&[tied])
+            ));
+        }
+        format!("({})", tests.join(" OR "))
+    }
+
+    /// All pairs of nodes that the path connects, when neither end is known.
+    fn all_pairs(
+        &mut self,
+        subject: &Node,
+        step: &Path,
+        object: &Node,
+        repeat: Repeat,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let (from, to) = (self.hidden("a"), self.hidden("b"));
+        let inner = Env {
+            sideways: Vars::default(),
+            ..env.clone()
+        };
+        let block = self.path_between(
+            &Node::Variable(from.clone()),
+            step,
+            &Node::Variable(to.clone()),
+            &inner,
+        )?;
+        let id = |v: &Variable| {
+            block
+                .vars
+                .get(v)
+                .map(|c| c.any().to_owned())
+                .expect("a path binds its ends")
+        };
+        let single = format!(
+            "SELECT {} AS a, {} AS b{}",
+            id(&from),
+            id(&to),
+            block.from_where()
+        );
+        let alias = self.alias();
+        let walk = format!("{alias}_walk");
+        let mut body = match repeat {
+            Repeat::ZeroOrOne => single,
+            Repeat::ZeroOrMore | Repeat::OneOrMore => {
+                let (block, end) = self.step(&format!("{walk}.b"), step, env)?;
+                let table = Block::of_item(walk.clone());
+                let joined = table.join(block, &mut self.params);
+                format!(
+                    "WITH RECURSIVE {walk}(a, b) AS {}\nSELECT {walk}.a, {walk}.b FROM {walk}",
+                    parenthesised(&format!(
+                        "{single}\nUNION\nSELECT {walk}.a, {end} AS b{}",
+                        joined.from_where()
+                    ))
+                )
+            }
+        };
+        if repeat != Repeat::OneOrMore {
+            for column in ["s", "o"] {
+                let (block, q) = self.quads(env);
+                body = format!(
+                    "{}\nUNION\nSELECT {q}.{column} AS a, {q}.{column} AS b{}",
+                    if body.starts_with("WITH") {
+                        parenthesised(&body)
+                    } else {
+                        body
+                    },
+                    block.from_where()
+                );
+            }
+        }
+        let mut pairs = Block::of_item(format!("{} AS {alias}(a, b)", parenthesised(&body)));
+        let key = self.graph_key(env);
+        let end = |column: &str| Col {
+            node_of: key.clone(),
+            ..Col::of_quad(format!("{alias}.{column}"), Kind::Any)
+        };
+        self.end(&mut pairs, subject, end("a"), env);
+        self.end(&mut pairs, object, end("b"), env);
+        Ok(pairs)
+    }
+}
+
+/// The predicates of an alternative of different IRIs, in N-Triples form: no quad matches two of them.
+fn distinct_predicates(path: &Path) -> Option<Vec<String>> {
+    let mut branches = Vec::new();
+    alternatives(path, &mut branches);
+    let mut iris = Vec::new();
+    for branch in branches {
+        let Path::NamedNode(iri) = branch else {
+            return None;
+        };
+        let iri = iri.to_string();
+        if iris.contains(&iri) {
+            return None;
+        }
+        iris.push(iri);
+    }
+    Some(iris)
+}
+
+fn alternatives<'p>(path: &'p Path, branches: &mut Vec<&'p Path>) {
+    match path {
+        Path::Alternative(a, b) => {
+            alternatives(a, branches);
+            alternatives(b, branches);
+        }
+        other => branches.push(other),
+    }
+}

@@ -1,0 +1,883 @@
+//! Graph patterns (SPARQL 1.1 section 18.2) to plan blocks.
+
+use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
+use spargebra::term::{NamedNodePattern, Variable};
+
+use crate::block::{column_name, parenthesised, Block};
+use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
+use crate::error::Error;
+use crate::expression::{is_heavy, is_volatile, used_variables, Scope};
+use crate::params::{ParamKind, Params};
+
+/// The data set of the query (section 13.2); names in N-Triples form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dataset {
+    /// Graphs whose merge is the default graph; `None`: graph 0.
+    pub default: Option<Vec<String>>,
+    /// Named graphs; `None`: all but graph 0.
+    pub named: Option<Vec<String>>,
+}
+
+/// The active graph.
+#[derive(Clone, Debug)]
+pub(crate) enum Graph {
+    /// The default graph of the data set.
+    Default,
+    /// The named graph with this id (an SQL expression).
+    Fixed(String),
+    /// Each named graph in turn: every pattern binds this hidden variable to its graph.
+    Each(Variable),
+}
+
+/// What surrounds the pattern that is being translated.
+#[derive(Clone, Debug)]
+pub(crate) struct Env {
+    pub graph: Graph,
+    /// Variables of the solution that an EXISTS pattern is tested on; they stand for constants.
+    pub outer: Vars,
+    /// The variable of the GRAPH clause around, and the hidden variable that holds it.
+    pub graph_variable: Option<(Variable, Variable)>,
+    /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start from them.
+    pub sideways: Vars,
+}
+
+impl Env {
+    pub fn new() -> Self {
+        Self {
+            graph: Graph::Default,
+            outer: Vars::default(),
+            graph_variable: None,
+            sideways: Vars::default(),
+        }
+    }
+
+    fn without_sideways(&self) -> Self {
+        Self {
+            sideways: Vars::default(),
+            ..self.clone()
+        }
+    }
+}
+
+/// A block with the solution modifiers on top of it.
+pub(crate) struct Rel {
+    pub block: Block,
+    order: Vec<OrderKey>,
+    distinct: bool,
+    slice: Option<(u64, Option<u64>)>,
+}
+
+/// A comparator of ORDER BY.
+struct OrderKey {
+    expression: Expression,
+    descending: bool,
+    /// The key in the scope below the projection.
+    sql: String,
+}
+
+impl Rel {
+    fn plain(block: Block) -> Self {
+        Self {
+            block,
+            order: Vec::new(),
+            distinct: false,
+            slice: None,
+        }
+    }
+}
+
+pub(crate) struct Translator<'a> {
+    pub params: Params,
+    /// Quoted, schema-qualified name of the quad table.
+    pub table: &'a str,
+    /// Base IRI of the query, for IRI().
+    pub base: Option<String>,
+    pub dataset: Dataset,
+    aliases: usize,
+    quads: usize,
+    hidden: usize,
+}
+
+impl<'a> Translator<'a> {
+    pub fn new(table: &'a str, base: Option<String>, dataset: Dataset) -> Self {
+        Self {
+            params: Params::default(),
+            table,
+            base,
+            dataset,
+            aliases: 0,
+            quads: 0,
+            hidden: 0,
+        }
+    }
+
+    /// A new alias for a derived table.
+    pub fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("t{}", self.aliases)
+    }
+
+    /// A new alias for the quad table.
+    pub fn quad_alias(&mut self) -> String {
+        self.quads += 1;
+        format!("q{}", self.quads)
+    }
+
+    /// A new variable that no query can name.
+    pub fn hidden(&mut self, prefix: &str) -> Variable {
+        self.hidden += 1;
+        Variable::new_unchecked(format!("#{prefix}{}", self.hidden))
+    }
+
+    /// The block as a derived table.
+    pub fn wrap(&mut self, block: Block) -> Block {
+        let alias = self.alias();
+        block.derived(&alias, false, "")
+    }
+
+    /// The pattern as a block.
+    pub fn block(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
+        let rel = self.pattern(pattern, env)?;
+        self.close(rel)
+    }
+
+    pub fn pattern(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Rel, Error> {
+        Ok(Rel::plain(match pattern {
+            GraphPattern::Bgp { patterns } => self.bgp(patterns, env)?,
+            GraphPattern::Path { .. } | GraphPattern::Join { .. } => {
+                self.join_group(pattern, env)?
+            }
+            GraphPattern::LeftJoin {
+                left,
+                right,
+                expression,
+            } => self.left_join(left, right, expression.as_ref(), env)?,
+            GraphPattern::Filter { expr, inner } => {
+                let mut block = self.block(inner, env)?;
+                let conditions = self.conditions(expr, &Scope::of(&block.vars, env))?;
+                for condition in conditions {
+                    block.add_condition(condition);
+                }
+                block
+            }
+            GraphPattern::Union { .. } => self.union(pattern, env)?,
+            GraphPattern::Graph { name, inner } => self.graph(name, inner, env)?,
+            GraphPattern::Extend {
+                inner,
+                variable,
+                expression,
+            } => self.extend(inner, variable, expression, env)?,
+            GraphPattern::Minus { left, right } => self.minus(left, right, env)?,
+            GraphPattern::Values {
+                variables,
+                bindings,
+            } => self.values(variables, bindings, env),
+            GraphPattern::Group {
+                inner,
+                variables,
+                aggregates,
+            } => self.group(inner, variables, aggregates, env)?,
+            GraphPattern::OrderBy { inner, expression } => {
+                let block = self.block(inner, env)?;
+                let order = self.order_keys(expression, &Scope::of(&block.vars, env))?;
+                return Ok(Rel {
+                    order,
+                    ..Rel::plain(block)
+                });
+            }
+            GraphPattern::Project { inner, variables } => {
+                return self.project(inner, variables, env);
+            }
+            GraphPattern::Distinct { inner } => {
+                return Ok(Rel {
+                    distinct: true,
+                    ..self.open(inner, env)?
+                });
+            }
+            GraphPattern::Reduced { inner } => return self.open(inner, env),
+            GraphPattern::Slice {
+                inner,
+                start,
+                length,
+            } => {
+                let rel = self.open(inner, env)?;
+                return Ok(Rel {
+                    slice: Some((*start as u64, length.map(|l| l as u64))),
+                    ..rel
+                });
+            }
+            GraphPattern::Service { name, .. } => {
+                return Err(Error::unsupported(format!("SERVICE {name}")));
+            }
+        }))
+    }
+
+    /// The pattern without a slice on top, so that DISTINCT or a slice can be put on it.
+    fn open(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Rel, Error> {
+        let rel = self.pattern(pattern, env)?;
+        if rel.slice.is_some() {
+            return Ok(Rel::plain(self.close(rel)?));
+        }
+        Ok(rel)
+    }
+
+    /// The modifiers made part of a block. The order of the solutions is lost, as SPARQL allows.
+    pub fn close(&mut self, rel: Rel) -> Result<Block, Error> {
+        match (rel.slice, rel.distinct) {
+            (None, false) => Ok(rel.block),
+            (None, true) => {
+                let alias = self.alias();
+                Ok(rel.block.derived(&alias, true, ""))
+            }
+            (Some(_), _) => {
+                let (block, tail) = self.finish(rel)?;
+                let alias = self.alias();
+                Ok(block.derived(&alias, false, &tail))
+            }
+        }
+    }
+
+    /// The block to select from, and the ORDER BY, LIMIT, and OFFSET clauses to end that query with.
+    pub fn finish(&mut self, rel: Rel) -> Result<(Block, String), Error> {
+        let mut block = rel.block;
+        let mut keys: Vec<(String, bool)> = rel
+            .order
+            .iter()
+            .map(|k| (k.sql.clone(), k.descending))
+            .collect();
+        if rel.distinct {
+            let alias = self.alias();
+            let of_projection = rel.order.iter().all(|key| {
+                !is_volatile(&key.expression)
+                    && used_variables(&key.expression)
+                        .iter()
+                        .all(|v| block.vars.get(v).is_some())
+            });
+            if of_projection {
+                block = block.derived(&alias, true, "");
+                let env = Env::new();
+                keys.clear();
+                for key in &rel.order {
+                    let operand = self.operand(&key.expression, &Scope::of(&block.vars, &env))?;
+                    keys.push((operand.term_sql(&mut self.params), key.descending));
+                }
+            } else {
+                (block, keys) = distinct_by_first_key(block, &alias, &keys);
+            }
+        }
+        let mut tail = String::new();
+        if !keys.is_empty() {
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|(sql, desc)| order_sql(sql, *desc))
+                .collect();
+            tail.push_str("\nORDER BY ");
+            tail.push_str(&keys.join(", "));
+        }
+        if let Some((start, length)) = rel.slice {
+            // bigint is what LIMIT takes; more rows than that cannot be.
+            let clamp = |n: u64| n.min(i64::MAX as u64);
+            if let Some(length) = length {
+                tail.push_str(&format!("\nLIMIT {}", clamp(length)));
+            }
+            if start > 0 {
+                tail.push_str(&format!("\nOFFSET {}", clamp(start)));
+            }
+        }
+        Ok((block, tail))
+    }
+
+    fn order_keys(
+        &mut self,
+        expressions: &[OrderExpression],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<OrderKey>, Error> {
+        expressions
+            .iter()
+            .map(|order| {
+                let (expression, descending) = match order {
+                    OrderExpression::Asc(e) => (e, false),
+                    OrderExpression::Desc(e) => (e, true),
+                };
+                let sql = self.operand(expression, scope)?.term_sql(&mut self.params);
+                Ok(OrderKey {
+                    expression: expression.clone(),
+                    descending,
+                    sql,
+                })
+            })
+            .collect()
+    }
+
+    /// Projection only hides variables: the solutions stay as many.
+    fn project(
+        &mut self,
+        inner: &GraphPattern,
+        variables: &[Variable],
+        env: &Env,
+    ) -> Result<Rel, Error> {
+        let mut inner_env = env.without_sideways();
+        inner_env.outer.retain(|v| variables.contains(v));
+        inner_env
+            .graph_variable
+            .take_if(|(v, _)| !variables.contains(v));
+        let mut rel = self.open(inner, &inner_env)?;
+        if rel.distinct {
+            rel = Rel::plain(self.close(rel)?);
+        }
+        let mut vars = Vars::default();
+        for variable in variables {
+            if let Some(col) = rel.block.vars.get(variable) {
+                vars.set(variable.clone(), col.clone());
+            }
+        }
+        rel.block.vars = vars;
+        rel.block.row = None;
+        Ok(rel)
+    }
+
+    /// Adds the binding of a variable by a part of the block that is joined with what is there.
+    pub fn bind(&mut self, block: &mut Block, variable: &Variable, col: Col, env: &Env) {
+        if let Some(mine) = block.vars.get(variable).cloned() {
+            block.add_condition(compatible_sql(&mine, &col, &mut self.params));
+            let both = merged(&mine, &col, &mut self.params);
+            block.vars.set(variable.clone(), both);
+            return;
+        }
+        if let Some(outer) = env.outer.get(variable) {
+            block.add_condition(compatible_sql(outer, &col, &mut self.params));
+        }
+        block.vars.set(variable.clone(), col);
+    }
+
+    /// The operands of nested joins, joined; recursive paths come after what can bind their ends.
+    fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
+        let mut operands = Vec::new();
+        join_operands(pattern, &mut operands);
+        let mut block = Block::default();
+        let mut paths = Vec::new();
+        for operand in operands {
+            match operand {
+                GraphPattern::Path {
+                    subject,
+                    path,
+                    object,
+                } => paths.push((subject, path, object)),
+                other => {
+                    let next = self.block(other, env)?;
+                    block = block.join(next, &mut self.params);
+                }
+            }
+        }
+        while !paths.is_empty() {
+            let mut inner = env.clone();
+            for (variable, col) in block.vars.iter() {
+                inner.sideways.set(variable.clone(), col.clone());
+            }
+            let next = paths
+                .iter()
+                .position(|(s, p, o)| crate::path::is_anchored(s, p, o, &inner))
+                .unwrap_or(0);
+            let (subject, path, object) = paths.remove(next);
+            let next = self.path(subject, path, object, &inner)?;
+            block = block.join(next, &mut self.params);
+        }
+        Ok(block)
+    }
+
+    /// LeftJoin: the filter of the optional group is part of the join condition, over the variables of both sides.
+    fn left_join(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        filter: Option<&Expression>,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let left = self.block(left, env)?;
+        let mut right_env = env.clone();
+        for (variable, col) in left.vars.iter() {
+            right_env.sideways.set(variable.clone(), col.clone());
+        }
+        let mut right = self.block(right, &right_env)?;
+        if !right.is_strict() {
+            right = self.wrap(right);
+        }
+        let mut on = Vec::new();
+        let mut matched = left.vars.clone();
+        let mut result = left.vars.clone();
+        for (variable, col) in right.vars.iter() {
+            let extended = Col {
+                nullable: true,
+                ..col.clone()
+            };
+            match left.vars.get(variable) {
+                Some(mine) => {
+                    on.push(compatible_sql(mine, col, &mut self.params));
+                    matched.set(variable.clone(), merged(mine, col, &mut self.params));
+                    if mine.nullable {
+                        let both = coalesced(mine, &extended, &mut self.params);
+                        result.set(variable.clone(), both);
+                    }
+                }
+                None => {
+                    matched.set(variable.clone(), col.clone());
+                    result.set(variable.clone(), extended);
+                }
+            }
+        }
+        if let Some(filter) = filter {
+            on.extend(self.conditions(filter, &Scope::of(&matched, env))?);
+        }
+        let unit = format!("(SELECT) AS {}", self.alias());
+        Ok(left.left_join(right, on, result, unit))
+    }
+
+    fn union(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
+        let mut branches = Vec::new();
+        union_operands(pattern, &mut branches);
+        let blocks = branches
+            .into_iter()
+            .map(|branch| self.block(branch, &env.without_sideways()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(self.union_of(blocks))
+    }
+
+    /// The solutions of all blocks.
+    pub fn union_of(&mut self, blocks: Vec<Block>) -> Block {
+        let mut shared = Vars::default();
+        for block in &blocks {
+            for (variable, _) in block.vars.iter() {
+                if shared.get(variable).is_some() {
+                    continue;
+                }
+                let all: Vec<Option<&Col>> = blocks.iter().map(|b| b.vars.get(variable)).collect();
+                shared.set(variable.clone(), common_shape(&all));
+            }
+        }
+        let alias = self.alias();
+        let selects: Vec<String> = blocks
+            .iter()
+            .map(|block| {
+                let mut outputs = Vec::new();
+                for (place, (variable, col)) in shared.iter().enumerate() {
+                    let value = match (block.vars.get(variable), col.id.is_some()) {
+                        (None, true) => "NULL::bigint".to_owned(),
+                        (None, false) => "NULL::quad.term".to_owned(),
+                        (Some(mine), true) => mine.any().to_owned(),
+                        (Some(mine), false) => mine.term_sql(&mut self.params),
+                    };
+                    outputs.push(format!("{value} AS {}", column_name(variable, place)));
+                }
+                if outputs.is_empty() {
+                    outputs.push("0 AS \"#unit\"".to_owned());
+                }
+                format!("SELECT {}{}", outputs.join(", "), block.from_where())
+            })
+            .collect();
+        let lateral = blocks.iter().any(|b| b.lateral);
+        let keyword = if lateral { "LATERAL " } else { "" };
+        let mut union = Block::of_item(format!(
+            "{keyword}{} AS {alias}",
+            parenthesised(&selects.join("\nUNION ALL\n"))
+        ));
+        union.lateral = lateral;
+        for (place, (variable, col)) in shared.into_iter().enumerate() {
+            let name = format!("{alias}.{}", column_name(&variable, place));
+            union.vars.set(variable, col.renamed(name));
+        }
+        union
+    }
+
+    /// Minus: solutions with a compatible one on the right that shares a bound variable go.
+    fn minus(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let mut left = self.block(left, env)?;
+        let right = self.block(right, &env.without_sideways())?;
+        let mut conditions = Vec::new();
+        let mut overlaps = Vec::new();
+        let mut certain = false;
+        for (variable, theirs) in right.vars.iter() {
+            let Some(mine) = left.vars.get(variable) else {
+                continue;
+            };
+            conditions.push(compatible_sql(mine, theirs, &mut self.params));
+            if is_hidden_graph(variable) {
+                continue;
+            }
+            if mine.nullable || theirs.nullable {
+                let both: Vec<String> = [mine, theirs]
+                    .iter()
+                    .filter(|c| c.nullable)
+                    .map(|c| c.bound_sql())
+                    .collect();
+                overlaps.push(if both.len() > 1 {
+                    format!("({})", both.join(" AND "))
+                } else {
+                    both.concat()
+                });
+            } else {
+                certain = true;
+            }
+        }
+        if !certain {
+            match overlaps.len() {
+                0 => return Ok(left),
+                1 => conditions.push(overlaps.remove(0)),
+                _ => conditions.push(format!("({})", overlaps.join(" OR "))),
+            }
+        }
+        left.add_condition(format!(
+            "NOT EXISTS {}",
+            parenthesised(&format!("SELECT 1{}", right.from_where_and(&conditions)))
+        ));
+        Ok(left)
+    }
+
+    fn extend(
+        &mut self,
+        inner: &GraphPattern,
+        variable: &Variable,
+        expression: &Expression,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let mut block = self.block(inner, env)?;
+        if crate::expression::needs_row(expression) && block.row.is_none() {
+            block.row = Some("row_number() OVER ()".to_owned());
+            block = self.wrap(block);
+        }
+        let scope = Scope {
+            row: block.row.as_deref(),
+            ..Scope::of(&block.vars, env)
+        };
+        let operand = self.operand(expression, &scope)?;
+        let Some(col) = operand.into_col(&mut self.params) else {
+            return Ok(block);
+        };
+        let heavy = is_volatile(expression) || is_heavy(&col);
+        self.bind(&mut block, variable, col, env);
+        if heavy {
+            // A fence: the expression is computed once, wherever the variable is used.
+            let alias = self.alias();
+            block = block.derived(&alias, false, "\nOFFSET 0");
+        }
+        Ok(block)
+    }
+
+    fn graph(
+        &mut self,
+        name: &NamedNodePattern,
+        inner: &GraphPattern,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        match name {
+            NamedNodePattern::NamedNode(iri) => {
+                let text = iri.to_string();
+                if let Some(named) = &self.dataset.named {
+                    if !named.contains(&text) {
+                        let mut block = self.block(inner, &env.without_sideways())?;
+                        block.add_condition("FALSE".to_owned());
+                        return Ok(block);
+                    }
+                }
+                let id = self.params.sql(ParamKind::Id, &text);
+                let mut inner_env = env.clone();
+                inner_env.graph = Graph::Fixed(id.clone());
+                inner_env.graph_variable = None;
+                let mut block = self.block(inner, &inner_env)?;
+                if !reads_graph(inner) {
+                    block.add_condition(format!(
+                        "EXISTS (SELECT 1 FROM {} AS gx WHERE gx.g = {id})",
+                        self.table
+                    ));
+                }
+                Ok(block)
+            }
+            NamedNodePattern::Variable(variable) => self.each_graph(variable, inner, env),
+        }
+    }
+
+    /// GRAPH with a variable. A pattern all of whose parts read the graph binds the variable as it goes; any other one is evaluated
+    /// graph by graph.
+    fn each_graph(
+        &mut self,
+        variable: &Variable,
+        inner: &GraphPattern,
+        env: &Env,
+    ) -> Result<Block, Error> {
+        let hidden = self.hidden("g");
+        let mut inner_env = env.clone();
+        let mut block;
+        if reads_graph(inner) {
+            inner_env.graph = Graph::Each(hidden.clone());
+            inner_env.graph_variable = Some((variable.clone(), hidden.clone()));
+            block = self.block(inner, &inner_env)?;
+            let id = block
+                .vars
+                .get(&hidden)
+                .map(|c| c.any().to_owned())
+                .expect("every pattern of the group binds its graph");
+            let condition = self.is_named_graph(&id);
+            block.add_condition(condition);
+        } else {
+            let alias = self.alias();
+            let condition = self.is_named_graph("gx.g");
+            block = Block::of_item(format!(
+                "(SELECT DISTINCT gx.g FROM {} AS gx WHERE {condition}) AS {alias}",
+                self.table
+            ));
+            let col = Col::of_quad(format!("{alias}.g"), Kind::Iri);
+            block.vars.set(hidden.clone(), col.clone());
+            inner_env.graph = Graph::Fixed(format!("{alias}.g"));
+            inner_env.graph_variable = None;
+            inner_env.sideways = Vars::default();
+            if inner_env.outer.get(variable).is_none() {
+                inner_env.outer.set(variable.clone(), col);
+            }
+            let mut each = self.block(inner, &inner_env)?;
+            each.lateral = true;
+            let each = self.wrap(each);
+            block = block.join(each, &mut self.params);
+        }
+        let col = block.vars.remove(&hidden).expect("bound above");
+        self.bind(&mut block, variable, col, env);
+        Ok(block)
+    }
+
+    /// SQL condition: the id is the name of a named graph of the data set.
+    fn is_named_graph(&mut self, id: &str) -> String {
+        let Some(named) = self.dataset.named.clone() else {
+            return format!("{id} <> 0");
+        };
+        self.is_one_of(id, &named)
+    }
+
+    /// SQL condition: the id is that of one of the IRIs (in N-Triples form).
+    pub fn is_one_of(&mut self, id: &str, iris: &[String]) -> String {
+        match iris {
+            [] => "FALSE".to_owned(),
+            [one] => format!("{id} = {}", self.params.sql(ParamKind::Id, one)),
+            many => {
+                let list: Vec<String> = many
+                    .iter()
+                    .map(|iri| self.params.sql(ParamKind::Id, iri))
+                    .collect();
+                format!("{id} IN ({})", list.join(", "))
+            }
+        }
+    }
+
+    fn values(
+        &mut self,
+        variables: &[Variable],
+        bindings: &[Vec<Option<spargebra::term::GroundTerm>>],
+        env: &Env,
+    ) -> Block {
+        let mut cols: Vec<Option<Col>> = vec![None; variables.len()];
+        let mut rows = Vec::new();
+        for binding in bindings {
+            let mut row = Vec::new();
+            for (place, term) in binding.iter().enumerate() {
+                let next = match term {
+                    Some(term) => {
+                        let kind = match term {
+                            spargebra::term::GroundTerm::NamedNode(_) => Kind::Iri,
+                            spargebra::term::GroundTerm::Literal(_) => Kind::Any,
+                        };
+                        constant(&term.to_string(), kind, &mut self.params)
+                    }
+                    None => Col {
+                        id: Some("NULL::bigint".to_owned()),
+                        nullable: true,
+                        ..Col::of_quad(String::new(), Kind::Iri)
+                    },
+                };
+                row.push(next.any().to_owned());
+                let col = &mut cols[place];
+                *col = Some(match col.take() {
+                    None => next,
+                    Some(col) => Col {
+                        unknown: &col.unknown | &next.unknown,
+                        nullable: col.nullable || next.nullable,
+                        kind: col.kind.min(next.kind),
+                        ..col
+                    },
+                });
+            }
+            rows.push(row);
+        }
+        if let ([row], true) = (&rows[..], cols.iter().flatten().all(|c| !c.nullable)) {
+            debug_assert_eq!(row.len(), variables.len());
+            let mut block = Block::default();
+            for (variable, col) in variables.iter().zip(cols) {
+                let col = col.expect("there is a row");
+                self.bind(&mut block, variable, col, env);
+            }
+            return block;
+        }
+        let alias = self.alias();
+        let names: Vec<String> = variables
+            .iter()
+            .enumerate()
+            .map(|(place, v)| column_name(v, place))
+            .collect();
+        let (body, names) = match (rows.is_empty(), names.is_empty()) {
+            (true, true) => (
+                "SELECT 0 WHERE FALSE".to_owned(),
+                vec!["\"#unit\"".to_owned()],
+            ),
+            (true, false) => (
+                format!(
+                    "SELECT {} WHERE FALSE",
+                    vec!["NULL::bigint"; names.len()].join(", ")
+                ),
+                names,
+            ),
+            (false, true) => (
+                format!("VALUES {}", vec!["(0)"; rows.len()].join(", ")),
+                vec!["\"#unit\"".to_owned()],
+            ),
+            (false, false) => {
+                let rows: Vec<String> = rows
+                    .iter()
+                    .map(|row| format!("({})", row.join(", ")))
+                    .collect();
+                (format!("VALUES {}", rows.join(", ")), names)
+            }
+        };
+        let mut block = Block::of_item(format!("({body}) AS {alias}({})", names.join(", ")));
+        for (place, (variable, col)) in variables.iter().zip(cols).enumerate() {
+            let col = col.unwrap_or_else(|| Col::of_quad(String::new(), Kind::Iri));
+            let col = Col {
+                id: Some(format!("{alias}.{}", column_name(variable, place))),
+                term: None,
+                strict: true,
+                ..col
+            };
+            self.bind(&mut block, variable, col, env);
+        }
+        block
+    }
+}
+
+/// How a variable is held after a union: as an id when every branch that has it has an id.
+fn common_shape(cols: &[Option<&Col>]) -> Col {
+    let present: Vec<&Col> = cols.iter().copied().flatten().collect();
+    let mut shape = present[0].clone();
+    for col in &present[1..] {
+        shape.unknown = &shape.unknown | &col.unknown;
+        shape.nullable |= col.nullable;
+        shape.kind = shape.kind.min(col.kind);
+        if shape.node_of != col.node_of {
+            shape.node_of = None;
+        }
+        if col.id.is_none() {
+            shape.id = None;
+        }
+    }
+    shape.nullable |= present.len() < cols.len();
+    if shape.id.is_none() {
+        shape.term.get_or_insert_default();
+        shape.unknown.clear();
+    }
+    shape
+}
+
+/// DISTINCT under an order by keys that are not of the projection: of equal solutions the first one counts.
+fn distinct_by_first_key(
+    mut block: Block,
+    alias: &str,
+    keys: &[(String, bool)],
+) -> (Block, Vec<(String, bool)>) {
+    let cols: Vec<String> = block.vars.iter().map(|(_, c)| c.any().to_owned()).collect();
+    if cols.is_empty() {
+        return (block.derived(alias, true, ""), Vec::new());
+    }
+    let mut outputs: Vec<String> = block
+        .vars
+        .iter()
+        .enumerate()
+        .map(|(place, (v, c))| format!("{} AS {}", c.any(), column_name(v, place)))
+        .collect();
+    let mut order = cols.clone();
+    let mut names = Vec::new();
+    for (place, (sql, descending)) in keys.iter().enumerate() {
+        outputs.push(format!("{sql} AS \"#key{place}\""));
+        order.push(order_sql(sql, *descending));
+        names.push((format!("{alias}.\"#key{place}\""), *descending));
+    }
+    let select = format!(
+        "SELECT DISTINCT ON ({}) {}{}\nORDER BY {}",
+        cols.join(", "),
+        outputs.join(", "),
+        block.from_where(),
+        order.join(", ")
+    );
+    let mut derived = Block::of_item(format!("{} AS {alias}", parenthesised(&select)));
+    for (place, (variable, col)) in std::mem::take(&mut block.vars).into_iter().enumerate() {
+        let name = format!("{alias}.{}", column_name(&variable, place));
+        derived.vars.set(variable, col.renamed(name));
+    }
+    (derived, names)
+}
+
+/// Unbound and errors come first in ascending order (section 15.1).
+fn order_sql(sql: &str, descending: bool) -> String {
+    if descending {
+        format!("{sql} DESC NULLS LAST")
+    } else {
+        format!("{sql} NULLS FIRST")
+    }
+}
+
+fn join_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
+    match pattern {
+        GraphPattern::Join { left, right } => {
+            join_operands(left, operands);
+            join_operands(right, operands);
+        }
+        other => operands.push(other),
+    }
+}
+
+fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
+    match pattern {
+        GraphPattern::Union { left, right } => {
+            union_operands(left, operands);
+            union_operands(right, operands);
+        }
+        other => operands.push(other),
+    }
+}
+
+/// Whether every solution of the pattern needs quads of the active graph in each of its parts, so that the graph can be read off them.
+fn reads_graph(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
+        GraphPattern::Join { left, right } => {
+            (reads_graph(left) && (reads_graph(right) || is_constant(right)))
+                || (reads_graph(right) && is_constant(left))
+        }
+        GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => reads_graph(left) && reads_graph(right),
+        GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => {
+            reads_graph(inner)
+        }
+        GraphPattern::Path { path, .. } => crate::path::is_flat(path),
+        _ => false,
+    }
+}
+
+/// Whether the pattern reads no graph at all.
+fn is_constant(pattern: &GraphPattern) -> bool {
+    matches!(pattern, GraphPattern::Values { .. })
+}
+
+/// Whether the variable is one that GRAPH made; it does not count for the domains of MINUS.
+fn is_hidden_graph(variable: &Variable) -> bool {
+    variable.as_str().starts_with("#g")
+}

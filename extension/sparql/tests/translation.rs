@@ -1,0 +1,399 @@
+//! SQL of typical queries. Each test pins the whole text: what PostgreSQL (and the join node above it) gets to see.
+
+use pgquad_sparql::{parse_query, translate_query, Error, Form, Translated};
+
+fn translate(query: &str) -> Translated {
+    try_translate(query).expect("the query is translated")
+}
+
+fn try_translate(query: &str) -> Result<Translated, Error> {
+    let text = format!("PREFIX : <http://e/> {query}");
+    translate_query(&parse_query(&text, None)?, "quads")
+}
+
+#[track_caller]
+fn assert_sql(query: &str, expected: &str) {
+    let sql = translate(query).sql();
+    assert_eq!(sql, expected, "\n--- got\n{sql}\n");
+}
+
+#[test]
+fn basic_graph_patterns_are_one_flat_list() {
+    assert_sql(
+        "SELECT ?x ?z { ?x :p ?y . ?y :q ?z . ?x ?r :c }",
+        "SELECT quad.decode(q1.s) AS \"x\", quad.decode(q2.o) AS \"z\"
+FROM quads AS q1, quads AS q2, quads AS q3
+WHERE q1.g = 0
+  AND q1.p = $1
+  AND q1.o = q2.s
+  AND q2.g = 0
+  AND q2.p = $2
+  AND q1.s = q3.s
+  AND q3.g = 0
+  AND q3.o = $3",
+    );
+}
+
+#[test]
+fn a_variable_twice_in_a_pattern_is_an_equality() {
+    assert_sql(
+        "SELECT ?x { ?x ?p ?x }",
+        "SELECT quad.decode(q1.s) AS \"x\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.s = q1.o",
+    );
+}
+
+#[test]
+fn optional_joins_tables_without_subqueries() {
+    assert_sql(
+        "SELECT * { ?x :p ?y OPTIONAL { ?y :q ?z . ?z :r ?w FILTER(?x != ?w) OPTIONAL { ?w :s ?v } } }",
+        "SELECT quad.decode(q4.o) AS \"v\", quad.decode(q3.o) AS \"w\", quad.decode(q1.s) AS \"x\", quad.decode(q1.o) AS \"y\", quad.decode(q2.o) AS \"z\"
+FROM quads AS q1
+  LEFT JOIN ((quads AS q2 CROSS JOIN quads AS q3)
+  LEFT JOIN quads AS q4 ON q3.o = q4.s AND q4.g = 0 AND q4.p = $1) ON q1.o = q2.s AND q1.s <> q3.o AND q2.g = 0 AND q2.p = $2 AND q2.o = q3.s AND q3.g = 0 AND q3.p = $3
+WHERE q1.g = 0
+  AND q1.p = $4",
+    );
+}
+
+#[test]
+fn a_filter_of_a_nested_group_sees_only_that_group() {
+    let sql = translate("SELECT * { ?x :p ?y OPTIONAL { { ?y :q ?z FILTER(?x = :a) } } }").sql();
+    assert!(sql.contains("quad.eq(NULL::quad.term"), "{sql}");
+}
+
+#[test]
+fn joins_on_a_variable_that_may_be_unbound_are_compatible_bindings() {
+    assert_sql(
+        "SELECT ?z { ?x :p ?y OPTIONAL { ?y :q ?z } OPTIONAL { ?x :r ?z } ?w :s ?z }",
+        "SELECT quad.decode(q4.o) AS \"z\"
+FROM quads AS q1
+  LEFT JOIN quads AS q2 ON q1.o = q2.s AND q2.g = 0 AND q2.p = $1
+  LEFT JOIN quads AS q3 ON q1.s = q3.s AND (q2.o IS NULL OR q2.o = q3.o) AND q3.g = 0 AND q3.p = $2, quads AS q4
+WHERE q1.g = 0
+  AND q1.p = $3
+  AND (COALESCE(q2.o, q3.o) IS NULL OR COALESCE(q2.o, q3.o) = q4.o)
+  AND q4.g = 0
+  AND q4.p = $4",
+    );
+}
+
+#[test]
+fn a_computed_variable_in_an_optional_group_is_unbound_with_it() {
+    let sql = translate("SELECT * { ?x :p ?y OPTIONAL { ?y :q ?z BIND(1 AS ?one) } }").sql();
+    assert!(
+        sql.contains("LEFT JOIN (\n  SELECT q2.s AS \"y\", q2.o AS \"z\", $"),
+        "{sql}"
+    );
+}
+
+#[test]
+fn union_is_union_all_of_ids() {
+    assert_sql(
+        "SELECT ?x ?y { { ?x :p ?y } UNION { ?x :q :c } }",
+        "SELECT quad.decode(t1.\"x\") AS \"x\", quad.decode(t1.\"y\") AS \"y\"
+FROM (
+  SELECT q1.s AS \"x\", q1.o AS \"y\"
+  FROM quads AS q1
+  WHERE q1.g = 0
+    AND q1.p = $1
+  UNION ALL
+  SELECT q2.s AS \"x\", NULL::bigint AS \"y\"
+  FROM quads AS q2
+  WHERE q2.g = 0
+    AND q2.p = $2
+    AND q2.o = $3
+) AS t1",
+    );
+}
+
+#[test]
+fn order_and_limit_decode_no_more_than_needed() {
+    assert_sql(
+        "SELECT DISTINCT ?x { ?x :p ?y } ORDER BY DESC(?x) LIMIT 3 OFFSET 2",
+        "SELECT quad.decode(t1.\"x\") AS \"x\"
+FROM (
+  SELECT DISTINCT q1.s AS \"x\"
+  FROM quads AS q1
+  WHERE q1.g = 0
+    AND q1.p = $1
+) AS t1
+ORDER BY quad.decode(t1.\"x\") DESC NULLS LAST
+LIMIT 3
+OFFSET 2",
+    );
+}
+
+#[test]
+fn distinct_under_another_order_keeps_the_first() {
+    let sql = translate("SELECT DISTINCT ?x { ?x :p ?y } ORDER BY ?y").sql();
+    assert!(
+        sql.contains("SELECT DISTINCT ON (q1.s) q1.s AS \"x\", quad.decode(q1.o) AS \"#key0\""),
+        "{sql}"
+    );
+    assert!(sql.ends_with("ORDER BY t1.\"#key0\" NULLS FIRST"), "{sql}");
+}
+
+#[test]
+fn filters_compare_ids_where_values_need_not_be_known() {
+    assert_sql(
+        "SELECT ?x { ?x :p ?y FILTER(?x = :a || ?y = :b || ?y != :c) FILTER(?y > 5 && isIRI(?y)) FILTER(?y = \"a long string\") }",
+        "SELECT quad.decode(q1.s) AS \"x\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p = $1
+  AND ((q1.s = $2 OR q1.o = $3) OR q1.o <> $4)
+  AND quad.gt(q1.o, $5)
+  AND q1.o < 576460752303423488
+  AND q1.o = $6",
+    );
+    let sql = translate("SELECT ?x { ?x :p ?y FILTER(!(?y = \"a long string\")) }").sql();
+    assert!(sql.contains("quad.ne(quad.decode(q1.o), $2)"), "{sql}");
+}
+
+#[test]
+fn minus_needs_a_shared_bound_variable() {
+    assert_sql(
+        "SELECT ?x { ?x :p ?y MINUS { ?x :q ?z } MINUS { ?a :q ?b } }",
+        "SELECT quad.decode(q1.s) AS \"x\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p = $1
+  AND NOT EXISTS (
+  SELECT 1
+  FROM quads AS q2
+  WHERE q2.g = 0
+    AND q2.p = $2
+    AND q1.s = q2.s
+)",
+    );
+    let sql = translate("SELECT ?x { ?x :p ?y OPTIONAL { ?y :q ?z } MINUS { ?u :r ?z } }").sql();
+    assert!(
+        sql.contains("AND (q2.o IS NULL OR q2.o = q3.o)\n    AND q2.o IS NOT NULL"),
+        "{sql}"
+    );
+}
+
+#[test]
+fn exists_is_correlated() {
+    assert_sql(
+        "SELECT ?x { ?x :p ?y FILTER NOT EXISTS { ?y :q ?z FILTER(?z < ?x) } }",
+        "SELECT quad.decode(q1.s) AS \"x\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p = $1
+  AND NOT EXISTS (
+  SELECT 1
+  FROM quads AS q2
+  WHERE q2.g = 0
+    AND q1.o = q2.s
+    AND q2.p = $2
+    AND quad.lt(q2.o, q1.s)
+)",
+    );
+}
+
+#[test]
+fn a_graph_variable_is_the_graph_column() {
+    assert_sql(
+        "SELECT ?g ?x { GRAPH ?g { ?x :p ?y . ?y :q ?g } }",
+        "SELECT quad.decode(q2.o) AS \"g\", quad.decode(q1.s) AS \"x\"
+FROM quads AS q1, quads AS q2
+WHERE q1.p = $1
+  AND q1.g = q2.g
+  AND q1.o = q2.s
+  AND q2.p = $2
+  AND q1.g <> 0
+  AND q2.o = q1.g",
+    );
+}
+
+#[test]
+fn graphs_are_taken_one_by_one_where_a_part_does_not_read_them() {
+    let sql = translate("SELECT * { GRAPH ?g { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } }").sql();
+    assert!(
+        sql.contains("(SELECT DISTINCT gx.g FROM quads AS gx WHERE gx.g <> 0) AS t1"),
+        "{sql}"
+    );
+    assert!(sql.contains("q1.g = t1.g"), "{sql}");
+}
+
+#[test]
+fn data_set_clauses_choose_the_graphs() {
+    let sql =
+        translate("SELECT * FROM :a FROM :b FROM NAMED :c { ?x :p ?y GRAPH ?g { ?y :q ?z } }")
+            .sql();
+    assert!(
+        sql.contains(
+            "(SELECT DISTINCT gx.s, gx.p, gx.o FROM quads AS gx WHERE gx.g IN ($1, $2)) AS q1"
+        ),
+        "{sql}"
+    );
+    assert!(sql.contains("q2.g = $"), "{sql}");
+    let sql = translate("SELECT * FROM NAMED :c { ?x :p ?y }").sql();
+    assert!(sql.contains("WHERE FALSE"), "{sql}");
+}
+
+#[test]
+fn values_are_ids_that_may_be_unknown() {
+    assert_sql(
+        "SELECT ?x ?y { VALUES ?x { :a :b } ?x :p ?y }",
+        "SELECT quad.decode(q1.s) AS \"x\", quad.decode(q1.o) AS \"y\"
+FROM (VALUES ($1), ($2)) AS t1(\"x\"), quads AS q1
+WHERE t1.\"x\" = q1.s
+  AND q1.g = 0
+  AND q1.p = $3",
+    );
+    // On their own they keep terms that the dictionary does not know.
+    assert_sql(
+        "SELECT ?x { VALUES ?x { :a :b } }",
+        "SELECT (CASE WHEN t1.\"x\" >= 0 THEN quad.decode(t1.\"x\") ELSE CASE t1.\"x\" WHEN -1 THEN $2 WHEN -3 THEN $4 END END) AS \"x\"
+FROM (VALUES ($1), ($3)) AS t1(\"x\")",
+    );
+}
+
+#[test]
+fn aggregates_group_by_ids() {
+    let sql = translate(
+        "SELECT ?x (COUNT(DISTINCT ?y) AS ?n) (SUM(?y) AS ?s) { ?x :p ?y } GROUP BY ?x HAVING(COUNT(DISTINCT ?y) > 1)",
+    )
+    .sql();
+    assert_eq!(
+        sql,
+        "SELECT quad.decode(t1.\"x\") AS \"x\", t1.\"#1\" AS \"n\", t1.\"#2\" AS \"s\"
+FROM (
+  SELECT q1.s AS \"x\", quad.from_int(count(DISTINCT q1.o)) AS \"#1\", quad.agg_sum(quad.decode(q1.o)) AS \"#2\"
+  FROM quads AS q1
+  WHERE q1.g = 0
+    AND q1.p = $1
+  GROUP BY 1
+) AS t1
+WHERE quad.gt(t1.\"#1\", $2)",
+        "\n--- got\n{sql}\n"
+    );
+}
+
+#[test]
+fn fixed_paths_are_patterns() {
+    assert_sql(
+        "SELECT ?x ?y { ?x (:p|:q)/^:r ?y . ?y !(:s|^:t) :c }",
+        "SELECT quad.decode(q2.s) AS \"x\", quad.decode(q1.s) AS \"y\"
+FROM quads AS q1, quads AS q2, (
+  SELECT q3.s AS \"y\"
+  FROM quads AS q3
+  WHERE q3.g = 0
+    AND q3.p <> $1
+    AND q3.o = $2
+  UNION ALL
+  SELECT q4.o AS \"y\"
+  FROM quads AS q4
+  WHERE q4.g = 0
+    AND q4.s = $2
+    AND q4.p <> $3
+) AS t1
+WHERE q1.g = 0
+  AND q1.p = $4
+  AND q1.o = q2.o
+  AND q2.g = 0
+  AND q2.p IN ($5, $6)
+  AND q1.s = t1.\"y\"",
+    );
+}
+
+#[test]
+fn a_walk_starts_from_the_end_that_is_known() {
+    let sql = translate("SELECT * { ?x :p+ ?y . ?y :q :c }").sql();
+    assert!(
+        sql.contains("FROM quads AS q1, LATERAL (\n  SELECT q1.s AS a, walked.n AS b"),
+        "{sql}"
+    );
+    assert!(
+        sql.contains("SELECT q2.s AS n\n      FROM quads AS q2\n      WHERE q1.s = q2.o"),
+        "{sql}"
+    );
+    let sql = translate("SELECT * { :a :p* ?y }").sql();
+    assert!(sql.contains("SELECT $1 AS n\n      UNION"), "{sql}");
+    // The constant is reached by the path of length zero, known to the dictionary or not.
+    assert!(sql.contains("WHEN -1 THEN $2"), "{sql}");
+}
+
+#[test]
+fn equal_queries_have_equal_sql_up_to_constants() {
+    let query = |c: &str| {
+        translate(&format!(
+            "SELECT (COUNT(*) AS ?n) {{ ?x :p [ :q {c} ] ; :r/:s ?y FILTER(?y > 3) }} GROUP BY ?x ORDER BY DESC(?n)"
+        ))
+    };
+    assert_eq!(query(":a").sql(), query(":b").sql());
+    assert_ne!(query(":a").params, query(":b").params);
+}
+
+#[test]
+fn constants_cannot_leave_their_literals() {
+    let sql = translate("SELECT * { ?x :p \"a'; DROP TABLE quads; --\\\\\" BIND(\"$1\" AS ?y) }")
+        .to_standalone_sql();
+    assert!(
+        sql.contains("quad.find( E'\"a''; DROP TABLE quads; --\\\\\\\\\"'::quad.term)"),
+        "{sql}"
+    );
+    assert!(sql.contains("'\"$1\"'::quad.term"), "{sql}");
+}
+
+#[test]
+fn construct_gives_each_triple_once() {
+    let translated = translate("CONSTRUCT { ?y :inverse ?x } { ?x :p ?y }");
+    assert_eq!(translated.form, Form::Construct);
+    assert_eq!(
+        translated.sql(),
+        "SELECT quad.decode(t.s) AS subject, (CASE WHEN t.p >= 0 THEN quad.decode(t.p) ELSE CASE t.p WHEN -1 THEN $2 END END) AS predicate, quad.decode(t.o) AS object
+FROM (
+  SELECT DISTINCT t.s, t.p, t.o
+  FROM quads AS q1, LATERAL (VALUES (q1.o, $1, q1.s)) AS t(s, p, o)
+  WHERE q1.g = 0
+    AND q1.p = $3
+    AND t.s < 1152921504606846976
+) AS t"
+    );
+}
+
+#[test]
+fn describe_follows_blank_nodes() {
+    let translated = translate("DESCRIBE ?x { ?x :p :c }");
+    assert_eq!(translated.form, Form::Describe);
+    let sql = translated.sql();
+    assert!(sql.starts_with("WITH RECURSIVE described(n) AS ("), "{sql}");
+    assert!(
+        sql.contains("AND q2.o >= 576460752303423488\n    AND q2.o < 1152921504606846976"),
+        "{sql}"
+    );
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_name() {
+    let refused = |query: &str| match try_translate(query) {
+        Err(Error::Unsupported(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        refused("SELECT * { SERVICE <http://s> { ?x ?y ?z } }"),
+        "SERVICE <http://s>"
+    );
+    assert_eq!(
+        refused("SELECT * { ?x ?y ?z FILTER(:f(?z)) }"),
+        "function <http://e/f>"
+    );
+}
+
+#[test]
+fn syntax_errors_have_a_position() {
+    let Err(Error::Syntax { position, .. }) = parse_query("SELECT *\n{ ?x ?y }", None) else {
+        panic!("not an error");
+    };
+    assert_eq!(position, Some((2, 10)));
+    assert!(matches!(
+        parse_query("SELECT * {}", Some("no base")),
+        Err(Error::Base(_))
+    ));
+}
