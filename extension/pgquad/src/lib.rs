@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 pub mod dictionary;
 pub mod error;
 pub mod store;
+pub mod term;
 
 ::pgrx::pg_module_magic!();
 

@@ -26,7 +26,7 @@ pub mod value;
 mod xsd;
 
 pub use error::{Error, Result};
-pub use hash::{encoded_hash, term_hash};
+pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
 pub use inline::{inline_id, inline_term};
 pub use ntriples::{parse, parse_prefix, ParseError};

@@ -200,6 +200,12 @@ impl TermBuf {
         Term::xsd(lexical, datatype).into()
     }
 
+    /// An integer.
+    #[must_use]
+    pub fn integer(value: i128) -> Self {
+        Self::xsd(&value.to_string(), Xsd::Integer)
+    }
+
     /// A boolean.
     #[must_use]
     pub fn boolean(value: bool) -> Self {

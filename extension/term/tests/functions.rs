@@ -148,7 +148,7 @@ fn constructors() {
         terms::struuid([0; 16]),
         t("\"00000000-0000-4000-8000-000000000000\"")
     );
-    let label = |text: &str, solution: u8| terms::bnode_for(&t(text).as_term(), [solution; 16]);
+    let label = |text: &str, solution: u8| terms::bnode_for(&t(text).as_term(), &[solution; 16]);
     assert_eq!(label("\"a\"", 1), label("\"a\"", 1));
     assert_ne!(label("\"a\"", 1), label("\"a\"", 2));
     assert_ne!(label("\"a\"", 1), label("\"b\"", 1));
@@ -384,6 +384,23 @@ fn dates_and_times() {
         time::from_unix_micros(1_600_000_000_500_000),
         Ok(t("2020-09-13T12:26:40.5Z^^dateTime"))
     );
+    assert_eq!(time::from_unix_days(-719_528), Ok(t("0000-01-01^^date")));
+    assert_eq!(time::from_unix_days(18_321), Ok(t("2020-02-29^^date")));
+    let micros = |text: &str| time::unix_micros(&t(text).as_term()).ok();
+    let moment = "2020-09-13T14:26:40.5000005+02:00^^dateTime";
+    assert_eq!(micros(moment), Some((1_600_000_000_500_001, true)));
+    assert_eq!(
+        micros("1969-12-31T23:59:59.5^^dateTime"),
+        Some((-500_000, false))
+    );
+    assert_eq!(micros("1969-12-31^^date"), None);
+    let parts = |text: &str| time::date_parts(&t(text).as_term()).ok();
+    assert_eq!(parts("-0044-03-15+05:00^^date"), Some((-44, 3, 15)));
+    assert_eq!(
+        parts("2020-01-01T00:00:00+14:00^^dateTime"),
+        Some((2020, 1, 1))
+    );
+    assert_eq!(parts("12:00:00^^time"), None);
 }
 
 #[test]

@@ -120,12 +120,12 @@ pub fn bnode(random: [u8; 16]) -> TermBuf {
     Term::blank(&format!("r{}", super::digest::hex(&random))).to_buf()
 }
 
-/// BNODE with a label: one blank node for each label and solution. `solution` must differ between
-/// solutions and executions.
+/// BNODE with a label: one blank node for each label and solution. The bytes of `solution` must
+/// differ between solutions and executions, and have one length.
 ///
 /// # Errors
 /// Not a simple literal.
-pub fn bnode_for(label: &Term<'_>, solution: [u8; 16]) -> Result<TermBuf> {
+pub fn bnode_for(label: &Term<'_>, solution: &[u8]) -> Result<TermBuf> {
     let label = simple(label)?;
     let mut bytes = solution.to_vec();
     bytes.extend_from_slice(label.as_bytes());

@@ -2,13 +2,14 @@
 //! `xsd:date`, those on time parts `xsd:time`.
 
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::number::{from_raw, to_raw, Number, ONE};
 use crate::value::parse_duration;
 use crate::xsd::Xsd;
 use crate::{LiteralKind, Term, TermBuf};
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Duration, Time, TimezoneOffset, YearMonthDuration,
 };
+use std::sync::LazyLock;
 
 /// A literal of one of the types that have accessor functions.
 #[derive(Clone, Copy)]
@@ -158,17 +159,70 @@ pub fn tz(term: &Term<'_>) -> Result<TermBuf> {
 /// # Errors
 /// Outside the range of dates.
 pub fn from_unix_micros(micros: i64) -> Result<TermBuf> {
-    let raw = i128::from(micros)
-        .checked_mul(crate::number::ONE / 1_000_000)
-        .ok_or(Error::Overflow)?;
-    let since = DayTimeDuration::new(crate::number::from_raw(raw));
-    let epoch: DateTime = "1970-01-01T00:00:00Z"
-        .parse()
-        .map_err(|_| Error::Overflow)?;
-    let value = epoch
-        .checked_add_day_time_duration(since)
+    let raw = i128::from(micros) * (ONE / MICROS_PER_SECOND);
+    let value = epoch()
+        .checked_add_day_time_duration(DayTimeDuration::new(from_raw(raw)))
         .ok_or(Error::Overflow)?;
     Ok(TermBuf::xsd(&value.to_string(), Xsd::DateTime))
+}
+
+/// The `xsd:date` without time zone of a day counted from 1970.
+///
+/// # Errors
+/// Outside the range of dates.
+pub fn from_unix_days(days: i32) -> Result<TermBuf> {
+    let seconds = DayTimeDuration::new(i64::from(days) * 86_400);
+    let value = epoch()
+        .adjust(None)
+        .and_then(|epoch| epoch.checked_add_day_time_duration(seconds))
+        .and_then(|value| Date::try_from(value).ok())
+        .ok_or(Error::Overflow)?;
+    Ok(TermBuf::xsd(&value.to_string(), Xsd::Date))
+}
+
+/// The moment of an `xsd:dateTime` in microseconds since 1970, rounded, and whether it has a time
+/// zone (if not, it is the local time).
+///
+/// # Errors
+/// Not an `xsd:dateTime`, or too far away.
+pub fn unix_micros(term: &Term<'_>) -> Result<(i64, bool)> {
+    let Moment::DateTime(value) = Moment::of(term)? else {
+        return Err(Error::Type);
+    };
+    let zoned = value.timezone_offset().is_some();
+    let start = if zoned {
+        Some(epoch())
+    } else {
+        epoch().adjust(None)
+    };
+    let raw = start
+        .and_then(|start| value.checked_sub(start))
+        .map(|since| to_raw(since.as_seconds()))
+        .ok_or(Error::Overflow)?;
+    let unit = ONE / MICROS_PER_SECOND;
+    let micros = (raw + unit / 2).div_euclid(unit);
+    Ok((i64::try_from(micros).map_err(|_| Error::Overflow)?, zoned))
+}
+
+/// Year (0 is 1 BC), month and day of an `xsd:date` or `xsd:dateTime`, in its own time zone.
+///
+/// # Errors
+/// Not a date.
+pub fn date_parts(term: &Term<'_>) -> Result<(i64, u8, u8)> {
+    match Moment::of(term)? {
+        Moment::DateTime(value) => Ok((value.year(), value.month(), value.day())),
+        Moment::Date(value) => Ok((value.year(), value.month(), value.day())),
+        Moment::Time(_) => Err(Error::Type),
+    }
+}
+
+const MICROS_PER_SECOND: i128 = 1_000_000;
+
+/// 1970 in UTC.
+fn epoch() -> DateTime {
+    static EPOCH: LazyLock<DateTime> =
+        LazyLock::new(|| "1970-01-01T00:00:00Z".parse().expect("a valid dateTime"));
+    *EPOCH
 }
 
 /// A duration with the most specific of the types that its origin allows.

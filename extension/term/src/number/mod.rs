@@ -68,7 +68,7 @@ impl Number {
     #[must_use]
     pub fn to_term(self) -> TermBuf {
         match self {
-            Self::Integer(value) => TermBuf::xsd(&value.to_string(), Xsd::Integer),
+            Self::Integer(value) => TermBuf::integer(value),
             Self::Decimal(value) => TermBuf::xsd(&value.to_string(), Xsd::Decimal),
             Self::Float(value) => TermBuf::xsd(&format_float(value), Xsd::Float),
             Self::Double(value) => TermBuf::xsd(&format_double(value), Xsd::Double),
@@ -97,7 +97,9 @@ impl Number {
         }
     }
 
-    pub(crate) fn to_double(self) -> f64 {
+    /// The value as a double.
+    #[must_use]
+    pub fn to_double(self) -> f64 {
         match self {
             Self::Integer(value) => value as f64,
             Self::Decimal(value) => decimal::to_double(value),
@@ -125,6 +127,21 @@ impl Number {
             Self::Decimal(value) => Ok(to_raw(value) / ONE),
             Self::Float(value) => from_double(f64::from(value)),
             Self::Double(value) => from_double(value),
+        }
+    }
+
+    /// The nearest integer, halves away from zero as SQL rounds them; `None` when there is none in
+    /// range.
+    #[must_use]
+    pub fn rounded_half_away(self) -> Option<i128> {
+        match self {
+            Self::Integer(value) => Some(value),
+            Self::Decimal(value) => {
+                let raw = to_raw(value);
+                Some(raw / ONE + raw % ONE / (ONE / 2))
+            }
+            Self::Float(value) => Self::Double(f64::from(value)).rounded_half_away(),
+            Self::Double(value) => Self::Double(value.round()).to_integer().ok(),
         }
     }
 

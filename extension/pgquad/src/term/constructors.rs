@@ -1,0 +1,96 @@
+//! Functions that make terms, section 17.4.2. NULL is the error.
+
+use pgquad_term::func::terms;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::{value, TermArg, TermOut};
+use crate::error::raise;
+
+/// Random bytes from the operating system.
+pub(super) fn random_bytes() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    // SAFETY: the buffer has the length that is passed.
+    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "could not get random bytes",
+        );
+    }
+    bytes
+}
+
+/// IRI: resolved against the base IRI (empty: none).
+#[pg_extern(immutable, parallel_safe)]
+fn fn_iri(term: TermArg<'_>, base: &str) -> Option<TermOut> {
+    value(terms::iri(&term.term(), base)).map(TermOut)
+}
+
+/// STRDT.
+#[pg_extern(immutable, parallel_safe)]
+fn fn_strdt(lexical: TermArg<'_>, datatype: TermArg<'_>) -> Option<TermOut> {
+    value(terms::strdt(&lexical.term(), &datatype.term())).map(TermOut)
+}
+
+/// STRLANG.
+#[pg_extern(immutable, parallel_safe)]
+fn fn_strlang(lexical: TermArg<'_>, tag: TermArg<'_>) -> Option<TermOut> {
+    value(terms::strlang(&lexical.term(), &tag.term())).map(TermOut)
+}
+
+/// UUID.
+#[pg_extern(volatile, parallel_safe)]
+fn fn_uuid() -> TermOut {
+    TermOut(terms::uuid(random_bytes()))
+}
+
+/// STRUUID.
+#[pg_extern(volatile, parallel_safe)]
+fn fn_struuid() -> TermOut {
+    TermOut(terms::struuid(random_bytes()))
+}
+
+/// BNODE without label: a blank node that is nowhere else.
+#[pg_extern(volatile, parallel_safe, name = "fn_bnode")]
+fn fn_bnode_fresh() -> TermOut {
+    TermOut(terms::bnode(random_bytes()))
+}
+
+/// BNODE with a label: within one statement, one blank node for each label and row number.
+#[pg_extern(volatile, parallel_restricted)]
+fn fn_bnode(label: TermArg<'_>, row: i64) -> Option<TermOut> {
+    let mut solution = [0; 24];
+    solution[..16].copy_from_slice(&statement_nonce());
+    solution[16..].copy_from_slice(&row.to_be_bytes());
+    value(terms::bnode_for(&label.term(), &solution)).map(TermOut)
+}
+
+/// Random bytes that stay the same during one statement of the client (and until the next write within it), and differ from those of
+/// all others.
+fn statement_nonce() -> [u8; 16] {
+    use std::cell::Cell;
+    type Statement = (
+        pg_sys::TimestampTz,
+        pg_sys::LocalTransactionId,
+        pg_sys::CommandId,
+    );
+    thread_local! {
+        static LAST: Cell<Option<(Statement, [u8; 16])>> = const { Cell::new(None) };
+    }
+    // SAFETY: plain reads of this backend's own state; within a statement there is a transaction and a process entry.
+    let statement = unsafe {
+        (
+            pg_sys::GetCurrentStatementStartTimestamp(),
+            (*pg_sys::MyProc).lxid,
+            pg_sys::GetCurrentCommandId(false),
+        )
+    };
+    match LAST.get() {
+        Some((last, nonce)) if last == statement => nonce,
+        _ => {
+            let nonce = random_bytes();
+            LAST.set(Some((statement, nonce)));
+            nonce
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The SQL type `quad.term`, its operators, casts, functions and aggregates: what the SQL made of SPARQL queries calls.
+//!
+//! A datum is a varlena that holds the compact encoding of [`pgquad_term::encoded`]. NULL stands for an unbound variable and for the
+//! error of a SPARQL expression. Arguments come as [`TermArg`], which borrows from the datum; results are [`TermOut`].
+
+mod accessors;
+mod aggregates;
+mod arithmetic;
+mod casts;
+mod compare;
+mod constructors;
+mod datum;
+mod hashing;
+mod io;
+mod opclass;
+mod strings;
+mod time;
+mod xsd_casts;
+
+pub use datum::{value, TermArg, TermOut};
