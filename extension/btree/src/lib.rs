@@ -28,6 +28,7 @@ mod store;
 mod tree;
 mod vacuum;
 mod verify;
+mod versions;
 
 pub use delete::Deletion;
 pub use error::{Error, Problem, Result};

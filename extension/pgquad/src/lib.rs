@@ -2,8 +2,15 @@
 
 use pgrx::prelude::*;
 
+pub mod am;
 pub mod dictionary;
 pub mod error;
+mod ffi;
+mod functions;
+mod guc;
+mod hooks;
+mod scan;
+pub mod storage;
 pub mod store;
 pub mod term;
 
@@ -18,6 +25,17 @@ fn version() -> &'static str {
 /// Runs once when PostgreSQL loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    quiet_backtraces();
+    guc::init();
+    hooks::init();
+    scan::init();
     store::init();
     dictionary::init();
+}
+
+/// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.
+fn quiet_backtraces() {
+    if std::env::var_os("RUST_LIB_BACKTRACE").is_none() {
+        std::env::set_var("RUST_LIB_BACKTRACE", "0");
+    }
 }

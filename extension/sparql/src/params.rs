@@ -138,12 +138,18 @@ pub(crate) fn with_literals(sql: &str, params: &[Param]) -> String {
 
 fn replace_marks(sql: &str, out: &mut String, mut put: impl FnMut(&mut String, char, usize)) {
     let mut rest = sql;
-    while let Some((start, mark)) = rest.char_indices().find(|(_, c)| matches!(*c, MARK | STAND_IN))
+    while let Some((start, mark)) = rest
+        .char_indices()
+        .find(|(_, c)| matches!(*c, MARK | STAND_IN))
     {
         out.push_str(&rest[..start]);
         let after = &rest[start + 1..];
         let end = after.find(mark).expect("marks come in pairs");
-        put(out, mark, after[..end].parse().expect("a mark holds a number"));
+        put(
+            out,
+            mark,
+            after[..end].parse().expect("a mark holds a number"),
+        );
         rest = &after[end + 1..];
     }
     out.push_str(rest);

@@ -1,0 +1,245 @@
+//! From conditions on s, p, o, g to the order that serves them best and the key ranges to read in it.
+
+/// How a condition bounds its column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum Bound {
+    /// column < value
+    Lt = 1,
+    /// column <= value
+    Le = 2,
+    /// column = value
+    Eq = 3,
+    /// column >= value
+    Ge = 4,
+    /// column > value
+    Gt = 5,
+    /// column = ANY (list)
+    Any = 6,
+}
+
+impl Bound {
+    /// From PostgreSQL's btree strategy number (1..=5), or 6 for ANY.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Lt,
+            2 => Self::Le,
+            3 => Self::Eq,
+            4 => Self::Ge,
+            5 => Self::Gt,
+            6 => Self::Any,
+            _ => return None,
+        })
+    }
+
+    /// The same condition read from the other side: `value < column` is `column > value`.
+    pub fn commuted(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Ge => Self::Le,
+            Self::Gt => Self::Lt,
+            other => other,
+        }
+    }
+}
+
+/// What part of an order a set of conditions binds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prefix {
+    /// Indexes of the conditions used, in the order's column order.
+    pub used: Vec<usize>,
+    /// Columns bound by equality (or ANY), from the first.
+    pub bound: usize,
+    /// Columns bound by exact equality before the first ANY or range.
+    pub exact: usize,
+    /// Whether the column after the bound ones has a range condition.
+    pub range: bool,
+}
+
+/// Matches conditions `(column, bound)` (column 0 = s .. 3 = g) against the permutation `order`: equalities on its leading columns,
+/// then range conditions on the next.
+pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
+    let mut prefix = Prefix::default();
+    let mut only_exact = true;
+    for &column in order {
+        let of_column = |wanted: Bound| {
+            conditions
+                .iter()
+                .position(|c| c.0 == usize::from(column) && c.1 == wanted)
+        };
+        if let Some(i) = of_column(Bound::Eq) {
+            prefix.used.push(i);
+            prefix.bound += 1;
+            prefix.exact += usize::from(only_exact);
+        } else if let Some(i) = of_column(Bound::Any) {
+            prefix.used.push(i);
+            prefix.bound += 1;
+            only_exact = false;
+        } else {
+            let ranges = conditions.iter().enumerate().filter(|(_, c)| {
+                c.0 == usize::from(column) && !matches!(c.1, Bound::Eq | Bound::Any)
+            });
+            for (i, _) in ranges {
+                prefix.used.push(i);
+                prefix.range = true;
+            }
+            break;
+        }
+    }
+    prefix
+}
+
+/// The value side of a condition, in the order-preserving unsigned form of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One value.
+    One(u64),
+    /// The list of an ANY; order and duplicates do not matter.
+    List(Vec<u64>),
+    /// NULL: no quad satisfies the condition.
+    Null,
+}
+
+/// The ascending, disjoint, inclusive key ranges of `order` that hold exactly the quads satisfying all `conditions`
+/// `(column, bound, value)`, which must be those that [`match_order`] uses.
+pub fn key_ranges(
+    order: &[u8; 4],
+    conditions: &[(usize, Bound, Value)],
+) -> Vec<([u64; 4], [u64; 4])> {
+    let mut ranges = vec![([0u64; 4], [u64::MAX; 4])];
+    for (position, &column) in order.iter().enumerate() {
+        for (_, bound, value) in conditions.iter().filter(|c| c.0 == usize::from(column)) {
+            match value {
+                Value::Null => return Vec::new(),
+                Value::One(value) => {
+                    ranges.retain_mut(|(low, high)| narrow(low, high, position, *bound, *value));
+                }
+                Value::List(list) => {
+                    let mut list = list.clone();
+                    list.sort_unstable();
+                    list.dedup();
+                    ranges = ranges
+                        .iter()
+                        .flat_map(|range| {
+                            list.iter().map(move |&member| {
+                                let (mut low, mut high) = *range;
+                                low[position] = member;
+                                high[position] = member;
+                                (low, high)
+                            })
+                        })
+                        .collect();
+                }
+            }
+        }
+    }
+    ranges
+}
+
+/// Narrows one inclusive range at `position`; false if nothing is left.
+fn narrow(
+    low: &mut [u64; 4],
+    high: &mut [u64; 4],
+    position: usize,
+    bound: Bound,
+    value: u64,
+) -> bool {
+    let (l, h) = (&mut low[position], &mut high[position]);
+    match bound {
+        Bound::Eq | Bound::Any => {
+            if value < *l || value > *h {
+                return false;
+            }
+            *l = value;
+            *h = value;
+        }
+        Bound::Lt if value == 0 => return false,
+        Bound::Gt if value == u64::MAX => return false,
+        Bound::Lt => *h = (*h).min(value - 1),
+        Bound::Le => *h = (*h).min(value),
+        Bound::Ge => *l = (*l).max(value),
+        Bound::Gt => *l = (*l).max(value + 1),
+    }
+    *l <= *h
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn prefixes() {
+        let posg = [1, 2, 0, 3];
+        let both = [(0, Bound::Eq), (1, Bound::Eq)];
+        let p = match_order(&posg, &both);
+        assert_eq!((p.bound, p.exact, p.range, p.used), (1, 1, false, vec![1]));
+        let spog = match_order(&[0, 1, 2, 3], &both);
+        assert_eq!((spog.bound, spog.used), (2, vec![0, 1]));
+        let range = [
+            (1, Bound::Eq),
+            (2, Bound::Gt),
+            (2, Bound::Le),
+            (0, Bound::Eq),
+        ];
+        let p = match_order(&posg, &range);
+        assert_eq!((p.bound, p.range, p.used), (1, true, vec![0, 1, 2]));
+        let any = [(1, Bound::Any), (2, Bound::Eq)];
+        let p = match_order(&posg, &any);
+        assert_eq!((p.bound, p.exact), (2, 0));
+    }
+
+    fn satisfies(quad: &[u64; 4], conditions: &[(usize, Bound, Value)]) -> bool {
+        conditions.iter().all(|(column, bound, value)| {
+            let x = quad[*column];
+            match (bound, value) {
+                (_, Value::Null) => false,
+                (Bound::Any, Value::List(list)) => list.contains(&x),
+                (Bound::Lt, Value::One(v)) => x < *v,
+                (Bound::Le, Value::One(v)) => x <= *v,
+                (Bound::Eq, Value::One(v)) => x == *v,
+                (Bound::Ge, Value::One(v)) => x >= *v,
+                (Bound::Gt, Value::One(v)) => x > *v,
+                _ => false,
+            }
+        })
+    }
+
+    fn small() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..4, Just(u64::MAX), Just(u64::MAX - 1)]
+    }
+
+    fn condition() -> impl Strategy<Value = (usize, Bound, Value)> {
+        let one = (
+            0usize..4,
+            1i32..6,
+            prop_oneof![9 => small().prop_map(Value::One), 1 => Just(Value::Null)],
+        )
+            .prop_map(|(c, b, v)| (c, Bound::from_number(b).unwrap(), v));
+        let any = (0usize..4, prop::collection::vec(small(), 0..4))
+            .prop_map(|(c, list)| (c, Bound::Any, Value::List(list)));
+        prop_oneof![3 => one, 1 => any]
+    }
+
+    proptest! {
+        /// The ranges hold a quad exactly when the conditions used accept it, and they are ascending and disjoint.
+        #[test]
+        fn ranges_are_exact(
+            order in Just([0u8, 1, 2, 3]).prop_shuffle(),
+            conditions in prop::collection::vec(condition(), 0..6),
+            quads in prop::collection::vec([small(), small(), small(), small()], 1..60),
+        ) {
+            let bounds: Vec<_> = conditions.iter().map(|c| (c.0, c.1)).collect();
+            let prefix = match_order(&order, &bounds);
+            let used: Vec<_> = prefix.used.iter().map(|&i| conditions[i].clone()).collect();
+            let ranges = key_ranges(&order, &used);
+            prop_assert!(ranges.windows(2).all(|w| w[0].1 < w[1].0));
+            for quad in quads {
+                let key: [u64; 4] = std::array::from_fn(|i| quad[usize::from(order[i])]);
+                let inside = ranges.iter().any(|(low, high)| *low <= key && key <= *high);
+                prop_assert_eq!(inside, satisfies(&quad, &used));
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! INSERT, COPY, DELETE, UPDATE, row locks and refetching by row identity.
+
+use super::scan::store_quad;
+use super::{shape, tid};
+use crate::error::{raise, raise_hint};
+use crate::ffi;
+use crate::storage::{pending, Deleted, PgSnapshot, Table};
+use pgquad_btree::Quad;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+/// Marks rows that are visible to everybody at once, as COPY FREEZE asks for on a table made by this transaction.
+const FROZEN: u32 = 2;
+
+/// The quad in a slot; NULLs are refused here for tables made by CREATE TABLE AS, whose columns cannot be declared NOT NULL.
+///
+/// # Safety
+/// `slot` holds a row of `rel`.
+unsafe fn quad_of(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Quad {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*slot).tts_nvalid < 4 {
+            pg_sys::slot_getsomeattrs_int(slot, 4);
+        }
+        std::array::from_fn(|i| {
+            if *(*slot).tts_isnull.add(i) {
+                let (column, table) = (shape::COLUMNS[i], shape::relation_name(rel));
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_NOT_NULL_VIOLATION,
+                    format!("null value in column \"{column}\" of quad table \"{table}\""),
+                    "The default graph is 0, not NULL.",
+                );
+            }
+            (*(*slot).tts_values.add(i)).value() as i64
+        })
+    }
+}
+
+/// Whether triggers may refetch inserted rows by their identity.
+///
+/// # Safety
+/// `rel` is open.
+unsafe fn has_row_triggers(rel: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { !(*rel).trigdesc.is_null() }
+}
+
+/// Makes a slot look inserted and gives its quad.
+///
+/// # Safety
+/// `slot` holds a row of `rel`.
+unsafe fn take(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Quad {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let quad = quad_of(rel, slot);
+        (*slot).tts_tableOid = (*rel).rd_id;
+        if has_row_triggers(rel) {
+            (*slot).tts_tid = tid::remember(quad);
+        }
+        quad
+    }
+}
+
+/// The transaction to insert as, after announcing the change to SERIALIZABLE readers.
+///
+/// # Safety
+/// `rel` is open.
+unsafe fn writer(rel: pg_sys::Relation, options: core::ffi::c_int) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+        if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
+            FROZEN
+        } else {
+            pg_sys::GetCurrentTransactionId().into_inner()
+        }
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn insert(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    cid: pg_sys::CommandId,
+    options: core::ffi::c_int,
+    _bistate: *mut pg_sys::BulkInsertStateData,
+) {
+    // SAFETY: PostgreSQL passes an open relation and a filled slot.
+    unsafe {
+        let quad = take(rel, slot);
+        let xid = writer(rel, options);
+        // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end.
+        let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
+        if new_table || pending::within_executor() {
+            pending::add(rel, quad, xid, cid, new_table);
+        } else {
+            let added = Table::open(rel).insert(&mut vec![quad], xid, cid);
+            pg_sys::pgstat_count_heap_insert(rel, added as i64);
+        }
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn finish_bulk_insert(
+    rel: pg_sys::Relation,
+    _options: core::ffi::c_int,
+) {
+    // SAFETY: PostgreSQL passes an open relation.
+    unsafe { pending::flush((*rel).rd_id) }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn multi_insert(
+    rel: pg_sys::Relation,
+    slots: *mut *mut pg_sys::TupleTableSlot,
+    nslots: core::ffi::c_int,
+    cid: pg_sys::CommandId,
+    options: core::ffi::c_int,
+    _bistate: *mut pg_sys::BulkInsertStateData,
+) {
+    // SAFETY: PostgreSQL passes `nslots` filled slots.
+    unsafe {
+        let slots = std::slice::from_raw_parts(slots, nslots as usize);
+        let mut quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
+        let xid = writer(rel, options);
+        pending::flush((*rel).rd_id);
+        let added = Table::open(rel).insert(&mut quads, xid, cid);
+        pg_sys::pgstat_count_heap_insert(rel, added as i64);
+    }
+}
+
+/// The quad a row identity stands for.
+fn recall(tid: &pg_sys::ItemPointerData) -> Quad {
+    tid::recall(tid).unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "row identity of a quad table is not known in this transaction",
+            "A ctid of a quad table is valid only within the statement that reads it.",
+        )
+    })
+}
+
+/// # Safety
+/// As for the table AM callback `tuple_delete`.
+unsafe fn delete_quad(
+    rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    cid: u32,
+    snapshot: pg_sys::Snapshot,
+    wait: bool,
+    tmfd: *mut pg_sys::TM_FailureData,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let quad = recall(&*tid);
+        let xid = pg_sys::GetCurrentTransactionId().into_inner();
+        ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+        pending::flush((*rel).rd_id);
+        let table = Table::open(rel);
+        let view = PgSnapshot::new(rel, snapshot);
+        loop {
+            match table.delete(&quad, xid, cid, &view) {
+                Deleted::Done => {
+                    pg_sys::pgstat_count_heap_delete(rel);
+                    return pg_sys::TM_Result::TM_Ok;
+                }
+                other => {
+                    if let Some(result) = conflict(rel, tid, other, wait, tmfd) {
+                        return result;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reports or waits out what stands against a deletion or lock; `None` = try again.
+///
+/// # Safety
+/// As for the table AM callbacks `tuple_delete` and `tuple_lock`.
+unsafe fn conflict(
+    rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    found: Deleted,
+    wait: bool,
+    tmfd: *mut pg_sys::TM_FailureData,
+) -> Option<pg_sys::TM_Result::Type> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*tmfd).ctid = *tid;
+        (*tmfd).traversed = false;
+        (*tmfd).xmax = pg_sys::InvalidTransactionId;
+        (*tmfd).cmax = 0;
+        match found {
+            Deleted::Done => Some(pg_sys::TM_Result::TM_Ok),
+            Deleted::NotVisible => Some(pg_sys::TM_Result::TM_Invisible),
+            Deleted::BySelf { cmax } => {
+                (*tmfd).cmax = cmax;
+                Some(pg_sys::TM_Result::TM_SelfModified)
+            }
+            Deleted::Committed { xid } => {
+                (*tmfd).xmax = pg_sys::TransactionId::from(xid);
+                Some(pg_sys::TM_Result::TM_Deleted)
+            }
+            Deleted::InProgress { xid } => {
+                (*tmfd).xmax = pg_sys::TransactionId::from(xid);
+                if !wait {
+                    return Some(pg_sys::TM_Result::TM_BeingModified);
+                }
+                pg_sys::XactLockTableWait(
+                    pg_sys::TransactionId::from(xid),
+                    rel,
+                    tid,
+                    pg_sys::XLTW_Oper::XLTW_Delete,
+                );
+                None
+            }
+        }
+    }
+}
+
+#[pg_guard]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C-unwind" fn delete(
+    rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    cid: pg_sys::CommandId,
+    snapshot: pg_sys::Snapshot,
+    _crosscheck: pg_sys::Snapshot,
+    wait: bool,
+    tmfd: *mut pg_sys::TM_FailureData,
+    _changing_part: bool,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: PostgreSQL passes an open relation, a row identity of this statement and a valid snapshot.
+    unsafe { delete_quad(rel, tid, cid, snapshot, wait, tmfd) }
+}
+
+/// An update is a deletion and an insertion: the row has no identity that could outlive its columns.
+#[pg_guard]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C-unwind" fn update(
+    rel: pg_sys::Relation,
+    otid: pg_sys::ItemPointer,
+    slot: *mut pg_sys::TupleTableSlot,
+    cid: pg_sys::CommandId,
+    snapshot: pg_sys::Snapshot,
+    _crosscheck: pg_sys::Snapshot,
+    wait: bool,
+    tmfd: *mut pg_sys::TM_FailureData,
+    lockmode: *mut pg_sys::LockTupleMode::Type,
+    update_indexes: *mut bool,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: PostgreSQL passes an open relation, a row identity of this statement, the new row and a valid snapshot.
+    unsafe {
+        *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
+        *update_indexes = false;
+        let result = delete_quad(rel, otid, cid, snapshot, wait, tmfd);
+        if result == pg_sys::TM_Result::TM_Ok {
+            let mut quads = vec![take(rel, slot)];
+            let xid = writer(rel, 0);
+            Table::open(rel).insert(&mut quads, xid, cid);
+            pg_sys::pgstat_count_heap_update(rel, false);
+        }
+        result
+    }
+}
+
+/// Row locks are exclusive ones: `FOR SHARE` and the key locks wait as `FOR UPDATE` does.
+#[pg_guard]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C-unwind" fn lock(
+    rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+    cid: pg_sys::CommandId,
+    _mode: pg_sys::LockTupleMode::Type,
+    policy: pg_sys::LockWaitPolicy::Type,
+    _flags: pg_sys::uint8,
+    tmfd: *mut pg_sys::TM_FailureData,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: PostgreSQL passes an open relation, a row identity of this statement and a valid snapshot.
+    unsafe {
+        let quad = recall(&*tid);
+        let xid = pg_sys::GetCurrentTransactionId().into_inner();
+        pending::flush((*rel).rd_id);
+        let table = Table::open(rel);
+        let view = PgSnapshot::new(rel, snapshot);
+        let result = loop {
+            let found = table.lock(&quad, xid, cid, &view);
+            if let Deleted::InProgress { xid: other } = found {
+                let other = pg_sys::TransactionId::from(other);
+                match policy {
+                    pg_sys::LockWaitPolicy::LockWaitBlock => {}
+                    pg_sys::LockWaitPolicy::LockWaitSkip => {
+                        if !pg_sys::ConditionalXactLockTableWait(other) {
+                            break pg_sys::TM_Result::TM_WouldBlock;
+                        }
+                        continue;
+                    }
+                    _ => {
+                        if !pg_sys::ConditionalXactLockTableWait(other) {
+                            raise(
+                                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                                format!(
+                                    "could not obtain lock on row in relation \"{}\"",
+                                    shape::relation_name(rel)
+                                ),
+                            );
+                        }
+                        continue;
+                    }
+                }
+            }
+            if let Some(result) = conflict(rel, tid, found, true, tmfd) {
+                break result;
+            }
+        };
+        if result == pg_sys::TM_Result::TM_Ok {
+            fill(rel, slot, quad, *tid);
+        }
+        result
+    }
+}
+
+/// Puts the quad and its identity into a slot.
+///
+/// # Safety
+/// `slot` is a virtual slot of `rel`.
+unsafe fn fill(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    quad: Quad,
+    tid: pg_sys::ItemPointerData,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(clear) = (*(*slot).tts_ops).clear {
+            clear(slot);
+        }
+        store_quad(slot, quad);
+        (*slot).tts_tid = tid;
+        (*slot).tts_tableOid = (*rel).rd_id;
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn fetch_row_version(
+    rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: PostgreSQL passes an open relation, a row identity and a valid snapshot.
+    unsafe {
+        let quad = recall(&*tid);
+        pending::flush((*rel).rd_id);
+        // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it.
+        let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY;
+        if !any && !Table::open(rel).exists(&quad, &PgSnapshot::new(rel, snapshot)) {
+            return false;
+        }
+        fill(rel, slot, quad, *tid);
+        true
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn satisfies_snapshot(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    snapshot: pg_sys::Snapshot,
+) -> bool {
+    // SAFETY: PostgreSQL passes a filled slot and a valid snapshot.
+    unsafe {
+        pending::flush((*rel).rd_id);
+        Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
+    }
+}

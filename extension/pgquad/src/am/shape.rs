@@ -1,0 +1,59 @@
+//! The one table shape of the access method: four `bigint` columns s, p, o, g.
+
+use crate::error::raise_hint;
+use pgrx::{pg_sys, PgSqlErrorCode, PgTupleDesc};
+
+/// Column names in order.
+pub const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
+
+/// Name of a relation for messages.
+///
+/// # Safety
+/// `rel` is open.
+pub unsafe fn relation_name(rel: pg_sys::Relation) -> String {
+    // SAFETY: the caller's promise; relname is NUL terminated.
+    unsafe {
+        std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr())
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// Refuses any table but (s bigint, p bigint, o bigint, g bigint), each NOT NULL.
+///
+/// `CREATE TABLE AS`, `SELECT INTO` and materialized views cannot declare NOT NULL; there `declared_not_null` is false and
+/// NULLs are refused row by row.
+///
+/// # Safety
+/// `rel` is open.
+pub unsafe fn check(rel: pg_sys::Relation, declared_not_null: bool) {
+    // SAFETY: the caller's promise.
+    let (desc, name) = unsafe {
+        (
+            PgTupleDesc::from_pg_unchecked((*rel).rd_att),
+            relation_name(rel),
+        )
+    };
+    let refuse = |what: String| -> ! {
+        raise_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("table \"{name}\" cannot use access method \"quad\": {what}"),
+            "A quad table has exactly the columns s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL.")
+    };
+    if desc.len() != COLUMNS.len() {
+        refuse(format!("it has {} columns", desc.len()));
+    }
+    for (i, wanted) in COLUMNS.iter().enumerate() {
+        let Some(column) = desc.get(i) else {
+            refuse(format!("column {} is missing", i + 1));
+        };
+        if column.attisdropped || column.name() != *wanted {
+            refuse(format!("column {} must be named \"{wanted}\"", i + 1));
+        }
+        if column.atttypid != pg_sys::INT8OID {
+            refuse(format!("column \"{wanted}\" must be of type bigint"));
+        }
+        if declared_not_null && !column.attnotnull {
+            refuse(format!("column \"{wanted}\" must be declared NOT NULL"));
+        }
+    }
+}

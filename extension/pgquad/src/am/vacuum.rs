@@ -1,0 +1,70 @@
+//! VACUUM: folds and cleans every order, gives empty pages back, advances relfrozenxid.
+
+use crate::storage::Table;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn vacuum(
+    rel: pg_sys::Relation,
+    params: *mut pg_sys::VacuumParams,
+    _strategy: pg_sys::BufferAccessStrategy,
+) {
+    // SAFETY: VACUUM passes an open relation under ShareUpdateExclusiveLock and its parameters.
+    unsafe {
+        let mut oldest_xmin = pg_sys::InvalidTransactionId;
+        let mut oldest_multi = pg_sys::MultiXactId::from(0);
+        let mut freeze_limit = pg_sys::InvalidTransactionId;
+        let mut multi_cutoff = pg_sys::MultiXactId::from(0);
+        pg_sys::vacuum_set_xid_limits(
+            rel,
+            (*params).freeze_min_age,
+            (*params).freeze_table_age,
+            (*params).multixact_freeze_min_age,
+            (*params).multixact_freeze_table_age,
+            &mut oldest_xmin,
+            &mut oldest_multi,
+            &mut freeze_limit,
+            &mut multi_cutoff,
+        );
+        let outcome = Table::open(rel).vacuum();
+        pg_sys::IndexFreeSpaceMapVacuum(rel);
+
+        // Whatever is older than every snapshot has been frozen or removed; what is left is named by the trees.
+        let frozen = match outcome.oldest_xid {
+            Some(left) if pg_sys::TransactionIdPrecedes(left.into(), oldest_xmin) => left.into(),
+            _ => oldest_xmin,
+        };
+        let pages = pg_sys::RelationGetNumberOfBlocksInFork(rel, pg_sys::ForkNumber::MAIN_FORKNUM);
+        let (mut frozen_updated, mut multi_updated) = (false, false);
+        pg_sys::vac_update_relstats(
+            rel,
+            pages,
+            outcome.live as f64,
+            0,
+            false,
+            frozen,
+            oldest_multi,
+            &mut frozen_updated,
+            &mut multi_updated,
+            false,
+        );
+        pg_sys::pgstat_report_vacuum(
+            (*rel).rd_id,
+            (*(*rel).rd_rel).relisshared,
+            outcome.live as i64,
+            outcome.dead as i64,
+        );
+        if (*params).options & pg_sys::VACOPT_VERBOSE != 0 {
+            notice!(
+                "quad table \"{}\": {} quads, {} versions removed, {} deleted quads still needed by some snapshot, {} of {} pages freed",
+                super::shape::relation_name(rel),
+                outcome.live,
+                outcome.removed,
+                outcome.dead,
+                outcome.freed_pages,
+                pages
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! PostgreSQL functions that pgrx does not bind. Each is called through
+//! [`pgrx::pg_sys::ffi::pg_guard_ffi_boundary`], so that an `ERROR` inside unwinds as a Rust panic.
+
+use pgrx::pg_sys;
+
+/// A table of function pointers and C strings that PostgreSQL reads and nobody writes.
+pub struct Methods<T>(pub T);
+// SAFETY: never written after it is made.
+unsafe impl<T> Sync for Methods<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for Methods<T> {}
+
+/// `ClusterParams` of `commands/cluster.h`.
+#[repr(C)]
+pub struct ClusterParams {
+    /// Bits `CLUOPT_*`.
+    pub options: u32,
+}
+
+mod raw {
+    use super::ClusterParams;
+    use pgrx::pg_sys;
+    extern "C-unwind" {
+        pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
+        pub fn CheckForSerializableConflictIn(
+            relation: pg_sys::Relation,
+            tid: pg_sys::ItemPointer,
+            block: pg_sys::BlockNumber,
+        );
+        pub fn CheckForSerializableConflictOut(
+            relation: pg_sys::Relation,
+            xid: pg_sys::TransactionId,
+            snapshot: pg_sys::Snapshot,
+        );
+        pub fn CheckForSerializableConflictOutNeeded(
+            relation: pg_sys::Relation,
+            snapshot: pg_sys::Snapshot,
+        ) -> bool;
+        pub fn standard_ProcessUtility(
+            pstmt: *mut pg_sys::PlannedStmt,
+            query: *const core::ffi::c_char,
+            read_only_tree: bool,
+            context: pg_sys::ProcessUtilityContext::Type,
+            params: pg_sys::ParamListInfo,
+            env: *mut pg_sys::QueryEnvironment,
+            dest: *mut pg_sys::DestReceiver,
+            completion: *mut pg_sys::QueryCompletion,
+        );
+        pub fn standard_ExecutorRun(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: pg_sys::uint64,
+            execute_once: bool,
+        );
+        pub fn cluster_rel(table: pg_sys::Oid, index: pg_sys::Oid, params: *mut ClusterParams);
+        pub fn ExecScan(
+            node: *mut pg_sys::ScanState,
+            access: pg_sys::ExecScanAccessMtd,
+            recheck: pg_sys::ExecScanRecheckMtd,
+        ) -> *mut pg_sys::TupleTableSlot;
+        pub fn log_smgrcreate(node: *const pg_sys::RelFileNode, fork: pg_sys::ForkNumber::Type);
+    }
+}
+
+macro_rules! guarded {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the PostgreSQL function of this name: live relation, valid snapshot.
+        pub unsafe fn $name($($arg: $ty),*) $(-> $ret)? {
+            // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::$name($($arg),*)) }
+        }
+    };
+}
+
+guarded!(
+    /// Takes a relation-level predicate lock for a SERIALIZABLE reader (`storage/predicate.h`).
+    #[allow(non_snake_case)]
+    PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot)
+);
+guarded!(
+    /// A SERIALIZABLE writer announces a change (`storage/predicate.h`).
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictIn(relation: pg_sys::Relation, tid: pg_sys::ItemPointer, block: pg_sys::BlockNumber)
+);
+guarded!(
+    /// A SERIALIZABLE reader met a version written by `xid` that its snapshot does not see.
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictOut(relation: pg_sys::Relation, xid: pg_sys::TransactionId, snapshot: pg_sys::Snapshot)
+);
+guarded!(
+    /// Whether the calls of `CheckForSerializableConflictOut` can matter for this snapshot.
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictOutNeeded(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool
+);
+guarded!(
+    /// Rewrites a table into a new file; without an index as VACUUM FULL does (`commands/cluster.c`).
+    cluster_rel(table: pg_sys::Oid, index: pg_sys::Oid, params: *mut ClusterParams)
+);
+guarded!(
+    /// Logs the creation of a relation fork (`catalog/storage_xlog.h`).
+    #[allow(non_snake_case)]
+    log_smgrcreate(node: *const pg_sys::RelFileNode, fork: pg_sys::ForkNumber::Type)
+);
+
+/// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes straight to the
+/// caller's handler, unchanged.
+///
+/// # Safety
+/// As for the PostgreSQL functions; in addition no frame between the caller's guard and the call may own a value with a destructor.
+pub mod unguarded {
+    pub use super::raw::{standard_ExecutorRun, standard_ProcessUtility};
+}
+
+/// `ExecScan` of `executor/execScan.c` without the guard of pgrx, which would cost a `sigsetjmp` per row. An `ERROR` inside
+/// jumps straight to the caller's guard.
+///
+/// # Safety
+/// As for the PostgreSQL function; in addition no frame between the caller's guard and this call may own a value with a destructor.
+#[allow(non_snake_case)]
+pub unsafe fn ExecScanUnguarded(
+    node: *mut pg_sys::ScanState,
+    access: pg_sys::ExecScanAccessMtd,
+    recheck: pg_sys::ExecScanRecheckMtd,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe { raw::ExecScan(node, access, recheck) }
+}

@@ -1,0 +1,135 @@
+//! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
+
+use crate::am;
+use crate::error::{raise, raise_hint};
+use crate::storage::{self, Table};
+use pgrx::iter::TableIterator;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
+
+/// Refuses a relation that is no quad table or that the caller may not use so.
+fn check(rel: &PgRelation, right: u32) {
+    // SAFETY: the relation is open.
+    unsafe {
+        if !am::is_quad(rel.as_ptr()) {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a quad table", rel.name()),
+                "Quad tables are made by quad.create_store or CREATE TABLE ... USING quad.",
+            );
+        }
+        if pg_sys::pg_class_aclcheck(rel.oid(), pg_sys::GetUserId(), right)
+            != pg_sys::AclResult::ACLCHECK_OK
+        {
+            raise(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for table {}", rel.name()),
+            );
+        }
+    }
+}
+
+/// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of its leaves.
+#[pg_extern(volatile, parallel_restricted)]
+#[allow(clippy::type_complexity)]
+fn store_info(
+    relation: PgRelation,
+) -> TableIterator<
+    'static,
+    (
+        name!(order_name, String),
+        name!(inner_fanout, i32),
+        name!(leaf_quads, i32),
+        name!(height, i32),
+        name!(inner_pages, i64),
+        name!(leaf_pages, i64),
+        name!(quads, i64),
+        name!(delta_entries, i64),
+        name!(bytes_per_quad, Option<f64>),
+        name!(fill, Option<f64>),
+    ),
+> {
+    check(&relation, pg_sys::ACL_SELECT);
+    // SAFETY: the relation is open and locked.
+    let table = unsafe { Table::open(relation.as_ptr()) };
+    let rows: Vec<_> = (0..table.meta().orders().len())
+        .map(|n| {
+            let stats = table.stats(n);
+            let order = table.meta().orders()[n];
+            (
+                order.order.to_string(),
+                order.inner_fanout as i32,
+                order.leaf_quads as i32,
+                stats.height as i32,
+                stats.inner as i64,
+                stats.leaves as i64,
+                stats.entries as i64,
+                stats.tail as i64,
+                (stats.entries > 0).then(|| stats.bytes_per_quad()),
+                (stats.leaves > 0).then(|| stats.leaf_fill()),
+            )
+        })
+        .collect();
+    TableIterator::new(rows)
+}
+
+/// Checks every invariant of every order and that all orders hold the same quads; returns one line per problem, none when sound.
+#[pg_extern(volatile, parallel_restricted)]
+fn verify(relation: PgRelation) -> SetOfIterator<'static, String> {
+    check(&relation, pg_sys::ACL_SELECT);
+    // SAFETY: the relation is open; the lock keeps writers away while orders are compared (a standby has none but replay).
+    let problems = unsafe {
+        if !pg_sys::RecoveryInProgress() {
+            pg_sys::LockRelationOid(relation.oid(), pg_sys::ShareLock as i32);
+        }
+        Table::open(relation.as_ptr()).verify()
+    };
+    SetOfIterator::new(problems)
+}
+
+/// Number of quads that match; NULL = any. O(height) page reads when the given columns are a prefix of some order; otherwise the
+/// smallest range that an order has for them is read and filtered. Exact after VACUUM; before, deleted quads that are still stored count.
+#[pg_extern(volatile, parallel_restricted)]
+fn range_count(
+    relation: PgRelation,
+    s: Option<i64>,
+    p: Option<i64>,
+    o: Option<i64>,
+    g: Option<i64>,
+) -> i64 {
+    check(&relation, pg_sys::ACL_SELECT);
+    let key = [s, p, o, g];
+    // SAFETY: the relation is open and locked.
+    unsafe {
+        let table = Table::open(relation.as_ptr());
+        let (count, covered) = table.range_count(key);
+        let rest = (0..4).any(|c| key[c].is_some() && !covered[c]);
+        if rest {
+            return storage::count_matching(relation.as_ptr(), key) as i64;
+        }
+        count as i64
+    }
+}
+
+/// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`, `quad.inner_fanout`,
+/// `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL does.
+#[pg_extern(volatile, parallel_unsafe)]
+fn rebuild(
+    relation: PgRelation,
+    orders: default!(Option<&str>, "NULL"),
+    inner_fanout: default!(Option<&str>, "NULL"),
+    leaf_quads: default!(Option<&str>, "NULL"),
+) {
+    check(&relation, pg_sys::ACL_SELECT);
+    let (oid, name) = (relation.oid(), relation.name().to_owned());
+    // SAFETY: a look-up by oid in a transaction.
+    if !unsafe { pg_sys::pg_class_ownercheck(oid, pg_sys::GetUserId()) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of table {name}"),
+        );
+    }
+    // The rebuild wants the relation open nowhere else in this session.
+    drop(relation);
+    storage::rebuild::in_place(oid, orders, inner_fanout, leaf_quads);
+}

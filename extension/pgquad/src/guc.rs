@@ -1,0 +1,51 @@
+//! Settings of the storage layer.
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+use std::ffi::CString;
+
+/// Orders of a new `quad` table: `quad.orders`.
+pub static ORDERS: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"spog,posg,ospg"));
+/// Maximum children per inner page of a new table, one number or one per order: `quad.inner_fanout`.
+pub static INNER_FANOUT: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"0"));
+/// Maximum quads per leaf of a new table, one number or one per order: `quad.leaf_quads`.
+pub static LEAF_QUADS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));
+/// Whether the planner may use `Quad Scan`: `quad.enable_quad_scan`.
+pub static ENABLE_QUAD_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Registers the settings; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_string_guc(
+        c"quad.orders",
+        c"Orders of a new quad table, comma separated permutations of s, p, o and g.",
+        c"Read when the table is created and kept in its metapage.",
+        &ORDERS,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"quad.inner_fanout",
+        c"Maximum children per inner page of a new quad table; one number or one per order, 0 = what fits.",
+        c"Read when the table is created and kept in its metapage.",
+        &INNER_FANOUT,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"quad.leaf_quads",
+        c"Maximum quads per leaf page of a new quad table; one number or one per order, 0 = what fits.",
+        c"Read when the table is created and kept in its metapage.",
+        &LEAF_QUADS,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.enable_quad_scan",
+        c"Lets the planner use Quad Scan, the ordered range scan of quad tables.",
+        c"",
+        &ENABLE_QUAD_SCAN,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}

@@ -1,0 +1,208 @@
+//! Hooks that guard the shape of quad tables and tell the access method what statement creates a table. Every hook calls the
+//! one that was installed before it.
+
+use crate::am::{self, shape};
+use crate::error::raise_hint;
+use crate::ffi::unguarded;
+use crate::storage::pending;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::cell::Cell;
+
+static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
+static mut PREVIOUS_RUN: pg_sys::ExecutorRun_hook_type = None;
+static mut PREVIOUS_ACCESS: pg_sys::object_access_hook_type = None;
+
+thread_local! {
+    static IN_TABLE_AS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the running utility statement is a `CREATE TABLE AS` or its kin, which cannot declare NOT NULL columns.
+pub fn creating_table_as() -> bool {
+    IN_TABLE_AS.get()
+}
+
+/// Installs the hooks; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any statement.
+    unsafe {
+        PREVIOUS_UTILITY = pg_sys::ProcessUtility_hook;
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+        PREVIOUS_ACCESS = pg_sys::object_access_hook;
+        pg_sys::object_access_hook = Some(object_access);
+        PREVIOUS_RUN = pg_sys::ExecutorRun_hook;
+        pg_sys::ExecutorRun_hook = Some(executor_run);
+        pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
+        pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _arg: *mut core::ffi::c_void,
+) {
+    use pg_sys::XactEvent::*;
+    if matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE) {
+        pending::flush_all();
+    }
+    if matches!(
+        event,
+        XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE
+    ) {
+        am::tid::forget_all();
+        pending::forget_all();
+        crate::storage::rebuild::forget_wanted();
+        IN_TABLE_AS.set(false);
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn at_subtransaction_end(
+    event: pg_sys::SubXactEvent::Type,
+    subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _arg: *mut core::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        pending::forget_subtransaction(subtransaction);
+    }
+}
+
+/// Runs the executor, then brings the rows it inserted into their trees. Owns nothing that an error would have to drop.
+unsafe extern "C-unwind" fn executor_run(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: pg_sys::uint64,
+    execute_once: bool,
+) {
+    pending::enter_executor();
+    // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
+    unsafe {
+        match PREVIOUS_RUN {
+            Some(previous) => previous(query, direction, count, execute_once),
+            None => unguarded::standard_ExecutorRun(query, direction, count, execute_once),
+        }
+        after_executor_run();
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn after_executor_run() {
+    pending::leave_executor();
+}
+
+/// Runs a utility statement with a note of what it is. Owns nothing that an error would have to drop.
+#[allow(clippy::too_many_arguments)]
+unsafe extern "C-unwind" fn process_utility(
+    pstmt: *mut pg_sys::PlannedStmt,
+    query: *const core::ffi::c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    params: pg_sys::ParamListInfo,
+    env: *mut pg_sys::QueryEnvironment,
+    dest: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
+    unsafe {
+        let tag = (*(*pstmt).utilityStmt).type_;
+        let outer = IN_TABLE_AS.get();
+        IN_TABLE_AS.set(matches!(
+            tag,
+            pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
+        ));
+        let inner = PREVIOUS_UTILITY.unwrap_or(unguarded::standard_ProcessUtility);
+        inner(
+            pstmt,
+            query,
+            read_only_tree,
+            context,
+            params,
+            env,
+            dest,
+            completion,
+        );
+        // An error leaves the flag to the transaction's end.
+        IN_TABLE_AS.set(outer);
+        if matches!(
+            tag,
+            pg_sys::NodeTag::T_CreatePublicationStmt | pg_sys::NodeTag::T_AlterPublicationStmt
+        ) {
+            after_publication();
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn after_publication() {
+    // SAFETY: within the statement that made or changed the publication.
+    unsafe { pg_sys::CommandCounterIncrement() }
+    refuse_publication();
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn object_access(
+    access: pg_sys::ObjectAccessType::Type,
+    class: pg_sys::Oid,
+    object: pg_sys::Oid,
+    sub: core::ffi::c_int,
+    arg: *mut core::ffi::c_void,
+) {
+    // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
+    unsafe {
+        if let Some(previous) = PREVIOUS_ACCESS {
+            previous(access, class, object, sub, arg);
+        }
+        match access {
+            pg_sys::ObjectAccessType::OAT_POST_CREATE
+            | pg_sys::ObjectAccessType::OAT_POST_ALTER
+            | pg_sys::ObjectAccessType::OAT_DROP
+                if class == pg_sys::RelationRelationId && sub > 0 =>
+            {
+                refuse_column_change(object);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Columns of a quad table are fixed: adding, dropping, renaming or altering one is refused.
+///
+/// # Safety
+/// Called from the object access hook, inside a transaction.
+unsafe fn refuse_column_change(relid: pg_sys::Oid) {
+    // SAFETY: syscache look-ups in a transaction.
+    unsafe {
+        if !am::is_quad_relid(relid) {
+            return;
+        }
+        let name = std::ffi::CStr::from_ptr(pg_sys::get_rel_name(relid)).to_string_lossy();
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("the columns of quad table \"{name}\" cannot be changed"),
+            format!(
+                "A quad table always has the columns {}.",
+                shape::COLUMNS.join(", ")
+            ),
+        );
+    }
+}
+
+/// Logical decoding reads row changes from WAL; quad tables log page changes, so a publication of one would stay silent.
+/// Called after a publication was made or changed, within the same statement.
+fn refuse_publication() {
+    let published = Spi::get_one::<String>(
+        "SELECT c.relname::text FROM pg_catalog.pg_publication_rel r \
+         JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.prrelid \
+         JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam \
+         WHERE a.amname OPERATOR(pg_catalog.=) 'quad' LIMIT 1",
+    );
+    if let Ok(Some(name)) = published {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("quad table \"{name}\" cannot be published"),
+            "Logical decoding sees no changes of quad tables; use streaming replication.",
+        );
+    }
+}

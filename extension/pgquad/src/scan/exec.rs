@@ -1,0 +1,335 @@
+//! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order and
+//! walks the ranges leaf by leaf.
+
+use super::conditions::list_node;
+use crate::am::tid;
+use crate::ffi::{self, Methods};
+use crate::storage::OrderCursor;
+use pgquad_btree::{quad_of, Order};
+use pgquad_exec::{key_ranges, Bound, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+
+static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: c"Quad Scan".as_ptr(),
+    CreateCustomScanState: Some(create_state),
+});
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
+    CustomName: c"Quad Scan".as_ptr(),
+    BeginCustomScan: Some(begin),
+    ExecCustomScan: Some(exec),
+    EndCustomScan: Some(end),
+    ReScanCustomScan: Some(rescan),
+    MarkPosCustomScan: None,
+    RestrPosCustomScan: None,
+    EstimateDSMCustomScan: None,
+    InitializeDSMCustomScan: None,
+    ReInitializeDSMCustomScan: None,
+    InitializeWorkerCustomScan: None,
+    ShutdownCustomScan: None,
+    ExplainCustomScan: Some(super::explain::explain),
+});
+
+/// The methods that plans point at.
+pub fn scan_methods() -> *const pg_sys::CustomScanMethods {
+    &raw const SCAN_METHODS.0
+}
+
+/// Makes plans with this node readable by copies (parallel workers, plan trees sent as text).
+pub fn init() {
+    // SAFETY: called once from _PG_init.
+    unsafe { pg_sys::RegisterCustomScanMethods(&raw const SCAN_METHODS.0) }
+}
+
+/// Counters shown by EXPLAIN ANALYZE.
+#[derive(Default, Clone, Copy)]
+pub struct Counters {
+    /// Key ranges walked.
+    pub probes: u64,
+    /// Leaves (batches) read.
+    pub leaves: u64,
+}
+
+/// One condition as the executor sees it.
+struct BoundExpr {
+    column: usize,
+    bound: Bound,
+    value_type: pg_sys::Oid,
+    state: *mut pg_sys::ExprState,
+}
+
+/// The node's own part, allocated in the executor's per-query context.
+pub struct QuadScan {
+    /// The order that is walked.
+    pub order: Order,
+    columns: [u8; 4],
+    needs_tid: bool,
+    bounds: Vec<BoundExpr>,
+    cursor: OrderCursor,
+    ranges: Vec<([u64; 4], [u64; 4])>,
+    next_range: usize,
+    started: bool,
+    /// Number of rows of the cursor's batch, and how many have been returned.
+    rows: usize,
+    at: usize,
+    /// Totals over all rescans.
+    pub counters: Counters,
+}
+
+/// PostgreSQL's node with our part behind it; the first field must be the node.
+#[repr(C)]
+pub struct QuadScanState {
+    css: pg_sys::CustomScanState,
+    /// Set by BeginCustomScan.
+    pub scan: *mut QuadScan,
+}
+
+const FLIP: u64 = 1 << 63;
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
+    unsafe {
+        let state = pg_sys::palloc0(size_of::<QuadScanState>()).cast::<QuadScanState>();
+        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
+        (*state).css.methods = &raw const EXEC_METHODS.0;
+        state.cast()
+    }
+}
+
+/// Integers of a plan's private list.
+///
+/// # Safety
+/// `list` is an integer list of more than `n` elements.
+unsafe fn list_int(list: *mut pg_sys::List, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*list).elements.add(n)).int_value }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    _eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`.
+    unsafe {
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let private = (*plan).custom_private;
+        let order = list_int(private, 0) as usize;
+        let needs_tid = list_int(private, 1) != 0;
+        let count = list_int(private, 2) as usize;
+        let bounds = (0..count)
+            .map(|i| BoundExpr {
+                column: list_int(private, 3 + 3 * i) as usize,
+                bound: Bound::from_number(list_int(private, 4 + 3 * i))
+                    .expect("plans hold only known bounds"),
+                value_type: pg_sys::Oid::from(list_int(private, 5 + 3 * i) as u32),
+                state: pg_sys::ExecInitExpr(
+                    list_node((*plan).custom_exprs, i).cast(),
+                    &raw mut (*node).ss.ps,
+                ),
+            })
+            .collect();
+        let rel = (*node).ss.ss_currentRelation;
+        let snapshot = (*estate).es_snapshot;
+        let cursor = OrderCursor::new(rel, snapshot, order);
+        let scan = QuadScan {
+            order: cursor.order(),
+            columns: cursor.order().columns(),
+            needs_tid,
+            bounds,
+            cursor,
+            ranges: Vec::new(),
+            next_range: 0,
+            started: false,
+            rows: 0,
+            at: 0,
+            counters: Counters::default(),
+        };
+        (*node.cast::<QuadScanState>()).scan =
+            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(scan);
+    }
+}
+
+/// The executor's entry. Called for each row, so it adds no frame that would need unwinding: `ExecScan` runs the
+/// qualification and projection, `next` below is the guarded part.
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the executor passes a begun node; no Rust value with a destructor lives in this frame.
+    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one of four columns.
+    unsafe {
+        let slot = (*state).ss_ScanTupleSlot;
+        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
+        if scan.at >= scan.rows && !scan.refill(state) {
+            return clear(slot);
+        }
+        let (batch, row) = (scan.cursor.batch(), scan.at);
+        scan.at += 1;
+        let values = (*slot).tts_values;
+        for (from, &column) in batch.columns.iter().zip(&scan.columns) {
+            *values.add(usize::from(column)) = pg_sys::Datum::from(from[row] ^ FLIP);
+        }
+        if scan.needs_tid {
+            let key = batch.key(row);
+            (*slot).tts_tid = tid::remember(quad_of(scan.order, &key));
+        }
+        (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = 4;
+        slot
+    }
+}
+
+/// # Safety
+/// `slot` is a virtual slot.
+unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(clear) = (*(*slot).tts_ops).clear {
+            clear(slot);
+        }
+    }
+    slot
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn recheck(
+    state: *mut pg_sys::ScanState,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: EvalPlanQual passes a filled slot of the scanned table; quads never change in place, so only the conditions
+    // that the key ranges enforced have to be looked at again.
+    unsafe {
+        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
+        pg_sys::slot_getallattrs(slot);
+        let values: [u64; 4] =
+            std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ FLIP);
+        let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(scan.columns[i])]);
+        scan.compute_ranges(state);
+        scan.ranges
+            .iter()
+            .any(|(low, high)| *low <= key && key <= *high)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; the value itself is dropped with its memory context.
+    unsafe {
+        let scan = (*node.cast::<QuadScanState>()).scan;
+        if !scan.is_null() {
+            (*scan).rows = 0;
+            (*scan).cursor.close();
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node.
+    unsafe {
+        let scan = &mut *(*node.cast::<QuadScanState>()).scan;
+        scan.started = false;
+        scan.rows = 0;
+        scan.at = 0;
+        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+    }
+}
+
+impl QuadScan {
+    /// Reads the next non-empty leaf's worth of quads; false at the end.
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: called from `next` with a begun node.
+        unsafe {
+            if !self.started {
+                self.started = true;
+                self.compute_ranges(state);
+                self.next_range = 0;
+                self.cursor.finish_range();
+            }
+        }
+        self.at = 0;
+        loop {
+            if self.cursor.advance() {
+                self.counters.leaves += 1;
+                self.rows = self.cursor.batch().len();
+                return true;
+            }
+            self.rows = 0;
+            let Some((low, high)) = self.ranges.get(self.next_range) else {
+                return false;
+            };
+            self.next_range += 1;
+            self.counters.probes += 1;
+            self.cursor.seek(*low, *high);
+        }
+    }
+
+    /// Evaluates the conditions into key ranges of the order.
+    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
+        // SAFETY: a begun node; expressions are evaluated in its per-tuple context.
+        unsafe {
+            let econtext = (*state).ps.ps_ExprContext;
+            let conditions: Vec<(usize, Bound, Value)> = self
+                .bounds
+                .iter()
+                .map(|b| {
+                    let mut is_null = false;
+                    let datum = pg_sys::ExecEvalExprSwitchContext(b.state, econtext, &mut is_null);
+                    let value = if is_null {
+                        Value::Null
+                    } else if b.bound == Bound::Any {
+                        Value::List(integer_array(datum, b.value_type))
+                    } else {
+                        integer_datum(datum, b.value_type)
+                            .map_or(Value::Null, |v| Value::One(v as u64 ^ FLIP))
+                    };
+                    (b.column, b.bound, value)
+                })
+                .collect();
+            self.ranges = key_ranges(&self.columns, &conditions);
+        }
+    }
+}
+
+/// An integer datum of one of the types conditions can have.
+pub fn integer_datum(datum: pg_sys::Datum, value_type: pg_sys::Oid) -> Option<i64> {
+    Some(match value_type {
+        pg_sys::INT8OID => datum.value() as i64,
+        pg_sys::INT4OID => i64::from(datum.value() as i32),
+        pg_sys::INT2OID => i64::from(datum.value() as i16),
+        _ => return None,
+    })
+}
+
+/// The non-null members of an integer array, in the sign-flipped form of the trees.
+///
+/// # Safety
+/// `datum` is a non-null array of type `array_type`.
+unsafe fn integer_array(datum: pg_sys::Datum, array_type: pg_sys::Oid) -> Vec<u64> {
+    fn flipped<T: Into<i64>>(list: Option<Vec<Option<T>>>) -> Vec<u64> {
+        list.unwrap_or_default()
+            .into_iter()
+            .flatten()
+            .map(|v| v.into() as u64 ^ FLIP)
+            .collect()
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match array_type {
+            pg_sys::INT8ARRAYOID => flipped(Vec::<Option<i64>>::from_datum(datum, false)),
+            pg_sys::INT4ARRAYOID => flipped(Vec::<Option<i32>>::from_datum(datum, false)),
+            pg_sys::INT2ARRAYOID => flipped(Vec::<Option<i16>>::from_datum(datum, false)),
+            _ => Vec::new(),
+        }
+    }
+}

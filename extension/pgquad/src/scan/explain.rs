@@ -1,0 +1,59 @@
+//! EXPLAIN of `Quad Scan`: the order walked, the conditions its key range enforces, and with ANALYZE what it cost.
+
+use super::conditions::list_node;
+use super::exec::QuadScanState;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CString;
+
+/// The ExplainCustomScan callback.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    unsafe {
+        let scan = &*(*node.cast::<QuadScanState>()).scan;
+        text("Order", &scan.order.to_string(), es);
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let exprs = (*plan).custom_exprs;
+        let count = if exprs.is_null() {
+            0
+        } else {
+            (*exprs).length as usize / 2
+        };
+        if count > 0 {
+            let context =
+                pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan.cast(), ancestors);
+            let shown: Vec<String> = (count..2 * count)
+                .map(|i| {
+                    let text = pg_sys::deparse_expression(
+                        list_node(exprs, i),
+                        context,
+                        pg_sys::list_length((*es).rtable) > 1 || (*es).verbose,
+                        false,
+                    );
+                    std::ffi::CStr::from_ptr(text)
+                        .to_string_lossy()
+                        .into_owned()
+                })
+                .collect();
+            text("Quad Cond", &shown.join(" AND "), es);
+        }
+        if (*es).analyze {
+            let counters = scan.counters;
+            for (label, value) in [(c"Probes", counters.probes), (c"Leaves", counters.leaves)] {
+                pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value as i64, es);
+            }
+        }
+    }
+}
+
+unsafe fn text(label: &str, value: &str, es: *mut pg_sys::ExplainState) {
+    let label = CString::new(label).unwrap_or_default();
+    let value = CString::new(value).unwrap_or_default();
+    // SAFETY: both strings live during the call.
+    unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es) }
+}

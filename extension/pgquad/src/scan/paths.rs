@@ -1,0 +1,505 @@
+//! Planning of `Quad Scan`: for every quad relation, one path per order and per useful set of outer relations.
+
+use super::conditions::{self, list_iter, Condition};
+use super::exec;
+use crate::error::raise_hint;
+use crate::ffi::Methods;
+use crate::{am, guc, storage};
+use pgquad_exec::{match_order, Bound, Prefix};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: c"Quad Scan".as_ptr(),
+    PlanCustomPath: Some(plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+/// CPU cost of one descent from the root, in units of `cpu_operator_cost`.
+const DESCENT_OPERATORS: f64 = 20.0;
+/// Share of `random_page_cost` charged for the leaf of a probe: inner pages and most leaves are cached.
+const PROBE_PAGE_SHARE: f64 = 0.1;
+
+/// Installs the planner hook; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any planning.
+    unsafe {
+        PREVIOUS = pg_sys::set_rel_pathlist_hook;
+        pg_sys::set_rel_pathlist_hook = Some(set_rel_pathlist);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn set_rel_pathlist(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    rte: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, rel, rti, rte);
+        }
+        if (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
+            || (*rte).inh
+            || !(*rte).tablesample.is_null()
+            || !am::is_quad_relid((*rte).relid)
+        {
+            return;
+        }
+        // Parallel workers would each need a share of one ordered walk.
+        (*rel).consider_parallel = false;
+        (*rel).partial_pathlist = std::ptr::null_mut();
+        let current_of = refuse_row_positions(rel, rti);
+        if current_of || !guc::ENABLE_QUAD_SCAN.get() {
+            return;
+        }
+        let Some(orders) = storage::orders_of((*rte).relid) else {
+            return;
+        };
+        (*rel).pathlist = std::ptr::null_mut();
+        Planning {
+            root,
+            rel,
+            rti,
+            relid: (*rte).relid,
+            orders,
+        }
+        .add_paths();
+    }
+}
+
+/// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was given it.
+/// Returns whether the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
+unsafe fn refuse_row_positions(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
+            let expr = (*clause).clause.cast::<pg_sys::Node>();
+            if (*expr).type_ == pg_sys::NodeTag::T_CurrentOfExpr {
+                return true;
+            }
+            if uses_system_column(expr, rti) {
+                raise_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    "rows of a quad table cannot be selected by their position",
+                    "Quads move within the table; a ctid is valid only within the statement that reads it. Select by s, p, o, g.");
+            }
+        }
+    }
+    false
+}
+
+/// Whether `node` uses `ctid` of relation `rti`.
+unsafe fn uses_system_column(node: *mut pg_sys::Node, rti: pg_sys::Index) -> bool {
+    // SAFETY: a live planner node (or list); attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
+    unsafe {
+        let mut attributes = std::ptr::null_mut();
+        pg_sys::pull_varattnos(node, rti, &mut attributes);
+        let ctid =
+            pg_sys::SelfItemPointerAttributeNumber - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        pg_sys::bms_is_member(ctid, attributes)
+    }
+}
+
+struct Planning {
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    relid: pg_sys::Oid,
+    orders: Vec<[u8; 4]>,
+}
+
+impl Planning {
+    unsafe fn add_paths(&self) {
+        // SAFETY: live planner nodes throughout.
+        unsafe {
+            let base: Vec<Condition> = list_iter((*self.rel).baserestrictinfo)
+                .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
+                .collect();
+            self.estimate_rows(&base);
+            self.add_for(&base, (*self.rel).lateral_relids);
+            let joins = self.join_conditions();
+            for outer in self.outer_sets(&joins) {
+                let mut usable = base.clone();
+                usable.extend(
+                    joins
+                        .iter()
+                        .filter(|c| pg_sys::bms_is_subset(c.outer(self.rti), outer)),
+                );
+                self.add_for(&usable, outer);
+            }
+        }
+    }
+
+    /// Takes the row estimate from the tree's own counts when constants bind a prefix of an order.
+    unsafe fn estimate_rows(&self, base: &[Condition]) {
+        // SAFETY: live planner nodes; the relation is locked by the query.
+        unsafe {
+            let mut key = [None; 4];
+            let mut clauses = std::ptr::null_mut();
+            for condition in base.iter().filter(|c| c.bound == Bound::Eq) {
+                if let Some(value) = constant(condition) {
+                    key[condition.column] = Some(value);
+                    clauses = pg_sys::lappend(clauses, condition.clause.cast());
+                }
+            }
+            if clauses.is_null() {
+                return;
+            }
+            let (counted, exact_columns) = storage::range_count_of(self.relid, key);
+            // Conditions that no order can bind together stay with the column statistics.
+            let rest = pg_sys::clauselist_selectivity(
+                self.root,
+                self.rest_of(base, key, exact_columns),
+                0,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            );
+            (*self.rel).rows = (counted * rest).max(1.0).round();
+        }
+    }
+
+    /// Restriction clauses of the relation that the counted columns do not cover.
+    unsafe fn rest_of(
+        &self,
+        base: &[Condition],
+        key: [Option<i64>; 4],
+        counted: [bool; 4],
+    ) -> *mut pg_sys::List {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let mut rest = std::ptr::null_mut();
+            for clause in list_iter::<pg_sys::RestrictInfo>((*self.rel).baserestrictinfo) {
+                let covered = base.iter().any(|c| {
+                    c.clause == clause
+                        && c.bound == Bound::Eq
+                        && counted[c.column]
+                        && constant(c).is_some_and(|v| key[c.column] == Some(v))
+                });
+                if !covered {
+                    rest = pg_sys::lappend(rest, clause.cast());
+                }
+            }
+            rest
+        }
+    }
+
+    /// Conditions from join clauses and equivalence classes.
+    unsafe fn join_conditions(&self) -> Vec<Condition> {
+        // SAFETY: live planner nodes; the callback's argument is the column number, alive during the call.
+        unsafe {
+            let mut found: Vec<Condition> = Vec::new();
+            for clause in list_iter::<pg_sys::RestrictInfo>((*self.rel).joininfo) {
+                if pg_sys::join_clause_is_movable_to(clause, self.rel) {
+                    found.extend(conditions::match_clause(self.root, self.rti, clause));
+                }
+            }
+            if (*self.rel).has_eclass_joins {
+                for column in 0..4usize {
+                    let mut wanted = ColumnOf {
+                        rti: self.rti,
+                        column,
+                    };
+                    let clauses = pg_sys::generate_implied_equalities_for_column(
+                        self.root,
+                        self.rel,
+                        Some(member_is_column),
+                        (&raw mut wanted).cast(),
+                        (*self.rel).lateral_referencers,
+                    );
+                    found.extend(
+                        list_iter(clauses)
+                            .filter_map(|c| conditions::match_clause(self.root, self.rti, c)),
+                    );
+                }
+            }
+            found.retain(|c| !pg_sys::bms_is_empty(c.outer(self.rti)));
+            found
+        }
+    }
+
+    /// The sets of outer relations worth a parameterised path: each condition's own, the union with each other one, and all together.
+    unsafe fn outer_sets(&self, joins: &[Condition]) -> Vec<pg_sys::Relids> {
+        // SAFETY: bitmapsets of live planner nodes.
+        unsafe {
+            const MOST: usize = 24;
+            let lateral = (*self.rel).lateral_relids;
+            let mut sets: Vec<pg_sys::Relids> = Vec::new();
+            let mut add = |set: pg_sys::Relids| {
+                if sets.len() < MOST
+                    && !pg_sys::bms_is_empty(set)
+                    && !sets.iter().any(|s| pg_sys::bms_equal(*s, set))
+                {
+                    sets.push(set);
+                }
+            };
+            for c in joins {
+                add(pg_sys::bms_union(c.outer(self.rti), lateral));
+            }
+            for (i, c) in joins.iter().enumerate() {
+                for d in &joins[i + 1..] {
+                    if c.column != d.column {
+                        let both = pg_sys::bms_union(c.outer(self.rti), d.outer(self.rti));
+                        add(pg_sys::bms_union(both, lateral));
+                    }
+                }
+            }
+            sets
+        }
+    }
+
+    /// Adds the paths that use `conditions` with the given outer relations: the best order, and every other order whose
+    /// output sequence the query can use.
+    unsafe fn add_for(&self, conditions: &[Condition], outer: pg_sys::Relids) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let bounds: Vec<(usize, Bound)> =
+                conditions.iter().map(|c| (c.column, c.bound)).collect();
+            let parameterised = !pg_sys::bms_is_empty(outer);
+            let mut useful: Vec<(usize, Prefix)> = self
+                .orders
+                .iter()
+                .map(|o| match_order(o, &bounds))
+                .enumerate()
+                .collect();
+            useful.sort_by_key(|(_, p)| std::cmp::Reverse((p.exact, p.bound, p.range)));
+            for (rank, (order, prefix)) in useful.iter().enumerate() {
+                let pathkeys = self.pathkeys(*order, prefix);
+                if rank > 0 && (parameterised || pathkeys.is_null()) {
+                    continue;
+                }
+                let path = self.path(*order, prefix, conditions, outer, pathkeys);
+                pg_sys::add_path(self.rel, path.cast());
+            }
+        }
+    }
+
+    /// The sequence the walk delivers: the columns after those bound to one value.
+    unsafe fn pathkeys(&self, order: usize, prefix: &Prefix) -> *mut pg_sys::List {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let mut keys = std::ptr::null_mut();
+            if prefix.bound > prefix.exact {
+                return keys;
+            }
+            for &column in &self.orders[order][prefix.exact..] {
+                let var = pg_sys::makeVar(
+                    self.rti as i32,
+                    i16::from(column) + 1,
+                    pg_sys::INT8OID,
+                    -1,
+                    pg_sys::InvalidOid,
+                    0,
+                );
+                let one = pg_sys::build_expression_pathkey(
+                    self.root,
+                    var.cast(),
+                    std::ptr::null_mut(),
+                    pg_sys::Oid::from(pg_sys::Int8LessOperator),
+                    (*self.rel).relids,
+                    false,
+                );
+                if one.is_null() {
+                    break;
+                }
+                keys = pg_sys::list_concat(keys, one);
+            }
+            pg_sys::truncate_useless_pathkeys(self.root, self.rel, keys)
+        }
+    }
+
+    unsafe fn path(
+        &self,
+        order: usize,
+        prefix: &Prefix,
+        conditions: &[Condition],
+        outer: pg_sys::Relids,
+        pathkeys: *mut pg_sys::List,
+    ) -> *mut pg_sys::CustomPath {
+        // SAFETY: live planner nodes; makeNode-like zeroed allocation in the planner's context.
+        unsafe {
+            let path =
+                pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast::<pg_sys::CustomPath>();
+            (*path).path.type_ = pg_sys::NodeTag::T_CustomPath;
+            (*path).path.pathtype = pg_sys::NodeTag::T_CustomScan;
+            (*path).path.parent = self.rel;
+            (*path).path.pathtarget = (*self.rel).reltarget;
+            (*path).path.param_info = pg_sys::get_baserel_parampathinfo(self.root, self.rel, outer);
+            (*path).path.pathkeys = pathkeys;
+            (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+            (*path).custom_private = pg_sys::list_make1_impl(
+                pg_sys::NodeTag::T_IntList,
+                pg_sys::ListCell {
+                    int_value: order as i32,
+                },
+            );
+            (*path).methods = &raw const PATH_METHODS.0;
+            (*path).path.rows = if (*path).path.param_info.is_null() {
+                (*self.rel).rows
+            } else {
+                (*(*path).path.param_info).ppi_rows
+            };
+            self.cost(path, prefix, conditions);
+            path
+        }
+    }
+
+    unsafe fn cost(
+        &self,
+        path: *mut pg_sys::CustomPath,
+        prefix: &Prefix,
+        conditions: &[Condition],
+    ) {
+        // SAFETY: live planner nodes; reads of cost settings.
+        unsafe {
+            let mut index_clauses = std::ptr::null_mut();
+            for &i in &prefix.used {
+                index_clauses = pg_sys::lappend(index_clauses, conditions[i].clause.cast());
+            }
+            let selectivity = pg_sys::clauselist_selectivity(
+                self.root,
+                index_clauses,
+                (*self.rel).relid as i32,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            );
+            let total = (*self.rel).tuples.max(1.0);
+            // A range read can yield no fewer quads than the path returns.
+            let read = (total * selectivity)
+                .max((*path).path.rows)
+                .min(total.max((*path).path.rows))
+                .max(1.0);
+            let pages_in_order = f64::from((*self.rel).pages) / self.orders.len() as f64;
+            let pages = (pages_in_order * read / total).ceil();
+            let probes: f64 = prefix
+                .used
+                .iter()
+                .filter(|&&i| conditions[i].bound == Bound::Any)
+                .map(|&i| pg_sys::estimate_array_length(conditions[i].value.cast()).max(1) as f64)
+                .product();
+            let mut qual = pg_sys::QualCost::default();
+            pg_sys::cost_qual_eval(&mut qual, (*self.rel).baserestrictinfo, self.root);
+            let startup = qual.startup + DESCENT_OPERATORS * pg_sys::cpu_operator_cost;
+            let io = if prefix.used.is_empty() {
+                pages * pg_sys::seq_page_cost
+            } else {
+                probes * PROBE_PAGE_SHARE * pg_sys::random_page_cost
+                    + (pages - 1.0).max(0.0) * pg_sys::seq_page_cost
+            };
+            let cpu = probes * DESCENT_OPERATORS * pg_sys::cpu_operator_cost
+                + read * (0.5 * pg_sys::cpu_index_tuple_cost + qual.per_tuple)
+                + (*path).path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+            (*path).path.startup_cost = startup;
+            (*path).path.total_cost = startup + io + cpu;
+        }
+    }
+}
+
+/// The value of a condition whose other side is a non-null integer constant.
+unsafe fn constant(condition: &Condition) -> Option<i64> {
+    // SAFETY: a live planner node, cast after its tag was checked.
+    unsafe {
+        let node = condition.value.cast::<pg_sys::Node>();
+        if (*node).type_ != pg_sys::NodeTag::T_Const {
+            return None;
+        }
+        let constant = node.cast::<pg_sys::Const>();
+        if (*constant).constisnull {
+            return None;
+        }
+        exec::integer_datum((*constant).constvalue, (*constant).consttype)
+    }
+}
+
+struct ColumnOf {
+    rti: pg_sys::Index,
+    column: usize,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn member_is_column(
+    _root: *mut pg_sys::PlannerInfo,
+    _rel: *mut pg_sys::RelOptInfo,
+    _ec: *mut pg_sys::EquivalenceClass,
+    em: *mut pg_sys::EquivalenceMember,
+    arg: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the planner passes live nodes and the argument given by `join_conditions`.
+    unsafe {
+        let wanted = &*arg.cast::<ColumnOf>();
+        let node = (*em).em_expr.cast::<pg_sys::Node>();
+        if (*node).type_ != pg_sys::NodeTag::T_Var {
+            return false;
+        }
+        let var = node.cast::<pg_sys::Var>();
+        (*var).varno as pg_sys::Index == wanted.rti
+            && i32::from((*var).varattno) == wanted.column as i32 + 1
+    }
+}
+
+/// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
+/// `custom_private` = order, whether row identities are needed, number of conditions, then (column, bound, type) of each.
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        let order = (*(*(*path).custom_private).elements).int_value as usize;
+        let relid = (*rel).relid;
+        let rte = *(*root).simple_rte_array.add(relid as usize);
+        let orders = storage::orders_of((*rte).relid).unwrap_or_default();
+        let conditions: Vec<Condition> = list_iter(clauses)
+            .filter_map(|c| conditions::match_clause(root, relid, c))
+            .collect();
+        let bounds: Vec<(usize, Bound)> = conditions.iter().map(|c| (c.column, c.bound)).collect();
+        let prefix = match_order(&orders[order], &bounds);
+
+        let mut values = std::ptr::null_mut();
+        let mut shown = std::ptr::null_mut();
+        let mut private = std::ptr::null_mut();
+        let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
+        for n in [order as i32, i32::from(needs_tid), prefix.used.len() as i32] {
+            private = pg_sys::lappend_int(private, n);
+        }
+        let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
+        for &i in &prefix.used {
+            let c = &conditions[i];
+            values = pg_sys::lappend(values, c.value.cast());
+            shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
+            enforced.push(c.clause);
+            for n in [
+                c.column as i32,
+                c.bound as i32,
+                c.value_type.to_u32() as i32,
+            ] {
+                private = pg_sys::lappend_int(private, n);
+            }
+        }
+        // What the key range enforces exactly need not be checked again row by row.
+        let mut rest = std::ptr::null_mut();
+        for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+            if !enforced.contains(&clause) {
+                rest = pg_sys::lappend(rest, clause.cast());
+            }
+        }
+        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
+        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
+        (*scan).scan.plan.targetlist = tlist;
+        (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
+        (*scan).scan.scanrelid = relid;
+        (*scan).flags = (*path).flags;
+        (*scan).custom_exprs = pg_sys::list_concat(values, shown);
+        (*scan).custom_private = private;
+        (*scan).methods = exec::scan_methods();
+        scan.cast()
+    }
+}

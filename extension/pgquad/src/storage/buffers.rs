@@ -1,0 +1,274 @@
+//! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
+
+use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
+use pgrx::pg_sys;
+use std::ops::Deref;
+
+const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
+const P_NEW: u32 = u32::MAX;
+/// Bytes of `pd_lsn` and `pd_checksum`, which the buffer manager and WAL keep.
+const KEPT: usize = 10;
+
+/// Pages of one open relation. The relation stays open (and locked as its user needs) while the store lives.
+#[derive(Clone, Copy)]
+pub struct RelationStore {
+    rel: pg_sys::Relation,
+}
+
+impl RelationStore {
+    /// # Safety
+    /// `rel` is an open relation of the `quad` access method and outlives the store.
+    pub unsafe fn new(rel: pg_sys::Relation) -> Self {
+        Self { rel }
+    }
+
+    /// The relation.
+    pub fn relation(&self) -> pg_sys::Relation {
+        self.rel
+    }
+
+    /// Number of blocks of the main fork.
+    pub fn blocks(&self) -> BlockNo {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, MAIN) }
+    }
+
+    fn pin(&self, block: BlockNo) -> pg_sys::Buffer {
+        // SAFETY: the relation is open; an impossible block is an ERROR raised by the buffer manager.
+        unsafe {
+            pg_sys::ReadBufferExtended(
+                self.rel,
+                MAIN,
+                block,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                std::ptr::null_mut(),
+            )
+        }
+    }
+
+    /// Adds a page at the end of the relation, exclusively locked.
+    fn extend(&self) -> Locked {
+        // SAFETY: the extension lock serialises extenders (as `RelationGetBufferForTuple` does); a new relation of this
+        // transaction or a temporary one has no other extender.
+        unsafe {
+            pg_sys::LockRelationForExtension(self.rel, pg_sys::ExclusiveLock as i32);
+            let buffer = self.pin(P_NEW);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            pg_sys::UnlockRelationForExtension(self.rel, pg_sys::ExclusiveLock as i32);
+            Locked::new(buffer)
+        }
+    }
+
+    /// Standby queries whose snapshot still needs what the next change hides must be cancelled first. The record of nbtree's
+    /// page reuse carries exactly this and its redo does nothing else (`btree_xlog_reuse_page`).
+    fn log_conflict(&self, xid: u32) {
+        #[repr(C)]
+        struct ReusePage {
+            node: pg_sys::RelFileNode,
+            block: u32,
+            latest_removed_full_xid: u64,
+        }
+        const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
+        const RM_BTREE_ID: u8 = 11;
+        const SIZE: u32 = 24;
+        // SAFETY: the record has the layout of `xl_btree_reuse_page` (nbtxlog.h of PostgreSQL 15): 12 + 4 + 8 bytes.
+        unsafe {
+            let next = pg_sys::ReadNextFullTransactionId().value;
+            let age = (next as u32).wrapping_sub(xid);
+            let mut record = ReusePage {
+                node: (*self.rel).rd_node,
+                block: 0,
+                latest_removed_full_xid: next - u64::from(age),
+            };
+            pg_sys::XLogBeginInsert();
+            pg_sys::XLogRegisterData((&raw mut record).cast(), SIZE as i32);
+            pg_sys::XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);
+        }
+    }
+
+    fn needs_wal(&self) -> bool {
+        relation_needs_wal(self.rel)
+    }
+}
+
+/// `RelationNeedsWAL` of `utils/rel.h`.
+pub fn relation_needs_wal(rel: pg_sys::Relation) -> bool {
+    // SAFETY: callers hold the relation open.
+    unsafe {
+        let r = &*rel;
+        let permanent = (*r.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8;
+        let minimal = pg_sys::wal_level < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
+        permanent && (!minimal || (r.rd_createSubid == 0 && r.rd_firstRelfilenodeSubid == 0))
+    }
+}
+
+/// A pinned and locked buffer; unlocked and released on drop.
+pub struct Locked {
+    buffer: pg_sys::Buffer,
+    page: *const Page,
+    block: BlockNo,
+}
+
+impl Locked {
+    /// # Safety
+    /// `buffer` is pinned and locked by the caller, who hands both over.
+    unsafe fn new(buffer: pg_sys::Buffer) -> Self {
+        // SAFETY: the buffer is pinned, so its page and tag stay put.
+        unsafe {
+            Self {
+                buffer,
+                page: pg_sys::BufferGetPage(buffer) as *const Page,
+                block: pg_sys::BufferGetBlockNumber(buffer),
+            }
+        }
+    }
+}
+
+impl Deref for Locked {
+    type Target = Page;
+    fn deref(&self) -> &Page {
+        // SAFETY: pinned and locked while `self` lives; a page is PAGE_SIZE bytes, aligned to 8.
+        unsafe { &*self.page }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // While unwinding, PostgreSQL's own abort releases locks and pins; errfinish has reset the interrupt hold-off count
+        // that an unlock here would decrement below zero.
+        if !std::thread::panicking() {
+            // SAFETY: this guard owns the lock and the pin.
+            unsafe { pg_sys::UnlockReleaseBuffer(self.buffer) }
+        }
+    }
+}
+
+const _: () = assert!(PAGE_SIZE == pg_sys::BLCKSZ as usize);
+
+impl PageStore for RelationStore {
+    type Read = Locked;
+    type Write = Locked;
+
+    fn read(&self, block: BlockNo) -> Locked {
+        let buffer = self.pin(block);
+        // SAFETY: pinned just now.
+        unsafe {
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            Locked::new(buffer)
+        }
+    }
+
+    fn write(&self, block: BlockNo) -> Locked {
+        let buffer = self.pin(block);
+        // SAFETY: pinned just now.
+        unsafe {
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            Locked::new(buffer)
+        }
+    }
+
+    fn block_of(&self, page: &Locked) -> BlockNo {
+        page.block
+    }
+
+    fn allocate(&self) -> Locked {
+        loop {
+            // SAFETY: the relation is open; a page from the map is used only if it is really a deleted one, since the map is
+            // a hint that a crash can leave wrong.
+            unsafe {
+                let block = pg_sys::GetFreeIndexPage(self.rel);
+                if block == pg_sys::InvalidBlockNumber || block >= self.blocks() {
+                    return self.extend();
+                }
+                let buffer = self.pin(block);
+                if pg_sys::ConditionalLockBuffer(buffer) {
+                    let page = Locked::new(buffer);
+                    if page.is_free() {
+                        return page;
+                    }
+                } else {
+                    pg_sys::ReleaseBuffer(buffer);
+                }
+            }
+        }
+    }
+
+    fn free(&self, block: BlockNo) {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RecordFreeIndexPage(self.rel, block) }
+    }
+
+    fn commit(&self, changes: &mut [Change<'_, Locked>], conflict_xid: u32) {
+        let logged = self.needs_wal();
+        // SAFETY: all pages are exclusively locked by their guards; the images are whole valid pages.
+        unsafe {
+            if conflict_xid >= pg_sys::FirstNormalTransactionId.into_inner()
+                && logged
+                && pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
+            {
+                self.log_conflict(conflict_xid);
+            }
+            let state = pg_sys::GenericXLogStart(self.rel);
+            for change in changes.iter() {
+                let flags = if change.page.is_free() {
+                    pg_sys::GENERIC_XLOG_FULL_IMAGE as i32
+                } else {
+                    0
+                };
+                let copy = pg_sys::GenericXLogRegisterBuffer(state, change.page.buffer, flags);
+                // The first bytes (pd_lsn, pd_checksum) stay the buffer's own.
+                std::ptr::copy_nonoverlapping(
+                    change.image.0.as_ptr().add(KEPT),
+                    copy.cast::<u8>().add(KEPT),
+                    PAGE_SIZE - KEPT,
+                );
+            }
+            pg_sys::GenericXLogFinish(state);
+        }
+    }
+
+    fn append(&self, images: &mut [Page]) -> BlockNo {
+        let mut guards: Vec<Locked> = (0..images.len()).map(|_| self.extend()).collect();
+        let first = guards.first().map_or(self.blocks(), |g| g.block);
+        for (i, guard) in guards.iter().enumerate() {
+            assert!(
+                guard.block == first + i as u32,
+                "another backend extends a relation under bulk build"
+            );
+        }
+        // SAFETY: all pages are new and exclusively locked; the critical section makes dirty pages and their record one.
+        unsafe {
+            let mut blocks: Vec<u32> = guards.iter().map(|g| g.block).collect();
+            let mut pages: Vec<*mut core::ffi::c_char> = guards
+                .iter()
+                .map(|g| g.page as *mut core::ffi::c_char)
+                .collect();
+            pg_sys::CritSectionCount += 1;
+            for (guard, image) in guards.iter().zip(images.iter()) {
+                std::ptr::copy_nonoverlapping(image.0.as_ptr(), guard.page as *mut u8, PAGE_SIZE);
+                pg_sys::MarkBufferDirty(guard.buffer);
+            }
+            if self.needs_wal() {
+                pg_sys::log_newpages(
+                    &raw mut (*self.rel).rd_node,
+                    MAIN,
+                    guards.len() as i32,
+                    blocks.as_mut_ptr(),
+                    pages.as_mut_ptr(),
+                    true,
+                );
+            }
+            pg_sys::CritSectionCount -= 1;
+        }
+        guards.clear();
+        first
+    }
+
+    fn next_block(&self) -> BlockNo {
+        self.blocks()
+    }
+
+    fn interrupt(&self) {
+        pgrx::check_for_interrupts!();
+    }
+}

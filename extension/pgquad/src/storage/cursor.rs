@@ -1,0 +1,132 @@
+//! Ordered reading of one order of a table.
+
+use super::snapshot::PgSnapshot;
+use super::table::{fail, Table};
+use super::{pending, RelationStore};
+use crate::ffi;
+use pgquad_btree::{Batch, Cursor, Direction, Key, Order, Tree, KEY_MAX, KEY_MIN};
+use pgrx::pg_sys;
+
+/// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls.
+pub struct OrderCursor {
+    tree: Tree<RelationStore>,
+    snapshot: PgSnapshot,
+    cursor: Cursor,
+    active: bool,
+    batch: Batch,
+}
+
+impl OrderCursor {
+    /// A cursor over order number `order` of a table. Takes the predicate lock of a SERIALIZABLE reader.
+    ///
+    /// # Safety
+    /// `rel` is open and `snapshot` registered (or active) while the cursor is used.
+    pub unsafe fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, order: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pending::flush((*rel).rd_id);
+            if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+                ffi::PredicateLockRelation(rel, snapshot);
+            }
+            let meta = Table::open(rel).meta().clone();
+            let tree = Tree::new(RelationStore::new(rel), &meta, order).unwrap_or_else(|e| fail(e));
+            Self {
+                tree,
+                snapshot: PgSnapshot::new(rel, snapshot),
+                cursor: Cursor::new(KEY_MIN, KEY_MAX, Direction::Forward),
+                active: false,
+                batch: Batch::new(),
+            }
+        }
+    }
+
+    /// The order that is read.
+    pub fn order(&self) -> Order {
+        self.tree.order()
+    }
+
+    /// Starts a range, both bounds included; [`Self::next_batch`] reads it forward.
+    pub fn seek(&mut self, low: Key, high: Key) {
+        self.cursor.seek(low, high, Direction::Forward);
+        self.active = true;
+    }
+
+    /// Starts a range, both bounds included; [`Self::previous_batch`] reads it from its end.
+    pub fn seek_last(&mut self, low: Key, high: Key) {
+        self.cursor.seek(low, high, Direction::Backward);
+        self.active = true;
+    }
+
+    /// Reads the visible keys of the next leaf of the range into [`Self::batch`]; false at the end.
+    pub fn advance(&mut self) -> bool {
+        self.active = self.active
+            && self
+                .cursor
+                .next_batch(&self.tree, &self.snapshot, &mut self.batch)
+                .unwrap_or_else(|e| fail(e));
+        if !self.active {
+            self.batch.clear(pgquad_btree::ALL_COLUMNS);
+        }
+        self.active
+    }
+
+    /// What [`Self::advance`] read, as columns in the order of the tree.
+    #[inline]
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// Appends the visible keys of the next leaf of the range, ascending; false at the end.
+    pub fn next_batch(&mut self, out: &mut Vec<Key>) -> bool {
+        let more = self.advance();
+        out.extend((0..self.batch.len()).map(|i| self.batch.key(i)));
+        more
+    }
+
+    /// Appends the visible keys of the previous leaf of the range, ascending too; false at the start.
+    pub fn previous_batch(&mut self, out: &mut Vec<Key>) -> bool {
+        let more = self.advance();
+        out.extend((0..self.batch.len()).rev().map(|i| self.batch.key(i)));
+        more
+    }
+
+    /// Ends the range before its end.
+    pub fn finish_range(&mut self) {
+        self.active = false;
+    }
+
+    /// Gives memory back; the cursor is not used again.
+    pub fn close(&mut self) {
+        self.active = false;
+        self.batch = Batch::default();
+    }
+}
+
+/// Number of quads matching `key` (NULL = any) that the current snapshot sees, by reading the smallest range that an order has for them.
+///
+/// # Safety
+/// `rel` is an open quad table; a snapshot is active.
+pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let table = Table::open(rel);
+        let order = table.best_order(key);
+        let mut cursor = OrderCursor::new(rel, pg_sys::GetActiveSnapshot(), order);
+        let columns = cursor.order().columns();
+        let (low, high) = table.bounds(order, key);
+        cursor.seek(low, high);
+        let wanted: Vec<(usize, u64)> = columns
+            .iter()
+            .enumerate()
+            .filter_map(|(i, &c)| key[usize::from(c)].map(|v| (i, v as u64 ^ 1 << 63)))
+            .collect();
+        let mut count = 0;
+        while cursor.advance() {
+            let batch = cursor.batch();
+            count += (0..batch.len())
+                .filter(|&row| wanted.iter().all(|&(i, v)| batch.columns[i][row] == v))
+                .count() as u64;
+        }
+        count
+    }
+}

@@ -1,0 +1,83 @@
+//! Quad tables as trees in PostgreSQL's pages. See README.md beside this file.
+
+mod buffers;
+pub mod bulk;
+mod cursor;
+pub mod options;
+pub mod pending;
+pub mod rebuild;
+mod snapshot;
+mod sorter;
+mod table;
+
+pub use buffers::RelationStore;
+pub use cursor::{count_matching, OrderCursor};
+pub use snapshot::PgSnapshot;
+pub use table::{leaf_sample, Deleted, Sampled, Table};
+
+use pgquad_btree::Options;
+use pgrx::pg_sys;
+
+/// Cancellation point.
+pub fn interrupt() {
+    pgrx::check_for_interrupts!();
+}
+
+/// Runs `f` on a quad table that the current statement has locked already.
+fn with_open<T>(relid: pg_sys::Oid, f: impl FnOnce(pg_sys::Relation) -> T) -> T {
+    // SAFETY: opened and closed here; callers hold a lock, so none is taken.
+    unsafe {
+        let rel = pg_sys::table_open(relid, pg_sys::NoLock as i32);
+        let result = f(rel);
+        pg_sys::table_close(rel, pg_sys::NoLock as i32);
+        result
+    }
+}
+
+/// The options of a quad table that the current statement has locked.
+pub fn options_of(relid: pg_sys::Oid) -> Option<Options> {
+    // SAFETY: the relation is open during the call.
+    with_open(relid, |rel| unsafe {
+        crate::am::is_quad(rel).then(|| Table::open(rel).meta().options())
+    })
+}
+
+/// The column permutations of a quad table that the current statement has locked.
+pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
+    options_of(relid).map(|o| o.orders.iter().map(|o| o.order.columns()).collect())
+}
+
+/// The options of the file that a new file of the same table replaces (TRUNCATE), if there is one.
+///
+/// # Safety
+/// `rel` is open; `new` is the file about to be made for it.
+pub unsafe fn replaced_options(
+    rel: pg_sys::Relation,
+    new: &pg_sys::RelFileNode,
+) -> Option<Options> {
+    // SAFETY: the caller's promise; a relation of ours whose file is another than the new one has a metapage.
+    unsafe {
+        ((*rel).rd_node.relNode != new.relNode && crate::am::is_quad(rel))
+            .then(|| Table::open(rel).meta().options())
+    }
+}
+
+/// Number of quads matching `key` and which of its columns the number takes account of.
+///
+/// The relation must be locked by the current statement.
+pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool; 4]) {
+    // SAFETY: the relation is open during the call.
+    with_open(relid, |rel| unsafe {
+        let (count, covered) = Table::open(rel).range_count(key);
+        (count as f64, covered)
+    })
+}
+
+/// Number of stored entries of the first order.
+///
+/// # Safety
+/// `rel` is an open quad table.
+pub unsafe fn entry_count(rel: pg_sys::Relation) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { Table::open(rel).range_count([None; 4]).0 }
+}

@@ -1,0 +1,152 @@
+//! Rows of a running INSERT that have not reached the trees yet. The executor hands over one row at a time; inserting them in
+//! sorted batches touches each leaf once per batch instead of once per row.
+//!
+//! Invariant: whoever reads or changes a table in this session first calls [`flush`] for it, and every executor run flushes before it
+//! returns, so no statement (and no trigger) can tell the difference. What an aborted subtransaction left is dropped.
+
+use super::bulk::BulkLoad;
+use super::table::Table;
+use pgquad_btree::Quad;
+use pgrx::pg_sys;
+use std::cell::{Cell, RefCell};
+
+/// Rows kept back at most, per table (2 MB).
+const MOST: usize = 64 * 1024;
+
+enum Rows {
+    /// Inserted through the trees.
+    Few(Vec<Quad>),
+    /// A table that this command has just made: built bottom-up at the end.
+    NewTable(BulkLoad),
+}
+
+struct Pending {
+    relid: pg_sys::Oid,
+    subtransaction: u32,
+    xid: u32,
+    cid: u32,
+    /// Nesting of executor runs that the row came from.
+    depth: usize,
+    rows: Rows,
+}
+
+thread_local! {
+    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
+    static RUNNING: Cell<usize> = const { Cell::new(0) };
+    static NONE: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Counts a running executor in.
+pub fn enter_executor() {
+    RUNNING.set(RUNNING.get() + 1);
+}
+
+/// The innermost executor run is over without error: its rows go to the trees.
+pub fn leave_executor() {
+    let depth = RUNNING.get();
+    flush_if(|p| p.depth >= depth);
+    RUNNING.set(depth.saturating_sub(1));
+}
+
+/// Whether a row given now will be flushed by an executor run.
+pub fn within_executor() -> bool {
+    RUNNING.get() > 0
+}
+
+/// Keeps a row back.
+///
+/// # Safety
+/// `rel` is an open quad table; the caller runs within an executor run, or will call [`flush`] itself when `new_table`.
+pub unsafe fn add(rel: pg_sys::Relation, quad: Quad, xid: u32, cid: u32, new_table: bool) {
+    // SAFETY: the caller's promise.
+    let (relid, subtransaction) = unsafe { ((*rel).rd_id, pg_sys::GetCurrentSubTransactionId()) };
+    let full = PENDING.with_borrow_mut(|all| {
+        NONE.set(false);
+        let found = all.iter_mut().position(|p| {
+            p.relid == relid && p.xid == xid && p.cid == cid && p.subtransaction == subtransaction
+        });
+        let at = found.unwrap_or_else(|| {
+            let rows = if new_table {
+                // SAFETY: the caller's promise; the table stays open until the command ends, which flushes.
+                Rows::NewTable(unsafe { BulkLoad::new(rel) })
+            } else {
+                Rows::Few(Vec::new())
+            };
+            all.push(Pending {
+                relid,
+                subtransaction,
+                xid,
+                cid,
+                depth: RUNNING.get(),
+                rows,
+            });
+            all.len() - 1
+        });
+        match &mut all[at].rows {
+            Rows::Few(rows) => {
+                rows.push(quad);
+                rows.len() >= MOST
+            }
+            Rows::NewTable(load) => {
+                load.push(&[quad]);
+                false
+            }
+        }
+    });
+    if full {
+        flush(relid);
+    }
+}
+
+/// Brings the rows kept back for a table into its trees.
+pub fn flush(relid: pg_sys::Oid) {
+    flush_if(|p| p.relid == relid);
+}
+
+/// Brings all rows kept back into their trees; a transaction is about to commit.
+pub fn flush_all() {
+    flush_if(|_| true);
+}
+
+fn flush_if(due: impl Fn(&Pending) -> bool) {
+    if NONE.get() {
+        return;
+    }
+    let due: Vec<Pending> = PENDING.with_borrow_mut(|all| {
+        let (due, kept) = std::mem::take(all).into_iter().partition(due);
+        *all = kept;
+        NONE.set(all.is_empty());
+        due
+    });
+    due.into_iter().for_each(write);
+}
+
+fn write(pending: Pending) {
+    match pending.rows {
+        Rows::Few(mut quads) => super::with_open(pending.relid, |rel| {
+            // SAFETY: the relation is open, and locked by the statement that inserts.
+            unsafe {
+                let added = Table::open(rel).insert(&mut quads, pending.xid, pending.cid);
+                pg_sys::pgstat_count_heap_insert(rel, added as i64);
+            }
+        }),
+        Rows::NewTable(load) => {
+            load.finish_as(pending.xid, pending.cid);
+        }
+    }
+}
+
+/// Drops what an aborted subtransaction inserted.
+pub fn forget_subtransaction(subtransaction: u32) {
+    PENDING.with_borrow_mut(|all| {
+        all.retain(|p| p.subtransaction != subtransaction);
+        NONE.set(all.is_empty());
+    });
+}
+
+/// Drops everything; called when a transaction ends.
+pub fn forget_all() {
+    RUNNING.set(0);
+    NONE.set(true);
+    PENDING.take();
+}

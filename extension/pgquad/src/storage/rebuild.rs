@@ -1,0 +1,167 @@
+//! Rebuilding a table: every order bottom-up into a new file, for VACUUM FULL and `quad.rebuild`.
+
+use super::options;
+use super::snapshot::{Everything, PgStatus};
+use super::table::Table;
+use super::{bulk, options_of};
+use crate::ffi;
+use pgquad_btree::{key_of, quad_of, Entry, Key, Options, TxnStatus, XidStatus};
+use pgrx::pg_sys;
+use std::cell::RefCell;
+
+const FROZEN: u32 = 2;
+
+thread_local! {
+    /// Options that the running rebuild of a table gives its new file.
+    static WANTED: RefCell<Option<(pg_sys::Oid, Options)>> = const { RefCell::new(None) };
+}
+
+/// What a rebuild found.
+#[derive(Default)]
+pub struct Outcome {
+    /// Quads in the new file.
+    pub live: u64,
+    /// Versions that nobody can see, left behind.
+    pub removed: u64,
+    /// Deleted quads that some snapshot may still see, carried over.
+    pub recently_dead: u64,
+}
+
+/// Options for the new file of table `oid`, if a rebuild with other options is running.
+pub fn wanted(oid: pg_sys::Oid) -> Option<Options> {
+    WANTED.with_borrow(|w| w.as_ref().filter(|w| w.0 == oid).map(|w| w.1.clone()))
+}
+
+/// Forgets the options of a failed rebuild; called at the end of a transaction.
+pub fn forget_wanted() {
+    WANTED.set(None);
+}
+
+/// Rebuilds table `oid` in place; `None` keeps an option as it is.
+pub fn in_place(
+    oid: pg_sys::Oid,
+    orders: Option<&str>,
+    inner_fanout: Option<&str>,
+    leaf_quads: Option<&str>,
+) {
+    // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what VACUUM FULL runs.
+    unsafe {
+        pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32);
+        let Some(old) = options_of(oid) else {
+            return;
+        };
+        let options = options::changed(&old, orders, inner_fanout, leaf_quads);
+        WANTED.set(Some((oid, options)));
+        let mut params = ffi::ClusterParams { options: 0 };
+        ffi::cluster_rel(oid, pg_sys::InvalidOid, &mut params);
+        WANTED.set(None);
+    }
+}
+
+/// A version that some snapshot may see differently from others.
+struct Recent {
+    key: Key,
+    xmin: u32,
+    cmin: u32,
+    deleted: Option<(u32, u32)>,
+}
+
+/// Copies the contents of `old` to the empty table `new`.
+///
+/// # Safety
+/// Both are open quad tables under exclusive locks of this transaction.
+pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
+    // SAFETY: the caller's promise.
+    let (source, target, status) =
+        unsafe { (Table::open(old), Table::open(new), PgStatus::new(old)) };
+    let from = source.meta().orders()[0].order;
+    let mut outcome = Outcome::default();
+    let mut settled: Vec<Key> = Vec::new();
+    let mut recent: Vec<Recent> = Vec::new();
+    source.for_each_version(|entry| match judge(entry, &status) {
+        Fate::Settled => settled.push(entry.key),
+        Fate::Dead => outcome.removed += 1,
+        Fate::Recent(version) => {
+            outcome.recently_dead += u64::from(version.deleted.is_some());
+            recent.push(version);
+        }
+    });
+    settled.dedup();
+    outcome.live =
+        settled.len() as u64 + recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
+
+    let orders: Vec<_> = target.meta().orders().iter().map(|o| o.order).collect();
+    let mut current = from;
+    for (n, &order) in orders.iter().enumerate() {
+        for key in &mut settled {
+            *key = key_of(order, &quad_of(current, key));
+        }
+        for version in &mut recent {
+            version.key = key_of(order, &quad_of(current, &version.key));
+        }
+        current = order;
+        settled.sort_unstable();
+        super::interrupt();
+        target.build(n, settled.iter().copied(), FROZEN, 0, bulk::FILL);
+        recent.sort_by(|a, b| a.key.cmp(&b.key));
+        add_recent(&target, n, &recent);
+    }
+    target.built(outcome.live);
+    outcome
+}
+
+enum Fate {
+    /// Seen by everybody.
+    Settled,
+    /// Seen by nobody.
+    Dead,
+    /// Seen by some.
+    Recent(Recent),
+}
+
+fn judge(entry: &Entry, status: &PgStatus) -> Fate {
+    if entry.xmin != FROZEN && status.status(entry.xmin) == XidStatus::Aborted {
+        return Fate::Dead;
+    }
+    let deleted =
+        (entry.xmax != 0 && !entry.lock_only && status.status(entry.xmax) != XidStatus::Aborted)
+            .then_some((entry.xmax, entry.cmax));
+    if let Some((xmax, _)) = deleted {
+        if status.status(xmax) == XidStatus::Committed && status.all_visible(xmax) {
+            return Fate::Dead;
+        }
+    }
+    let settled = entry.xmin == FROZEN
+        || (status.status(entry.xmin) == XidStatus::Committed && status.all_visible(entry.xmin));
+    match deleted {
+        None if settled => Fate::Settled,
+        deleted => Fate::Recent(Recent {
+            key: entry.key,
+            xmin: if settled { FROZEN } else { entry.xmin },
+            cmin: if settled { 0 } else { entry.cmin },
+            deleted,
+        }),
+    }
+}
+
+/// Adds versions with their own transactions to order `n`; runs of one transaction and command go in together.
+fn add_recent(target: &Table, n: usize, recent: &[Recent]) {
+    let plain: Vec<&Recent> = recent.iter().filter(|r| r.deleted.is_none()).collect();
+    for version in recent.iter() {
+        if let Some((xmax, cmax)) = version.deleted {
+            target.insert_other(n, &[version.key], version.xmin, version.cmin);
+            target.mark_deleted(n, &version.key, xmax, cmax, &Everything);
+        }
+    }
+    let mut writers: Vec<(u32, u32)> = plain.iter().map(|r| (r.xmin, r.cmin)).collect();
+    writers.sort_unstable();
+    writers.dedup();
+    for (xmin, cmin) in writers {
+        let keys: Vec<Key> = plain
+            .iter()
+            .filter(|r| (r.xmin, r.cmin) == (xmin, cmin))
+            .map(|r| r.key)
+            .collect();
+        target.insert_other(n, &keys, xmin, cmin);
+    }
+}

@@ -1,0 +1,399 @@
+//! One open quad table: its metapage and operations on all its orders.
+
+use super::pending;
+use super::snapshot::{PgSnapshot, PgStatus};
+use super::RelationStore;
+use crate::error::{raise, raise_hint};
+use pgquad_btree::{
+    prefix_range, Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Snapshot, Stats, Tree,
+    TxnStatus, Writer, NO_XID,
+};
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+const FLIP: u64 = 1 << 63;
+
+/// Raises an error of the tree crate with its SQLSTATE.
+pub fn fail(e: Error) -> ! {
+    use PgSqlErrorCode::*;
+    match e {
+        Error::Corrupt { .. } => raise_hint(
+            ERRCODE_INDEX_CORRUPTED,
+            e.to_string(),
+            "Run quad.verify on the table; VACUUM FULL rebuilds its orders from the first one.",
+        ),
+        Error::TooManyVersions { .. } => raise_hint(
+            ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "too many versions of one quad are in use by running transactions",
+            "One page holds at most about 150 versions; commit, or wait until older transactions have ended.",
+        ),
+        Error::BadOptions(_) => raise(ERRCODE_INVALID_PARAMETER_VALUE, e.to_string()),
+        Error::NotEmpty | Error::Unsorted | Error::NoSuchOrder(_) => {
+            raise(ERRCODE_INTERNAL_ERROR, e.to_string())
+        }
+    }
+}
+
+/// The outcome of deleting or locking a quad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// Done.
+    Done,
+    /// The snapshot sees no such quad.
+    NotVisible,
+    /// This transaction has deleted it already.
+    BySelf {
+        /// In this command.
+        cmax: u32,
+    },
+    /// A transaction that committed after the snapshot was taken has deleted it.
+    Committed {
+        /// The transaction.
+        xid: u32,
+    },
+    /// A running transaction has deleted or locked it.
+    InProgress {
+        /// The transaction.
+        xid: u32,
+    },
+}
+
+impl From<Deletion> for Deleted {
+    fn from(d: Deletion) -> Self {
+        match d {
+            Deletion::Done => Self::Done,
+            Deletion::NotFound => Self::NotVisible,
+            Deletion::SelfDeleted { cmax } => Self::BySelf { cmax },
+            Deletion::Conflict {
+                xid,
+                committed: true,
+                ..
+            } => Self::Committed { xid },
+            Deletion::Conflict { xid, .. } => Self::InProgress { xid },
+        }
+    }
+}
+
+/// One row of a sampled block.
+pub enum Sampled {
+    /// A live quad.
+    Live(Quad),
+    /// A deleted or aborted version.
+    Dead,
+}
+
+/// What VACUUM found and did, over all orders; numbers of quads are those of the first.
+#[derive(Default)]
+pub struct Vacuumed {
+    /// Quads that are live.
+    pub live: u64,
+    /// Deleted quads that some snapshot may still see.
+    pub dead: u64,
+    /// Versions removed.
+    pub removed: u64,
+    /// Pages given back to the free space map.
+    pub freed_pages: u64,
+    /// Oldest transaction number left in any order.
+    pub oldest_xid: Option<u32>,
+}
+
+/// An open quad table.
+pub struct Table {
+    rel: pg_sys::Relation,
+    meta: Meta,
+    quads: Quads<RelationStore>,
+    status: PgStatus,
+}
+
+impl Table {
+    /// Opens the trees of a relation; the metapage is kept with the relation's cache entry (options never change for a file, and
+    /// a root that has moved since is found by the trees).
+    ///
+    /// # Safety
+    /// `rel` is an open quad table with a file, and outlives the value.
+    pub unsafe fn open(rel: pg_sys::Relation) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let store = RelationStore::new(rel);
+            let meta = cached_meta(rel, &store);
+            let quads = Quads::with_meta(store, &meta).unwrap_or_else(|e| fail(e));
+            Self {
+                rel,
+                meta,
+                quads,
+                status: PgStatus::new(rel),
+            }
+        }
+    }
+
+    /// The metapage as it was when the relation was first used by this session.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn tree(&self, n: usize) -> &Tree<RelationStore> {
+        self.quads.tree(n).unwrap_or_else(|e| fail(e))
+    }
+
+    fn writer(&self, xid: u32, cid: u32) -> Writer<'_> {
+        Writer {
+            xid,
+            cid,
+            status: &self.status,
+        }
+    }
+
+    /// Runs `f` with the snapshot that an insertion looks at.
+    fn with_insert_snapshot<T>(&self, f: impl FnOnce(&PgSnapshot) -> T) -> T {
+        // SAFETY: an active snapshot stays so during the call; without one (index-less internal inserts) the latest is registered.
+        unsafe {
+            if pg_sys::ActiveSnapshotSet() {
+                return f(&PgSnapshot::for_insert(pg_sys::GetActiveSnapshot()));
+            }
+            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+            let result = f(&PgSnapshot::for_insert(snapshot));
+            pg_sys::UnregisterSnapshot(snapshot);
+            result
+        }
+    }
+
+    /// Inserts quads as a set; leaves in `quads` those that were not there. Returns their number.
+    pub fn insert(&self, quads: &mut Vec<Quad>, xid: u32, cid: u32) -> usize {
+        self.with_insert_snapshot(|snapshot| {
+            self.quads
+                .insert(quads, &self.writer(xid, cid), snapshot)
+                .unwrap_or_else(|e| fail(e))
+        })
+    }
+
+    /// Inserts ascending keys into the first order; returns those that were not there.
+    pub fn insert_first(&self, keys: &[Key], xid: u32, cid: u32) -> Vec<Key> {
+        let mut inserted = Vec::new();
+        self.with_insert_snapshot(|snapshot| {
+            self.tree(0)
+                .insert(
+                    keys,
+                    &self.writer(xid, cid),
+                    Mode::Set(snapshot),
+                    &mut inserted,
+                )
+                .unwrap_or_else(|e| fail(e))
+        });
+        let new = keys.iter().zip(&inserted).filter(|(_, new)| **new);
+        new.map(|(key, _)| *key).collect()
+    }
+
+    /// Inserts ascending keys into order `n` without asking what is there.
+    pub fn insert_other(&self, n: usize, keys: &[Key], xid: u32, cid: u32) {
+        self.tree(n)
+            .insert(keys, &self.writer(xid, cid), Mode::Force, &mut Vec::new())
+            .unwrap_or_else(|e| fail(e));
+    }
+
+    /// Marks the versions of one key in order `n` that `snapshot` sees as deleted.
+    pub fn mark_deleted(&self, n: usize, key: &Key, xid: u32, cid: u32, snapshot: &impl Snapshot) {
+        self.tree(n)
+            .mark_deleted(&[*key], &self.writer(xid, cid), snapshot)
+            .unwrap_or_else(|e| fail(e));
+    }
+
+    /// Deletes a quad from all orders, or says what stands against it.
+    pub fn delete(&self, quad: &Quad, xid: u32, cid: u32, snapshot: &PgSnapshot) -> Deleted {
+        self.quads
+            .delete(quad, &self.writer(xid, cid), snapshot)
+            .unwrap_or_else(|e| fail(e))
+            .into()
+    }
+
+    /// Locks a quad against deletion.
+    pub fn lock(&self, quad: &Quad, xid: u32, cid: u32, snapshot: &PgSnapshot) -> Deleted {
+        self.quads
+            .lock(quad, &self.writer(xid, cid), snapshot)
+            .unwrap_or_else(|e| fail(e))
+            .into()
+    }
+
+    /// Whether `snapshot` sees the quad.
+    pub fn exists(&self, quad: &Quad, snapshot: &PgSnapshot) -> bool {
+        self.quads
+            .exists(quad, snapshot)
+            .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Whether no order has any entry, dead ones included.
+    pub fn is_empty(&self) -> bool {
+        (0..self.meta.orders().len()).all(|n| {
+            let tree = self.tree(n);
+            tree.is_empty().unwrap_or_else(|e| fail(e))
+        })
+    }
+
+    /// Fills empty order `n` with ascending keys, bottom-up; `fill` in percent of a page.
+    pub fn build(&self, n: usize, keys: impl Iterator<Item = Key>, xid: u32, cid: u32, fill: u32) {
+        self.tree(n)
+            .build(keys, xid, cid, f64::from(fill) / 100.0)
+            .unwrap_or_else(|e| fail(e));
+    }
+
+    /// Notes in the metapage what a build of all orders has put in.
+    pub fn built(&self, live: u64) {
+        self.quads.set_counters(live, 0).unwrap_or_else(|e| fail(e));
+    }
+
+    /// Folds and cleans every order.
+    pub fn vacuum(&self) -> Vacuumed {
+        let mut all = Vacuumed::default();
+        for n in 0..self.meta.orders().len() {
+            let one = self
+                .tree(n)
+                .vacuum(&self.status)
+                .unwrap_or_else(|e| fail(e));
+            if n == 0 {
+                all.live = one.live;
+                all.dead = one.dead;
+                all.removed = one.removed;
+            }
+            all.freed_pages += one.freed;
+            if one.oldest_xid != NO_XID {
+                all.oldest_xid = Some(match all.oldest_xid {
+                    Some(other) if self.status.precedes(other, one.oldest_xid) => other,
+                    _ => one.oldest_xid,
+                });
+            }
+        }
+        self.quads
+            .set_counters(all.live, all.dead)
+            .unwrap_or_else(|e| fail(e));
+        all
+    }
+
+    /// The order that has the most columns of `key` as a prefix.
+    pub fn best_order(&self, key: [Option<i64>; 4]) -> usize {
+        let bound = |n: usize| {
+            let columns = self.meta.orders()[n].order.columns();
+            columns
+                .iter()
+                .take_while(|&&c| key[usize::from(c)].is_some())
+                .count()
+        };
+        let count = self.meta.orders().len();
+        // The first of the best ones.
+        (0..count).rev().max_by_key(|&n| bound(n)).unwrap_or(0)
+    }
+
+    /// The key range of order `n` for the columns of `key` that are a prefix of it.
+    pub fn bounds(&self, n: usize, key: [Option<i64>; 4]) -> (Key, Key) {
+        let columns = self.meta.orders()[n].order.columns();
+        let prefix: Vec<u64> = columns
+            .iter()
+            .map_while(|&c| key[usize::from(c)])
+            .map(|v| v as u64 ^ FLIP)
+            .collect();
+        prefix_range(&prefix)
+    }
+
+    /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account of.
+    pub fn range_count(&self, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
+        let n = self.best_order(key);
+        let (low, high) = self.bounds(n, key);
+        let mut covered = [false; 4];
+        for &c in self.meta.orders()[n].order.columns().iter() {
+            if key[usize::from(c)].is_none() {
+                break;
+            }
+            covered[usize::from(c)] = true;
+        }
+        let count = self
+            .tree(n)
+            .range_count(&low, &high)
+            .unwrap_or_else(|e| fail(e));
+        (count, covered)
+    }
+
+    /// Pages and entries of order `n`.
+    pub fn stats(&self, n: usize) -> Stats {
+        self.tree(n).stats().unwrap_or_else(|e| fail(e))
+    }
+
+    /// Checks all orders against their invariants and each other; one line per problem.
+    pub fn verify(&self) -> Vec<String> {
+        // SAFETY: functions run with an active snapshot.
+        let snapshot = unsafe {
+            pending::flush((*self.rel).rd_id);
+            PgSnapshot::new(self.rel, pg_sys::GetActiveSnapshot())
+        };
+        let mut problems = Vec::new();
+        let mut first = None;
+        for n in 0..self.meta.orders().len() {
+            let name = self.meta.orders()[n].order.to_string();
+            let found = self.tree(n).verify(&snapshot).unwrap_or_else(|e| fail(e));
+            problems.extend(found.problems.iter().map(|p| format!("order {name}: {p}")));
+            match &first {
+                None => first = Some((name, found.visible, found.digest)),
+                Some((other, count, digest)) => {
+                    if *count != found.visible {
+                        problems.push(format!(
+                            "order {other} has {count} quads, order {name} has {}",
+                            found.visible
+                        ));
+                    } else if *digest != found.digest {
+                        problems.push(format!("orders {other} and {name} hold different quads"));
+                    }
+                }
+            }
+        }
+        problems
+    }
+
+    /// Calls `f` for every version in the first order, in key order, whoever sees it. Nobody else may change the table meanwhile.
+    pub fn for_each_version(&self, f: impl FnMut(&Entry)) {
+        self.tree(0).for_each_version(f).unwrap_or_else(|e| fail(e));
+    }
+}
+
+/// The metapage, from the relation's cache entry if it is there.
+///
+/// # Safety
+/// `rel` is an open quad table with a file.
+unsafe fn cached_meta(rel: pg_sys::Relation, store: &RelationStore) -> Meta {
+    // SAFETY: `rd_amcache` is ours: null, or a Meta put there below, freed by the relation cache with the entry's contents.
+    unsafe {
+        let cached = (*rel).rd_amcache.cast::<Meta>();
+        if let Some(meta) = cached.as_ref() {
+            return meta.clone();
+        }
+        let meta = Meta::read(store).unwrap_or_else(|e| fail(e));
+        let place = pg_sys::MemoryContextAlloc(pg_sys::CacheMemoryContext, size_of::<Meta>());
+        place.cast::<Meta>().write(meta.clone());
+        (*rel).rd_amcache = place;
+        meta
+    }
+}
+
+/// The rows of one block, for ANALYZE: those of a leaf of the first order, none of any other page.
+///
+/// # Safety
+/// `rel` is an open quad table.
+pub unsafe fn leaf_sample(rel: pg_sys::Relation, block: u32) -> Vec<Sampled> {
+    // SAFETY: the caller's promise.
+    let (table, snapshot) = unsafe { (Table::open(rel), pg_sys::GetLatestSnapshot()) };
+    let order = table.tree(0).order();
+    // SAFETY: the latest snapshot stays valid until the next one is taken, which nothing here does.
+    let view = unsafe { PgSnapshot::new(rel, snapshot) };
+    table
+        .tree(0)
+        .leaf_entries(block)
+        .unwrap_or_else(|e| fail(e))
+        .iter()
+        .map(|entry| {
+            let seen = (entry.xmin == 2 || view.sees_insert(entry.xmin, entry.cmin))
+                && (entry.xmax == 0
+                    || entry.lock_only
+                    || !view.sees_delete(entry.xmax, entry.cmax));
+            if seen {
+                Sampled::Live(pgquad_btree::quad_of(order, &entry.key))
+            } else {
+                Sampled::Dead
+            }
+        })
+        .collect()
+}
