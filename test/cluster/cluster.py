@@ -78,10 +78,12 @@ class Checks:
             try:
                 check()
             except Exception as error:  # whatever it is, the other checks still run
-                self.report.check(False, name, str(error).strip())
-                if not isinstance(error, Mismatch):
-                    traceback.print_exc(limit=-4, file=sys.stdout)
+                # The server's errors can carry a backtrace of its own, which is in its log.
+                self.report.check(False, name, " ".join(str(error).splitlines()[:2]))
+                traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
                 self.reconnect()
+                if check == self.tables_are_distributed:
+                    break  # nothing to ask without them
             else:
                 self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
         for server in self.cluster.servers:

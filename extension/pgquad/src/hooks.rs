@@ -1,7 +1,7 @@
 //! Hooks that guard the shape of quad tables and tell the access method what statement creates a table. Every hook calls the
 //! one that was installed before it.
 
-use crate::am::{self, shape};
+use crate::am::{self, shape, table_options};
 use crate::error::raise_hint;
 use crate::ffi::unguarded;
 use crate::storage::pending;
@@ -51,6 +51,7 @@ extern "C-unwind" fn at_transaction_end(
         XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE
     ) {
         am::tid::forget_all();
+        table_options::forget_created();
         pending::forget_all();
         crate::storage::rebuild::forget_wanted();
         IN_TABLE_AS.set(false);
@@ -113,8 +114,9 @@ unsafe extern "C-unwind" fn process_utility(
             pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
         ));
         let inner = PREVIOUS_UTILITY.unwrap_or(unguarded::standard_ProcessUtility);
+        let statement = table_options::before(pstmt, read_only_tree);
         inner(
-            pstmt,
+            statement.planned,
             query,
             read_only_tree,
             context,
@@ -125,6 +127,7 @@ unsafe extern "C-unwind" fn process_utility(
         );
         // An error leaves the flag to the transaction's end.
         IN_TABLE_AS.set(outer);
+        table_options::after(statement);
         if matches!(
             tag,
             pg_sys::NodeTag::T_CreatePublicationStmt | pg_sys::NodeTag::T_AlterPublicationStmt

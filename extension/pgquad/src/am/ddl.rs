@@ -1,6 +1,6 @@
 //! Creating, truncating, copying and rebuilding quad tables.
 
-use super::shape;
+use super::{shape, table_options};
 use crate::storage::{self, options};
 use crate::{ffi, hooks};
 use pgquad_btree::{initial_pages, Options, Page};
@@ -49,6 +49,7 @@ pub unsafe extern "C-unwind" fn set_new_filenode(
             pg_sys::smgrimmedsync(smgr, INIT);
         }
         pg_sys::smgrclose(smgr);
+        table_options::created(rewritten.unwrap_or((*rel).rd_id));
     }
 }
 

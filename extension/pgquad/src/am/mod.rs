@@ -7,6 +7,7 @@ mod refuse;
 mod scan;
 pub mod shape;
 mod size;
+pub mod table_options;
 pub mod tid;
 mod vacuum;
 

@@ -55,6 +55,7 @@ pub fn in_place(
         let mut params = ffi::ClusterParams { options: 0 };
         ffi::cluster_rel(oid, pg_sys::InvalidOid, &mut params);
         WANTED.set(None);
+        crate::am::table_options::record(oid);
     }
 }
 
