@@ -4,7 +4,7 @@
 //! What the spec leaves open is settled so: numbers, dates and times by type, durations, booleans,
 //! texts (with and without language tag together), literals of unknown value; dates and times
 //! without time zone as if in UTC; NaN above all numbers. Terms of one value are ordered by
-//! lexical form, datatype and language tag, so that only the same term is equal.
+//! lexical form, language tag (none first) and datatype, so that only the same term is equal.
 
 use crate::number::{compare_exactly, Number};
 use crate::value::{Instant, Value};
@@ -42,8 +42,8 @@ fn order_literals(a: &Literal<'_>, b: &Literal<'_>) -> Ordering {
     }
     order_values(&Key::of(a), &Key::of(b))
         .then_with(|| a.lexical.cmp(b.lexical))
-        .then_with(|| a.kind.datatype().cmp(b.kind.datatype()))
         .then_with(|| language(a).cmp(language(b)))
+        .then_with(|| a.kind.datatype().cmp(b.kind.datatype()))
 }
 
 fn language<'a>(literal: &Literal<'a>) -> &'a str {
