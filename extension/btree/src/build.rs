@@ -154,7 +154,7 @@ impl<S: PageStore> Tree<S> {
         let mut more = true;
         loop {
             // One key more than a leaf can take, to know where the next one starts.
-            while more && window.len() <= max.min(4 * guess) {
+            while more && window.len() <= max {
                 match keys.next() {
                     Some(k) => {
                         if previous.is_some_and(|p| cmp(&p, &k) != Ordering::Less) {

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 const MAX_LEVELS: usize = 33;
 /// Restarts after which a descent is taken to run in circles. Each one means that another session
 /// changed the very pages on the way.
-const MAX_RESTARTS: u32 = 10_000;
+const MAX_RESTARTS: u32 = 1_000;
 
 /// The pages passed on the way down, by level: hints for the way back up.
 pub(crate) struct Path([BlockNo; MAX_LEVELS]);

@@ -29,6 +29,7 @@ pub struct Child {
 #[derive(Clone, Copy)]
 pub struct InnerView<'a> {
     run: Run<'a, 6>,
+    block: BlockNo,
 }
 
 impl<'a> InnerView<'a> {
@@ -42,7 +43,7 @@ impl<'a> InnerView<'a> {
         if run.len() == 0 {
             return corrupt(block, "inner page without children");
         }
-        Ok(InnerView { run })
+        Ok(InnerView { run, block })
     }
 
     /// Number of children.
@@ -107,21 +108,31 @@ impl<'a> InnerView<'a> {
     }
 
     /// All children.
-    pub fn decode(&self) -> Vec<Child> {
+    ///
+    /// # Errors
+    /// Corrupt when their order is not strictly ascending, or counts descend.
+    pub fn decode(&self) -> Result<Vec<Child>> {
         let columns: [Vec<u64>; 6] = std::array::from_fn(|c| self.run.column(c));
+        let mut children: Vec<Child> = Vec::with_capacity(self.children() + 1);
         let mut before = 0;
-        (0..self.children())
-            .map(|i| {
-                let sum = columns[CUMULATIVE][i];
-                let child = Child {
-                    low: [columns[0][i], columns[1][i], columns[2][i], columns[3][i]],
-                    block: columns[CHILD][i] as BlockNo,
-                    count: sum.saturating_sub(before),
-                };
-                before = sum;
-                child
-            })
-            .collect()
+        for (i, &sum) in columns[CUMULATIVE].iter().enumerate() {
+            let low = [columns[0][i], columns[1][i], columns[2][i], columns[3][i]];
+            if children
+                .last()
+                .is_some_and(|c| cmp(&c.low, &low) != Ordering::Less)
+                || sum < before
+            {
+                return corrupt(self.block, "children are out of order");
+            }
+            let block = columns[CHILD][i] as BlockNo;
+            children.push(Child {
+                low,
+                block,
+                count: sum - before,
+            });
+            before = sum;
+        }
+        Ok(children)
     }
 }
 
@@ -139,7 +150,7 @@ fn columns(children: &[Child]) -> [Vec<u64>; 6] {
             column.push(v);
         }
         columns[CHILD].push(u64::from(c.block));
-        sum += c.count;
+        sum = sum.saturating_add(c.count);
         columns[CUMULATIVE].push(sum);
     }
     columns
@@ -152,9 +163,6 @@ fn plan(columns: &[Vec<u64>; 6]) -> RunPlan<6> {
 /// Encodes children (sorted) as a page, or `None` when they do not fit.
 pub(crate) fn encode_inner(children: &[Child], frame: &Frame) -> Option<Box<Page>> {
     debug_assert_eq!(frame.kind, PageKind::Inner);
-    debug_assert!(children
-        .windows(2)
-        .all(|w| cmp(&w[0].low, &w[1].low) == Ordering::Less));
     if children.len() > MAX_RUN {
         return None;
     }

@@ -156,7 +156,8 @@ impl<'a> LeafView<'a> {
             run,
         };
         let bitmap = run.len().div_ceil(8);
-        if view.slots_at + SLOT * view.slots > SPECIAL
+        if view.slots_at + SLOT * view.slots != page.lower()
+            || view.slots_at < run.end()
             || (flags & LF_YOUNG != 0 && view.young_at + bitmap > SPECIAL)
             || (flags & LF_DEAD != 0 && view.dead_at + bitmap > SPECIAL)
         {
@@ -381,7 +382,7 @@ impl<'a> LeafView<'a> {
     /// All entries in key order.
     ///
     /// # Errors
-    /// Corrupt when a tail record is malformed.
+    /// Corrupt when a tail record is malformed, or keys are not in order.
     pub fn decode(&self, out: &mut Vec<Entry>) -> Result<()> {
         out.clear();
         let n = self.run.len();
@@ -423,6 +424,9 @@ impl<'a> LeafView<'a> {
             }
         }
         push_base(n, &mut base, out);
+        if !out.is_sorted_by(|a, b| cmp(&a.key, &b.key) != Ordering::Greater) {
+            return corrupt(self.block, "keys are out of order");
+        }
         Ok(())
     }
 

@@ -24,6 +24,7 @@ thread_local! {
 struct LockState {
     readers: u32,
     writer: bool,
+    waiting: u32,
 }
 
 struct Slot {
@@ -93,7 +94,7 @@ impl Drop for Guard {
         } else {
             state.readers -= 1;
         }
-        if state.readers == 0 {
+        if state.readers == 0 && state.waiting > 0 {
             drop(state);
             self.slot.released.notify_all();
         }
@@ -174,23 +175,22 @@ impl MemStore {
         }
         let slot = self.slot(block);
         let busy = |s: &mut LockState| s.writer || (exclusive && s.readers > 0);
-        let state = unpoisoned(slot.lock.lock());
-        let mut state: MutexGuard<'_, LockState> = if wait {
-            let (state, timeout) =
-                unpoisoned(slot.released.wait_timeout_while(state, PATIENCE, busy));
-            assert!(!timeout.timed_out(), "deadlock on page {block}");
-            state
-        } else {
-            let mut state = state;
-            if busy(&mut state) {
+        let mut state = unpoisoned(slot.lock.lock());
+        if busy(&mut state) {
+            if !wait {
                 if cfg!(debug_assertions) {
                     let me = (self.id(), block);
                     HELD.with_borrow_mut(|held| held.retain(|h| *h != me));
                 }
                 return None;
             }
-            state
-        };
+            state.waiting += 1;
+            let (next, timeout) =
+                unpoisoned(slot.released.wait_timeout_while(state, PATIENCE, busy));
+            assert!(!timeout.timed_out(), "deadlock on page {block}");
+            state = next;
+            state.waiting -= 1;
+        }
         if exclusive {
             state.writer = true;
         } else {

@@ -239,6 +239,9 @@ impl Page {
         if self.u16(S_MAGIC) != MAGIC || usize::from(self.u16(PD_SPECIAL)) != SPECIAL {
             return corrupt(block, "not a page of a quad tree");
         }
+        if self.lower() < HEADER || self.lower() > self.upper() || self.upper() > SPECIAL {
+            return corrupt(block, "bad page header");
+        }
         if self.0[S_VERSION] != VERSION {
             return corrupt(block, "unknown page format version");
         }

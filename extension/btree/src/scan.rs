@@ -2,7 +2,7 @@
 
 use crate::delete::sees;
 use crate::descend::{Path, Target};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;
@@ -153,17 +153,23 @@ impl<'a, 'l> Walk<'a, 'l> {
         }
     }
 
-    /// Everything from `lower` (if it is past the start of the page) to `upper` (if before its end).
+    /// Everything from `lower` (if it is past the start of the page) to `upper` (if before its end),
+    /// that included unless `open`.
     #[inline]
     fn run(
         &mut self,
         lower: Option<&Key>,
         upper: Option<&Key>,
+        open: bool,
         sink: &mut impl Sink,
     ) -> Result<()> {
         let leaf = self.leaf;
         let lo = lower.map_or(0, |k| leaf.run.lower_bound(k, 0));
-        let hi = upper.map_or(leaf.run.len(), |k| leaf.run.upper_bound(k, lo));
+        let hi = match upper {
+            Some(k) if open => leaf.run.lower_bound(k, lo),
+            Some(k) => leaf.run.upper_bound(k, lo),
+            None => leaf.run.len(),
+        };
         if leaf.slots() == 0 {
             self.base(lo, hi, sink);
             return Ok(());
@@ -173,7 +179,7 @@ impl<'a, 'l> Walk<'a, 'l> {
             None => 0,
         };
         let end = match upper {
-            Some(k) => leaf.slot_of_key(hi, k, true)?,
+            Some(k) => leaf.slot_of_key(hi, k, !open)?,
             None => leaf.slots(),
         };
         let mut at = lo;
@@ -380,10 +386,8 @@ impl Cursor {
         };
         let leaf = LeafView::open(&page, block)?;
         let lower = Some(&self.lower).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
-        // An open upper bound is the low fence of the page read before, so not less than the high
-        // fence of this one.
-        let upper = Some(&self.upper).filter(|k| !self.upper_open && !frame.ends_before(k));
-        Walk::new(&leaf, snapshot).run(lower, upper, sink)?;
+        let upper = Some(&self.upper).filter(|k| !frame.ends_before(k));
+        Walk::new(&leaf, snapshot).run(lower, upper, self.upper_open, sink)?;
         self.hint = block;
         match self.direction {
             Direction::Forward => match frame.high {
@@ -444,13 +448,13 @@ impl Probe {
         self.resume = None;
     }
 
-    /// Reads on in `ranges` (pairs of inclusive bounds, the lower ones not descending; the same list in
+    /// Reads on in `ranges` (pairs of inclusive bounds, best with lower ones ascending; the same list in
     /// every call) until the batch holds at least `enough` rows or all ranges are done. `spans` tells
     /// which rows belong to which range; a range without rows has none, a range read in several
     /// pieces has several. Returns whether there is more.
     ///
     /// # Errors
-    /// [`Error::Unsorted`]; corrupt pages.
+    /// Corrupt pages.
     pub fn read<S: PageStore>(
         &mut self,
         tree: &Tree<S>,
@@ -475,11 +479,10 @@ impl Probe {
             // All the ranges that start in this leaf.
             while let Some((lower, upper)) = ranges.get(self.next) {
                 let from = self.resume.as_ref().unwrap_or(lower);
-                if frame.ends_before(from) || batch.len() >= enough {
+                // The next range can start further left when the last one reached into this leaf.
+                let here = frame.starts_at_or_before(from) && !frame.ends_before(from);
+                if !here || batch.len() >= enough {
                     break;
-                }
-                if cmp(from, &frame.low) == Ordering::Less {
-                    return Err(Error::Unsorted);
                 }
                 let past_end = frame.ends_before(upper);
                 let from = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
@@ -487,7 +490,7 @@ impl Probe {
                 let before = batch.len();
                 walk.last = Last::None;
                 if from.is_none_or(|f| cmp(f, upper) != Ordering::Greater) {
-                    walk.run(from, to, batch)?;
+                    walk.run(from, to, false, batch)?;
                 }
                 if batch.len() > before {
                     spans.push(Span {
@@ -539,7 +542,7 @@ impl<S: PageStore> Tree<S> {
         let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
         let leaf = LeafView::open(&page, block)?;
         let mut counter = Counter(0);
-        Walk::new(&leaf, snapshot).run(Some(key), Some(key), &mut counter)?;
+        Walk::new(&leaf, snapshot).run(Some(key), Some(key), false, &mut counter)?;
         Ok(counter.0 > 0)
     }
 }

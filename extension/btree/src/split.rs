@@ -114,7 +114,7 @@ impl<S: PageStore> Tree<S> {
             if i + 1 < inner.children() && cmp(&inner.low(i + 1), &high) != Ordering::Greater {
                 return corrupt(at, "a downlink for an incomplete split is there already");
             }
-            let mut children = inner.decode();
+            let mut children = inner.decode()?;
             children[i].count = left_count;
             children.insert(i + 1, new);
             let mut images = self.inner_images(&children, &pframe, i + 2 == children.len())?;
@@ -290,7 +290,7 @@ impl<S: PageStore> Tree<S> {
             if inner.block(i) != block || known == count {
                 return Ok(());
             }
-            let mut children = inner.decode();
+            let mut children = inner.decode()?;
             children[i].count = count;
             let Some(mut image) = encode_inner(&children, &pframe) else {
                 return Ok(());

@@ -94,7 +94,7 @@ impl<S: PageStore> Tree<S> {
             self.store.interrupt();
             let (children, high) = {
                 let (page, block, frame) = self.find(Target::Holding(&key), level + 1, path)?;
-                (InnerView::open(&page, block)?.decode(), frame.high)
+                (InnerView::open(&page, block)?.decode()?, frame.high)
             };
             let mut left: Option<BlockNo> = None;
             for (i, child) in children.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<S: PageStore> Tree<S> {
         image.set_flags(bounds);
         let (mut parent, at, pframe) = self.find_parent(&lf.low, level + 1, path)?;
         let inner = InnerView::open(&parent, at)?;
-        let mut children = inner.decode();
+        let mut children = inner.decode()?;
         let i = inner.child_for(&lf.low);
         let adjacent = children[i].block == left_block
             && children
@@ -260,8 +260,8 @@ impl<S: PageStore> Tree<S> {
         frame: &Frame,
     ) -> Result<Option<(Box<Page>, u64)>> {
         if frame.kind == PageKind::Inner {
-            let mut children = InnerView::open(left, left_block)?.decode();
-            children.extend(InnerView::open(right, right_block)?.decode());
+            let mut children = InnerView::open(left, left_block)?.decode()?;
+            children.extend(InnerView::open(right, right_block)?.decode()?);
             if children.len() > self.inner_max() / 2 {
                 return Ok(None);
             }
@@ -297,7 +297,7 @@ impl<S: PageStore> Tree<S> {
         // The children first, as locks are only taken upwards.
         let children = {
             let (page, block, _) = self.find(Target::Holding(key), level, path)?;
-            InnerView::open(&page, block)?.decode()
+            InnerView::open(&page, block)?.decode()?
         };
         let mut counts = Vec::with_capacity(children.len());
         for child in &children {
@@ -311,7 +311,7 @@ impl<S: PageStore> Tree<S> {
             counts.push(count);
         }
         let (mut page, block, frame) = self.find_write(key, level, path)?;
-        let mut now = InnerView::open(&page, block)?.decode();
+        let mut now = InnerView::open(&page, block)?.decode()?;
         let mut changed = false;
         let mut known = children.iter().zip(&counts).peekable();
         for child in &mut now {

@@ -153,8 +153,8 @@ impl World {
                         self.versions += 1;
                         seat.inserted.insert((q, self.versions));
                         seat.sees.insert((q, self.versions));
-                        quads.retain(|x| *x != q);
                     }
+                    quads.retain(|x| *x != q);
                 }
             }
             Step::Delete(s, n) => {

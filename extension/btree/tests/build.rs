@@ -1,0 +1,337 @@
+//! Bulk build, probes, corrupt pages, and the limits.
+
+use pgquad_btree::mem::{MemStore, Txns};
+use pgquad_btree::{
+    initial_pages, key_of, prefix_range, Batch, BlockNo, Cursor, Deletion, Direction, Error, Key,
+    Mode, Options, Page, PageStore, Probe, Quad, Quads, Writer, DEFAULT_ORDERS, FROZEN_XID,
+    KEY_MAX, KEY_MIN,
+};
+use proptest::prelude::*;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+fn open(fanout: u32, leaf: u32) -> (MemStore, Quads<MemStore>) {
+    let mut options = Options::with_orders(&DEFAULT_ORDERS);
+    for o in &mut options.orders {
+        o.inner_fanout = fanout;
+        o.leaf_quads = leaf;
+    }
+    let store = MemStore::new(initial_pages(&options).unwrap());
+    (store.clone(), Quads::open(store).unwrap())
+}
+
+fn keys(n: u64) -> Vec<Key> {
+    let mut keys: Vec<Key> = (0..n)
+        .map(|i| [i / 7, i % 7 % 3, (i % 5) << 59 | (i * 7919 % 1009), i % 2])
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+fn scan(tree: &pgquad_btree::Tree<MemStore>, txns: &Txns, lower: Key, upper: Key) -> Vec<Key> {
+    let snap = txns.snapshot(&[], 1);
+    let (mut batch, mut found) = (Batch::new(), Vec::new());
+    let mut cursor = Cursor::new(lower, upper, Direction::Forward);
+    while cursor.next_batch(tree, &snap, &mut batch).unwrap() {
+        found.extend((0..batch.len()).map(|i| batch.key(i)));
+    }
+    found
+}
+
+#[test]
+fn build_all_sizes() {
+    let txns = Txns::default();
+    for (fanout, leaf) in [(0, 0), (4, 4), (7, 33), (256, 0)] {
+        for n in [0, 1, 3, 4, 5, 100, 3000, 20_000] {
+            let (_, quads) = open(fanout, leaf);
+            let tree = quads.tree(1).unwrap();
+            let keys = keys(n);
+            let built = tree
+                .build(keys.iter().copied(), FROZEN_XID, 0, 0.9)
+                .unwrap();
+            assert_eq!(built, keys.len() as u64);
+            let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+            assert_eq!(v.problems, vec![]);
+            assert_eq!((v.visible, v.inexact_counts), (built, 0));
+            assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), keys);
+            let stats = tree.stats().unwrap();
+            assert_eq!(stats.entries, built);
+            for (i, j) in [(0, keys.len() / 2), (keys.len() / 3, keys.len())] {
+                let (Some(lo), Some(hi)) = (keys.get(i), keys.get(j.wrapping_sub(1))) else {
+                    continue;
+                };
+                assert_eq!(tree.range_count(lo, hi).unwrap(), (j.max(i) - i) as u64);
+            }
+            if n > 0 {
+                let again = tree.build(keys.iter().copied(), FROZEN_XID, 0, 0.9);
+                assert_eq!(again, Err(Error::NotEmpty));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_build_is_seen_when_its_transaction_is() {
+    let (_, quads) = open(0, 0);
+    let txns = Txns::default();
+    let xid = txns.begin();
+    let tree = quads.tree(0).unwrap();
+    tree.build(keys(5000).into_iter(), xid, 3, 0.9).unwrap();
+    assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), Vec::<Key>::new());
+    {
+        let own = txns.snapshot(&[xid], 4);
+        let mut cursor = Cursor::new(KEY_MIN, KEY_MAX, Direction::Forward);
+        assert_eq!(
+            cursor.count_rest(tree, &own).unwrap(),
+            keys(5000).len() as u64
+        );
+    }
+    txns.abort(xid);
+    assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), Vec::<Key>::new());
+    let v = tree.vacuum(&txns.session(&[])).unwrap();
+    assert_eq!((v.live, v.leaves), (0, 1));
+    assert_eq!(tree.stats().unwrap().height, 1);
+    assert_eq!(
+        tree.build([[3; 4], [2; 4]].into_iter(), FROZEN_XID, 0, 1.0),
+        Err(Error::Unsorted)
+    );
+}
+
+#[test]
+fn merge_into_a_built_tree() {
+    for (fanout, leaf) in [(0, 0), (5, 9)] {
+        let (_, quads) = open(fanout, leaf);
+        let txns = Txns::default();
+        let tree = quads.tree(0).unwrap();
+        let all = keys(30_000);
+        tree.build(all.iter().copied().step_by(3), FROZEN_XID, 0, 1.0)
+            .unwrap();
+        let xid = txns.begin();
+        {
+            let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+            let writer = Writer {
+                xid,
+                cid: 0,
+                status: &session,
+            };
+            let mut inserted = Vec::new();
+            let n = tree
+                .insert(&all, &writer, Mode::Set(&snap), &mut inserted)
+                .unwrap();
+            assert_eq!(n, all.len() - all.len().div_ceil(3));
+            assert!(inserted
+                .iter()
+                .enumerate()
+                .all(|(i, new)| *new == (i % 3 != 0)));
+        }
+        txns.commit(xid);
+        assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), all);
+        let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+        assert_eq!(v.problems, vec![]);
+        if leaf == 0 {
+            assert!(tree.stats().unwrap().leaf_fill() > 0.4);
+        }
+    }
+}
+
+#[test]
+fn deleting_everything_gives_the_pages_back() {
+    let (store, quads) = open(0, 0);
+    let txns = Txns::default();
+    let list: Vec<Quad> = (0..20_000)
+        .map(|i| [i / 5, i % 5, i * 7919 % 100_003, 0])
+        .collect();
+    for tree in quads.trees() {
+        let mut keys: Vec<Key> = list.iter().map(|q| key_of(tree.order(), q)).collect();
+        keys.sort_unstable();
+        tree.build(keys.into_iter(), FROZEN_XID, 0, 0.93).unwrap();
+    }
+    let pages = store.pages();
+    let xid = txns.begin();
+    {
+        let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+        let writer = Writer {
+            xid,
+            cid: 0,
+            status: &session,
+        };
+        for q in &list {
+            assert_eq!(quads.delete(q, &writer, &snap).unwrap(), Deletion::Done);
+        }
+    }
+    // One transaction's deletions of a page share a bitmap, so that pages need not split for them.
+    assert!(
+        store.pages() < pages + 5,
+        "{pages} pages became {}",
+        store.pages()
+    );
+    txns.commit(xid);
+    for tree in quads.trees() {
+        let v = tree.vacuum(&txns.session(&[])).unwrap();
+        assert_eq!((v.live, v.dead, v.leaves), (0, 0, 1));
+    }
+    assert_eq!(store.free_pages() + 1 + quads.trees().len(), store.pages());
+}
+
+#[test]
+fn versions_of_one_key_have_a_limit() {
+    let (_, quads) = open(0, 0);
+    let txns = Txns::default();
+    let mut xids = Vec::new();
+    let quad = [1, 2, 3, 4];
+    let error = loop {
+        let xid = txns.begin();
+        xids.push(xid);
+        let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+        let writer = Writer {
+            xid,
+            cid: 0,
+            status: &session,
+        };
+        match quads.insert(&mut vec![quad], &writer, &snap) {
+            Ok(n) => assert_eq!(n, 1),
+            Err(e) => break e,
+        }
+        assert!(xids.len() < 1000);
+    };
+    assert!(matches!(error, Error::TooManyVersions { .. }));
+    assert!(xids.len() > 100);
+    let failed = xids.pop().unwrap();
+    txns.abort(failed);
+    for xid in xids {
+        txns.commit(xid);
+    }
+    assert!(quads.exists(&quad, &txns.snapshot(&[], 1)).unwrap());
+    let v = quads.tree(0).unwrap().vacuum(&txns.session(&[])).unwrap();
+    assert_eq!(v.live, 1);
+}
+
+fn probes(tree: &pgquad_btree::Tree<MemStore>, txns: &Txns, ranges: &[(Key, Key)], enough: usize) {
+    let snap = txns.snapshot(&[], 1);
+    let mut found: Vec<Vec<Key>> = vec![Vec::new(); ranges.len()];
+    let (mut batch, mut spans) = (Batch::new(), Vec::new());
+    let mut probe = Probe::new(0b1111);
+    loop {
+        let more = probe
+            .read(tree, &snap, ranges, enough, &mut batch, &mut spans)
+            .unwrap();
+        let mut row = 0;
+        for span in &spans {
+            for i in row..span.end as usize {
+                found[span.range as usize].push(batch.key(i));
+            }
+            row = span.end as usize;
+        }
+        assert_eq!(row, batch.len());
+        if !more {
+            break;
+        }
+    }
+    for (r, (lower, upper)) in ranges.iter().enumerate() {
+        assert_eq!(found[r], scan(tree, txns, *lower, *upper), "range {r}");
+    }
+}
+
+#[test]
+fn probes_find_what_scans_find() {
+    for (fanout, leaf) in [(0, 0), (4, 10)] {
+        let (_, quads) = open(fanout, leaf);
+        let txns = Txns::default();
+        let tree = quads.tree(0).unwrap();
+        let all = keys(4000);
+        tree.build(all.iter().copied(), FROZEN_XID, 0, 1.0).unwrap();
+        let mut ranges: Vec<(Key, Key)> = (0..300).map(|s| prefix_range(&[s * 2])).collect();
+        ranges.push((all[100], all[3000.min(all.len() - 1)]));
+        ranges.push(ranges[7]);
+        ranges.push((KEY_MIN, KEY_MAX));
+        ranges.push((KEY_MAX, KEY_MIN));
+        ranges.sort_unstable();
+        for enough in [1, 50, usize::MAX] {
+            probes(tree, &txns, &ranges, enough);
+        }
+        ranges.reverse();
+        probes(tree, &txns, &ranges, 100);
+    }
+}
+
+/// Everything one can do to a tree; results do not matter, as long as there are some.
+fn everything(quads: &Quads<MemStore>, txns: &Txns, list: &[Quad]) {
+    let xid = txns.begin();
+    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &session,
+    };
+    for tree in quads.trees() {
+        let mut batch = Batch::new();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut cursor = Cursor::new(KEY_MIN, KEY_MAX, direction);
+            for _ in 0..10_000 {
+                if !matches!(cursor.next_batch(tree, &snap, &mut batch), Ok(true)) {
+                    break;
+                }
+            }
+        }
+        let _ = tree.verify(&snap);
+        let _ = tree.stats();
+        let _ = tree.range_count(&[1; 4], &[1 << 63; 4]);
+    }
+    for q in list {
+        let _ = quads.exists(q, &snap);
+        let _ = quads.delete(q, &writer, &snap);
+        let _ = quads.insert(&mut vec![*q, [q[0], 9, q[2], 9]], &writer, &snap);
+    }
+    for tree in quads.trees() {
+        let _ = tree.vacuum(&session);
+    }
+}
+
+/// `PROPTEST_CASES`, or few enough for every build.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(25)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    /// Damaged pages give errors or wrong answers, but neither panics nor endless loops.
+    #[test]
+    fn damage(seed: u64, hits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>(), 0..5), 1..12)) {
+        let (store, quads) = open(8, 20);
+        let txns = Txns::default();
+        let list: Vec<Quad> = (0..300).map(|i| {
+            let i = i + (seed % 1000) as i64;
+            [i % 37, i % 3, (i % 5) << 59 | i, 0]
+        }).collect();
+        let xid = txns.begin();
+        {
+            let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+            let writer = Writer { xid, cid: 0, status: &session };
+            for part in list.chunks(11) {
+                quads.insert(&mut part.to_vec(), &writer, &snap).unwrap();
+            }
+        }
+        txns.commit(xid);
+        for (block, at, byte, place) in &hits {
+            let block = block.index(store.pages()) as BlockNo;
+            let mut page: Page = store.read(block).clone();
+            // The headers are where damage hurts most.
+            let at = match place {
+                0 => at.index(8192),
+                1 => at.index(60),
+                2 => 24 + at.index(120),
+                _ => 8112 + at.index(80),
+            };
+            page.0[at] = *byte;
+            store.overwrite(block, page);
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| everything(&quads, &txns, &list[..60])));
+        if let Err(e) = outcome {
+            let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
+            prop_assert!(false, "panic: {}", text);
+        }
+    }
+}
