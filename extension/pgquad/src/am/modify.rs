@@ -377,3 +377,21 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
         Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
     }
 }
+
+/// Asked for `WHERE CURRENT OF`; conditions on `ctid` are refused when a query is planned.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn tid_valid(
+    _scan: pg_sys::TableScanDesc,
+    tid: pg_sys::ItemPointer,
+) -> bool {
+    // SAFETY: PostgreSQL passes a row identity.
+    unsafe { tid::recall(&*tid).is_some() }
+}
+
+/// A quad never changes in place, so an identity is its own latest.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn get_latest_tid(
+    _scan: pg_sys::TableScanDesc,
+    _tid: pg_sys::ItemPointer,
+) {
+}

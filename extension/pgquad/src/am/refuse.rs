@@ -81,28 +81,6 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tid_valid(
-    _scan: pg_sys::TableScanDesc,
-    _tid: pg_sys::ItemPointer,
-) -> bool {
-    refuse(
-        "rows of a quad table cannot be selected by their position",
-        "Quads move within the table; a ctid is valid only within the statement that reads it. Select by s, p, o, g.",
-    )
-}
-
-#[pg_guard]
-pub unsafe extern "C-unwind" fn get_latest_tid(
-    _scan: pg_sys::TableScanDesc,
-    _tid: pg_sys::ItemPointer,
-) {
-    refuse(
-        "quad tables keep no chain of row positions",
-        "Select by s, p, o, g.",
-    )
-}
-
-#[pg_guard]
 pub unsafe extern "C-unwind" fn insert_speculative(
     _rel: pg_sys::Relation,
     _slot: *mut pg_sys::TupleTableSlot,

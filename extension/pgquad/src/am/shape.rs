@@ -52,6 +52,9 @@ pub unsafe fn check(rel: pg_sys::Relation, declared_not_null: bool) {
         if column.atttypid != pg_sys::INT8OID {
             refuse(format!("column \"{wanted}\" must be of type bigint"));
         }
+        if column.attgenerated != 0 || column.attidentity != 0 {
+            refuse(format!("column \"{wanted}\" cannot be generated"));
+        }
         if declared_not_null && !column.attnotnull {
             refuse(format!("column \"{wanted}\" must be declared NOT NULL"));
         }
