@@ -107,6 +107,7 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
     unsafe {
         let options = storage::Table::open(rel).meta().options();
         pg_sys::RelationTruncate(rel, 0);
+        storage::forget_meta(rel);
         restart(rel, &options);
     }
 }

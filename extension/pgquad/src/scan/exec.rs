@@ -182,6 +182,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
             let key = batch.key(row);
             (*slot).tts_tid = tid::remember(quad_of(scan.order, &key));
         }
+        (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
         (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = 4;

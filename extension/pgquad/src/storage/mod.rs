@@ -13,7 +13,7 @@ mod table;
 pub use buffers::RelationStore;
 pub use cursor::{count_matching, OrderCursor};
 pub use snapshot::PgSnapshot;
-pub use table::{leaf_sample, Deleted, Sampled, Table};
+pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
 
 use pgquad_btree::Options;
 use pgrx::pg_sys;

@@ -350,6 +350,20 @@ impl Table {
     }
 }
 
+/// Forgets the metapage kept with a relation's cache entry, whose file has got other contents.
+///
+/// # Safety
+/// `rel` is an open quad table.
+pub unsafe fn forget_meta(rel: pg_sys::Relation) {
+    // SAFETY: `rd_amcache` is ours, see `cached_meta`.
+    unsafe {
+        if !(*rel).rd_amcache.is_null() {
+            pg_sys::pfree((*rel).rd_amcache);
+            (*rel).rd_amcache = std::ptr::null_mut();
+        }
+    }
+}
+
 /// The metapage, from the relation's cache entry if it is there.
 ///
 /// # Safety
