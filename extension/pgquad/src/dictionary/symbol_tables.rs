@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pgquad_term::block::Symbols;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::relation::{Compare, IndexScan, Relation};
+use super::relation::{Compare, IndexScan, Inserter, Relation};
 use super::tables::Tables;
 use crate::error::raise;
 
@@ -53,6 +53,17 @@ impl SymbolTables {
                 number: 0,
                 symbols: self.get(tables, 0),
             })
+    }
+
+    /// Stores a new table. The caller holds the lock that keeps other transactions from doing so.
+    pub fn add(&mut self, tables: &Tables, symbols: Symbols) -> Numbered {
+        let number = self.newest(tables).number + 1;
+        let table = Relation::open(tables.symbol_tables, pg_sys::RowExclusiveLock);
+        Inserter::new(&table)
+            .insert_bytes(pg_sys::Datum::from(i64::from(number)), &symbols.to_bytes());
+        let symbols = Rc::new(symbols);
+        self.read.insert(number, symbols.clone());
+        Numbered { number, symbols }
     }
 
     fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {

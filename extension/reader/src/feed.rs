@@ -1,0 +1,78 @@
+//! A document whose bytes are handed over piece by piece, as a client sends them.
+
+use std::io::{self, Read};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+
+/// Pieces that may wait between the two ends.
+const PIECES: usize = 2;
+/// Small pieces are collected until they have this many bytes.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Makes the two ends: what is put into the feed comes out of the reader.
+pub fn feed() -> (Feed, FeedReader) {
+    let (sender, receiver) = sync_channel(PIECES);
+    (
+        Feed {
+            sender,
+            piece: Vec::new(),
+        },
+        FeedReader {
+            receiver,
+            piece: Vec::new(),
+            start: 0,
+        },
+    )
+}
+
+/// The end that takes bytes. Dropping it ends the document.
+pub struct Feed {
+    sender: SyncSender<Vec<u8>>,
+    piece: Vec<u8>,
+}
+
+impl Feed {
+    /// Adds bytes; they wait here until [`Feed::flush`] can send them.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.piece.extend_from_slice(bytes);
+    }
+
+    /// Whether there is enough to be sent.
+    pub fn is_due(&self) -> bool {
+        self.piece.len() >= PIECE_BYTES
+    }
+
+    /// Sends what was added. `false` when the other end is busy: take batches from the pipeline and try again.
+    pub fn flush(&mut self) -> bool {
+        if self.piece.is_empty() {
+            return true;
+        }
+        match self.sender.try_send(std::mem::take(&mut self.piece)) {
+            Ok(()) => true,
+            Err(TrySendError::Full(piece)) => {
+                self.piece = piece;
+                false
+            }
+            // The reader has stopped, because of an error that the pipeline will report.
+            Err(TrySendError::Disconnected(_)) => true,
+        }
+    }
+}
+
+/// The end that gives bytes; waits when there are none.
+pub struct FeedReader {
+    receiver: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    start: usize,
+}
+
+impl Read for FeedReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.piece.len() {
+            self.piece = self.receiver.recv().unwrap_or_default();
+            self.start = 0;
+        }
+        let read = (&self.piece[self.start..]).read(buffer)?;
+        self.start += read;
+        Ok(read)
+    }
+}

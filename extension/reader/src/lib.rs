@@ -1,0 +1,28 @@
+//! Reads RDF documents into batches of quads: decompression, parsing on several threads, terms encoded and hashed once per batch.
+//! Knows nothing of PostgreSQL.
+//!
+//! [`Pipeline`] does the work on threads of its own and hands out [`Batch`]es in document order. N-Triples and N-Quads are cut into
+//! chunks at line ends and parsed in parallel; the other formats are parsed by one thread.
+
+mod batch;
+mod chunk;
+mod error;
+mod feed;
+mod format;
+mod lines;
+mod pipeline;
+mod source;
+mod stream;
+
+pub use batch::{Batch, BatchTerm, DEFAULT_GRAPH};
+pub use error::{ErrorKind, ReadError};
+pub use feed::{feed, Feed, FeedReader};
+pub use format::Format;
+pub use pipeline::{Options, Pipeline, Step};
+pub use source::Source;
+
+/// Bytes that a pipeline with `threads` parsers holds at most, beside what a single line or token longer than a chunk takes.
+pub const fn memory(threads: usize) -> usize {
+    // Each chunk in flight: its bytes, the batch made of it, and the table of its terms.
+    (2 * threads + 2) * 3 * chunk::CHUNK_BYTES
+}
