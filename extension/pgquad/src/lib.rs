@@ -5,12 +5,16 @@ use pgrx::prelude::*;
 pub mod am;
 pub mod dictionary;
 pub mod error;
+<<<<<<< HEAD
 mod ffi;
 mod functions;
 mod guc;
 mod hooks;
 mod scan;
 pub mod storage;
+=======
+mod load;
+>>>>>>> 5c45a8b (Loader: documents from files, text and clients; export)
 pub mod store;
 pub mod term;
 
@@ -31,6 +35,7 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     store::init();
     dictionary::init();
+    load::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.

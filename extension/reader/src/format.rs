@@ -4,6 +4,8 @@ use std::fmt;
 
 use oxrdfio::{JsonLdProfileSet, RdfFormat};
 
+use crate::source::Compression;
+
 /// A format of RDF documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -20,9 +22,6 @@ pub enum Format {
     /// JSON-LD 1.0/1.1.
     JsonLd,
 }
-
-/// Endings of the names of compressed files.
-const COMPRESSED: [&str; 5] = ["gz", "gzip", "zst", "zstd", "bz2"];
 
 impl Format {
     /// The names that [`Format::from_name`] is meant to be given.
@@ -44,17 +43,11 @@ impl Format {
     /// The format that the name of a file tells, e.g. `data.nt.gz`.
     pub fn from_path(path: &str) -> Option<Self> {
         let name = path.rsplit(['/', '\\']).next()?;
-        let mut endings = name.rsplit('.');
-        let mut ending = endings.next()?;
-        if COMPRESSED
-            .iter()
-            .any(|compressed| ending.eq_ignore_ascii_case(compressed))
-        {
-            ending = endings.next()?;
-        }
-        // A name without a dot has no ending.
-        endings.next()?;
-        Format::from_name(ending)
+        let name = match Compression::from_path(name) {
+            Some(_) => name.rsplit_once('.')?.0,
+            None => name,
+        };
+        Format::from_name(name.rsplit_once('.')?.1)
     }
 
     /// Whether each line can be parsed by itself.

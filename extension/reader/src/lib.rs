@@ -21,6 +21,11 @@ pub use format::Format;
 pub use pipeline::{Options, Pipeline, Step};
 pub use source::Source;
 
+/// Checks that `iri` is an absolute IRI.
+pub fn check_iri(iri: &str) -> Result<(), oxiri::IriParseError> {
+    oxiri::Iri::parse(iri).map(drop)
+}
+
 /// Bytes that a pipeline with `threads` parsers holds at most, beside what a single line or token longer than a chunk takes.
 pub const fn memory(threads: usize) -> usize {
     // Each chunk in flight: its bytes, the batch made of it, and the table of its terms.

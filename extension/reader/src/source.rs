@@ -18,16 +18,22 @@ pub struct Source {
 }
 
 impl Source {
-    /// A document that is read from `reader`. Data compressed by gzip, zstd, or bzip2 (several members too) is recognized by its
-    /// first bytes.
-    pub fn new(reader: impl Read + Send + 'static) -> Self {
+    /// A document that is read from `reader`. Data compressed by gzip, zstd, or bzip2 (several
+    /// members too) is recognized by its first bytes; if `name` ends as that of a compressed file
+    /// does, other data is an error.
+    pub fn new(reader: impl Read + Send + 'static, name: &str) -> Self {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let counted = Counted {
             inner: reader,
             count: bytes_read.clone(),
         };
+        let opened = Opened {
+            raw: Some(Box::new(counted)),
+            expected: Compression::from_path(name),
+            decoder: None,
+        };
         Source {
-            reader: Box::new(Sniffing(Some(Box::new(counted)), None)),
+            reader: Box::new(opened),
             bytes_read,
         }
     }
@@ -64,11 +70,57 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// A form of compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+    Bzip2,
+}
+
+impl Compression {
+    /// What the name of a file tells.
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
+        let (_, ending) = path.rsplit_once('.')?;
+        match ending.to_ascii_lowercase().as_str() {
+            "gz" | "gzip" => Some(Compression::Gzip),
+            "zst" | "zstd" => Some(Compression::Zstd),
+            "bz2" | "bzip2" => Some(Compression::Bzip2),
+            _ => None,
+        }
+    }
+
+    /// What the first bytes tell.
+    fn from_head(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            // The magic number is followed by the block size and by the first digits of pi, or of
+            // its root in an empty file.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
+        }
+    }
+}
+
 type Raw = Box<dyn Read + Send>;
 type Rewound = BufReader<Chain<Cursor<Vec<u8>>, Raw>>;
 
-/// Looks at the first bytes when the first read comes, which is on the thread that reads.
-struct Sniffing(Option<Raw>, Option<Decoder>);
+/// A file that may be compressed. Its first bytes are looked at when the first read comes, which is
+/// on the thread that reads.
+struct Opened {
+    raw: Option<Raw>,
+    expected: Option<Compression>,
+    decoder: Option<Decoder>,
+}
 
 enum Decoder {
     Plain(Chain<Cursor<Vec<u8>>, Raw>),
@@ -78,37 +130,41 @@ enum Decoder {
 }
 
 impl Decoder {
-    fn open(mut raw: Raw) -> io::Result<Self> {
+    fn open(mut raw: Raw, expected: Option<Compression>) -> io::Result<Self> {
         let mut head = Vec::new();
         raw.by_ref().take(10).read_to_end(&mut head)?;
-        let kind = head.clone();
+        let found = Compression::from_head(&head);
+        if let Some(expected) = expected.filter(|expected| found != Some(*expected)) {
+            let message = format!("the data is not in {} format", expected.name());
+            return Err(ReadError::new(ErrorKind::Compression, message).into());
+        }
         let all = Cursor::new(head).chain(raw);
         let buffered = |all| BufReader::with_capacity(READ_BYTES, all);
-        Ok(match kind.as_slice() {
-            [0x1f, 0x8b, ..] => Decoder::Gzip(Box::new(MultiGzDecoder::new(buffered(all)))),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Decoder::Zstd(Box::new(
+        Ok(match found {
+            None => Decoder::Plain(all),
+            Some(Compression::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(buffered(all)))),
+            Some(Compression::Zstd) => Decoder::Zstd(Box::new(
                 zstd::stream::read::Decoder::with_buffer(buffered(all))?,
             )),
-            // The magic number is followed by the block size and by the first digits of pi, or of its root in an empty file.
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => {
+            Some(Compression::Bzip2) => {
                 Decoder::Bzip2(Box::new(MultiBzDecoder::new(buffered(all))))
             }
-            _ => Decoder::Plain(all),
         })
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (result, name) = match self {
+        let (result, compression) = match self {
             Decoder::Plain(reader) => return reader.read(buffer),
-            Decoder::Gzip(reader) => (reader.read(buffer), "gzip"),
-            Decoder::Zstd(reader) => (reader.read(buffer), "zstd"),
-            Decoder::Bzip2(reader) => (reader.read(buffer), "bzip2"),
+            Decoder::Gzip(reader) => (reader.read(buffer), Compression::Gzip),
+            Decoder::Zstd(reader) => (reader.read(buffer), Compression::Zstd),
+            Decoder::Bzip2(reader) => (reader.read(buffer), Compression::Bzip2),
         };
         result.map_err(|error| {
             // Errors of the file itself carry the code of the operating system.
             if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted {
                 return error;
             }
+            let name = compression.name();
             let message = if error.kind() == io::ErrorKind::UnexpectedEof {
                 format!("{name} data ends too early")
             } else {
@@ -119,12 +175,12 @@ impl Decoder {
     }
 }
 
-impl Read for Sniffing {
+impl Read for Opened {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(raw) = self.0.take() {
-            self.1 = Some(Decoder::open(raw)?);
+        if let Some(raw) = self.raw.take() {
+            self.decoder = Some(Decoder::open(raw, self.expected)?);
         }
-        match &mut self.1 {
+        match &mut self.decoder {
             Some(decoder) => decoder.read(buffer),
             // The first read has failed.
             None => Ok(0),
@@ -139,7 +195,7 @@ mod tests {
 
     fn read(bytes: Vec<u8>) -> Result<Vec<u8>, ReadError> {
         let mut out = Vec::new();
-        Source::new(Cursor::new(bytes))
+        Source::new(Cursor::new(bytes), "x")
             .reader
             .read_to_end(&mut out)?;
         Ok(out)
@@ -190,5 +246,20 @@ mod tests {
         let middle = damaged.len() / 2;
         damaged[middle..middle + 100].fill(0x55);
         assert_eq!(read(damaged).unwrap_err().kind, ErrorKind::Compression);
+    }
+
+    #[test]
+    fn the_name_of_a_compressed_file_is_taken_seriously() {
+        for name in ["x.gz", "x.nt.zst", "x.BZ2"] {
+            for content in [&b"plain"[..], b""] {
+                let mut reader = Source::new(content, name).reader;
+                let error = ReadError::from(reader.read_to_end(&mut Vec::new()).unwrap_err());
+                assert_eq!(error.kind, ErrorKind::Compression, "{name}");
+            }
+        }
+        let mut out = Vec::new();
+        let mut reader = Source::new(Cursor::new(gzip(b"x")), "a.nt.gz").reader;
+        reader.read_to_end(&mut out).unwrap();
+        assert_eq!(out, b"x");
     }
 }

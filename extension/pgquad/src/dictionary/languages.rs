@@ -43,7 +43,7 @@ impl Languages {
             return None;
         }
         let number = last + 1;
-        Inserter::new(&table).insert_bytes(pg_sys::Datum::from(i32::from(number)), tag.as_bytes());
+        Inserter::new(table).insert_bytes(pg_sys::Datum::from(i32::from(number)), tag.as_bytes());
         self.numbers.insert(tag.to_owned(), number);
         Some(number)
     }
@@ -68,6 +68,7 @@ impl Languages {
             if let Ok(number) = u16::try_from(row.integer(1)) {
                 self.numbers.insert(row.text(2), number);
             }
+            true
         });
     }
 }

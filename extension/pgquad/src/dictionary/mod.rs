@@ -6,6 +6,7 @@
 //!
 //! The functions work on batches: probes are sorted, so that each page is touched once.
 
+mod bulk;
 mod languages;
 mod numbers;
 mod read;
@@ -17,6 +18,8 @@ mod term_ids;
 mod write;
 
 use std::collections::HashMap;
+
+pub use bulk::BulkEncoder;
 
 use pgquad_term::{inline_id, inline_term, Blank, Term, TermBuf, TermId};
 

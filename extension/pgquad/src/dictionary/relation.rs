@@ -200,8 +200,8 @@ impl Drop for IndexScan {
     }
 }
 
-/// Calls `body` with every row of a table.
-pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>)) {
+/// Calls `body` with the rows of a table, for as long as it says `true`.
+pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>) -> bool) {
     let slot = Slot::new(table);
     // SAFETY: the table is open; the scan is ended below, or by PostgreSQL after an error.
     unsafe {
@@ -211,7 +211,9 @@ pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>)) {
             pg_sys::ScanDirection::ForwardScanDirection,
             slot.0,
         ) {
-            body(Row(&slot));
+            if !body(Row(&slot)) {
+                break;
+            }
         }
         slot.clear();
         pg_sys::table_endscan(scan);
@@ -219,19 +221,17 @@ pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>)) {
 }
 
 /// Inserts rows into a heap table and its indexes.
-pub struct Inserter<'a> {
-    table: &'a Relation,
+pub struct Inserter {
+    table: Relation,
     indexes: pg_sys::CatalogIndexState,
 }
 
-impl<'a> Inserter<'a> {
+impl Inserter {
     /// Opens the indexes of `table`.
-    pub fn new(table: &'a Relation) -> Self {
+    pub fn new(table: Relation) -> Self {
         // SAFETY: the table is open. The functions for catalogues serve any heap table with plain indexes.
-        Inserter {
-            table,
-            indexes: unsafe { pg_sys::CatalogOpenIndexes(table.0) },
-        }
+        let indexes = unsafe { pg_sys::CatalogOpenIndexes(table.0) };
+        Inserter { table, indexes }
     }
 
     /// Inserts a row.
@@ -258,7 +258,7 @@ impl<'a> Inserter<'a> {
     }
 }
 
-impl Drop for Inserter<'_> {
+impl Drop for Inserter {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: opened in `new`, closed only here.

@@ -59,7 +59,7 @@ impl SymbolTables {
     pub fn add(&mut self, tables: &Tables, symbols: Symbols) -> Numbered {
         let number = self.newest(tables).number + 1;
         let table = Relation::open(tables.symbol_tables, pg_sys::RowExclusiveLock);
-        Inserter::new(&table)
+        Inserter::new(table)
             .insert_bytes(pg_sys::Datum::from(i64::from(number)), &symbols.to_bytes());
         let symbols = Rc::new(symbols);
         self.read.insert(number, symbols.clone());

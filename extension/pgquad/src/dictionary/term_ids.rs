@@ -3,7 +3,7 @@
 use pgquad_term::TermId;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
-use super::relation::{Compare, IndexScan, Inserter, Relation};
+use super::relation::{for_each_row, Compare, IndexScan, Inserter, Relation};
 use super::tables::Tables;
 use crate::error::raise;
 
@@ -41,11 +41,30 @@ pub fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
         .collect()
 }
 
+/// Whether no term has an id yet.
+pub fn is_empty(tables: &Tables) -> bool {
+    let table = Relation::open(tables.term_ids, pg_sys::AccessShareLock);
+    let mut empty = true;
+    for_each_row(&table, |_| {
+        empty = false;
+        false
+    });
+    empty
+}
+
 /// Adds the ids of new terms.
-pub fn insert(table: &Relation, entries: impl IntoIterator<Item = (u128, TermId)>) {
-    let inserter = Inserter::new(table);
+pub fn insert(tables: &Tables, entries: impl IntoIterator<Item = (u128, TermId)>) {
+    let inserter = Inserter::new(Relation::open(tables.term_ids, pg_sys::RowExclusiveLock));
     for (hash, id) in entries {
+        check_for_interrupts!();
         let [s, p] = key(hash);
         inserter.insert([s, p, id.to_i64(), 0].map(pg_sys::Datum::from));
     }
+}
+
+/// Adds the ids of many new terms, in any order.
+pub fn insert_many(tables: &Tables, entries: impl Iterator<Item = (u128, TermId)>) {
+    let mut entries: Vec<(u128, TermId)> = entries.collect();
+    entries.sort_unstable_by_key(|(hash, _)| probe_order(*hash));
+    insert(tables, entries);
 }

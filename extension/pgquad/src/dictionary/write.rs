@@ -1,14 +1,15 @@
 //! New terms.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
-use pgquad_term::block::{BlockBuilder, Symbols};
+use pgquad_term::block::BlockBuilder;
 use pgquad_term::{encoded, Term, TermId};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::relation::{Inserter, Relation};
 use super::state::{self, BuildHash, State, ID_BYTES};
+use super::symbol_tables::Numbered;
+use super::tables::Tables;
 use super::{term_ids, MAX_TERM_BYTES};
 use crate::error::raise_detail;
 
@@ -78,7 +79,7 @@ pub fn check_writable() {
 pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
     check_writable();
     state::will_write();
-    let table = lock_terms(state, terms);
+    lock_terms(state, terms);
 
     // Whoever added one of the terms since we looked has finished now.
     let mut order: Vec<usize> = (0..terms.len()).collect();
@@ -93,20 +94,16 @@ pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
         .filter(|&index| ids[index].is_none())
         .collect();
     let symbols = state.symbols.newest(&state.tables);
-    let heap = Relation::open(state.tables.terms, pg_sys::RowExclusiveLock);
-    let mut writer = BlockWriter::new(&heap, &symbols.symbols, symbols.number);
-    let numbers = state
-        .numbers
-        .take(&state.tables, new.len())
-        .into_iter()
-        .flatten();
-    for (&index, number) in new.iter().zip(numbers) {
-        writer.push(number, &terms[index].text);
+    let mut packer = Packer::new(symbols);
+    let numbers = state.numbers.take(&state.tables, new.len());
+    for (&index, number) in new.iter().zip(numbers.into_iter().flatten()) {
+        packer.push(number, &terms[index].text);
         ids[index] = Some(id_of(state, &terms[index].text, number));
     }
-    writer.flush();
+    packer.end_block();
+    packer.write(&state.tables);
     term_ids::insert(
-        &table,
+        &state.tables,
         order
             .iter()
             .filter(|index| new.binary_search(index).is_ok())
@@ -143,8 +140,8 @@ pub fn id_of(state: &mut State, text: &str, number: u64) -> TermId {
     TermId::in_dictionary(&term, number, language)
 }
 
-/// Makes sure that no other transaction adds one of the terms before this one ends. Returns `quad.term_ids`, locked.
-fn lock_terms(state: &State, terms: &[Encoded]) -> Relation {
+/// Makes sure that no other transaction adds one of the terms before this one ends.
+fn lock_terms(state: &State, terms: &[Encoded]) {
     let oid = state.tables.term_ids;
     let all = pg_sys::ShareRowExclusiveLock;
     if terms.len() <= MAX_TERM_LOCKS {
@@ -152,17 +149,17 @@ fn lock_terms(state: &State, terms: &[Encoded]) -> Relation {
         // SAFETY: the relation is open.
         if unsafe { pg_sys::CheckRelationLockedByMe(table.as_ptr(), all as pg_sys::LOCKMODE, true) }
         {
-            return table;
+            return;
         }
         if state::count_term_locks(terms.len()) <= MAX_TERM_LOCKS {
             let mut hashes: Vec<u128> = terms.iter().map(|term| term.hash).collect();
             // One order for all transactions keeps them from waiting for each other in a circle.
             hashes.sort_unstable();
             hashes.into_iter().for_each(lock_term);
-            return table;
+            return;
         }
     }
-    Relation::open(oid, all)
+    lock_all_terms(&state.tables);
 }
 
 fn lock_term(hash: u128) {
@@ -203,41 +200,59 @@ pub fn number_labels<'a>(state: &mut State, labels: &[&'a str]) -> HashMap<&'a s
     ids
 }
 
-/// Writes terms with ascending numbers to `quad.terms`, block by block.
-pub struct BlockWriter<'a> {
-    rows: Inserter<'a>,
-    builder: BlockBuilder<'a>,
+/// Packs terms with ascending numbers into blocks.
+pub struct Packer {
+    symbols: Numbered,
+    builder: BlockBuilder,
     first: u64,
+    blocks: Vec<(u64, Vec<u8>)>,
 }
 
-impl<'a> BlockWriter<'a> {
-    /// A writer to `quad.terms` that compresses with this symbol table.
-    pub fn new(terms: &'a Relation, symbols: &'a Rc<Symbols>, number: u32) -> Self {
-        BlockWriter {
-            rows: Inserter::new(terms),
-            builder: BlockBuilder::new(symbols, number, BLOCK_BYTES),
+impl Packer {
+    /// A packer that compresses with these symbols.
+    pub fn new(symbols: Numbered) -> Self {
+        let builder = BlockBuilder::new(symbols.number, BLOCK_BYTES);
+        Packer {
+            symbols,
+            builder,
             first: 0,
+            blocks: Vec::new(),
         }
     }
 
     /// Adds a term; its number is larger than that of the term before.
     pub fn push(&mut self, number: u64, encoded: &str) {
-        if number != self.first + self.builder.len() as u64 || !self.builder.push(encoded) {
-            self.flush();
+        let follows = number == self.first + self.builder.len() as u64;
+        if !follows || !self.builder.push(&self.symbols.symbols, encoded) {
+            self.end_block();
             self.first = number;
-            self.builder.push(encoded);
+            self.builder.push(&self.symbols.symbols, encoded);
         }
     }
 
-    /// Writes the block begun.
-    pub fn flush(&mut self) {
+    /// Ends the block begun, so that [`Packer::write`] writes it too.
+    pub fn end_block(&mut self) {
         if !self.builder.is_empty() {
-            self.rows.insert_bytes(
-                pg_sys::Datum::from(self.first as i64),
-                &self.builder.finish(),
-            );
+            self.blocks.push((self.first, self.builder.finish()));
         }
     }
+
+    /// Writes the finished blocks to `quad.terms`.
+    pub fn write(&mut self, tables: &Tables) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        let rows = Inserter::new(Relation::open(tables.terms, pg_sys::RowExclusiveLock));
+        for (first, block) in self.blocks.drain(..) {
+            check_for_interrupts!();
+            rows.insert_bytes(pg_sys::Datum::from(first as i64), &block);
+        }
+    }
+}
+
+/// Makes sure that no other transaction adds any term before this one ends.
+pub fn lock_all_terms(tables: &Tables) {
+    Relation::open(tables.term_ids, pg_sys::ShareRowExclusiveLock);
 }
 
 /// Map by term hash.

@@ -97,8 +97,7 @@ fn table_of(affix: &[u8]) -> Table {
 }
 
 /// Collects records into one block.
-pub struct BlockBuilder<'s> {
-    symbols: &'s Symbols,
+pub struct BlockBuilder {
     table: u32,
     limit: usize,
     affixes: Vec<String>,
@@ -109,12 +108,11 @@ pub struct BlockBuilder<'s> {
     scratch: Vec<u8>,
 }
 
-impl<'s> BlockBuilder<'s> {
-    /// A builder of blocks of at most `limit` bytes (a block of one term may be larger), compressed with `symbols`, whose number is
-    /// `table`.
-    pub fn new(symbols: &'s Symbols, table: u32, limit: usize) -> Self {
+impl BlockBuilder {
+    /// A builder of blocks of at most `limit` bytes (a block of one term may be larger), compressed
+    /// with the symbol tables of number `table`.
+    pub fn new(table: u32, limit: usize) -> Self {
         BlockBuilder {
-            symbols,
             table,
             limit,
             affixes: Vec::new(),
@@ -136,8 +134,9 @@ impl<'s> BlockBuilder<'s> {
         self.indexes.is_empty()
     }
 
-    /// Adds an encoded term; `false`, with nothing changed, when the block is full.
-    pub fn push(&mut self, encoded: &str) -> bool {
+    /// Adds an encoded term, compressed with `symbols`, the tables of the number given to
+    /// [`BlockBuilder::new`]; `false`, with nothing changed, when the block is full.
+    pub fn push(&mut self, symbols: &Symbols, encoded: &str) -> bool {
         if self.len() == MAX_TERMS {
             return false;
         }
@@ -149,14 +148,12 @@ impl<'s> BlockBuilder<'s> {
                 return false;
             }
             self.scratch.clear();
-            let raw = self
-                .symbols
-                .compress(Table::Iri, affix.as_bytes(), &mut self.scratch);
+            let raw = symbols.compress(Table::Iri, affix.as_bytes(), &mut self.scratch);
             varint::write(&mut self.affix_bytes, head(self.scratch.len(), raw));
             self.affix_bytes.extend_from_slice(&self.scratch);
         }
         let (head_start, payload_start) = (self.heads.len(), self.payload.len());
-        let raw = self.symbols.compress(
+        let raw = symbols.compress(
             table_of(affix.as_bytes()),
             rest.as_bytes(),
             &mut self.payload,

@@ -252,6 +252,17 @@ impl Sampler {
         self.iri_bytes + self.literal_bytes
     }
 
+    /// Bytes that the sample takes when compressed with `symbols`.
+    pub fn cost(&self, symbols: &Symbols) -> usize {
+        let mut out = Vec::new();
+        for (table, lines) in [(Table::Iri, &self.iri), (Table::Literal, &self.literal)] {
+            for line in lines {
+                symbols.compress(table, line, &mut out);
+            }
+        }
+        out.len()
+    }
+
     /// Trains tables from the sample.
     pub fn train(&self) -> Symbols {
         Symbols {

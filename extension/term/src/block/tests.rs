@@ -3,13 +3,13 @@ use proptest::prelude::*;
 
 /// Packs the terms into blocks of at most `limit` bytes.
 fn pack(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec<u8>> {
-    let mut builder = BlockBuilder::new(symbols, 7, limit);
+    let mut builder = BlockBuilder::new(7, limit);
     let mut blocks = Vec::new();
     for term in terms {
-        if !builder.push(term) {
+        if !builder.push(symbols, term) {
             blocks.push(builder.finish());
             assert!(
-                builder.push(term),
+                builder.push(symbols, term),
                 "an empty block takes any term: {term:?}"
             );
         }

@@ -1,0 +1,285 @@
+//! Encoding of whole documents.
+//!
+//! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are written in blocks as
+//! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
+use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH};
+use pgquad_term::block::{Sampler, Symbols};
+use pgquad_term::{tag, TermId};
+use pgrx::check_for_interrupts;
+
+use super::state::{self, with_state, BuildHash, State};
+use super::term_ids;
+use super::write::{self, Packer};
+
+/// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
+const FRESH: u64 = 1 << 63;
+
+/// Bytes that an entry of the map takes, with free space for growth.
+const ENTRY_BYTES: usize = 64;
+
+/// New text that is held back to train symbol tables from.
+const TRAINING_BYTES: usize = 1 << 22;
+/// No symbol tables are trained from less text.
+const MIN_TRAINING_BYTES: usize = 1 << 16;
+/// The next look at the symbol tables comes when the text has grown by this factor.
+const TRAINING_GROWTH: usize = 8;
+
+/// The halves of a hash. (A `u128` would be aligned to 16 bytes and make the map a third larger.)
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key(u64, u64);
+
+impl Key {
+    fn new(hash: u128) -> Self {
+        Key((hash >> 64) as u64, hash as u64)
+    }
+
+    fn value(self) -> u128 {
+        u128::from(self.0) << 64 | u128::from(self.1)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.1);
+    }
+}
+
+/// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
+pub struct BulkEncoder {
+    known: HashMap<Key, u64, BuildHash>,
+    max_known: usize,
+    /// No term that is not in `known` can be in the table.
+    all_known: bool,
+    /// Makes the labels of blank nodes of this document differ from those of others.
+    document: Option<u128>,
+    packer: Option<Packer>,
+    held_back: Vec<(u64, String)>,
+    sampler: Sampler,
+    text_bytes: usize,
+    next_training: usize,
+    new_terms: u64,
+}
+
+impl BulkEncoder {
+    /// Begins a document; about `memory` bytes may be used for the terms seen.
+    pub fn new(memory: usize) -> Self {
+        write::check_writable();
+        state::will_write();
+        let all_known = with_state(|state| {
+            write::lock_all_terms(&state.tables);
+            term_ids::is_empty(&state.tables)
+        });
+        BulkEncoder {
+            known: HashMap::default(),
+            max_known: (memory / ENTRY_BYTES).max(1024),
+            all_known,
+            document: None,
+            packer: None,
+            held_back: Vec::new(),
+            sampler: Sampler::default(),
+            text_bytes: 0,
+            next_training: TRAINING_BYTES,
+            new_terms: 0,
+        }
+    }
+
+    /// Number of terms added to the dictionary.
+    pub fn new_terms(&self) -> u64 {
+        self.new_terms
+    }
+
+    /// The quads of a batch as ids.
+    pub fn encode(&mut self, batch: &Batch) -> Vec<[u64; 4]> {
+        with_state(|state| {
+            let ids = self.encode_terms(state, batch);
+            let id = |position: u32| {
+                if position == DEFAULT_GRAPH {
+                    TermId::DEFAULT_GRAPH.0
+                } else {
+                    ids[position as usize].0
+                }
+            };
+            batch.quads.iter().map(|quad| quad.map(id)).collect()
+        })
+    }
+
+    fn encode_terms(&mut self, state: &mut State, batch: &Batch) -> Vec<TermId> {
+        let mut ids: Vec<Option<TermId>> = Vec::with_capacity(batch.terms.len());
+        let mut unknown: Vec<(Key, usize)> = Vec::new();
+        for (position, term) in batch.terms.iter().enumerate() {
+            let id = term.inline.or_else(|| {
+                let key = self.key(state, batch, term);
+                let id = self.known.get(&key).map(|id| TermId(id & !FRESH));
+                if id.is_none() {
+                    unknown.push((key, position));
+                }
+                id
+            });
+            ids.push(id);
+        }
+        if !self.all_known {
+            self.probe(state, &mut unknown, &mut ids);
+        }
+        self.add(state, batch, &unknown, &mut ids);
+        if self.known.len() > self.max_known {
+            self.write_ids(state);
+        }
+        ids.into_iter()
+            .map(|id| id.expect("every term has an id now"))
+            .collect()
+    }
+
+    fn key(&mut self, state: &mut State, batch: &Batch, term: &BatchTerm) -> Key {
+        if !batch.text(term).starts_with('B') {
+            return Key::new(term.hash);
+        }
+        let document = *self.document.get_or_insert_with(|| {
+            // A number of our own stands for the document.
+            let number = state.numbers.take(&state.tables, 1)[0].start;
+            pgquad_term::encoded_hash(&format!("document {number}"))
+        });
+        Key::new(term.hash ^ document)
+    }
+
+    /// Looks up unknown terms in the table; those that are not there remain in `unknown`.
+    fn probe(
+        &mut self,
+        state: &State,
+        unknown: &mut Vec<(Key, usize)>,
+        ids: &mut [Option<TermId>],
+    ) {
+        let mut sorted: Vec<(u128, usize)> = unknown
+            .iter()
+            .map(|(key, position)| (key.value(), *position))
+            .collect();
+        sorted.sort_unstable_by_key(|(hash, _)| term_ids::probe_order(*hash));
+        let hashes: Vec<u128> = sorted.iter().map(|(hash, _)| *hash).collect();
+        for ((hash, position), found) in sorted.iter().zip(term_ids::probe(&state.tables, &hashes))
+        {
+            if let Some(id) = found {
+                self.known.insert(Key::new(*hash), id.0);
+                ids[*position] = Some(id);
+            }
+        }
+        unknown.retain(|(_, position)| ids[*position].is_none());
+    }
+
+    /// Numbers the terms that are in no table, in order of first sight.
+    fn add(
+        &mut self,
+        state: &mut State,
+        batch: &Batch,
+        unknown: &[(Key, usize)],
+        ids: &mut [Option<TermId>],
+    ) {
+        if unknown.is_empty() {
+            return;
+        }
+        let text = |position: usize| batch.text(&batch.terms[position]);
+        let blanks = unknown
+            .iter()
+            .filter(|(_, position)| text(*position).starts_with('B'))
+            .count();
+        // Numbers apart, so that those of the terms follow each other.
+        let mut term_numbers = state
+            .numbers
+            .take(&state.tables, unknown.len() - blanks)
+            .into_iter()
+            .flatten();
+        let mut blank_numbers = state
+            .numbers
+            .take(&state.tables, blanks)
+            .into_iter()
+            .flatten();
+        for (key, position) in unknown {
+            let text = text(*position);
+            let id = if text.starts_with('B') {
+                TermId::new(
+                    tag::BLANK,
+                    blank_numbers
+                        .next()
+                        .expect("as many numbers as blank nodes"),
+                )
+            } else {
+                let number = term_numbers.next().expect("as many numbers as terms");
+                self.push(state, number, text);
+                write::id_of(state, text, number)
+            };
+            self.known.insert(*key, id.0 | FRESH);
+            ids[*position] = Some(id);
+        }
+        self.new_terms += (unknown.len() - blanks) as u64;
+        if let Some(packer) = &mut self.packer {
+            packer.write(&state.tables);
+        }
+    }
+
+    fn push(&mut self, state: &mut State, number: u64, text: &str) {
+        self.text_bytes += text.len();
+        self.sampler.offer(text);
+        match &mut self.packer {
+            Some(packer) => packer.push(number, text),
+            None => self.held_back.push((number, text.to_owned())),
+        }
+        if self.text_bytes >= self.next_training {
+            self.next_training = self.text_bytes.saturating_mul(TRAINING_GROWTH);
+            self.choose_symbols(state);
+        }
+    }
+
+    /// Goes on with the symbol tables that suit the terms seen since the last time, and packs what was held back.
+    fn choose_symbols(&mut self, state: &mut State) {
+        let sampler = std::mem::take(&mut self.sampler);
+        let mut symbols = state.symbols.newest(&state.tables);
+        if sampler.bytes() >= MIN_TRAINING_BYTES {
+            let trained: Symbols = sampler.train();
+            // A new table must be better by a twentieth.
+            if sampler.cost(&trained) * 20 < sampler.cost(&symbols.symbols) * 19 {
+                symbols = state.symbols.add(&state.tables, trained);
+            } else if self.packer.is_some() {
+                return;
+            }
+        }
+        if let Some(packer) = &mut self.packer {
+            packer.end_block();
+            packer.write(&state.tables);
+        }
+        let packer = self.packer.insert(Packer::new(symbols));
+        for (number, text) in self.held_back.drain(..) {
+            packer.push(number, &text);
+        }
+    }
+
+    /// Writes the ids of the new terms and forgets all terms.
+    fn write_ids(&mut self, state: &State) {
+        let known = std::mem::take(&mut self.known);
+        let fresh = known
+            .into_iter()
+            .filter(|(_, id)| id & FRESH != 0)
+            .map(|(key, id)| (key.value(), TermId(id & !FRESH)));
+        term_ids::insert_many(&state.tables, fresh);
+        self.all_known = false;
+    }
+
+    /// Ends the document: all its terms are in the tables now.
+    pub fn finish(mut self) {
+        with_state(|state| {
+            if !self.held_back.is_empty() {
+                self.choose_symbols(state);
+            }
+            if let Some(packer) = &mut self.packer {
+                packer.end_block();
+                packer.write(&state.tables);
+            }
+            check_for_interrupts!();
+            // The labels of blank nodes have served their purpose.
+            self.known
+                .retain(|_, id| TermId(*id & !FRESH).tag() != tag::BLANK);
+            self.write_ids(state);
+        });
+    }
+}

@@ -1,0 +1,155 @@
+//! `quad.export`: the quads of a store as lines of N-Quads.
+
+use std::fmt::Write;
+
+use pgquad_term::{Term, TermId};
+use pgrx::prelude::*;
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+
+use crate::dictionary;
+use crate::error::{raise, raise_hint};
+use crate::store::{self, Store};
+
+/// Quads whose terms are decoded together.
+const BATCH: usize = 8192;
+
+/// The quads of a store as lines of N-Quads, in the order of the table.
+///
+/// `graph`: only the quads of this graph; the empty string stands for the default graph. Rows beyond `work_mem` wait in a temporary
+/// file.
+#[pg_extern(
+    sql = "CREATE FUNCTION quad.export(store text DEFAULT NULL, graph text DEFAULT NULL) RETURNS SETOF text
+VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
+)]
+fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCallInfo) {
+    let store = store::resolve(store, false);
+    check_store(&store);
+    let mut lines = Lines::new(fcinfo);
+    let graph = match graph {
+        None => None,
+        Some("") => Some(TermId::DEFAULT_GRAPH),
+        Some(iri) => match dictionary::find(&Term::Iri(iri)) {
+            Some(id) => Some(id),
+            None => return,
+        },
+    };
+    let mut batch: Vec<[TermId; 4]> = Vec::with_capacity(BATCH);
+    scan(&store, |quad| {
+        if graph.is_none_or(|graph| graph == quad[3]) {
+            batch.push(quad);
+        }
+        if batch.len() == BATCH {
+            lines.write(&mut batch);
+        }
+    });
+    lines.write(&mut batch);
+}
+
+fn check_store(store: &Store) {
+    let name = &store.name;
+    // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
+    unsafe {
+        let right = pg_sys::pg_class_aclcheck(
+            store.oid,
+            pg_sys::GetUserId(),
+            pg_sys::ACL_SELECT as pg_sys::AclMode,
+        );
+        if right != pg_sys::AclResult::ACLCHECK_OK {
+            raise(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for store \"{name}\""),
+            );
+        }
+        if pg_sys::check_enable_rls(store.oid, pg_sys::InvalidOid, false)
+            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+        {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("cannot export store \"{name}\", which has row-level security"),
+                "Select from its table instead.",
+            );
+        }
+    }
+}
+
+/// Calls `each` with every quad that the statement sees.
+fn scan(store: &Store, mut each: impl FnMut([TermId; 4])) {
+    // SAFETY: the table exists and is locked; slot, scan and table are released below, or by PostgreSQL after an error. Its four
+    // columns are of type bigint and not null.
+    unsafe {
+        let table = pg_sys::table_open(store.oid, pg_sys::NoLock as pg_sys::LOCKMODE);
+        let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
+        let scan =
+            pg_sys::table_beginscan(table, pg_sys::GetActiveSnapshot(), 0, std::ptr::null_mut());
+        while pg_sys::table_scan_getnextslot(
+            scan,
+            pg_sys::ScanDirection::ForwardScanDirection,
+            slot,
+        ) {
+            check_for_interrupts!();
+            pg_sys::slot_getallattrs(slot);
+            let values = std::slice::from_raw_parts((*slot).tts_values, 4);
+            each(std::array::from_fn(|column| {
+                TermId(values[column].value() as u64)
+            }));
+        }
+        pg_sys::table_endscan(scan);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::table_close(table, pg_sys::NoLock as pg_sys::LOCKMODE);
+    }
+}
+
+/// The rows of the result.
+struct Lines {
+    result: *mut pg_sys::ReturnSetInfo,
+}
+
+impl Lines {
+    fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: `fcinfo` is that of the running function, which returns a set. Raises an error where a set cannot be returned.
+        unsafe {
+            pg_sys::InitMaterializedSRF(fcinfo, pg_sys::MAT_SRF_USE_EXPECTED_DESC);
+            Lines {
+                result: (*fcinfo).resultinfo.cast(),
+            }
+        }
+    }
+
+    /// Writes a batch, which is empty afterwards.
+    fn write(&mut self, batch: &mut Vec<[TermId; 4]>) {
+        check_for_interrupts!();
+        let mut ids: Vec<TermId> = batch.iter().flatten().copied().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let texts: Vec<String> = dictionary::decode_many(&ids)
+            .into_iter()
+            .map(|term| term.map_or_else(String::new, |term| term.as_term().to_string()))
+            .collect();
+        let text = |id: &TermId| &texts[ids.binary_search(id).expect("all ids are in the list")];
+        let mut line = String::new();
+        for quad in batch.drain(..) {
+            line.clear();
+            for id in quad.iter().filter(|id| **id != TermId::DEFAULT_GRAPH) {
+                let _ = write!(line, "{} ", text(id));
+            }
+            line.push('.');
+            self.put(&line);
+        }
+    }
+
+    fn put(&mut self, line: &str) {
+        // SAFETY: the tuple store and the row type were made by `InitMaterializedSRF`; the text is copied into the store.
+        unsafe {
+            let text = pg_sys::cstring_to_text_with_len(line.as_ptr().cast(), line.len() as i32);
+            let mut value = pg_sys::Datum::from(text);
+            let mut is_null = false;
+            pg_sys::tuplestore_putvalues(
+                (*self.result).setResult,
+                (*self.result).setDesc,
+                &mut value,
+                &mut is_null,
+            );
+            pg_sys::pfree(text.cast());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One document on its way into a store.
+
+use std::time::Duration;
+
+use pgquad_reader::{Format, Options, Pipeline, Source, Step};
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+
+use super::progress::{Phase, Progress};
+use super::report::{self, Document};
+use super::rows::Rows;
+use crate::dictionary::BulkEncoder;
+use crate::error::{raise, raise_hint};
+use crate::store::{self, Store};
+
+/// Longest wait for a batch before the next look for a cancel request.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Parser threads; 0: as many as there are processors.
+static THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// Defines the settings of the loader; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_int_guc(
+        c"quad.load_threads",
+        c"Number of threads that parse a document while it is loaded.",
+        c"0 means as many as there are processors. Only N-Triples and N-Quads are parsed by several.",
+        &THREADS,
+        0,
+        64,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+fn threads() -> usize {
+    match THREADS.get() {
+        0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(16)),
+        count => count as usize,
+    }
+}
+
+/// What the caller of a load has asked for.
+pub struct Request<'a> {
+    /// Format of the document.
+    pub format: Format,
+    /// Graph for triples outside of named graphs.
+    pub graph: Option<&'a str>,
+    /// IRI against which relative IRIs are resolved.
+    pub base: Option<&'a str>,
+    /// Store; `None`: the default store.
+    pub store: Option<&'a str>,
+}
+
+/// The format with this name.
+pub fn format(name: &str) -> Format {
+    Format::from_name(name).unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("format \"{name}\" is not known"),
+            format!("Formats are {}.", Format::NAMES),
+        )
+    })
+}
+
+/// A load that is under way.
+pub struct Loader {
+    document: Document,
+    pipeline: Pipeline,
+    encoder: BulkEncoder,
+    rows: Rows,
+    quads: u64,
+}
+
+impl Loader {
+    /// Starts to read `source`. The caller must have the right to insert into the store.
+    pub fn start(
+        source: Source,
+        document: Document,
+        request: &Request<'_>,
+        progress: &Progress,
+    ) -> Self {
+        check_iri("graph", request.graph);
+        check_iri("base", request.base);
+        // SAFETY: only looks at the state of the transaction.
+        unsafe {
+            pg_sys::PreventCommandIfReadOnly(c"quad.load".as_ptr());
+            pg_sys::PreventCommandIfParallelMode(c"quad.load".as_ptr());
+        }
+        let store = store::resolve(request.store, true);
+        check_store(&store);
+        progress.set_store(store.oid);
+        // SAFETY: a setting of PostgreSQL.
+        let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
+        let encoder = BulkEncoder::new(memory / 2);
+        let rows = Rows::new(&store);
+        let options = Options {
+            format: request.format,
+            base: request.base.map(str::to_owned),
+            graph: request.graph.map(str::to_owned),
+            threads: threads(),
+        };
+        let pipeline =
+            with_signals_blocked(|| Pipeline::start(source, &options)).unwrap_or_else(|error| {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
+                    format!("could not start a thread: {error}"),
+                )
+            });
+        Loader {
+            document,
+            pipeline,
+            encoder,
+            rows,
+            quads: 0,
+        }
+    }
+
+    /// Loads the next batch if there is one soon. `false`: the document has ended.
+    pub fn step(&mut self, progress: &Progress) -> bool {
+        check_for_interrupts!();
+        match self.pipeline.next(PATIENCE) {
+            Ok(Step::Batch(batch)) => {
+                let quads = self.encoder.encode(&batch);
+                self.quads += quads.len() as u64;
+                self.rows.push(&quads);
+                progress.update(self.pipeline.bytes_read(), self.quads);
+                true
+            }
+            Ok(Step::Waiting) => true,
+            Ok(Step::End) => false,
+            Err(error) => report::raise_error(&self.document, &error),
+        }
+    }
+
+    /// Writes what is still in memory. Returns the number of quads that were not in the store before.
+    pub fn finish(self, progress: &Progress) -> u64 {
+        drop(self.pipeline);
+        progress.set_phase(Phase::Terms);
+        self.encoder.finish();
+        progress.set_phase(Phase::Quads);
+        self.rows.finish()
+    }
+}
+
+/// Raises an error when `iri` is given and is not an absolute IRI.
+fn check_iri(what: &str, iri: Option<&str>) {
+    if let Some(Err(error)) = iri.map(pgquad_reader::check_iri) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "{what} \"{}\" is not an absolute IRI: {error}",
+                iri.unwrap_or_default()
+            ),
+        );
+    }
+}
+
+/// Refuses a store that the caller may not insert into, and one whose rules a bulk load would not follow.
+fn check_store(store: &Store) {
+    let name = &store.name;
+    // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
+    unsafe {
+        let right = pg_sys::pg_class_aclcheck(
+            store.oid,
+            pg_sys::GetUserId(),
+            pg_sys::ACL_INSERT as pg_sys::AclMode,
+        );
+        if right != pg_sys::AclResult::ACLCHECK_OK {
+            raise(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for store \"{name}\""),
+            );
+        }
+        if pg_sys::check_enable_rls(store.oid, pg_sys::InvalidOid, false)
+            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+        {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("cannot load into store \"{name}\", which has row-level security"),
+                "Use INSERT statements instead.",
+            );
+        }
+    }
+}
+
+/// Calls `body` with all signals blocked, so that the threads it starts never handle one meant for the backend.
+fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: plain calls of the C library with initialized sets.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        let mut before = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = body();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}

@@ -1,0 +1,259 @@
+//! `COPY quad.load_stdin FROM STDIN`: a document that the client sends line by line.
+//!
+//! `quad.load_stdin` is a view whose rows are the lines of a document; triggers on it hand them to a loader. Plain
+//! `INSERT INTO quad.load_stdin SELECT ...` works as well.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::ffi::CString;
+
+use pgquad_reader::{feed, Feed, Source};
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::heap_tuple::{PgHeapTuple, PgHeapTupleError};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, AllocatedByPostgres, PgSqlErrorCode, PgTrigger};
+
+use super::loader::{self, Loader, Request};
+use super::progress::Progress;
+use super::report::Document;
+use crate::error::{raise, raise_hint};
+
+extension_sql!(
+    r#"
+CREATE VIEW quad.load_stdin AS SELECT NULL::pg_catalog.text AS line WHERE false;
+COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN (FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02'')';
+CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_begin();
+CREATE TRIGGER load_line INSTEAD OF INSERT ON quad.load_stdin FOR EACH ROW EXECUTE FUNCTION quad.load_stdin_line();
+CREATE TRIGGER load_end AFTER INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_end();
+GRANT INSERT ON quad.load_stdin TO PUBLIC;
+"#,
+    name = "load_stdin",
+    requires = [load_stdin_begin, load_stdin_line, load_stdin_end]
+);
+
+static FORMAT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"nquads"));
+static GRAPH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static BASE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+
+struct Stdin {
+    feed: Feed,
+    loader: Loader,
+    progress: Progress,
+    /// Subtransaction that the command runs in.
+    subtransaction: pg_sys::SubTransactionId,
+    /// Holds what PostgreSQL allocates for the loader, which outlives the calls of the triggers.
+    memory: pg_sys::MemoryContext,
+}
+
+thread_local! {
+    static STDIN: RefCell<Option<Stdin>> = const { RefCell::new(None) };
+}
+
+/// Settings and callbacks; called once from `_PG_init`.
+pub fn init() {
+    let settings = [
+        (
+            c"quad.stdin_format",
+            c"Format of documents sent to quad.load_stdin.",
+            &FORMAT,
+        ),
+        (
+            c"quad.stdin_graph",
+            c"Graph for triples of documents sent to quad.load_stdin; empty: the default graph.",
+            &GRAPH,
+        ),
+        (
+            c"quad.stdin_base",
+            c"Base IRI of documents sent to quad.load_stdin; empty: none.",
+            &BASE,
+        ),
+    ];
+    for (name, description, setting) in settings {
+        GucRegistry::define_string_guc(
+            name,
+            description,
+            c"",
+            setting,
+            GucContext::Userset,
+            GucFlags::default(),
+        );
+    }
+    // SAFETY: the callbacks are plain functions that live as long as the process.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
+    }
+}
+
+fn text(setting: &GucSetting<Option<CString>>) -> Option<String> {
+    let text = setting.get()?.into_string().ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// Begins a load.
+#[pg_trigger]
+fn load_stdin_begin<'a>(
+    _trigger: &'a PgTrigger<'a>,
+) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, Infallible> {
+    if STDIN.with_borrow(Option::is_some) {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+            "this session is loading a document already",
+        );
+    }
+    let format = loader::format(&text(&FORMAT).unwrap_or_default());
+    // SAFETY: a new context, deleted when the load or the transaction ends.
+    let (memory, subtransaction) = unsafe {
+        (
+            pg_sys::AllocSetContextCreateInternal(
+                pg_sys::TopTransactionContext,
+                c"quad load".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            ),
+            pg_sys::GetCurrentSubTransactionId(),
+        )
+    };
+    let (feed, reader) = feed();
+    let progress = Progress::start_within_copy("(stdin)");
+    let document = Document {
+        format,
+        name: "Document sent by the client".to_owned(),
+    };
+    let (graph, base) = (text(&GRAPH), text(&BASE));
+    let request = Request {
+        format,
+        graph: graph.as_deref(),
+        base: base.as_deref(),
+        store: None,
+    };
+    let loader = within(memory, || {
+        Loader::start(Source::plain(reader), document, &request, &progress)
+    });
+    STDIN.set(Some(Stdin {
+        feed,
+        loader,
+        progress,
+        subtransaction,
+        memory,
+    }));
+    Ok(None)
+}
+
+/// Takes a line.
+#[pg_trigger]
+fn load_stdin_line<'a>(
+    trigger: &'a PgTrigger<'a>,
+) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, PgHeapTupleError> {
+    let row = trigger.new();
+    let line: Option<&str> = match &row {
+        Some(row) => row
+            .get_by_index(std::num::NonZeroUsize::MIN)
+            .map_err(|_| ())
+            .unwrap_or(None),
+        None => None,
+    };
+    STDIN.with_borrow_mut(|stdin| {
+        let stdin = stdin.as_mut().unwrap_or_else(|| not_loading());
+        stdin.feed.push(line.unwrap_or_default().as_bytes());
+        stdin.feed.push(b"\n");
+        if stdin.feed.is_due() {
+            stdin.flush();
+        }
+    });
+    Ok(row)
+}
+
+/// Ends the load.
+#[pg_trigger]
+fn load_stdin_end<'a>(
+    _trigger: &'a PgTrigger<'a>,
+) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, Infallible> {
+    let mut stdin = STDIN.take().unwrap_or_else(|| not_loading());
+    stdin.flush();
+    let Stdin {
+        feed,
+        mut loader,
+        progress,
+        memory,
+        ..
+    } = stdin;
+    drop(feed);
+    let count = within(memory, || {
+        while loader.step(&progress) {}
+        loader.finish(&progress)
+    });
+    progress.finish();
+    // SAFETY: created when the load began; the loader, which used it, is gone.
+    unsafe { pg_sys::MemoryContextDelete(memory) };
+    notice!("{count} new quads loaded");
+    Ok(None)
+}
+
+impl Stdin {
+    /// Sends what is collected to the parser, and loads batches while that is busy.
+    fn flush(&mut self) {
+        while !self.feed.flush() {
+            let (loader, progress) = (&mut self.loader, &self.progress);
+            within(self.memory, || loader.step(progress));
+        }
+    }
+}
+
+fn not_loading() -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "no document is being loaded",
+        "The triggers of quad.load_stdin work for INSERT and COPY into this view only.",
+    )
+}
+
+/// Calls `body` with `memory` as the current memory context.
+fn within<T>(memory: pg_sys::MemoryContext, body: impl FnOnce() -> T) -> T {
+    // SAFETY: the context is alive; after an error PostgreSQL sets its own.
+    unsafe {
+        let before = pg_sys::MemoryContextSwitchTo(memory);
+        let result = body();
+        pg_sys::MemoryContextSwitchTo(before);
+        result
+    }
+}
+
+/// Gives up a load whose command has failed.
+fn give_up(since: pg_sys::SubTransactionId) {
+    STDIN.with(|stdin| {
+        // It is borrowed only when the process exits in the middle of a call.
+        if let Ok(mut stdin) = stdin.try_borrow_mut() {
+            if stdin
+                .as_ref()
+                .is_some_and(|stdin| stdin.subtransaction >= since)
+            {
+                // The memory context goes with the transaction.
+                *stdin = None;
+            }
+        }
+    });
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+        give_up(0);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_subtransaction_end(
+    event: pg_sys::SubXactEvent::Type,
+    subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        give_up(subtransaction);
+    }
+}
