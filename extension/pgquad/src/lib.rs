@@ -5,16 +5,13 @@ use pgrx::prelude::*;
 pub mod am;
 pub mod dictionary;
 pub mod error;
-<<<<<<< HEAD
 mod ffi;
 mod functions;
 mod guc;
 mod hooks;
+mod load;
 mod scan;
 pub mod storage;
-=======
-mod load;
->>>>>>> 5c45a8b (Loader: documents from files, text and clients; export)
 pub mod store;
 pub mod term;
 

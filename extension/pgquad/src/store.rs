@@ -9,6 +9,7 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
+use crate::am;
 use crate::error::{raise, raise_hint};
 
 /// Schema that holds the tables of all stores.
@@ -167,9 +168,7 @@ fn lookup(name: &str, lock: u32) -> Option<Store> {
     if oid == pg_sys::InvalidOid {
         return None;
     }
-    // SAFETY: the relation is locked, so its catalogue entry cannot go away; the look-up only reads the syscache.
-    let is_table = unsafe { pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_RELATION };
-    if !is_table {
+    if !am::is_quad_relid(oid) {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("{} is not a store", table_of(name)),
@@ -195,9 +194,8 @@ fn create(name: &str, if_not_exists: bool, settings: &[(&CStr, &str)]) {
     lock_schema();
     let existence = if if_not_exists { "IF NOT EXISTS " } else { "" };
     let sql = format!(
-        "CREATE TABLE {existence}{} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING {}",
+        "CREATE TABLE {existence}{} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING quad",
         table_of(name),
-        access_method(),
     );
     with_settings(settings, || run(&sql));
 }
@@ -223,16 +221,6 @@ fn lock_schema() {
             0,
             pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
         );
-    }
-}
-
-fn access_method() -> &'static str {
-    // SAFETY: syscache look-up with a constant string.
-    let oid = unsafe { pg_sys::get_table_am_oid(c"quad".as_ptr(), true) };
-    if oid == pg_sys::InvalidOid {
-        "heap"
-    } else {
-        "quad"
     }
 }
 

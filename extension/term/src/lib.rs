@@ -28,7 +28,7 @@ mod xsd;
 pub use error::{Error, Result};
 pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
-pub use inline::{inline_id, inline_term};
+pub use inline::{compare_inline, inline_id, inline_term};
 pub use ntriples::{parse, parse_prefix, ParseError};
 pub use order::order;
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};

@@ -93,14 +93,14 @@ impl BulkEncoder {
     }
 
     /// The quads of a batch as ids.
-    pub fn encode(&mut self, batch: &Batch) -> Vec<[u64; 4]> {
+    pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
         with_state(|state| {
             let ids = self.encode_terms(state, batch);
             let id = |position: u32| {
                 if position == DEFAULT_GRAPH {
-                    TermId::DEFAULT_GRAPH.0
+                    TermId::DEFAULT_GRAPH.to_i64()
                 } else {
-                    ids[position as usize].0
+                    ids[position as usize].to_i64()
                 }
             };
             batch.quads.iter().map(|quad| quad.map(id)).collect()

@@ -7,10 +7,12 @@
 //! The functions work on batches: probes are sorted, so that each page is touched once.
 
 mod bulk;
+mod compare;
 mod languages;
 mod numbers;
 mod read;
 mod relation;
+mod sql;
 mod state;
 mod symbol_tables;
 mod tables;

@@ -4,7 +4,7 @@ use pgquad_term::block::{Block, BlockError};
 use pgquad_term::{TermBuf, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
-use super::relation::{Compare, IndexScan, Relation};
+use super::relation::{IndexScan, Relation};
 use super::state::{term_bytes, State};
 use crate::error::raise;
 
@@ -13,13 +13,14 @@ use crate::error::raise;
 /// Numbers that no term has are passed over.
 pub fn read_terms(state: &mut State, numbers: &[u64], mut found: impl FnMut(u64, TermBuf)) {
     let table = Relation::open(state.tables.terms, pg_sys::AccessShareLock);
-    let mut scan = IndexScan::new(&table, state.tables.terms_key, &[Compare::AtMost]);
+    let mut scan = IndexScan::new(&table, state.tables.terms_key);
     let mut rest = numbers;
     while let Some(&number) = rest.first() {
         check_for_interrupts!();
         rest = &rest[1..];
-        scan.seek(&[number as i64]);
-        let Some(row) = scan.previous() else { continue };
+        let Some(row) = scan.last_up_to(number as i64) else {
+            continue;
+        };
         let first = row.bigint(1) as u64;
         let read = row.with_bytes(2, |bytes| -> Result<(), BlockError> {
             let block = Block::open(bytes)?;

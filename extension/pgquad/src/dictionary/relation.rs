@@ -103,87 +103,51 @@ impl Row<'_> {
     }
 }
 
-/// A scan by an index over `bigint` or `integer` columns.
+/// A search by the index of a primary key.
 pub struct IndexScan {
     index: pg_sys::Relation,
     scan: pg_sys::IndexScanDesc,
     slot: Slot,
-    keys: Vec<pg_sys::ScanKeyData>,
-}
-
-/// How a column is compared with the value sought.
-#[derive(Clone, Copy)]
-pub enum Compare {
-    /// `column = value`, `bigint`.
-    Equal,
-    /// `column <= value`, `bigint`.
-    AtMost,
+    key: pg_sys::ScanKeyData,
 }
 
 impl IndexScan {
-    /// A scan of `table` by `index` that compares the first columns of the index in the given ways.
-    pub fn new(table: &Relation, index: pg_sys::Oid, compare: &[Compare]) -> Self {
-        let mut keys = vec![pg_sys::ScanKeyData::default(); compare.len()];
-        for (position, (key, compare)) in keys.iter_mut().zip(compare).enumerate() {
-            let (strategy, function) = match compare {
-                Compare::Equal => (pg_sys::BTEqualStrategyNumber, pg_sys::F_INT8EQ),
-                Compare::AtMost => (pg_sys::BTLessEqualStrategyNumber, pg_sys::F_INT8LE),
-            };
-            // SAFETY: initializes the key in place.
-            unsafe {
-                pg_sys::ScanKeyInit(
-                    key,
-                    position as pg_sys::AttrNumber + 1,
-                    strategy as pg_sys::StrategyNumber,
-                    pg_sys::RegProcedure::from(function),
-                    pg_sys::Datum::from(0),
-                );
-            }
-        }
-        // SAFETY: table and index are open for the life of the scan.
+    /// A scan of `table` by `index`, whose only column is a `bigint`.
+    pub fn new(table: &Relation, index: pg_sys::Oid) -> Self {
+        let mut key = pg_sys::ScanKeyData::default();
+        // SAFETY: initializes the key in place; table and index are open for the life of the scan.
         unsafe {
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTLessEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::RegProcedure::from(pg_sys::F_INT8LE),
+                pg_sys::Datum::from(0),
+            );
             let index = pg_sys::index_open(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let scan = pg_sys::index_beginscan(table.0, index, latest(), keys.len() as i32, 0);
+            let scan = pg_sys::index_beginscan(table.0, index, latest(), 1, 0);
             IndexScan {
                 index,
                 scan,
                 slot: Slot::new(table),
-                keys,
+                key,
             }
         }
     }
 
-    /// Starts again with these values for the keys; `values` has as many as `compare` had.
-    pub fn seek(&mut self, values: &[i64]) {
-        for (key, value) in self.keys.iter_mut().zip(values) {
-            key.sk_argument = pg_sys::Datum::from(*value);
-        }
-        // SAFETY: the keys are initialized and as many as the scan was begun with.
+    /// The row with the largest key that is at most `limit`.
+    pub fn last_up_to(&mut self, limit: i64) -> Option<Row<'_>> {
+        self.key.sk_argument = pg_sys::Datum::from(limit);
+        // SAFETY: the key is initialized; scan and slot belong to the same table.
         unsafe {
-            pg_sys::index_rescan(
+            pg_sys::index_rescan(self.scan, &mut self.key, 1, std::ptr::null_mut(), 0);
+            pg_sys::index_getnext_slot(
                 self.scan,
-                self.keys.as_mut_ptr(),
-                self.keys.len() as i32,
-                std::ptr::null_mut(),
-                0,
-            );
+                pg_sys::ScanDirection::BackwardScanDirection,
+                self.slot.0,
+            )
         }
-    }
-
-    /// The next row in ascending order.
-    pub fn next(&mut self) -> Option<Row<'_>> {
-        self.step(pg_sys::ScanDirection::ForwardScanDirection)
-    }
-
-    /// The next row in descending order.
-    pub fn previous(&mut self) -> Option<Row<'_>> {
-        self.step(pg_sys::ScanDirection::BackwardScanDirection)
-    }
-
-    fn step(&mut self, direction: pg_sys::ScanDirection::Type) -> Option<Row<'_>> {
-        // SAFETY: scan and slot belong to the same table.
-        unsafe { pg_sys::index_getnext_slot(self.scan, direction, self.slot.0) }
-            .then_some(Row(&self.slot))
+        .then_some(Row(&self.slot))
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pgquad_term::block::Symbols;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::relation::{Compare, IndexScan, Inserter, Relation};
+use super::relation::{IndexScan, Inserter, Relation};
 use super::tables::Tables;
 use crate::error::raise;
 
@@ -68,9 +68,8 @@ impl SymbolTables {
 
     fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {
         let table = Relation::open(tables.symbol_tables, pg_sys::AccessShareLock);
-        let mut scan = IndexScan::new(&table, tables.symbol_tables_key, &[Compare::AtMost]);
-        scan.seek(&[limit]);
-        let row = scan.previous()?;
+        let mut scan = IndexScan::new(&table, tables.symbol_tables_key);
+        let row = scan.last_up_to(limit)?;
         let number = row.bigint(1) as u32;
         if let Some(symbols) = self.read.get(&number) {
             return Some(Numbered {

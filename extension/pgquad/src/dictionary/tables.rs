@@ -45,18 +45,23 @@ SELECT pg_catalog.pg_extension_config_dump('quad.term_numbers', '');
 extension_sql!(
     r#"
 -- Ids by the 128-bit hash of the term: s and p are its halves, o is the id, g is 0.
+SET LOCAL quad.orders = 'spog';
+SET LOCAL quad.inner_fanout = '0';
+SET LOCAL quad.leaf_quads = '0';
 CREATE TABLE quad.term_ids (
     s bigint NOT NULL,
     p bigint NOT NULL,
     o bigint NOT NULL,
     g bigint NOT NULL
-) USING heap;
-CREATE INDEX term_ids_hash ON quad.term_ids (s, p);
+) USING quad;
+RESET quad.orders;
+RESET quad.inner_fanout;
+RESET quad.leaf_quads;
 COMMENT ON TABLE quad.term_ids IS 'dictionary: ids by the hash of the term';
 SELECT pg_catalog.pg_extension_config_dump('quad.term_ids', '');
 "#,
     name = "dictionary_term_ids",
-    requires = ["dictionary_tables"]
+    requires = ["dictionary_tables", "quad_access_method"]
 );
 
 /// Oids of the dictionary's relations in this database.
@@ -68,8 +73,6 @@ pub struct Tables {
     pub terms_key: pg_sys::Oid,
     /// `quad.term_ids`.
     pub term_ids: pg_sys::Oid,
-    /// Its index by hash.
-    pub term_ids_hash: pg_sys::Oid,
     /// `quad.symbol_tables`.
     pub symbol_tables: pg_sys::Oid,
     /// Its primary key.
@@ -109,7 +112,6 @@ impl Tables {
             terms: find(c"terms"),
             terms_key: find(c"terms_pkey"),
             term_ids: find(c"term_ids"),
-            term_ids_hash: find(c"term_ids_hash"),
             symbol_tables: find(c"symbol_tables"),
             symbol_tables_key: find(c"symbol_tables_pkey"),
             languages: find(c"languages"),
@@ -126,7 +128,6 @@ impl Tables {
                 self.terms,
                 self.terms_key,
                 self.term_ids,
-                self.term_ids_hash,
                 self.symbol_tables,
                 self.symbol_tables_key,
                 self.languages,

@@ -1,36 +1,47 @@
-//! Table `quad.term_ids`: ids by the 128-bit hash of the term.
+//! Table `quad.term_ids`: ids by the 128-bit hash of the term, a quad table with the single order spog.
 
+use pgquad_btree::{key_of, prefix_range};
 use pgquad_term::TermId;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
-use super::relation::{for_each_row, Compare, IndexScan, Inserter, Relation};
+use super::relation::{latest, Relation};
 use super::tables::Tables;
 use crate::error::raise;
+use crate::storage::bulk::BulkLoad;
+use crate::storage::{OrderCursor, Table};
 
-/// The two columns of a hash.
-fn key(hash: u128) -> [i64; 2] {
+/// Subject and predicate of a hash.
+fn halves(hash: u128) -> [i64; 2] {
     [(hash >> 64) as i64, hash as i64]
+}
+
+fn quad(hash: u128, id: TermId) -> [i64; 4] {
+    let [s, p] = halves(hash);
+    [s, p, id.to_i64(), 0]
 }
 
 /// Order in which probes touch neighbouring pages one after the other.
 pub fn probe_order(hash: u128) -> impl Ord {
-    key(hash)
+    halves(hash)
 }
 
-/// The ids of the terms with these hashes, which should be in [`probe_order`].
+/// The ids of the terms with these hashes, which must be in [`probe_order`].
 pub fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
     let table = Relation::open(tables.term_ids, pg_sys::AccessShareLock);
-    let mut scan = IndexScan::new(
-        &table,
-        tables.term_ids_hash,
-        &[Compare::Equal, Compare::Equal],
-    );
+    // SAFETY: the table is open while the cursor is used; the snapshot is static.
+    let mut cursor = unsafe { OrderCursor::new(table.as_ptr(), latest(), 0) };
+    let order = cursor.order();
+    let mut keys = Vec::new();
     hashes
         .iter()
         .map(|hash| {
             check_for_interrupts!();
-            scan.seek(&key(*hash));
-            let id = scan.next()?.bigint(3);
+            let key = key_of(order, &quad(*hash, TermId::DEFAULT_GRAPH));
+            let (low, high) = prefix_range(&key[..2]);
+            cursor.seek(low, high);
+            keys.clear();
+            while keys.is_empty() && cursor.next_batch(&mut keys) {}
+            let id = pgquad_btree::quad_of(order, keys.first()?)[2];
             Some(TermId::from_i64(id).unwrap_or_else(|| {
                 raise(
                     PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
@@ -41,30 +52,38 @@ pub fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
         .collect()
 }
 
-/// Whether no term has an id yet.
+/// Whether the table has nothing in it.
 pub fn is_empty(tables: &Tables) -> bool {
     let table = Relation::open(tables.term_ids, pg_sys::AccessShareLock);
-    let mut empty = true;
-    for_each_row(&table, |_| {
-        empty = false;
-        false
-    });
-    empty
+    // SAFETY: the table is open.
+    unsafe { Table::open(table.as_ptr()) }.is_empty()
 }
 
-/// Adds the ids of new terms.
+/// Adds the ids of some new terms.
 pub fn insert(tables: &Tables, entries: impl IntoIterator<Item = (u128, TermId)>) {
-    let inserter = Inserter::new(Relation::open(tables.term_ids, pg_sys::RowExclusiveLock));
-    for (hash, id) in entries {
-        check_for_interrupts!();
-        let [s, p] = key(hash);
-        inserter.insert([s, p, id.to_i64(), 0].map(pg_sys::Datum::from));
+    let mut quads: Vec<[i64; 4]> = entries
+        .into_iter()
+        .map(|(hash, id)| quad(hash, id))
+        .collect();
+    if quads.is_empty() {
+        return;
+    }
+    let table = Relation::open(tables.term_ids, pg_sys::RowExclusiveLock);
+    // SAFETY: the table is open; the transaction may write.
+    unsafe {
+        let xid = pg_sys::GetCurrentTransactionId().into_inner();
+        let command = pg_sys::GetCurrentCommandId(true);
+        Table::open(table.as_ptr()).insert(&mut quads, xid, command);
     }
 }
 
-/// Adds the ids of many new terms, in any order.
+/// Adds the ids of many new terms, and locks the table against other writers.
 pub fn insert_many(tables: &Tables, entries: impl Iterator<Item = (u128, TermId)>) {
-    let mut entries: Vec<(u128, TermId)> = entries.collect();
-    entries.sort_unstable_by_key(|(hash, _)| probe_order(*hash));
-    insert(tables, entries);
+    let table = Relation::open(tables.term_ids, pg_sys::RowExclusiveLock);
+    // SAFETY: the table stays open until the load is finished.
+    let mut load = unsafe { BulkLoad::new(table.as_ptr()) };
+    for (hash, id) in entries {
+        load.push(&[quad(hash, id)]);
+    }
+    load.finish();
 }

@@ -5,9 +5,12 @@
 //! one value that both fit (`1.5` and `1.50`, or one instant in two time zones) get two ids, next
 //! to each other in value order, just as they are two terms.
 
+mod compare;
 mod number;
 mod text;
 mod time;
+
+pub use compare::compare_inline;
 
 use crate::id::tag;
 use crate::xsd::Xsd;

@@ -48,10 +48,20 @@ pub(super) fn encode_integer(lexical: &str, xsd: Xsd) -> Option<u64> {
     Some(datatype << INTEGER_BITS | (value + INTEGER_BIAS) as u64)
 }
 
+/// The value of an inlined integer.
+pub(super) fn integer_value(payload: u64) -> i64 {
+    (payload & ((1 << INTEGER_BITS) - 1)) as i64 - INTEGER_BIAS
+}
+
+/// The value of an inlined decimal, in millionths.
+pub(super) fn decimal_millionths(payload: u64) -> i64 {
+    (payload >> DIGITS_BITS) as i64 - DECIMAL_BIAS
+}
+
 pub(super) fn decode_integer(payload: u64) -> Option<(String, Xsd)> {
     let datatype = (payload >> INTEGER_BITS) as u8;
     let xsd = Xsd::from_code(datatype + Xsd::Integer.code()).filter(|xsd| xsd.is_integer())?;
-    let value = (payload & ((1 << INTEGER_BITS) - 1)) as i64 - INTEGER_BIAS;
+    let value = integer_value(payload);
     xsd.admits(i128::from(value))
         .then(|| (value.to_string(), xsd))
 }
@@ -91,7 +101,7 @@ pub(super) fn encode_decimal(lexical: &str) -> Option<u64> {
 pub(super) fn decode_decimal(payload: u64) -> Option<String> {
     let digits = (payload & ((1 << DIGITS_BITS) - 1)) as usize;
     let dropped = 10_u64.pow(FRACTION_DIGITS.checked_sub(digits)? as u32);
-    let scaled = (payload >> DIGITS_BITS) as i64 - DECIMAL_BIAS;
+    let scaled = decimal_millionths(payload);
     let sign = if scaled < 0 { "-" } else { "" };
     let magnitude = scaled.unsigned_abs();
     if !magnitude.is_multiple_of(dropped) {

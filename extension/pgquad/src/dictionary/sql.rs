@@ -1,0 +1,36 @@
+//! The dictionary in SQL.
+
+use pgquad_term::TermId;
+use pgrx::prelude::*;
+use pgrx::PgSqlErrorCode;
+
+use crate::error::raise;
+use crate::term::{TermArg, TermOut};
+
+/// The id of a term, which is added to the dictionary if need be. Every call with a blank node that has a label only gives a new id.
+#[pg_extern(volatile, strict, parallel_unsafe)]
+fn encode(term: TermArg<'_>) -> i64 {
+    super::encode(&term.term()).to_i64()
+}
+
+/// The id of a term; NULL when it is not in the dictionary, and so in no store.
+#[pg_extern(stable, strict, parallel_safe)]
+fn find(term: TermArg<'_>) -> Option<i64> {
+    super::find(&term.term()).map(TermId::to_i64)
+}
+
+/// The term with this id; NULL for 0, the default graph.
+#[pg_extern(stable, strict, parallel_safe)]
+fn decode(id: i64) -> Option<TermOut> {
+    super::decode(term_id(id)).map(TermOut)
+}
+
+/// The id that a `bigint` stands for.
+pub fn term_id(id: i64) -> TermId {
+    TermId::from_i64(id).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{id} is not a term id"),
+        )
+    })
+}
