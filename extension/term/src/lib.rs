@@ -30,6 +30,6 @@ pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
 pub use inline::{compare_inline, inline_id, inline_term};
 pub use ntriples::{parse, parse_prefix, ParseError};
-pub use order::order;
+pub use order::{order, sort_key};
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};
 pub use xsd::{Xsd, RDF_LANG_STRING, XSD_NS};

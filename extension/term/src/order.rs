@@ -6,7 +6,7 @@
 //! without time zone as if in UTC; NaN above all numbers. Terms of one value are ordered by
 //! lexical form, language tag (none first) and datatype, so that only the same term is equal.
 
-use crate::number::{compare_exactly, Number};
+use crate::number::{compare_exactly, to_raw, Number, ONE};
 use crate::value::{Instant, Value};
 use crate::{Blank, Literal, LiteralKind, Term};
 use oxsdatatypes::{DateTime, DayTimeDuration, Decimal, Duration};
@@ -99,6 +99,65 @@ fn order_values(a: &Key<'_>, b: &Key<'_>) -> Ordering {
         (Key::Text(a), Key::Text(b)) => a.cmp(b),
         _ => a.rank().cmp(&b.rank()),
     }
+}
+
+/// A number that is not greater for a term that comes before another: it settles most comparisons
+/// of a sort, [`order`] those of terms with one key.
+#[must_use]
+pub fn sort_key(term: &Term<'_>) -> u64 {
+    let (rank, rest) = match term {
+        Term::Blank(Blank::Number(number)) => (0, *number),
+        Term::Blank(Blank::Label(label)) => (1, first_bytes(label)),
+        Term::Iri(iri) => (2, first_bytes(iri)),
+        Term::Literal(literal) => {
+            let key = Key::of(literal);
+            let rest = match key {
+                Key::Number(number) => ordered_double(number.to_double()),
+                Key::Instant(xsd, instant) => {
+                    // Five bits tell the type, the rest the time, beyond some ten thousand years
+                    // the nearest that fits.
+                    const TIME_BITS: u32 = REST_BITS - 5;
+                    let bias = 1_i128 << (TIME_BITS - 1);
+                    let millis = to_raw(instant.seconds).div_euclid(ONE / 1000);
+                    let time = (millis + bias).clamp(0, 2 * bias - 1) as u64;
+                    u64::from(xsd) << TIME_BITS | time
+                }
+                Key::Duration(end) => ordered_double(Number::Decimal(end).to_double()),
+                Key::Boolean(value) => value.into(),
+                Key::Text(text) => first_bytes(text),
+                Key::Unknown => first_bytes(literal.lexical),
+            };
+            (3 + u64::from(key.rank()), rest)
+        }
+    };
+    rank << REST_BITS | rest
+}
+
+/// Bits of a sort key that do not tell the kind of term.
+const REST_BITS: u32 = 60;
+
+/// The first bytes, as far as they fit.
+fn first_bytes(text: &str) -> u64 {
+    let mut bytes = [0; 8];
+    let length = text.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    u64::from_be_bytes(bytes) >> (u64::BITS - REST_BITS)
+}
+
+/// The bits of a double, rearranged to sort as the values do, the last ones cut off.
+fn ordered_double(value: f64) -> u64 {
+    // Minus zero equals zero; there is one NaN, above all numbers.
+    let bits = match value {
+        0.0 => 0,
+        _ if value.is_nan() => f64::NAN.to_bits(),
+        _ => value.to_bits(),
+    };
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
+    ordered >> (u64::BITS - REST_BITS)
 }
 
 /// Where a duration ends that begins at one of the four moments by which XSD 1.1 part 2 section

@@ -3,7 +3,7 @@
 use oxsdatatypes::{Decimal, Integer};
 use pgquad_term::compare::{compare, effective_boolean_value, equal, less};
 use pgquad_term::func::numeric;
-use pgquad_term::{order, parse, Error, Result, Term, TermBuf, Xsd};
+use pgquad_term::{order, parse, sort_key, Error, Result, Term, TermBuf, Xsd};
 use proptest::prelude::*;
 use std::cmp::Ordering;
 
@@ -244,6 +244,10 @@ fn sorting() {
     for (i, a) in terms.iter().enumerate() {
         for (j, b) in terms.iter().enumerate() {
             assert_eq!(order(&a.as_term(), &b.as_term()), i.cmp(&j), "{a} {b}");
+            assert!(
+                i > j || sort_key(&a.as_term()) <= sort_key(&b.as_term()),
+                "{a} {b}"
+            );
         }
     }
 }
@@ -424,6 +428,9 @@ proptest! {
         prop_assert_eq!(order(&a, &b).is_eq(), a == b);
         if order(&a, &b).is_le() && order(&b, &c).is_le() {
             prop_assert!(order(&a, &c).is_le(), "{} {} {}", a, b, c);
+        }
+        if order(&a, &b).is_lt() {
+            prop_assert!(sort_key(&a) <= sort_key(&b), "{} {}", a, b);
         }
     }
 

@@ -126,14 +126,22 @@ pub unsafe fn record(relid: pg_sys::Oid) {
 /// The options in the form of the settings; one number when it holds for every order.
 fn texts(options: &pgquad_btree::Options) -> [String; 3] {
     let list = |number: fn(&pgquad_btree::OrderOptions) -> u32| {
-        let mut all: Vec<String> = options.orders.iter().map(|o| number(o).to_string()).collect();
+        let mut all: Vec<String> = options
+            .orders
+            .iter()
+            .map(|o| number(o).to_string())
+            .collect();
         if all.iter().all(|n| *n == all[0]) {
             all.truncate(1);
         }
         all.join(",")
     };
     let orders: Vec<String> = options.orders.iter().map(|o| o.order.to_string()).collect();
-    [orders.join(","), list(|o| o.inner_fanout), list(|o| o.leaf_quads)]
+    [
+        orders.join(","),
+        list(|o| o.inner_fanout),
+        list(|o| o.leaf_quads),
+    ]
 }
 
 /// The list of options of a statement that creates a quad table.
@@ -180,13 +188,19 @@ unsafe fn elements(list: *mut pg_sys::List) -> Vec<*mut pg_sys::DefElem> {
     // SAFETY: a list of pointers, or NIL.
     unsafe {
         let length = if list.is_null() { 0 } else { (*list).length };
-        (0..length).map(|n| pg_sys::list_nth(list, n).cast()).collect()
+        (0..length)
+            .map(|n| pg_sys::list_nth(list, n).cast())
+            .collect()
     }
 }
 
 unsafe fn has_ours(list: *mut pg_sys::List) -> bool {
     // SAFETY: as `elements` and `ours`.
-    unsafe { elements(list).into_iter().any(|option| ours(option).is_some()) }
+    unsafe {
+        elements(list)
+            .into_iter()
+            .any(|option| ours(option).is_some())
+    }
 }
 
 /// Moves our options from the list into settings of a new nesting level, which is returned. An error ends the level with the
@@ -275,10 +289,7 @@ unsafe fn table_of(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
 unsafe fn replace(relid: pg_sys::Oid, values: Option<[String; 3]>) {
     // SAFETY: pg_class and the tuple are open during the call.
     unsafe {
-        let class = pg_sys::table_open(
-            pg_sys::RelationRelationId,
-            pg_sys::RowExclusiveLock as i32,
-        );
+        let class = pg_sys::table_open(pg_sys::RelationRelationId, pg_sys::RowExclusiveLock as i32);
         let tuple = pg_sys::SearchSysCacheCopy(
             pg_sys::SysCacheIdentifier::RELOID as i32,
             pg_sys::Datum::from(relid),

@@ -45,7 +45,7 @@ impl TermArg<'_> {
 
     /// # Safety
     /// `datum` must be a valid, non-null datum of type `quad.term` that lives for `'a`.
-    unsafe fn from_datum_unchecked(datum: pg_sys::Datum) -> Self {
+    pub(super) unsafe fn from_datum_unchecked(datum: pg_sys::Datum) -> Self {
         let original: *mut pg_sys::varlena = datum.cast_mut_ptr();
         // SAFETY: the caller passes a valid varlena; detoasting returns it or a fresh palloc'd copy.
         let varlena = unsafe { pg_sys::pg_detoast_datum_packed(original) };

@@ -6,9 +6,10 @@ use std::cmp::Ordering;
 use pgquad_term::order;
 use pgrx::prelude::*;
 
+use super::sort::term_sortsupport;
 use super::TermArg;
 
-fn cmp(a: &TermArg<'_>, b: &TermArg<'_>) -> Ordering {
+pub(super) fn cmp(a: &TermArg<'_>, b: &TermArg<'_>) -> Ordering {
     if a.encoded() == b.encoded() {
         Ordering::Equal
     } else {
@@ -98,7 +99,8 @@ CREATE OPERATOR quad.>= (
 );
 CREATE OPERATOR CLASS quad.term_ops DEFAULT FOR TYPE quad.term USING btree AS
     OPERATOR 1 quad.<, OPERATOR 2 quad.<=, OPERATOR 3 quad.=, OPERATOR 4 quad.>=, OPERATOR 5 quad.>,
-    FUNCTION 1 quad.term_cmp(quad.term, quad.term);
+    FUNCTION 1 quad.term_cmp(quad.term, quad.term),
+    FUNCTION 2 quad.term_sortsupport(internal);
 CREATE OPERATOR CLASS quad.term_ops DEFAULT FOR TYPE quad.term USING hash AS
     OPERATOR 1 quad.=,
     FUNCTION 1 quad.term_hash(quad.term),
@@ -107,6 +109,7 @@ CREATE OPERATOR CLASS quad.term_ops DEFAULT FOR TYPE quad.term USING hash AS
     name = "term_operators",
     requires = [
         term_cmp,
+        term_sortsupport,
         term_eq,
         term_ne,
         term_lt,
