@@ -242,7 +242,10 @@ impl PageStore for MemStore {
     }
 
     fn free(&self, block: BlockNo) {
-        unpoisoned(self.0.free.lock()).push(block);
+        let mut free = unpoisoned(self.0.free.lock());
+        if !free.contains(&block) {
+            free.push(block);
+        }
     }
 
     fn commit(&self, changes: &mut [Change<'_, Guard>], _conflict_xid: u32) {

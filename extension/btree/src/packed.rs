@@ -18,8 +18,14 @@ pub(crate) const MAX_RUN: usize = 8192;
 const MAX_FRAMES: usize = 16;
 /// Widest bit field that one 8-byte load at any bit position covers.
 const MAX_FIELD: u32 = 57;
+/// Columns of values at most this many bits apart are sorted by means of a bit set.
+const SET_BITS: u8 = 13;
 const RUN_HEADER: usize = 8;
 const COLUMN_HEADER: usize = 8;
+/// Runs up to this length are searched by halving alone.
+const SMALL_RUN: usize = 16;
+/// How far the search first goes from the place it guesses.
+const FIRST_STEP: usize = 6;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
 /// the special area follows every run.
 const WINDOW: usize = 72;
@@ -155,12 +161,7 @@ fn plan_column(values: &[u64], scratch: &mut Vec<u64>) -> ColumnPlan {
     if width <= 3 || n < 8 {
         return plan;
     }
-    scratch.clear();
-    scratch.extend_from_slice(values);
-    if !scratch.is_sorted() {
-        scratch.sort_unstable();
-    }
-    scratch.dedup();
+    distinct(values, min, width, scratch);
     let mut best = plan.bytes(n);
     // The narrower the offsets, the more frames: try every width until the frames run out.
     let mut frames = [0u64; MAX_FRAMES];
@@ -184,6 +185,33 @@ fn plan_column(values: &[u64], scratch: &mut Vec<u64>) -> ColumnPlan {
         }
     }
     plan
+}
+
+/// The distinct values, ascending. `min` is the least one, `width` the bits of the difference to the
+/// greatest.
+fn distinct(values: &[u64], min: u64, width: u8, out: &mut Vec<u64>) {
+    out.clear();
+    if values.is_sorted() {
+        out.extend_from_slice(values);
+        out.dedup();
+    } else if width <= SET_BITS {
+        let mut set = [0u64; (1 << SET_BITS) / 64];
+        for v in values {
+            let i = (v - min) as usize;
+            set[i / 64] |= 1 << (i % 64);
+        }
+        for (i, &word) in set[..(1usize << width).div_ceil(64)].iter().enumerate() {
+            let mut word = word;
+            while word != 0 {
+                out.push(min + 64 * i as u64 + u64::from(word.trailing_zeros()));
+                word &= word - 1;
+            }
+        }
+    } else {
+        out.extend_from_slice(values);
+        out.sort_unstable();
+        out.dedup();
+    }
 }
 
 /// The fewest frames of `width` offset bits that cover the sorted values, or `None` when more than
@@ -212,6 +240,7 @@ struct Column {
     frames: usize,
     field: u32,
     width: u32,
+    last_frame: usize,
     index_mask: u64,
     offset_mask: u64,
     field_mask: u64,
@@ -247,6 +276,7 @@ impl<'a, const C: usize> Run<'a, C> {
             frames: 0,
             field: 0,
             width: 0,
+            last_frame: 0,
             index_mask: 0,
             offset_mask: 0,
             field_mask: 0,
@@ -272,6 +302,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 frames,
                 field,
                 width,
+                last_frame: usize::from(page.0[d + 2]).clamp(1, 1 << index_bits) - 1,
                 index_mask: low_bits(index_bits),
                 offset_mask: low_bits(width),
                 field_mask: low_bits(field),
@@ -307,8 +338,7 @@ impl<'a, const C: usize> Run<'a, C> {
         if col.field == 0 {
             return self.page.u64(col.frames);
         }
-        let bit = i * col.field as usize;
-        let raw = (self.page.u64(col.data + (bit >> 3)) >> (bit & 7)) & col.field_mask;
+        let raw = self.raw(col, i);
         let index = (raw.wrapping_shr(col.width) & col.index_mask) as usize;
         self.page
             .u64(col.frames + 8 * index)
@@ -345,18 +375,56 @@ impl<'a, const C: usize> Run<'a, C> {
     /// The first tuple at or after `from` whose key is not less than `key`.
     #[inline]
     pub fn lower_bound(&self, key: &Key, from: usize) -> usize {
-        self.bound(from, |run, i| run.cmp(i, key) == Ordering::Less)
+        self.bound(from, key, |run, i| run.cmp(i, key) == Ordering::Less)
     }
 
     /// The first tuple at or after `from` whose key is greater than `key`.
     #[inline]
     pub fn upper_bound(&self, key: &Key, from: usize) -> usize {
-        self.bound(from, |run, i| run.cmp(i, key) != Ordering::Greater)
+        self.bound(from, key, |run, i| run.cmp(i, key) != Ordering::Greater)
     }
 
+    /// The first tuple at or after `from` that does not come before `key`. Keys spread evenly more often
+    /// than not, so the search starts where the key would then be and gallops from there: that touches
+    /// fewer cache lines than halving, and takes at most twice the steps.
     #[inline]
-    fn bound(&self, from: usize, before: impl Fn(&Self, usize) -> bool) -> usize {
+    fn bound(&self, from: usize, key: &Key, before: impl Fn(&Self, usize) -> bool) -> usize {
         let (mut lo, mut hi) = (from, self.n);
+        if hi.saturating_sub(lo) > SMALL_RUN {
+            for (c, k) in key.iter().enumerate() {
+                if self.columns[c].field == 0 {
+                    let v = self.page.u64(self.columns[c].frames);
+                    if v != *k {
+                        return if v < *k { hi } else { lo };
+                    }
+                    continue;
+                }
+                let guess = self.guess(c, *k, lo, hi);
+                let mut step = FIRST_STEP;
+                if before(self, guess) {
+                    lo = guess + 1;
+                    while lo + step < hi {
+                        if !before(self, lo + step) {
+                            hi = lo + step;
+                            break;
+                        }
+                        lo += step + 1;
+                        step *= 4;
+                    }
+                } else {
+                    hi = guess;
+                    while lo + step < hi {
+                        if before(self, hi - step) {
+                            lo = hi - step + 1;
+                            break;
+                        }
+                        hi -= step;
+                        step *= 4;
+                    }
+                }
+                break;
+            }
+        }
         while lo < hi {
             let mid = lo + (hi - lo) / 2;
             if before(self, mid) {
@@ -366,6 +434,34 @@ impl<'a, const C: usize> Run<'a, C> {
             }
         }
         lo
+    }
+
+    /// Where in `lo..hi` the value `k` of column `c`, which ascends, would be if the bit fields of the
+    /// column were spread evenly.
+    #[inline]
+    fn guess(&self, c: usize, k: u64, lo: usize, hi: usize) -> usize {
+        let col = &self.columns[c];
+        let mut frame = 0;
+        while frame < col.last_frame && self.page.u64(col.frames + 8 * (frame + 1)) <= k {
+            frame += 1;
+        }
+        let offset = k
+            .saturating_sub(self.page.u64(col.frames + 8 * frame))
+            .min(col.offset_mask);
+        let want = ((frame as u64).wrapping_shl(col.width) | offset) as f64;
+        let (first, last) = (self.raw(col, lo) as f64, self.raw(col, hi - 1) as f64);
+        if want <= first || last <= first {
+            return lo;
+        }
+        lo + ((want - first) / (last - first) * (hi - 1 - lo) as f64).min((hi - 1 - lo) as f64)
+            as usize
+    }
+
+    /// The bit field of value `i` of a column.
+    #[inline]
+    fn raw(&self, col: &Column, i: usize) -> u64 {
+        let bit = i * col.field as usize;
+        (self.page.u64(col.data + (bit >> 3)) >> (bit & 7)) & col.field_mask
     }
 
     /// Appends values `lo..hi` of column `c` to `out`.
@@ -536,6 +632,30 @@ mod tests {
             let run = Run::<4>::open(&page, HEADER, 0).unwrap();
             prop_assert_eq!(run.lower_bound(&probe, 0), keys.partition_point(|k| *k < probe));
             prop_assert_eq!(run.upper_bound(&probe, 0), keys.partition_point(|k| *k <= probe));
+        }
+
+        #[test]
+        fn codec_bounds_of_wide_keys(
+            columns in (1usize..200).prop_flat_map(|n| [column(n), column(n), column(n), column(n)]),
+            probes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, -1i64..2), 20),
+        ) {
+            let mut keys: Vec<Key> =
+                (0..columns[0].len()).map(|i| std::array::from_fn(|c| columns[c][i])).collect();
+            keys.sort_unstable();
+            let columns: [Vec<u64>; 4] = std::array::from_fn(|c| keys.iter().map(|k| k[c]).collect());
+            let refs = [&columns[0][..], &columns[1][..], &columns[2][..], &columns[3][..]];
+            let mut page = Page::zeroed();
+            RunPlan::new(refs, &mut Vec::new()).write(refs, &mut page, HEADER);
+            let run = Run::<4>::open(&page, HEADER, 0).unwrap();
+            for (i, c, delta) in probes {
+                let mut probe = *i.get(&keys);
+                probe[c] = probe[c].wrapping_add_signed(delta);
+                prop_assert_eq!(run.lower_bound(&probe, 0), keys.partition_point(|k| *k < probe));
+                prop_assert_eq!(run.upper_bound(&probe, 0), keys.partition_point(|k| *k <= probe));
+                let from = i.index(keys.len());
+                let expected = from + keys[from..].partition_point(|k| *k <= probe);
+                prop_assert_eq!(run.upper_bound(&probe, from), expected);
+            }
         }
 
         #[test]

@@ -133,6 +133,23 @@ impl<S: PageStore + Clone> Quads<S> {
         tree.exists(&key_of(tree.order(), quad), snapshot)
     }
 
+    /// Hands every deleted page of the file to [`PageStore::free`]: inner pages that earlier vacuums gave
+    /// up, and leaves that the store may have forgotten in a crash. To be called at the start of a
+    /// vacuum, before the trees are. Reads the whole file; returns the number of free pages.
+    pub fn reclaim(&self) -> u64 {
+        let mut free = 0;
+        for block in 1..self.store.next_block() {
+            self.store.interrupt();
+            let page = self.store.read(block);
+            if page.is_free() {
+                drop(page);
+                self.store.free(block);
+                free += 1;
+            }
+        }
+        free
+    }
+
     /// Notes the numbers of live and dead quads in the metapage, for estimates.
     ///
     /// # Errors

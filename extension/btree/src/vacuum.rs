@@ -3,6 +3,10 @@
 //! Works from the leaves up, one parent at a time. A page is given up by handing its range to its left
 //! neighbour under the same parent: left page, parent and the page itself in one change, locked left to
 //! right and then up. So the first child of a parent stays, and an inner page never gets empty.
+//!
+//! Leaves are handed out again at once. Inner pages wait for [`Quads::reclaim`](crate::Quads::reclaim) in
+//! the next vacuum: someone looking for the parent of a page keeps that page locked, and must not find
+//! himself waiting for what was an inner page and is a leaf now, locked by someone who waits for him.
 
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};
@@ -27,7 +31,7 @@ pub struct VacuumStats {
     pub removed: u64,
     /// Leaf pages left.
     pub leaves: u64,
-    /// Pages given up for reuse.
+    /// Pages given up: leaves to be reused at once, inner pages after [`crate::Quads::reclaim`].
     pub freed: u64,
     /// The oldest transaction number left in the tree; 0 = none.
     pub oldest_xid: u32,
@@ -245,7 +249,9 @@ impl<S: PageStore> Tree<S> {
         drop(parent);
         drop(right);
         drop(left);
-        self.store.free(right_block);
+        if level == 0 {
+            self.store.free(right_block);
+        }
         Ok(true)
     }
 
@@ -400,7 +406,6 @@ impl<S: PageStore> Tree<S> {
             NO_XID,
         );
         drop((child, root, meta_page));
-        self.store.free(block);
         self.root.set((child_block, level - 1));
         Ok(true)
     }

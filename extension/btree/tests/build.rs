@@ -170,6 +170,7 @@ fn deleting_everything_gives_the_pages_back() {
         let v = tree.vacuum(&txns.session(&[])).unwrap();
         assert_eq!((v.live, v.dead, v.leaves), (0, 0, 1));
     }
+    quads.reclaim();
     assert_eq!(store.free_pages() + 1 + quads.trees().len(), store.pages());
 }
 

@@ -222,6 +222,7 @@ impl World {
                 self.check_seat(*s, quad(*a), quad(*b));
             }
             Step::Vacuum => {
+                self.quads.reclaim();
                 let session = self.txns.session(&[]);
                 for tree in self.quads.trees() {
                     tree.vacuum(&session).unwrap();
@@ -335,6 +336,7 @@ impl World {
             assert_eq!(v.inexact_counts, 0);
             used.extend(v.pages);
         }
+        self.quads.reclaim();
         assert_eq!(
             used.len() + self.store.free_pages(),
             self.store.pages(),

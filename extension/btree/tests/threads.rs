@@ -59,6 +59,7 @@ fn run(fanout: u32, leaf: u32, time: Duration) {
         scope.spawn(move || {
             let quads = Quads::open(vstore.clone()).unwrap();
             while !vstop.load(Ordering::Relaxed) {
+                quads.reclaim();
                 let session = vtxns.session(&[]);
                 for tree in quads.trees() {
                     tree.vacuum(&session).unwrap();
@@ -93,6 +94,7 @@ fn run(fanout: u32, leaf: u32, time: Duration) {
         assert_eq!(*digest.get_or_insert(v.digest), v.digest);
         used.extend(v.pages);
     }
+    quads.reclaim();
     assert_eq!(used.len() + store.free_pages(), store.pages(), "lost pages");
 }
 
