@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use pgquad_term::order;
 use pgrx::prelude::*;
 
-use super::sort::term_sortsupport;
 use super::TermArg;
 
 pub(super) fn cmp(a: &TermArg<'_>, b: &TermArg<'_>) -> Ordering {

@@ -131,16 +131,20 @@ pub(super) fn encode_double(lexical: &str) -> Option<u64> {
     Some(ordered >> DOUBLE_DROPPED_BITS)
 }
 
-pub(super) fn decode_double(payload: u64) -> Option<String> {
+/// The value of an inlined double.
+pub(super) fn double_value(payload: u64) -> f64 {
     let ordered = payload << DOUBLE_DROPPED_BITS;
-    let bits = if ordered >> 63 == 1 {
+    f64::from_bits(if ordered >> 63 == 1 {
         ordered & !(1 << 63)
     } else {
         !(ordered | ((1 << DOUBLE_DROPPED_BITS) - 1))
-    };
-    let value = f64::from_bits(bits);
+    })
+}
+
+pub(super) fn decode_double(payload: u64) -> Option<String> {
+    let value = double_value(payload);
     // Of the many NaNs only one is ever encoded.
-    (!value.is_nan() || bits == f64::NAN.to_bits()).then(|| format_double(value))
+    (!value.is_nan() || value.to_bits() == f64::NAN.to_bits()).then(|| format_double(value))
 }
 
 pub(super) fn encode_float(lexical: &str) -> Option<u64> {
@@ -157,13 +161,17 @@ pub(super) fn encode_float(lexical: &str) -> Option<u64> {
     Some(u64::from(ordered))
 }
 
-pub(super) fn decode_float(payload: u64) -> Option<String> {
+/// The value of an inlined float; `None` for a payload that no float has.
+pub(super) fn float_value(payload: u64) -> Option<f32> {
     let ordered = u32::try_from(payload).ok()?;
-    let bits = if ordered >> 31 == 1 {
+    Some(f32::from_bits(if ordered >> 31 == 1 {
         ordered & !(1 << 31)
     } else {
         !ordered
-    };
-    let value = f32::from_bits(bits);
-    (!value.is_nan() || bits == f32::NAN.to_bits()).then(|| format_float(value))
+    }))
+}
+
+pub(super) fn decode_float(payload: u64) -> Option<String> {
+    let value = float_value(payload)?;
+    (!value.is_nan() || value.to_bits() == f32::NAN.to_bits()).then(|| format_float(value))
 }

@@ -1,6 +1,7 @@
 //! Dates and times in ids: a flag that tells whether there is a time zone, the instant (in the
 //! zone UTC, or the local time when there is no zone), then the zone in quarters of an hour.
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 const ZONED: u64 = 1 << 58;
@@ -148,6 +149,11 @@ fn unpack(payload: u64, per_quarter: i64) -> Option<(i64, Option<i64>)> {
     };
     let local = instant - (MAX_QUARTERS - quarters) * per_quarter;
     (local >= 0 && quarters <= MAX_QUARTERS).then_some((local, zone))
+}
+
+/// The order of two payloads of one tag; `None` when only one has a time zone.
+pub(super) fn compare(a: u64, b: u64) -> Option<Ordering> {
+    (a & ZONED == b & ZONED).then(|| (a >> ZONE_BITS).cmp(&(b >> ZONE_BITS)))
 }
 
 fn write_date(days: i64, out: &mut String) -> Option<()> {
