@@ -192,6 +192,8 @@ impl LineParser {
     }
 
     fn parse_completely(&mut self, line: &str, number: u64) -> Result<(), ReadError> {
+        // Without its end, so that an error there is in this line, not in the next.
+        let line = line.strip_suffix('\n').unwrap_or(line);
         let place = |error: TurtleSyntaxError| {
             let at = error.location().start;
             ReadError::new(ErrorKind::Syntax, clean_message(&error.to_string()))

@@ -168,7 +168,7 @@ impl Decoder {
             let message = if error.kind() == io::ErrorKind::UnexpectedEof {
                 format!("{name} data ends too early")
             } else {
-                format!("{name} data is damaged: {error}")
+                format!("{name} data is damaged")
             };
             ReadError::new(ErrorKind::Compression, message).into()
         })

@@ -108,10 +108,11 @@ pub(crate) fn parse(
             )
         })?;
     }
-    let lines = Arc::new(AtomicU64::new(0));
+    let line = Arc::new(AtomicU64::new(0));
     let reader = LineReader {
         inner: BufReader::with_capacity(1 << 16, reader),
-        lines: lines.clone(),
+        line: line.clone(),
+        at_start: true,
         whole: format != Format::RdfXml,
     };
     let mut sink = QuadSink::new(default_graph);
@@ -120,7 +121,7 @@ pub(crate) fn parse(
             return Ok(());
         }
         let near =
-            || Some(lines.load(Ordering::Relaxed).max(1)).filter(|_| format == Format::RdfXml);
+            || Some(line.load(Ordering::Relaxed).max(1)).filter(|_| format == Format::RdfXml);
         let quad = quad.map_err(|error| place(error, near()))?;
         sink.quad(quad.as_ref()).map_err(|error| ReadError {
             line: near(),
@@ -171,10 +172,13 @@ pub(crate) fn clean_message(message: &str) -> &str {
     }
 }
 
-/// Counts lines. The parser of RDF/XML names no place for an error: given one line at a time, it is in the line read last.
+/// Counts lines. The parser of RDF/XML names no place for an error: given one line at a time, it is in
+/// the line read last.
 struct LineReader<R> {
     inner: BufReader<R>,
-    lines: Arc<AtomicU64>,
+    /// Number of the line read last.
+    line: Arc<AtomicU64>,
+    at_start: bool,
     whole: bool,
 }
 
@@ -184,13 +188,14 @@ impl<R: Read> Read for LineReader<R> {
             return self.inner.read(buffer);
         }
         let available = self.inner.fill_buf()?;
-        let line = memchr(b'\n', available);
-        let length = line
-            .map_or(available.len(), |end| end + 1)
-            .min(buffer.len());
+        let end = memchr(b'\n', available).map(|end| end + 1);
+        let length = end.unwrap_or(available.len()).min(buffer.len());
         buffer[..length].copy_from_slice(&available[..length]);
-        if line.is_some_and(|end| end < length) {
-            self.lines.fetch_add(1, Ordering::Relaxed);
+        if self.at_start && length > 0 {
+            self.line.fetch_add(1, Ordering::Relaxed);
+        }
+        if length > 0 {
+            self.at_start = end == Some(length);
         }
         self.inner.consume(length);
         Ok(length)
