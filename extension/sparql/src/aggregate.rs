@@ -53,7 +53,7 @@ impl Translator<'_> {
         if list.is_empty() {
             list.push("count(*) AS \"#unit\"".to_owned());
         }
-        let select = format!("SELECT {}{}{grouping}", list.join(", "), inner.from_where());
+        let select = format!("SELECT {}{}{grouping}", list.join(", "), inner.body());
         let alias = self.alias();
         let keyword = if inner.lateral { "LATERAL " } else { "" };
         let mut block = Block::of_item(format!("{keyword}{} AS {alias}", parenthesised(&select)));

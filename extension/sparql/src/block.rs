@@ -97,12 +97,12 @@ impl Block {
     }
 
     /// `FROM ... WHERE ...`, each on a line of its own; empty for the one empty solution.
-    pub fn from_where(&self) -> String {
-        self.from_where_and(&[])
+    pub fn body(&self) -> String {
+        self.body_and(&[])
     }
 
-    /// As [`Self::from_where`], with further conditions.
-    pub fn from_where_and(&self, more: &[String]) -> String {
+    /// As [`Self::body`], with further conditions.
+    pub fn body_and(&self, more: &[String]) -> String {
         let mut sql = String::new();
         if !self.items.is_empty() {
             let items: Vec<&str> = self.items.iter().map(|i| i.sql.as_str()).collect();
@@ -143,7 +143,7 @@ impl Block {
             "SELECT {}{}{}",
             if distinct { "DISTINCT " } else { "" },
             outputs.join(", "),
-            self.from_where()
+            self.body()
         )
     }
 

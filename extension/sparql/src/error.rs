@@ -39,7 +39,7 @@ impl From<SparqlSyntaxError> for Error {
         });
         match parts {
             Some((position, message)) => Self::Syntax {
-                message: message.to_owned(),
+                message: readable(message),
                 position: Some(position),
             },
             None => Self::Syntax {
@@ -48,6 +48,21 @@ impl From<SparqlSyntaxError> for Error {
             },
         }
     }
+}
+
+/// Leaves the character classes out of the parser's `expected one of "a", "b", ['0'..='9'], ...`.
+fn readable(message: &str) -> String {
+    let Some(list) = message.strip_prefix("expected one of ") else {
+        return message.to_owned();
+    };
+    let wanted: Vec<&str> = list
+        .split(", ")
+        .filter(|item| item.starts_with('"') && item.ends_with('"'))
+        .collect();
+    if wanted.is_empty() {
+        return "unexpected text".to_owned();
+    }
+    format!("expected one of {}", wanted.join(", "))
 }
 
 impl fmt::Display for Error {

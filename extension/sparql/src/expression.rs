@@ -507,7 +507,7 @@ impl Translator<'_> {
         let block = self.block(pattern, &env)?;
         Ok(format!(
             "EXISTS {}",
-            parenthesised(&format!("SELECT 1{}", block.from_where()))
+            parenthesised(&format!("SELECT 1{}", block.body()))
         ))
     }
 }

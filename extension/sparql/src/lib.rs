@@ -15,12 +15,16 @@ mod params;
 mod path;
 mod query;
 mod translate;
+mod update;
 
-use spargebra::{Query, SparqlParser};
+use spargebra::{Query, SparqlParser, Update};
 
 pub use error::Error;
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Translated};
+pub use update::{
+    delete_data_sql, insert_data_sql, translate_update, DataQuad, Operation, Statement,
+};
 
 /// Parses a query. `base` is the base IRI that its own BASE takes the place of.
 ///
@@ -28,6 +32,14 @@ pub use query::{translate_query, Form, Translated};
 /// [`Error::Syntax`], [`Error::Base`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
     Ok(parser(base)?.parse_query(text)?)
+}
+
+/// Parses an update request. `base` is the base IRI that its own BASE takes the place of.
+///
+/// # Errors
+/// [`Error::Syntax`], [`Error::Base`].
+pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
+    Ok(parser(base)?.parse_update(text)?)
 }
 
 fn parser(base: Option<&str>) -> Result<SparqlParser, Error> {

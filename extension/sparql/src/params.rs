@@ -19,6 +19,8 @@ pub enum ParamKind {
     /// `bigint`: the id of the term; for a term that has none, minus the number of the parameter, which equals no id of a quad and
     /// no other constant.
     Id,
+    /// `bigint`: the id of the term, which is added to the dictionary if need be.
+    NewId,
     /// `quad.term`: the term itself.
     Term,
     /// `text`.
@@ -39,7 +41,7 @@ impl Param {
     #[must_use]
     pub fn inline_id(&self) -> Option<i64> {
         match self.kind {
-            ParamKind::Id => inline_id_of(&self.text),
+            ParamKind::Id | ParamKind::NewId => inline_id_of(&self.text),
             ParamKind::Term | ParamKind::Text => None,
         }
     }
@@ -129,6 +131,7 @@ pub(crate) fn with_literals(sql: &str, params: &[Param]) -> String {
                 out,
                 "(SELECT COALESCE(quad.find({literal}::quad.term), -{number}))"
             ),
+            (_, ParamKind::NewId, None) => write!(out, "quad.encode({literal}::quad.term)"),
             (_, ParamKind::Term, None) => write!(out, "{literal}::quad.term"),
             (_, ParamKind::Text, None) => write!(out, "{literal}::text"),
         };

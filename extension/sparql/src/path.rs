@@ -214,11 +214,11 @@ impl Translator<'_> {
         };
         let zero = format!(
             "SELECT {start_id} AS n{}",
-            Block::default().from_where_and(&guard)
+            Block::default().body_and(&guard)
         );
         let (first, end) = self.step(&start_id, step, env)?;
         let guard = if is_flat(step) { Vec::new() } else { guard };
-        let first = format!("SELECT {end} AS n{}", first.from_where_and(&guard));
+        let first = format!("SELECT {end} AS n{}", first.body_and(&guard));
         let alias = self.alias();
         let body = match repeat {
             Repeat::ZeroOrOne => format!("{zero}\nUNION\n{first}"),
@@ -233,10 +233,7 @@ impl Translator<'_> {
                 };
                 format!(
                     "WITH RECURSIVE {walk}(n) AS {}\nSELECT {walk}.n FROM {walk}",
-                    parenthesised(&format!(
-                        "{first}\nUNION\nSELECT {end} AS n{}",
-                        next.from_where()
-                    ))
+                    parenthesised(&format!("{first}\nUNION\nSELECT {end} AS n{}", next.body()))
                 )
             }
         };
@@ -320,10 +317,7 @@ impl Translator<'_> {
         for column in ["s", "o"] {
             let (block, alias) = self.quads(&env.clone());
             let tied = format!("{alias}.{column} = {id}");
-            tests.push(format!(
-                "EXISTS (SELECT 1{})",
-                block.from_where_and(&[tied])
-            ));
+            tests.push(format!("EXISTS (SELECT 1{})", block.body_and(&[tied])));
         }
         format!("({})", tests.join(" OR "))
     }
@@ -359,7 +353,7 @@ impl Translator<'_> {
             "SELECT {} AS a, {} AS b{}",
             id(&from),
             id(&to),
-            block.from_where()
+            block.body()
         );
         let alias = self.alias();
         let walk = format!("{alias}_walk");
@@ -373,7 +367,7 @@ impl Translator<'_> {
                     "WITH RECURSIVE {walk}(a, b) AS {}\nSELECT {walk}.a, {walk}.b FROM {walk}",
                     parenthesised(&format!(
                         "{single}\nUNION\nSELECT {walk}.a, {end} AS b{}",
-                        joined.from_where()
+                        joined.body()
                     ))
                 )
             }
@@ -388,7 +382,7 @@ impl Translator<'_> {
                     } else {
                         body
                     },
-                    block.from_where()
+                    block.body()
                 );
             }
         }

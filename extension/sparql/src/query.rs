@@ -125,7 +125,7 @@ impl Translator<'_> {
             outputs.push(format!("{term} AS {}", quote_identifier(variable.as_str())));
             columns.push(variable.as_str().to_owned());
         }
-        let sql = format!("SELECT {}{}{tail}", outputs.join(", "), block.from_where());
+        let sql = format!("SELECT {}{}{tail}", outputs.join(", "), block.body());
         Ok((sql, columns))
     }
 
@@ -133,7 +133,7 @@ impl Translator<'_> {
         let block = self.block(pattern, &Env::new())?;
         Ok(format!(
             "SELECT EXISTS {} AS ask",
-            parenthesised(&format!("SELECT 1{}", block.from_where()))
+            parenthesised(&format!("SELECT 1{}", block.body()))
         ))
     }
 
@@ -194,7 +194,7 @@ impl Translator<'_> {
             "SELECT DISTINCT t.s, t.p, t.o{}",
             block
                 .join(Block::of_item(filled), &mut self.params)
-                .from_where_and(&conditions)
+                .body_and(&conditions)
         );
         let outputs: Vec<String> = shapes
             .iter()
@@ -294,10 +294,10 @@ impl Translator<'_> {
         let walk = "described(n)";
         let recursion = format!(
             "SELECT t.n{}\nUNION\nSELECT {q}.o{}",
-            start.from_where(),
+            start.body(),
             Block::of_item("described".to_owned())
                 .join(quads, &mut self.params)
-                .from_where_and(&[
+                .body_and(&[
                     format!("{q}.s = described.n"),
                     format!("{q}.o >= {FIRST_BLANK}"),
                     format!("{q}.o < {FIRST_LITERAL}"),
@@ -318,7 +318,7 @@ impl Translator<'_> {
             outputs.join(", "),
             Block::of_item("described".to_owned())
                 .join(described, &mut self.params)
-                .from_where_and(&[format!("{d}.s = described.n")])
+                .body_and(&[format!("{d}.s = described.n")])
         ))
     }
 }

@@ -471,7 +471,7 @@ impl<'a> Translator<'a> {
                 if outputs.is_empty() {
                     outputs.push("0 AS \"#unit\"".to_owned());
                 }
-                format!("SELECT {}{}", outputs.join(", "), block.from_where())
+                format!("SELECT {}{}", outputs.join(", "), block.body())
             })
             .collect();
         let lateral = blocks.iter().any(|b| b.lateral);
@@ -532,7 +532,7 @@ impl<'a> Translator<'a> {
         }
         left.add_condition(format!(
             "NOT EXISTS {}",
-            parenthesised(&format!("SELECT 1{}", right.from_where_and(&conditions)))
+            parenthesised(&format!("SELECT 1{}", right.body_and(&conditions)))
         ));
         Ok(left)
     }
@@ -813,7 +813,7 @@ fn distinct_by_first_key(
         "SELECT DISTINCT ON ({}) {}{}\nORDER BY {}",
         cols.join(", "),
         outputs.join(", "),
-        block.from_where(),
+        block.body(),
         order.join(", ")
     );
     let mut derived = Block::of_item(format!("{} AS {alias}", parenthesised(&select)));
