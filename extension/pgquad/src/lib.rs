@@ -11,6 +11,7 @@ mod guc;
 mod hooks;
 mod load;
 mod scan;
+pub mod sparql;
 pub mod storage;
 pub mod store;
 pub mod term;

@@ -225,7 +225,7 @@ fn lock_schema() {
 }
 
 /// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the transaction does).
-fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
+pub fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
     // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive the calls.
     let level = unsafe { pg_sys::NewGUCNestLevel() };
     for (name, value) in settings {

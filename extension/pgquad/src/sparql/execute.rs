@@ -1,0 +1,275 @@
+//! Running SQL with the constants of a SPARQL request as parameters.
+
+use std::ffi::{CStr, CString};
+
+use pgquad_sparql::{Param, ParamKind};
+use pgquad_term::{parse, Term, TermBuf};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, IntoDatum, PgSqlErrorCode};
+
+use crate::dictionary;
+use crate::error::{raise, raise_detail};
+use crate::store::with_settings;
+use crate::term::{TermArg, TermOut};
+
+/// Settings in force while a statement is parsed and planned. Operators are those of PostgreSQL whatever the path of the caller, and
+/// the planner sees all patterns of a group as one join problem.
+const SETTINGS: [(&CStr, &str); 3] = [
+    (c"search_path", "pg_catalog"),
+    (c"join_collapse_limit", "100"),
+    (c"from_collapse_limit", "100"),
+];
+
+/// A value for a parameter: type, datum, whether it is NULL.
+#[derive(Clone, Copy)]
+pub struct Value {
+    kind: pg_sys::Oid,
+    datum: pg_sys::Datum,
+}
+
+impl Value {
+    /// A value that PostgreSQL has a type for.
+    pub fn new<T: IntoDatum>(value: T) -> Self {
+        Self {
+            kind: T::type_oid(),
+            datum: value.into_datum().expect("a value is not NULL"),
+        }
+    }
+}
+
+/// The values of the constants of a request. Terms are looked up, or added, in one batch.
+pub fn values(params: &[Param]) -> Vec<Value> {
+    let terms: Vec<Option<TermBuf>> = params.iter().map(term).collect();
+    let of_kind = |kind: ParamKind| -> Vec<Term<'_>> {
+        params
+            .iter()
+            .zip(&terms)
+            .filter(|(param, _)| param.kind == kind)
+            .filter_map(|(_, term)| term.as_ref().map(TermBuf::as_term))
+            .collect()
+    };
+    let mut found = dictionary::find_many(&of_kind(ParamKind::Id)).into_iter();
+    let mut added = dictionary::encode_many(&of_kind(ParamKind::NewId)).into_iter();
+    let mut values = Vec::with_capacity(params.len());
+    for (place, (param, term)) in params.iter().zip(&terms).enumerate() {
+        values.push(match (param.kind, term) {
+            (ParamKind::Id, _) => {
+                let id = found.next().expect("one answer for each term");
+                // A term that is in no quad stands as a number that no id equals.
+                Value::new(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
+            }
+            (ParamKind::NewId, _) => {
+                Value::new(added.next().expect("one answer for each term").to_i64())
+            }
+            (ParamKind::Term, Some(term)) => Value::new(TermOut(term.clone())),
+            (ParamKind::Term, None) => unreachable!("every parameter of this kind is a term"),
+            (ParamKind::Text, _) => Value::new(param.text.as_str()),
+        });
+    }
+    values
+}
+
+fn term(param: &Param) -> Option<TermBuf> {
+    if param.kind == ParamKind::Text {
+        return None;
+    }
+    Some(parse_term(&param.text))
+}
+
+/// The term of an N-Triples text that the SPARQL parser has made.
+pub fn parse_term(text: &str) -> TermBuf {
+    parse(text).unwrap_or_else(|error| {
+        raise_detail(
+            PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            format!("not a term: {text}"),
+            error.message,
+        )
+    })
+}
+
+/// A row of an answer, valid while its batch is.
+pub struct Row {
+    tuple: pg_sys::HeapTuple,
+    descriptor: pg_sys::TupleDesc,
+}
+
+impl Row {
+    /// The datum of column `place` (from 0), `None` for NULL.
+    pub fn datum(&self, place: usize) -> Option<pg_sys::Datum> {
+        let mut null = false;
+        // SAFETY: the tuple belongs to the current SPI result, whose descriptor this is.
+        let datum = unsafe {
+            pg_sys::SPI_getbinval(self.tuple, self.descriptor, place as i32 + 1, &mut null)
+        };
+        (!null).then_some(datum)
+    }
+
+    /// Calls `read` with the term of column `place`; `None` for an unbound variable.
+    pub fn term<T>(&self, place: usize, read: impl FnOnce(&Term<'_>) -> T) -> Option<T> {
+        let datum = self.datum(place)?;
+        // SAFETY: the columns that are asked for so are of type quad.term, and the datum lives as long as the row.
+        let term = unsafe { TermArg::from_datum(datum, false) }?;
+        Some(read(&term.term()))
+    }
+}
+
+/// An answer being read, a batch at a time, from a cursor of its own. It ends with the transaction at the latest.
+pub struct Cursor {
+    portal: CString,
+    done: bool,
+}
+
+/// Rows that are asked for at once.
+const BATCH: i64 = 1000;
+
+impl Cursor {
+    /// Starts a read-only statement.
+    pub fn open(sql: &str, params: &[Param]) -> Self {
+        let values = values(params);
+        let sql = c_string(sql);
+        let portal = Spi::connect(|_| {
+            let mut name = None;
+            with_settings(&SETTINGS, || {
+                let (mut kinds, mut datums) = split(&values);
+                // SAFETY: SPI is connected; the arrays have the length that is passed and no value is NULL. The portal keeps its own
+                // copies of plan and values.
+                name = Some(unsafe {
+                    let plan =
+                        pg_sys::SPI_prepare(sql.as_ptr(), kinds.len() as i32, kinds.as_mut_ptr());
+                    check(plan.is_null(), "prepare");
+                    let portal = pg_sys::SPI_cursor_open(
+                        std::ptr::null(),
+                        plan,
+                        datums.as_mut_ptr(),
+                        std::ptr::null(),
+                        true,
+                    );
+                    CStr::from_ptr((*portal).name).to_owned()
+                });
+            });
+            name.expect("the body has run")
+        });
+        Self {
+            portal,
+            done: false,
+        }
+    }
+
+    /// The next batch, each row read by `read`; empty at the end.
+    pub fn fetch<T>(&mut self, mut read: impl FnMut(&Row) -> T) -> Vec<T> {
+        if self.done {
+            return Vec::new();
+        }
+        let rows: Vec<T> = Spi::connect(|_| {
+            // SAFETY: SPI is connected, and the portal is looked up by name each time: it may have ended with a subtransaction.
+            unsafe {
+                let portal = pg_sys::SPI_cursor_find(self.portal.as_ptr());
+                if portal.is_null() {
+                    raise(
+                        PgSqlErrorCode::ERRCODE_INVALID_CURSOR_STATE,
+                        "the transaction in which the query was started is over",
+                    );
+                }
+                pg_sys::SPI_cursor_fetch(portal, true, BATCH);
+            }
+            current_rows().map(|row| read(&row)).collect()
+        });
+        if rows.is_empty() {
+            self.close();
+        }
+        rows
+    }
+
+    fn close(&mut self) {
+        if self.done {
+            return;
+        }
+        self.done = true;
+        Spi::connect(|_| {
+            // SAFETY: SPI is connected; a portal that is not there any more needs no closing.
+            unsafe {
+                let portal = pg_sys::SPI_cursor_find(self.portal.as_ptr());
+                if !portal.is_null() {
+                    pg_sys::SPI_cursor_close(portal);
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        // SAFETY: plain look at the state of the transaction. One that is being aborted closes its portals itself.
+        if unsafe { pg_sys::IsTransactionState() } && !std::thread::panicking() {
+            self.close();
+        }
+    }
+}
+
+/// Runs a statement to its end and reads its rows.
+pub fn run<T>(
+    sql: &str,
+    values: &[Value],
+    read_only: bool,
+    mut read: impl FnMut(&Row) -> T,
+) -> Vec<T> {
+    let sql = c_string(sql);
+    Spi::connect(|_| {
+        let (mut kinds, mut datums) = split(values);
+        with_settings(&SETTINGS, || {
+            // SAFETY: SPI is connected; the arrays have the length that is passed and no value is NULL.
+            let status = unsafe {
+                pg_sys::SPI_execute_with_args(
+                    sql.as_ptr(),
+                    kinds.len() as i32,
+                    kinds.as_mut_ptr(),
+                    datums.as_mut_ptr(),
+                    std::ptr::null(),
+                    read_only,
+                    0,
+                )
+            };
+            check(status < 0, "execute");
+        });
+        current_rows().map(|row| read(&row)).collect()
+    })
+}
+
+/// The rows of the SPI call that has just been made.
+fn current_rows() -> impl Iterator<Item = Row> {
+    // SAFETY: the globals of SPI describe the last call; the table has as many tuples as it says.
+    unsafe {
+        let table = pg_sys::SPI_tuptable;
+        let count = if table.is_null() {
+            0
+        } else {
+            pg_sys::SPI_processed as usize
+        };
+        (0..count).map(move |place| Row {
+            tuple: *(*table).vals.add(place),
+            descriptor: (*table).tupdesc,
+        })
+    }
+}
+
+fn split(values: &[Value]) -> (Vec<pg_sys::Oid>, Vec<pg_sys::Datum>) {
+    values.iter().map(|v| (v.kind, v.datum)).unzip()
+}
+
+fn c_string(sql: &str) -> CString {
+    CString::new(sql).unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
+            "the request contains a NUL character",
+        )
+    })
+}
+
+fn check(failed: bool, what: &str) {
+    if failed {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("SPI could not {what} the SQL of a SPARQL request"),
+        );
+    }
+}

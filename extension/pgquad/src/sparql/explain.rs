@@ -1,0 +1,41 @@
+//! `quad.explain`.
+
+use pgrx::prelude::*;
+
+use super::execute::{run, values};
+use super::request::query;
+
+/// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what it did).
+#[pg_extern(volatile)]
+fn explain(
+    query: &str,
+    store: default!(Option<&str>, "NULL"),
+    base: default!(Option<&str>, "NULL"),
+    analyze: default!(bool, "false"),
+) -> SetOfIterator<'static, String> {
+    let translated = self::query(query, store, base);
+    let mut lines = vec![
+        "Algebra:".to_owned(),
+        indented(&translated.algebra),
+        "SQL:".to_owned(),
+    ];
+    lines.extend(translated.to_standalone_sql().lines().map(indented));
+    lines.push("Plan:".to_owned());
+    let options = if analyze {
+        "ANALYZE, BUFFERS, VERBOSE"
+    } else {
+        "VERBOSE"
+    };
+    let sql = format!("EXPLAIN ({options}) {}", translated.sql());
+    lines.extend(run(&sql, &values(&translated.params), false, |row| {
+        let datum = row.datum(0);
+        // SAFETY: EXPLAIN gives one column of type text.
+        let line = datum.and_then(|d| unsafe { String::from_datum(d, false) });
+        indented(&line.unwrap_or_default())
+    }));
+    SetOfIterator::new(lines)
+}
+
+fn indented(line: &str) -> String {
+    format!("  {line}")
+}

@@ -1,0 +1,115 @@
+//! The W3C result formats: `quad.sparql_json`, `quad.sparql_xml`, `quad.sparql_csv`, `quad.sparql_tsv`.
+
+use oxrdf::{BlankNode, Literal, NamedNode, Variable};
+use pgquad_sparql::Form;
+use pgquad_term::{LiteralKind, Term};
+use pgrx::prelude::*;
+use sparesults::{QueryResultsFormat, QueryResultsSerializer};
+
+use super::execute::Cursor;
+use super::query::run_ask;
+use super::request::query_of_form;
+
+macro_rules! format_function {
+    ($name:ident, $format:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[pg_extern(stable)]
+        fn $name(
+            query: &str,
+            store: default!(Option<&str>, "NULL"),
+            base: default!(Option<&str>, "NULL"),
+        ) -> String {
+            serialize(query, store, base, QueryResultsFormat::$format)
+        }
+    };
+}
+
+format_function!(
+    sparql_json,
+    Json,
+    "Answers a SELECT or ASK query in SPARQL 1.1 Query Results JSON Format."
+);
+format_function!(
+    sparql_xml,
+    Xml,
+    "Answers a SELECT or ASK query in SPARQL Query Results XML Format."
+);
+format_function!(
+    sparql_csv,
+    Csv,
+    "Answers a SELECT query in SPARQL 1.1 Query Results CSV Format."
+);
+format_function!(
+    sparql_tsv,
+    Tsv,
+    "Answers a SELECT query in SPARQL 1.1 Query Results TSV Format."
+);
+
+fn serialize(
+    query: &str,
+    store: Option<&str>,
+    base: Option<&str>,
+    format: QueryResultsFormat,
+) -> String {
+    let translated = query_of_form(query, store, base, &[Form::Select, Form::Ask]);
+    let serializer = QueryResultsSerializer::from_format(format);
+    if translated.form == Form::Ask {
+        let bytes = serializer
+            .serialize_boolean_to_writer(Vec::new(), run_ask(&translated))
+            .expect("writing to memory does not fail");
+        return text(bytes);
+    }
+    let variables: Vec<Variable> = translated
+        .columns
+        .iter()
+        .map(Variable::new_unchecked)
+        .collect();
+    let mut writer = serializer
+        .serialize_solutions_to_writer(Vec::new(), variables.clone())
+        .expect("writing to memory does not fail");
+    let mut cursor = Cursor::open(&translated.sql(), &translated.params);
+    loop {
+        let batch = cursor.fetch(|row| {
+            let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
+                .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
+                .collect();
+            terms
+        });
+        if batch.is_empty() {
+            break;
+        }
+        for solution in &batch {
+            writer
+                .serialize(
+                    solution
+                        .iter()
+                        .map(|(place, term)| (&variables[*place], term)),
+                )
+                .expect("writing to memory does not fail");
+        }
+    }
+    text(writer.finish().expect("writing to memory does not fail"))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("the formats are UTF-8")
+}
+
+fn to_oxrdf(term: &Term<'_>) -> oxrdf::Term {
+    match *term {
+        Term::Iri(iri) => NamedNode::new_unchecked(iri).into(),
+        // Written `_:<label>`.
+        Term::Blank(_) => BlankNode::new_unchecked(&term.to_string()[2..]).into(),
+        Term::Literal(literal) => match literal.kind {
+            LiteralKind::String => Literal::new_simple_literal(literal.lexical).into(),
+            LiteralKind::Language(tag) => {
+                Literal::new_language_tagged_literal_unchecked(literal.lexical, tag).into()
+            }
+            LiteralKind::Xsd(_) | LiteralKind::Other(_) => Literal::new_typed_literal(
+                literal.lexical,
+                NamedNode::new_unchecked(literal.kind.datatype()),
+            )
+            .into(),
+        },
+    }
+}

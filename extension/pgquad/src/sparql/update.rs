@@ -1,0 +1,113 @@
+//! `quad.update`.
+
+use pgquad_sparql::{delete_data_sql, insert_data_sql, DataQuad, Operation, Statement};
+use pgquad_term::{Term, TermBuf, TermId};
+use pgrx::prelude::*;
+use pgrx::PgSqlErrorCode;
+
+use super::execute::{parse_term, run, values, Value};
+use super::request;
+use crate::dictionary;
+use crate::error::{raise, raise_hint};
+
+/// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
+#[pg_extern(volatile)]
+fn update(
+    request: &str,
+    store: default!(Option<&str>, "NULL"),
+    base: default!(Option<&str>, "NULL"),
+) -> i64 {
+    let (operations, table) = request::update(request, store, base);
+    let mut changed = 0;
+    for operation in operations {
+        changed += match operation {
+            Operation::InsertData(quads) => {
+                let terms = terms(&quads);
+                let ids = dictionary::encode_many(&as_terms(&terms))
+                    .into_iter()
+                    .map(Some);
+                run_data(&insert_data_sql(&table), &quads, ids)
+            }
+            Operation::DeleteData(quads) => {
+                let terms = terms(&quads);
+                let ids = dictionary::find_many(&as_terms(&terms)).into_iter();
+                run_data(&delete_data_sql(&table), &quads, ids)
+            }
+            Operation::Run(statement) => count(&statement.sql(), &values(&statement.params)),
+            Operation::Create { graph, exists } => {
+                if is_true(&exists) {
+                    raise_hint(
+                        PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+                        format!("graph {graph} already exists"),
+                        "CREATE SILENT GRAPH does not mind.",
+                    );
+                }
+                0
+            }
+            Operation::Skip(what) => {
+                notice!("{what} has been left out");
+                0
+            }
+        };
+    }
+    changed
+}
+
+/// All terms of the quads, in order, the graph of a quad last and only where it has one.
+fn terms(quads: &[DataQuad]) -> Vec<TermBuf> {
+    quads
+        .iter()
+        .flat_map(|(triple, graph)| triple.iter().chain(graph))
+        .map(|text| parse_term(text))
+        .collect()
+}
+
+fn as_terms(terms: &[TermBuf]) -> Vec<Term<'_>> {
+    terms.iter().map(TermBuf::as_term).collect()
+}
+
+/// Runs a statement on the quads, whose terms have these ids; a quad with a term without id is left out.
+fn run_data(sql: &str, quads: &[DataQuad], mut ids: impl Iterator<Item = Option<TermId>>) -> i64 {
+    let mut columns: [Vec<i64>; 4] = Default::default();
+    for (_, graph) in quads {
+        let mut next = || ids.next().expect("one answer for each term");
+        let quad = [
+            next(),
+            next(),
+            next(),
+            match graph {
+                Some(_) => next(),
+                None => Some(TermId::DEFAULT_GRAPH),
+            },
+        ];
+        if quad.iter().all(Option::is_some) {
+            for (column, id) in columns.iter_mut().zip(quad.into_iter().flatten()) {
+                column.push(id.to_i64());
+            }
+        }
+    }
+    if columns[0].is_empty() {
+        return 0;
+    }
+    count(sql, &columns.map(Value::new))
+}
+
+fn count(sql: &str, values: &[Value]) -> i64 {
+    let counts = run(sql, values, false, |row| {
+        row.datum(0).map_or(0, |datum| datum.value() as i64)
+    });
+    match counts[..] {
+        [count] => count,
+        _ => raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "an update has to give one count",
+        ),
+    }
+}
+
+fn is_true(statement: &Statement) -> bool {
+    run(&statement.sql(), &values(&statement.params), false, |row| {
+        row.datum(0).is_some_and(|datum| datum.value() != 0)
+    })
+    .contains(&true)
+}
