@@ -8,14 +8,14 @@ create function pg_temp.signature(name text) returns setof text language sql as 
 $$;
 -- Has quad.<name> these parameters, in this order, all but the first `required` with a default?
 create function pg_temp.has(name text, parameters text[], required int, result text) returns text language plpgsql as $$
-declare found record;
+declare f record;
 begin
     select p.pronargs, p.pronargdefaults, pg_get_function_result(p.oid) as result,
         (select array_agg(x.a order by x.n) from unnest(p.proargnames) with ordinality x (a, n) where x.n <= p.pronargs) as parameters
-    into found from pg_proc p where p.proname = name and p.pronamespace = 'quad'::regnamespace
+    into f from pg_proc p where p.proname = name and p.pronamespace = 'quad'::regnamespace
     order by (select array_agg(x.a order by x.n) from unnest(p.proargnames) with ordinality x (a, n) where x.n <= p.pronargs) [1:array_length(parameters, 1)] = parameters desc nulls last limit 1;
     if not found then return fail(format('quad.%s is there', name)); end if;
-    return is(format('(%s) %s defaults -> %s', array_to_string(found.parameters[1:array_length(parameters, 1)], ', '), found.pronargdefaults >= array_length(parameters, 1) - required, found.result),
+    return is(format('(%s) %s defaults -> %s', array_to_string(f.parameters[1:array_length(parameters, 1)], ', '), f.pronargdefaults >= array_length(parameters, 1) - required, f.result),
         format('(%s) %s defaults -> %s', array_to_string(parameters, ', '), true, result), format('quad.%s', name));
 end $$;
 
