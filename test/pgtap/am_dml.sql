@@ -1,6 +1,6 @@
 -- INSERT, COPY, DELETE, UPDATE, TRUNCATE, savepoints, cursors, and the set semantics, inside one transaction.
 begin;
-select plan(56);
+select plan(58);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 
 -- Insert and select.
@@ -50,9 +50,13 @@ update q set s = 5, p = 6, o = 7, g = 8;
 select set_eq('select * from q', 'values (5::bigint, 6::bigint, 7::bigint, 8::bigint)', 'an update that makes quads equal');
 update q set s = s where s = 5;
 select is((select count(*) from q), 1::bigint, 'an update to the same value');
-insert into q select i, i, i, i from generate_series(100, 199) i;
+insert into q select i, 1, 1, 1 from generate_series(100, 199) i;
 update q set s = s + 1 where s >= 100;
-select is((select count(*) from q where s >= 100 and s = p + 1), 100::bigint, 'an update that walks over its own new quads');
+select is((select count(*) from q where s between 101 and 200), 100::bigint, 'an update that walks over its own new quads');
+update q set s = 301 - s where s >= 100;
+select is((select count(*) from q where s between 101 and 200), 100::bigint, 'an update that swaps quads');
+with gone as (delete from q where s between 101 and 200 returning *) insert into q select s + 1, p, o, g from gone;
+select is((select count(*) from q where s between 102 and 201), 100::bigint, 'a deletion and an insertion that meet in one command');
 delete from q where s >= 100;
 select results_eq('with u as (update q set g = 1 where s = 5 returning s, g) select * from u', 'values (5::bigint, 1::bigint)', 'update returning');
 update q set g = x.g from (values (5::bigint, 8::bigint)) x (s, g) where x.s = q.s;

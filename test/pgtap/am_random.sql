@@ -40,7 +40,7 @@ end $$;
 create procedure play(target text, rounds int, max_subject int, inout complaint text default null) language plpgsql as $$
 declare
     statements text[];
-    differences bigint;
+    differences text;
     undo boolean;
 begin
     truncate model;
@@ -58,10 +58,10 @@ begin
             exception when raise_exception then null;
             end;
         end loop;
-        execute format('select (select count(*) from (table %1$I except all table model) x) + (select count(*) from (table model except all table %1$I) x)', target)
-            into differences;
-        if differences > 0 then
-            complaint := format('round %s: %s differences after %s', round, differences, (select string_agg(statement, '; ' order by n) from steps));
+        execute format($q$select string_agg(d, ' ') from (select '+' || x::text as d from (table %1$I except all table model) x
+            union all select '-' || x::text from (table model except all table %1$I) x) y$q$, target) into differences;
+        if differences is not null then
+            complaint := format('round %s: %s after %s', round, left(differences, 500), (select string_agg(statement, '; ' order by n) from steps));
             return;
         end if;
         execute format('select string_agg(v::text, ''; '') from quad.verify(%L) v', target) into complaint;

@@ -4,7 +4,7 @@ use crate::descend::Path;
 use crate::error::{Error, Result};
 use crate::fold::fold;
 use crate::key::{cmp, Key};
-use crate::leaf::{edit, Entry, LeafView};
+use crate::leaf::{edit, Entry, LeafView, Place};
 use crate::pack::{pack, Packing};
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
@@ -17,7 +17,12 @@ pub enum Mode<'a> {
     /// A key with a version that the snapshot sees (or that the transaction inserted itself) and that
     /// nobody is deleting stays as it is.
     Set(&'a dyn Snapshot),
-    /// Every key gets a new version: for the orders after the first one, which has decided.
+    /// A key stays as it is only when this very command inserted it. For a command that deletes, too (an
+    /// UPDATE): versions from before it are there now, but the command may yet come to delete them, so
+    /// what it inserts has to be a version that its own snapshot does not see. For all orders.
+    Update,
+    /// Every key gets a new version: for the orders after the first one, which has decided by
+    /// [`Mode::Set`].
     Force,
 }
 
@@ -40,6 +45,8 @@ enum Decision {
     Skip,
     /// This subtransaction deleted the quad: take that back.
     Undelete,
+    /// This subtransaction inserted a version and deleted it in an earlier command: use it again.
+    Revive,
     /// Add a version.
     Add,
 }
@@ -51,22 +58,35 @@ fn decide<'e>(
 ) -> Decision {
     let mut decision = Decision::Add;
     for e in versions {
-        if let Mode::Set(snapshot) = mode {
-            let there = e.xmin == FROZEN_XID
-                || snapshot.sees_insert(e.xmin, e.cmin)
-                || writer.status.status(e.xmin) == XidStatus::Own;
-            let kept = e.xmax == NO_XID
-                || e.lock_only
-                || writer.status.status(e.xmax) == XidStatus::Aborted;
-            if there && kept {
-                return Decision::Skip;
+        let own = || writer.status.status(e.xmin) == XidStatus::Own;
+        let there = match mode {
+            Mode::Set(snapshot) => {
+                e.xmin == FROZEN_XID || snapshot.sees_insert(e.xmin, e.cmin) || own()
             }
+            Mode::Update => e.xmin != FROZEN_XID && e.cmin == writer.cid && own(),
+            Mode::Force => false,
+        };
+        let kept = || {
+            e.xmax == NO_XID || e.lock_only || writer.status.status(e.xmax) == XidStatus::Aborted
+        };
+        if there && kept() {
+            return Decision::Skip;
         }
-        if deleted_by(e, writer.xid) {
+        if matches!(mode, Mode::Update) {
+            if can_revive(e, writer) {
+                decision = Decision::Revive;
+            }
+        } else if deleted_by(e, writer.xid) {
             decision = Decision::Undelete;
         }
     }
     decision
+}
+
+/// Reusing such versions keeps a transaction that changes a quad back and forth from filling the leaf
+/// with its dead versions. Those that this very command deleted stay: it may meet them again.
+fn can_revive(e: &Entry, writer: &Writer<'_>) -> bool {
+    e.xmin == writer.xid && deleted_by(e, writer.xid) && e.cmax < writer.cid
 }
 
 fn deleted_by(e: &Entry, xid: u32) -> bool {
@@ -129,7 +149,8 @@ impl<S: PageStore> Tree<S> {
             let current = image.as_ref().unwrap_or(&*page);
             let leaf = LeafView::open(current, block)?;
             leaf.versions(key, &mut versions)?;
-            match decide(versions.iter().map(|(_, e)| e), mode, writer) {
+            let decision = decide(versions.iter().map(|(_, e)| e), mode, writer);
+            match decision {
                 Decision::Skip => (),
                 Decision::Undelete => {
                     let image = image.get_or_insert_with(|| page.clone());
@@ -141,7 +162,18 @@ impl<S: PageStore> Tree<S> {
                     }
                     inserted[done] = true;
                 }
-                Decision::Add => {
+                Decision::Revive | Decision::Add => {
+                    let in_tail = versions.iter().find_map(|(place, e)| match place {
+                        Place::Tail { slot } if can_revive(e, writer) => Some(*slot),
+                        _ => None,
+                    });
+                    if let (Decision::Revive, Some(slot)) = (&decision, in_tail) {
+                        let image = image.get_or_insert_with(|| page.clone());
+                        edit::revive(image, block, slot, writer.cid)?;
+                        inserted[done] = true;
+                        done += 1;
+                        continue;
+                    }
                     if leaf.entries() >= self.leaf_max() {
                         break;
                     }
@@ -308,6 +340,13 @@ fn merge(
                     .filter(|e| deleted_by(e, writer.xid))
                 {
                     e.clear_xmax();
+                }
+            }
+            Decision::Revive => {
+                *inserted = true;
+                if let Some(e) = out[first..].iter_mut().find(|e| can_revive(e, writer)) {
+                    e.clear_xmax();
+                    e.cmin = writer.cid;
                 }
             }
             Decision::Add => {

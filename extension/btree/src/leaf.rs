@@ -604,6 +604,14 @@ pub(crate) mod edit {
         Ok(true)
     }
 
+    /// Gives an insert record, which its own transaction has deleted, a new life since command `cmin`.
+    pub fn revive(page: &mut Page, block: BlockNo, slot: usize, cmin: u32) -> Result<()> {
+        let at = LeafView::open(page, block)?.record(slot)?.at;
+        write_xmax(page, at, NO_XID, 0, false);
+        page.put_u32(at + 16, cmin);
+        Ok(())
+    }
+
     fn write_xmax(page: &mut Page, at: usize, xmax: u32, cmax: u32, lock_only: bool) {
         page.0[at + 1] = if lock_only { RF_LOCK_ONLY } else { 0 };
         page.put_u32(at + 4, xmax);

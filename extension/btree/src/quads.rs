@@ -58,7 +58,7 @@ impl<S: PageStore + Clone> Quads<S> {
         &self,
         quads: &mut Vec<Quad>,
         writer: &Writer<'_>,
-        snapshot: &dyn Snapshot,
+        mode: Mode<'_>,
     ) -> Result<usize> {
         let mut inserted = Vec::new();
         for (i, tree) in self.trees.iter().enumerate() {
@@ -69,10 +69,14 @@ impl<S: PageStore + Clone> Quads<S> {
                 keys.dedup();
             }
             if i > 0 {
-                tree.insert(&keys, writer, Mode::Force, &mut inserted)?;
+                let mode = match mode {
+                    Mode::Update => Mode::Update,
+                    Mode::Set(_) | Mode::Force => Mode::Force,
+                };
+                tree.insert(&keys, writer, mode, &mut inserted)?;
                 continue;
             }
-            tree.insert(&keys, writer, Mode::Set(snapshot), &mut inserted)?;
+            tree.insert(&keys, writer, mode, &mut inserted)?;
             quads.clear();
             let new = keys.iter().zip(&inserted).filter(|(_, new)| **new);
             quads.extend(new.map(|(k, _)| quad_of(order, k)));

@@ -2,8 +2,8 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Key, Meta, Options, Quad,
-    Quads, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Key, Meta, Mode, Options,
+    Quad, Quads, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -138,7 +138,9 @@ impl World {
                     status: &session,
                 };
                 let mut quads: Vec<Quad> = list.iter().map(|n| quad(*n)).collect();
-                self.quads.insert(&mut quads, &writer, snap).unwrap();
+                self.quads
+                    .insert(&mut quads, &writer, Mode::Set(snap))
+                    .unwrap();
                 for n in list {
                     let q = quad(*n);
                     if !quads.contains(&q) {

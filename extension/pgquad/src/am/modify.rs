@@ -155,7 +155,7 @@ unsafe fn delete_quad(
         let quad = recall(&*tid);
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
-        pending::flush((*rel).rd_id);
+        pending::flush_earlier((*rel).rd_id, cid);
         let table = Table::open(rel);
         let view = PgSnapshot::new(rel, snapshot);
         loop {
@@ -256,9 +256,9 @@ pub unsafe extern "C-unwind" fn update(
         *update_indexes = false;
         let result = delete_quad(rel, otid, cid, snapshot, wait, tmfd);
         if result == pg_sys::TM_Result::TM_Ok {
-            let mut quads = vec![take(rel, slot)];
+            let quad = take(rel, slot);
             let xid = writer(rel, 0);
-            Table::open(rel).insert(&mut quads, xid, cid);
+            Table::open(rel).insert_updated(quad, xid, cid);
             pg_sys::pgstat_count_heap_update(rel, false);
         }
         result

@@ -103,6 +103,12 @@ pub fn flush(relid: pg_sys::Oid) {
     flush_if(|p| p.relid == relid);
 }
 
+/// Brings the rows that commands before `cid` kept back for a table into its trees. What `cid` itself inserts has to wait: the
+/// same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and what stays then is the insertion.
+pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
+    flush_if(|p| p.relid == relid && p.cid < cid);
+}
+
 /// Brings all rows kept back into their trees; a transaction is about to commit.
 pub fn flush_all() {
     flush_if(|_| true);

@@ -160,9 +160,17 @@ impl Table {
     pub fn insert(&self, quads: &mut Vec<Quad>, xid: u32, cid: u32) -> usize {
         self.with_insert_snapshot(|snapshot| {
             self.quads
-                .insert(quads, &self.writer(xid, cid), snapshot)
+                .insert(quads, &self.writer(xid, cid), Mode::Set(snapshot))
                 .unwrap_or_else(|e| fail(e))
         })
+    }
+
+    /// Inserts the new quad of an updated row. Quads that the command itself has inserted are there; those from before are no
+    /// reason to leave it out, for the command may yet delete them.
+    pub fn insert_updated(&self, quad: Quad, xid: u32, cid: u32) {
+        self.quads
+            .insert(&mut vec![quad], &self.writer(xid, cid), Mode::Update)
+            .unwrap_or_else(|e| fail(e));
     }
 
     /// Inserts ascending keys into the first order; returns those that were not there.
