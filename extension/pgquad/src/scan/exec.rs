@@ -1,7 +1,7 @@
 //! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order and
 //! walks the ranges leaf by leaf.
 
-use super::conditions::list_node;
+use super::conditions::{list_iter, list_node};
 use crate::am::tid;
 use crate::ffi::{self, Methods};
 use crate::storage::OrderCursor;
@@ -65,7 +65,10 @@ pub struct QuadScan {
     /// The order that is walked.
     pub order: Order,
     columns: [u8; 4],
+    /// Key columns that are read (bit `i` = column `i` of the order).
+    needed: u8,
     needs_tid: bool,
+    output: Option<Output>,
     bounds: Vec<BoundExpr>,
     cursor: OrderCursor,
     ranges: Vec<([u64; 4], [u64; 4])>,
@@ -120,13 +123,14 @@ unsafe extern "C-unwind" fn begin(
         let private = (*plan).custom_private;
         let order = list_int(private, 0) as usize;
         let needs_tid = list_int(private, 1) != 0;
-        let count = list_int(private, 2) as usize;
+        let wanted = list_int(private, 2);
+        let count = list_int(private, 3) as usize;
         let bounds = (0..count)
             .map(|i| BoundExpr {
-                column: list_int(private, 3 + 3 * i) as usize,
-                bound: Bound::from_number(list_int(private, 4 + 3 * i))
+                column: list_int(private, 4 + 3 * i) as usize,
+                bound: Bound::from_number(list_int(private, 5 + 3 * i))
                     .expect("plans hold only known bounds"),
-                value_type: pg_sys::Oid::from(list_int(private, 5 + 3 * i) as u32),
+                value_type: pg_sys::Oid::from(list_int(private, 6 + 3 * i) as u32),
                 state: pg_sys::ExecInitExpr(
                     list_node((*plan).custom_exprs, i).cast(),
                     &raw mut (*node).ss.ps,
@@ -135,10 +139,22 @@ unsafe extern "C-unwind" fn begin(
             .collect();
         let rel = (*node).ss.ss_currentRelation;
         let snapshot = (*estate).es_snapshot;
-        let cursor = OrderCursor::new(rel, snapshot, order);
+        let mut cursor = OrderCursor::new(rel, snapshot, order);
+        let columns = cursor.order().columns();
+        let needed = if needs_tid {
+            pgquad_btree::ALL_COLUMNS
+        } else {
+            (0..4)
+                .filter(|&i| wanted & 1 << columns[i] != 0)
+                .map(|i| 1 << i)
+                .sum()
+        };
+        cursor.set_columns(needed);
         let scan = QuadScan {
             order: cursor.order(),
-            columns: cursor.order().columns(),
+            columns,
+            needed,
+            output: plain_output(plan, columns),
             needs_tid,
             bounds,
             cursor,
@@ -154,39 +170,147 @@ unsafe extern "C-unwind" fn begin(
     }
 }
 
-/// The executor's entry. Called for each row, so it adds no frame that would need unwinding: `ExecScan` runs the
-/// qualification and projection, `next` below is the guarded part.
+/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can fail
+/// (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
 unsafe extern "C-unwind" fn exec(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the executor passes a begun node; no Rust value with a destructor lives in this frame.
-    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+    // SAFETY: the executor passes a begun node.
+    unsafe {
+        let ps = &(*node).ss.ps;
+        if ps.qual.is_null() && (*ps.state).es_epq_active.is_null() {
+            if ps.ps_ProjInfo.is_null() {
+                return next(&raw mut (*node).ss);
+            }
+            let output = (*(*node.cast::<QuadScanState>()).scan).output;
+            if let Some(output) = output {
+                return next_projected(&raw mut (*node).ss, output);
+            }
+        }
+        ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck))
+    }
 }
 
-#[pg_guard]
+/// The next row of a scan whose target list is nothing but columns: filled in straight from the batch.
+unsafe fn next_projected(
+    state: *mut pg_sys::ScanState,
+    output: Output,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: as for `next`; the result slot has one place for each output column.
+    unsafe {
+        let slot = (*state).ps.ps_ResultTupleSlot;
+        let Some(scan) = at_next_row(state) else {
+            return clear(slot);
+        };
+        let (batch, row) = (scan.cursor.batch(), scan.at);
+        scan.at += 1;
+        for n in 0..output.count {
+            let value = *batch.columns[usize::from(output.from[n])].get_unchecked(row);
+            *(*slot).tts_values.add(n) = pg_sys::Datum::from(value ^ FLIP);
+            *(*slot).tts_isnull.add(n) = false;
+        }
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = output.count as i16;
+        slot
+    }
+}
+
+/// Target list of plain columns: where in the key each comes from.
+#[derive(Clone, Copy)]
+struct Output {
+    from: [u8; MOST_OUTPUT],
+    count: usize,
+}
+
+/// Longer target lists go through the executor's own projection.
+const MOST_OUTPUT: usize = 8;
+
+/// The target list as columns of the key, if it is nothing else.
+unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Option<Output> {
+    // SAFETY: a live plan; each cast follows a check of the tag.
+    unsafe {
+        let mut output = Output {
+            from: [0; MOST_OUTPUT],
+            count: 0,
+        };
+        for entry in list_iter::<pg_sys::TargetEntry>((*plan).scan.plan.targetlist) {
+            let expr = (*entry).expr.cast::<pg_sys::Node>();
+            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MOST_OUTPUT {
+                return None;
+            }
+            let attribute = (*expr.cast::<pg_sys::Var>()).varattno;
+            let from = columns
+                .iter()
+                .position(|&c| i16::from(c) + 1 == attribute)?;
+            output.from[output.count] = from as u8;
+            output.count += 1;
+        }
+        Some(output)
+    }
+}
+
 unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one of four columns.
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one of four columns, and the columns of the
+    // batch that are needed have `rows` values each.
     unsafe {
         let slot = (*state).ss_ScanTupleSlot;
-        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
-        if scan.at >= scan.rows && !scan.refill(state) {
+        let Some(scan) = at_next_row(state) else {
             return clear(slot);
-        }
+        };
         let (batch, row) = (scan.cursor.batch(), scan.at);
         scan.at += 1;
         let values = (*slot).tts_values;
-        for (from, &column) in batch.columns.iter().zip(&scan.columns) {
-            *values.add(usize::from(column)) = pg_sys::Datum::from(from[row] ^ FLIP);
+        for (i, &column) in scan.columns.iter().enumerate() {
+            if scan.needed & 1 << i != 0 {
+                let value = *batch.columns[i].get_unchecked(row);
+                *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ FLIP);
+            }
         }
-        if scan.needs_tid {
-            let key = batch.key(row);
-            (*slot).tts_tid = tid::remember(quad_of(scan.order, &key));
+        let needs_tid = scan.needs_tid;
+        if needs_tid {
+            remember(state, row);
         }
-        (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
-        (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = 4;
         slot
+    }
+}
+
+/// The scan with `at` at a row that has not been returned; `None` at the end. The reference is made after `refill`, which changes
+/// the scan through a pointer of its own.
+#[inline]
+unsafe fn at_next_row<'a>(state: *mut pg_sys::ScanState) -> Option<&'a mut QuadScan> {
+    // SAFETY: as for `next`.
+    unsafe {
+        let scan = (*state.cast::<QuadScanState>()).scan;
+        if (*scan).at >= (*scan).rows && !refill(state) {
+            return None;
+        }
+        Some(&mut *scan)
+    }
+}
+
+/// Gives the row an identity.
+#[pg_guard]
+unsafe extern "C-unwind" fn remember(state: *mut pg_sys::ScanState, row: usize) {
+    // SAFETY: as for `next`; scans that need identities read all columns.
+    unsafe {
+        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
+        let key = scan.cursor.batch().key(row);
+        (*(*state).ss_ScanTupleSlot).tts_tid = tid::remember(quad_of(scan.order, &key));
+    }
+}
+
+/// Reads the next batch; false at the end.
+#[pg_guard]
+unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
+    // SAFETY: as for `next`.
+    unsafe {
+        let slot = (*state).ss_ScanTupleSlot;
+        // The slot keeps what never changes from row to row: the table, and values of columns that nobody reads.
+        (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
+        (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
+        (*(*state.cast::<QuadScanState>()).scan).refill(state)
     }
 }
 

@@ -104,6 +104,29 @@ unsafe fn uses_system_column(node: *mut pg_sys::Node, rti: pg_sys::Index) -> boo
     }
 }
 
+/// The columns that the query reads of `rel` (bit `n` = column `n`): the others of a plan's target list are there for its shape only.
+unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::List) -> i32 {
+    // SAFETY: live planner nodes; attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
+    unsafe {
+        let mut attributes = std::ptr::null_mut();
+        pg_sys::pull_varattnos(
+            (*(*rel).reltarget).exprs.cast(),
+            (*rel).relid,
+            &mut attributes,
+        );
+        for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+            pg_sys::pull_varattnos((*clause).clause.cast(), (*rel).relid, &mut attributes);
+        }
+        let uses = |n: i32| {
+            pg_sys::bms_is_member(n - pg_sys::FirstLowInvalidHeapAttributeNumber, attributes)
+        };
+        if uses(0) {
+            return 0b1111;
+        }
+        (0..4).filter(|&n| uses(n + 1)).map(|n| 1 << n).sum()
+    }
+}
+
 struct Planning {
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -441,7 +464,8 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
-/// `custom_private` = order, whether row identities are needed, number of conditions, then (column, bound, type) of each.
+/// `custom_private` = order, whether row identities are needed, columns needed (bit `n` = column `n`), number of conditions, then
+/// (column, bound, type) of each.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -467,7 +491,13 @@ unsafe extern "C-unwind" fn plan_path(
         let mut shown = std::ptr::null_mut();
         let mut private = std::ptr::null_mut();
         let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
-        for n in [order as i32, i32::from(needs_tid), prefix.used.len() as i32] {
+        let needed = needed_columns(rel, clauses);
+        for n in [
+            order as i32,
+            i32::from(needs_tid),
+            needed,
+            prefix.used.len() as i32,
+        ] {
             private = pg_sys::lappend_int(private, n);
         }
         let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();

@@ -45,6 +45,11 @@ impl OrderCursor {
         self.tree.order()
     }
 
+    /// Reads only these columns (bit `i` = column `i` of the order) from now on.
+    pub fn set_columns(&mut self, mask: u8) {
+        self.cursor.set_columns(mask);
+    }
+
     /// Starts a range, both bounds included; [`Self::next_batch`] reads it forward.
     pub fn seek(&mut self, low: Key, high: Key) {
         self.cursor.seek(low, high, Direction::Forward);
