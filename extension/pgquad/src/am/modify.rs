@@ -92,7 +92,7 @@ pub unsafe extern "C-unwind" fn insert(
         // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end.
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
         if new_table || pending::within_executor() {
-            pending::add(rel, quad, xid, cid, new_table);
+            pending::add(rel, &[quad], xid, cid, new_table);
         } else {
             let added = Table::open(rel).insert(&mut vec![quad], xid, cid);
             pg_sys::pgstat_count_heap_insert(rel, added as i64);
@@ -121,11 +121,10 @@ pub unsafe extern "C-unwind" fn multi_insert(
     // SAFETY: PostgreSQL passes `nslots` filled slots.
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
-        let mut quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
+        let quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
         let xid = writer(rel, options);
-        pending::flush((*rel).rd_id);
-        let added = Table::open(rel).insert(&mut quads, xid, cid);
-        pg_sys::pgstat_count_heap_insert(rel, added as i64);
+        // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
+        pending::add(rel, &quads, xid, cid, false);
     }
 }
 

@@ -16,7 +16,7 @@ const MOST: usize = 64 * 1024;
 enum Rows {
     /// Inserted through the trees.
     Few(Vec<Quad>),
-    /// A table that this command has just made: built bottom-up at the end.
+    /// Many rows for an empty table: built bottom-up at the end.
     NewTable(BulkLoad),
 }
 
@@ -53,11 +53,11 @@ pub fn within_executor() -> bool {
     RUNNING.get() > 0
 }
 
-/// Keeps a row back.
+/// Keeps rows back.
 ///
 /// # Safety
 /// `rel` is an open quad table; the caller runs within an executor run, or will call [`flush`] itself when `new_table`.
-pub unsafe fn add(rel: pg_sys::Relation, quad: Quad, xid: u32, cid: u32, new_table: bool) {
+pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new_table: bool) {
     // SAFETY: the caller's promise.
     let (relid, subtransaction) = unsafe { ((*rel).rd_id, pg_sys::GetCurrentSubTransactionId()) };
     let full = PENDING.with_borrow_mut(|all| {
@@ -84,17 +84,39 @@ pub unsafe fn add(rel: pg_sys::Relation, quad: Quad, xid: u32, cid: u32, new_tab
         });
         match &mut all[at].rows {
             Rows::Few(rows) => {
-                rows.push(quad);
-                rows.len() >= MOST
+                rows.extend_from_slice(quads);
+                if rows.len() < MOST {
+                    return false;
+                }
+                // SAFETY: the caller's promise.
+                let Some(mut load) = (unsafe { build_instead(rel) }) else {
+                    return true;
+                };
+                load.push(rows);
+                all[at].rows = Rows::NewTable(load);
             }
-            Rows::NewTable(load) => {
-                load.push(&[quad]);
-                false
-            }
+            Rows::NewTable(load) => load.push(quads),
         }
+        false
     });
     if full {
         flush(relid);
+    }
+}
+
+/// A bottom-up build, when many rows come for a table that is empty and that nobody else is writing to.
+///
+/// # Safety
+/// `rel` is an open quad table, and stays open until the command ends.
+unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let alone = Table::open(rel).is_empty()
+            && pg_sys::ConditionalLockRelationOid(
+                (*rel).rd_id,
+                pg_sys::ShareRowExclusiveLock as i32,
+            );
+        alone.then(|| BulkLoad::new(rel))
     }
 }
 

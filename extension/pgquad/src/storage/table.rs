@@ -250,6 +250,8 @@ impl Table {
     /// Folds and cleans every order.
     pub fn vacuum(&self) -> Vacuumed {
         let mut all = Vacuumed::default();
+        // Pages that an earlier vacuum gave up, or that a crash kept from the free space map.
+        self.quads.reclaim();
         for n in 0..self.meta.orders().len() {
             let one = self
                 .tree(n)
