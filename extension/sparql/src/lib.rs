@@ -14,6 +14,7 @@ mod function;
 mod params;
 mod path;
 mod query;
+mod star;
 mod translate;
 mod update;
 
@@ -31,7 +32,11 @@ pub use update::{
 /// # Errors
 /// [`Error::Syntax`], [`Error::Base`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
-    Ok(parser(base)?.parse_query(text)?)
+    let mut query = parser(base)?.parse_query(text)?;
+    if star::selects_all(text) {
+        star::in_order_of_appearance(&mut query);
+    }
+    Ok(query)
 }
 
 /// Parses an update request. `base` is the base IRI that its own BASE takes the place of.

@@ -49,7 +49,7 @@ WHERE q1.g = 0
 fn optional_joins_tables_without_subqueries() {
     assert_sql(
         "SELECT * { ?x :p ?y OPTIONAL { ?y :q ?z . ?z :r ?w FILTER(?x != ?w) OPTIONAL { ?w :s ?v } } }",
-        "SELECT quad.decode(q4.o) AS \"v\", quad.decode(q3.o) AS \"w\", quad.decode(q1.s) AS \"x\", quad.decode(q1.o) AS \"y\", quad.decode(q2.o) AS \"z\"
+        "SELECT quad.decode(q1.s) AS \"x\", quad.decode(q1.o) AS \"y\", quad.decode(q2.o) AS \"z\", quad.decode(q3.o) AS \"w\", quad.decode(q4.o) AS \"v\"
 FROM quads AS q1
   LEFT JOIN ((quads AS q2 CROSS JOIN quads AS q3)
   LEFT JOIN quads AS q4 ON q3.o = q4.s AND q4.g = 0 AND q4.p = $1) ON q1.o = q2.s AND q1.s <> q3.o AND q2.g = 0 AND q2.p = $2 AND q2.o = q3.s AND q3.g = 0 AND q3.p = $3

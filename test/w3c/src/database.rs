@@ -1,0 +1,195 @@
+//! The server under test.
+
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls, Transaction};
+
+use crate::answer::{format_of, Row};
+use crate::manifest::{Data, File};
+use oxrdf::Term;
+use oxrdfio::RdfFormat;
+
+const NAME: &str = "pgquad_w3c";
+
+/// A connection to a database of its own.
+pub struct Database {
+    client: Client,
+}
+
+fn config() -> Config {
+    let variable =
+        |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let mut config = Config::new();
+    config
+        .host(&variable("PGHOST", "127.0.0.1"))
+        .port(
+            variable("PGPORT", "5432")
+                .parse()
+                .expect("PGPORT is a number"),
+        )
+        .user(&variable("PGUSER", "postgres"));
+    if let Ok(password) = std::env::var("PGPASSWORD") {
+        config.password(password);
+    }
+    config
+}
+
+fn connect(name: &str) -> Client {
+    config()
+        .dbname(name)
+        .connect(NoTls)
+        .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
+}
+
+impl Database {
+    /// A new database with the extension.
+    pub fn create() -> Self {
+        let mut admin = connect("postgres");
+        admin
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
+            .and_then(|()| {
+                admin.batch_execute(&format!(
+                    "CREATE DATABASE {NAME} TEMPLATE template0 ENCODING 'UTF8'"
+                ))
+            })
+            .expect("a database can be made");
+        let mut client = connect(NAME);
+        client
+            .batch_execute("CREATE EXTENSION pgquad")
+            .expect("the extension can be made");
+        Self { client }
+    }
+
+    /// Removes the database.
+    pub fn drop(self) {
+        drop(self.client);
+        connect("postgres")
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
+            .expect("the database can be dropped");
+    }
+
+    /// Starts a transaction; it is rolled back when it goes out of scope.
+    pub fn begin(&mut self) -> Session<'_> {
+        Session {
+            transaction: self.client.transaction().expect("a transaction can start"),
+        }
+    }
+}
+
+/// A transaction in which a test runs.
+pub struct Session<'a> {
+    transaction: Transaction<'a>,
+}
+
+/// An error of the server, or of what it gave.
+#[derive(Debug)]
+pub struct Failure {
+    /// SQLSTATE.
+    pub code: Option<SqlState>,
+    /// The message.
+    pub message: String,
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        Self {
+            code: error.code().cloned(),
+            message: match error.as_db_error() {
+                Some(error) => format!("{}: {}", error.code().code(), error.message()),
+                None => error.to_string(),
+            },
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+impl Session<'_> {
+    /// Loads the data into the default store.
+    pub fn load(&mut self, data: &Data) -> Result<()> {
+        self.transaction
+            .execute("SELECT quad.create_store('main')", &[])?;
+        for file in &data.default {
+            self.load_file(file, None)?;
+        }
+        for (name, file) in &data.named {
+            self.load_file(file, Some(name))?;
+        }
+        Ok(())
+    }
+
+    fn load_file(&mut self, file: &File, graph: Option<&str>) -> Result<()> {
+        let text = std::fs::read_to_string(&file.path).map_err(|error| Failure {
+            code: None,
+            message: format!("{}: {error}", file.path.display()),
+        })?;
+        let format = match format_of(file) {
+            RdfFormat::RdfXml => "rdf",
+            RdfFormat::NTriples => "nt",
+            _ => "ttl",
+        };
+        self.transaction.execute(
+            "SELECT quad.load_text($1, $2, $3, $4)",
+            &[&text, &format, &graph, &file.iri],
+        )?;
+        Ok(())
+    }
+
+    /// Calls a function on a request and its base IRI that gives a text.
+    pub fn text(&mut self, function: &str, request: &str, base: &str) -> Result<String> {
+        let sql = format!("SELECT quad.{function}($1, NULL, $2)");
+        Ok(self.transaction.query_one(&sql, &[&request, &base])?.get(0))
+    }
+
+    /// Runs an update request.
+    pub fn update(&mut self, request: &str, base: &str) -> Result<i64> {
+        let sql = "SELECT quad.update($1, NULL, $2)";
+        Ok(self.transaction.query_one(sql, &[&request, &base])?.get(0))
+    }
+
+    /// Number of rows of a statement.
+    pub fn row_count(&mut self, sql: &str) -> Result<usize> {
+        Ok(self.transaction.query(sql, &[])?.len())
+    }
+
+    /// The triples of a CONSTRUCT query.
+    pub fn construct(&mut self, query: &str, base: &str) -> Result<Vec<Row>> {
+        let sql = "SELECT quad.term_out(subject)::text, quad.term_out(predicate)::text, \
+                   quad.term_out(object)::text FROM quad.construct($1, NULL, $2)";
+        self.rows(sql, &[&query, &base])
+    }
+
+    /// All quads of the default store; the graph last, `None` for the default graph.
+    pub fn quads(&mut self) -> Result<Vec<Row>> {
+        let sql =
+            "SELECT quad.term_out(quad.decode(s))::text, quad.term_out(quad.decode(p))::text, \
+                   quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
+                   FROM quad_stores.main";
+        self.rows(sql, &[])
+    }
+
+    fn rows(
+        &mut self,
+        sql: &str,
+        parameters: &[&(dyn postgres::types::ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
+        self.transaction
+            .query(sql, parameters)?
+            .iter()
+            .map(|row| {
+                (0..row.len())
+                    .map(|place| {
+                        let text: Option<String> = row.get(place);
+                        text.map(|text| parse_term(&text)).transpose()
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+fn parse_term(text: &str) -> Result<Term> {
+    text.parse().map_err(|error| Failure {
+        code: None,
+        message: format!("not a term: {text}: {error}"),
+    })
+}
