@@ -48,6 +48,15 @@ impl Hash for Key {
     }
 }
 
+/// The quads of a batch, given the ids of its terms.
+pub fn quads(batch: &Batch, ids: &[TermId]) -> Vec<[i64; 4]> {
+    let id = |position: u32| match position {
+        DEFAULT_GRAPH => TermId::DEFAULT_GRAPH.to_i64(),
+        position => ids[position as usize].to_i64(),
+    };
+    batch.quads.iter().map(|quad| quad.map(id)).collect()
+}
+
 /// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
 pub struct BulkEncoder {
     known: HashMap<Key, u64, BuildHash>,
@@ -96,14 +105,7 @@ impl BulkEncoder {
     pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
         with_state(|state| {
             let ids = self.encode_terms(state, batch);
-            let id = |position: u32| {
-                if position == DEFAULT_GRAPH {
-                    TermId::DEFAULT_GRAPH.to_i64()
-                } else {
-                    ids[position as usize].to_i64()
-                }
-            };
-            batch.quads.iter().map(|quad| quad.map(id)).collect()
+            quads(batch, &ids)
         })
     }
 

@@ -12,8 +12,7 @@ type Comparison = fn(&Term<'_>, &Term<'_>) -> pgquad_term::Result<bool>;
 
 /// Compares the terms with these ids; NULL for an error, and when one is the default graph.
 fn by_terms(a: TermId, b: TermId, comparison: Comparison) -> Option<bool> {
-    let mut terms = super::decode_many(&[a, b]);
-    let (b, a) = (terms.pop()??, terms.pop()??);
+    let (a, b) = (super::decode(a)?, super::decode(b)?);
     value(comparison(&a.as_term(), &b.as_term()))
 }
 

@@ -6,6 +6,7 @@
 //!
 //! The functions work on batches: probes are sorted, so that each page is touched once.
 
+mod blocks;
 mod bulk;
 mod compare;
 mod languages;
@@ -23,8 +24,10 @@ use std::collections::HashMap;
 
 pub use bulk::BulkEncoder;
 
-use pgquad_term::{inline_id, inline_term, Blank, Term, TermBuf, TermId};
+use pgquad_reader::Batch;
+use pgquad_term::{inline_id, inline_term, Term, TermBuf, TermId};
 
+use read::Reader;
 use state::{with_state, State, ID_BYTES};
 use write::Encoded;
 
@@ -74,16 +77,57 @@ pub fn encode(term: &Term<'_>) -> TermId {
 /// the transaction may not write.
 pub fn encode_many(terms: &[Term<'_>]) -> Vec<TermId> {
     let mut ids: Vec<Option<TermId>> = terms.iter().map(inline_id).collect();
-    if ids.iter().all(Option::is_some) {
-        return ids.into_iter().flatten().collect();
+    let missing: Vec<usize> = (0..terms.len())
+        .filter(|&index| ids[index].is_none())
+        .collect();
+    let encoded: Vec<Encoded> = missing
+        .iter()
+        .map(|&index| Encoded::new(&terms[index]))
+        .collect();
+    let borrowed: Vec<(u128, &str)> = encoded
+        .iter()
+        .map(|term| (term.hash, term.text.as_str()))
+        .collect();
+    for (index, id) in missing.into_iter().zip(encode_hashed(&borrowed)) {
+        ids[index] = Some(id);
+    }
+    ids.into_iter()
+        .map(|id| id.expect("every term has an id now"))
+        .collect()
+}
+
+/// The quads of a small document as ids, its new terms added to the dictionary.
+pub fn encode_batch(batch: &Batch) -> Vec<[i64; 4]> {
+    let missing: Vec<(u128, &str)> = batch
+        .terms
+        .iter()
+        .filter(|term| term.inline.is_none())
+        .map(|term| (term.hash, batch.text(term)))
+        .collect();
+    let mut found = encode_hashed(&missing).into_iter();
+    let ids: Vec<TermId> = batch
+        .terms
+        .iter()
+        .map(|term| {
+            term.inline
+                .or_else(|| found.next())
+                .expect("every term has an id now")
+        })
+        .collect();
+    bulk::quads(batch, &ids)
+}
+
+/// The ids of encoded terms that are not inlined, with their hashes; those that are not in the dictionary yet are added.
+fn encode_hashed(terms: &[(u128, &str)]) -> Vec<TermId> {
+    if terms.is_empty() {
+        return Vec::new();
     }
     with_state(|state| {
+        // Blank nodes with a label only. They are in no table.
         let labels: Vec<&str> = terms
             .iter()
-            .filter_map(|term| match term {
-                Term::Blank(Blank::Label(label)) => Some(*label),
-                _ => None,
-            })
+            .filter(|(_, text)| text.starts_with('B'))
+            .map(|(_, text)| *text)
             .collect();
         let labels = if labels.is_empty() {
             HashMap::new()
@@ -91,49 +135,58 @@ pub fn encode_many(terms: &[Term<'_>]) -> Vec<TermId> {
             write::number_labels(state, &labels)
         };
 
-        // Position in `distinct` by hash, and for each term without an id yet.
         let mut positions: write::HashMapByHash<usize> = HashMap::default();
-        let mut distinct: Vec<Encoded> = Vec::new();
-        let mut wanted: Vec<(usize, usize)> = Vec::new();
-        for (index, term) in terms.iter().enumerate() {
-            match term {
-                _ if ids[index].is_some() => {}
-                Term::Blank(Blank::Label(label)) => ids[index] = labels.get(label).copied(),
-                term => {
-                    let encoded = Encoded::new(term);
-                    let position = *positions.entry(encoded.hash).or_insert(distinct.len());
-                    if position == distinct.len() {
-                        distinct.push(encoded);
-                    }
-                    wanted.push((index, position));
-                }
+        let mut distinct: Vec<(u128, &str)> = Vec::new();
+        for (hash, text) in terms {
+            if !text.starts_with('B') {
+                positions.entry(*hash).or_insert_with(|| {
+                    distinct.push((*hash, *text));
+                    distinct.len() - 1
+                });
             }
         }
-
-        let hashes: Vec<u128> = distinct.iter().map(|term| term.hash).collect();
-        let mut found = find_hashes(state, &hashes);
-        let missing: Vec<usize> = (0..found.len())
-            .filter(|&position| found[position].is_none())
+        let hashes: Vec<u128> = distinct.iter().map(|(hash, _)| *hash).collect();
+        let mut ids = find_hashes(state, &hashes);
+        let missing: Vec<usize> = (0..ids.len())
+            .filter(|&position| ids[position].is_none())
             .collect();
         if !missing.is_empty() {
-            let mut is_missing = found.iter().map(Option::is_none);
-            distinct.retain(|_| is_missing.next().expect("one answer for each hash"));
-            for (position, id) in missing.into_iter().zip(write::add(state, &distinct)) {
-                found[position] = Some(id);
+            let new: Vec<(u128, &str)> =
+                missing.iter().map(|&position| distinct[position]).collect();
+            for (position, id) in missing.into_iter().zip(write::add(state, &new)) {
+                ids[position] = Some(id);
             }
         }
-        for (index, position) in wanted {
-            ids[index] = found[position];
-        }
-        ids.into_iter()
-            .map(|id| id.expect("every term has an id now"))
+        terms
+            .iter()
+            .map(|(hash, text)| {
+                let id = match positions.get(hash) {
+                    Some(&position) => ids[position],
+                    None => labels.get(text).copied(),
+                };
+                id.expect("every term has an id now")
+            })
             .collect()
     })
 }
 
 /// The term with this id; `None` for the default graph, an error for an id that is not in the dictionary.
 pub fn decode(id: TermId) -> Option<TermBuf> {
-    decode_many(&[id]).pop().flatten()
+    let Some(number) = id.dictionary_number() else {
+        let inline = inline_term(id);
+        if inline.is_none() && id != TermId::DEFAULT_GRAPH {
+            read::unknown_id(id);
+        }
+        return inline;
+    };
+    let term = with_state(|state| {
+        let cached = state.terms.get(&number, state::term_bytes);
+        cached.or_else(|| Reader::default().term(state, number))
+    });
+    Some(
+        term.filter(|term| fits(id, term))
+            .unwrap_or_else(|| read::unknown_id(id)),
+    )
 }
 
 /// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the dictionary.
@@ -158,18 +211,20 @@ pub fn decode_many(ids: &[TermId]) -> Vec<Option<TermBuf>> {
         if wanted.is_empty() {
             return;
         }
+        // In the order of the table, and terms that are wanted repeatedly one after the other.
         wanted.sort_unstable();
-        let mut numbers: Vec<u64> = wanted.iter().map(|(number, _)| *number).collect();
-        numbers.dedup();
-        let mut rest = wanted.as_slice();
-        read::read_terms(state, &numbers, |number, term| {
-            let start = rest.partition_point(|(wanted, _)| *wanted < number);
-            let end = rest.partition_point(|(wanted, _)| *wanted <= number);
-            for (_, index) in &rest[start..end] {
-                terms[*index] = Some(term.clone());
-            }
-            rest = &rest[end..];
-        });
+        let mut reader = Reader::default();
+        let mut last: Option<(u64, TermBuf)> = None;
+        for (number, index) in wanted.drain(..) {
+            terms[index] = match &last {
+                Some((known, term)) if *known == number => Some(term.clone()),
+                _ => {
+                    let term = reader.term(state, number);
+                    last = term.clone().map(|term| (number, term));
+                    term
+                }
+            };
+        }
     });
     for (id, term) in ids.iter().zip(&terms) {
         let known = match term {

@@ -1,54 +1,70 @@
 //! Terms by dictionary number, from table `quad.terms`.
 
-use pgquad_term::block::{Block, BlockError};
+use std::rc::Rc;
+
+use pgquad_term::block::{self, Block, BlockError, MAX_TERMS};
 use pgquad_term::{TermBuf, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
+use super::blocks::CachedBlock;
 use super::relation::{IndexScan, Relation};
 use super::state::{term_bytes, State};
 use crate::error::raise;
 
-/// Reads the terms with these numbers, ascending and without repetition, into the cache and hands each to `found`.
-///
-/// Numbers that no term has are passed over.
-pub fn read_terms(state: &mut State, numbers: &[u64], mut found: impl FnMut(u64, TermBuf)) {
-    let table = Relation::open(state.tables.terms, pg_sys::AccessShareLock);
-    let mut scan = IndexScan::new(&table, state.tables.terms_key);
-    let mut rest = numbers;
-    while let Some(&number) = rest.first() {
-        check_for_interrupts!();
-        rest = &rest[1..];
-        let Some(row) = scan.last_up_to(number as i64) else {
-            continue;
+/// Reads blocks of `quad.terms`, which is opened when the first block is not in memory.
+#[derive(Default)]
+pub struct Reader {
+    // Closed in this order.
+    scan: Option<IndexScan>,
+    table: Option<Relation>,
+}
+
+impl Reader {
+    /// The term with this number, which goes into the cache; `None` when there is none.
+    pub fn term(&mut self, state: &mut State, number: u64) -> Option<TermBuf> {
+        let block = match state.blocks.get(number) {
+            Some(block) => block,
+            None => self.read(state, number)?,
         };
-        let first = row.bigint(1) as u64;
-        let read = row.with_bytes(2, |bytes| -> Result<(), BlockError> {
-            let block = Block::open(bytes)?;
-            let end = first + block.len() as u64;
-            if number >= end {
-                return Ok(());
-            }
-            let symbols = state.symbols.get(&state.tables, block.table());
-            let mut next = Some(number);
-            while let Some(number) = next {
-                let encoded = block.get((number - first) as usize, &symbols)?;
-                let term = TermBuf::from_encoded(encoded).ok_or(BlockError::Invalid("term"))?;
-                state.terms.put(number, term.clone(), term_bytes(&term));
-                found(number, term);
-                next = rest.first().copied().filter(|number| *number < end);
-                if next.is_some() {
-                    rest = &rest[1..];
-                }
-            }
-            Ok(())
-        });
-        if let Err(error) = read {
-            raise(
-                PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-                format!("quad.terms, block {first}: {error}"),
-            );
-        }
+        let encoded = block
+            .get(number)
+            .unwrap_or_else(|error| damaged(number, &error));
+        let term = TermBuf::from_encoded(encoded)
+            .unwrap_or_else(|| damaged(number, &BlockError::Invalid("term")));
+        state.terms.put(number, term.clone(), term_bytes(&term));
+        Some(term)
     }
+
+    fn read(&mut self, state: &mut State, number: u64) -> Option<Rc<CachedBlock>> {
+        check_for_interrupts!();
+        let tables = state.tables;
+        let table = self
+            .table
+            .get_or_insert_with(|| Relation::open(tables.terms, pg_sys::AccessShareLock));
+        let scan = self
+            .scan
+            .get_or_insert_with(|| IndexScan::new(table, tables.terms_key));
+        // No block that begins further down reaches the number.
+        let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
+        let row = scan.last_within(lowest as i64, number as i64)?;
+        let first = row.bigint(1) as u64;
+        let block = row
+            .with_bytes(2, |bytes| {
+                let symbols = state.symbols.get(&tables, block::table_of(bytes)?);
+                let block = Block::open(bytes, &symbols)?;
+                Ok(Rc::new(CachedBlock::new(first, block, symbols)))
+            })
+            .unwrap_or_else(|error: BlockError| damaged(first, &error));
+        state.blocks.put(block.clone());
+        block.holds(number).then_some(block)
+    }
+}
+
+fn damaged(number: u64, error: &BlockError) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+        format!("quad.terms, block of number {number}: {error}"),
+    )
 }
 
 /// An error about an id that is in no store of this database.

@@ -108,39 +108,52 @@ pub struct IndexScan {
     index: pg_sys::Relation,
     scan: pg_sys::IndexScanDesc,
     slot: Slot,
-    key: pg_sys::ScanKeyData,
+    keys: [pg_sys::ScanKeyData; 2],
 }
 
 impl IndexScan {
     /// A scan of `table` by `index`, whose only column is a `bigint`.
     pub fn new(table: &Relation, index: pg_sys::Oid) -> Self {
-        let mut key = pg_sys::ScanKeyData::default();
-        // SAFETY: initializes the key in place; table and index are open for the life of the scan.
+        let mut keys = [pg_sys::ScanKeyData::default(); 2];
+        let compare = [
+            (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE),
+            (pg_sys::BTLessEqualStrategyNumber, pg_sys::F_INT8LE),
+        ];
+        // SAFETY: initializes the keys in place; table and index are open for the life of the scan.
         unsafe {
-            pg_sys::ScanKeyInit(
-                &mut key,
-                1,
-                pg_sys::BTLessEqualStrategyNumber as pg_sys::StrategyNumber,
-                pg_sys::RegProcedure::from(pg_sys::F_INT8LE),
-                pg_sys::Datum::from(0),
-            );
+            for (key, (strategy, function)) in keys.iter_mut().zip(compare) {
+                pg_sys::ScanKeyInit(
+                    key,
+                    1,
+                    strategy as pg_sys::StrategyNumber,
+                    pg_sys::RegProcedure::from(function),
+                    pg_sys::Datum::from(0),
+                );
+            }
             let index = pg_sys::index_open(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let scan = pg_sys::index_beginscan(table.0, index, latest(), 1, 0);
+            let scan = pg_sys::index_beginscan(table.0, index, latest(), keys.len() as i32, 0);
             IndexScan {
                 index,
                 scan,
                 slot: Slot::new(table),
-                key,
+                keys,
             }
         }
     }
 
-    /// The row with the largest key that is at most `limit`.
-    pub fn last_up_to(&mut self, limit: i64) -> Option<Row<'_>> {
-        self.key.sk_argument = pg_sys::Datum::from(limit);
-        // SAFETY: the key is initialized; scan and slot belong to the same table.
+    /// The row with the largest key between these, both included.
+    pub fn last_within(&mut self, low: i64, high: i64) -> Option<Row<'_>> {
+        self.keys[0].sk_argument = pg_sys::Datum::from(low);
+        self.keys[1].sk_argument = pg_sys::Datum::from(high);
+        // SAFETY: the keys are initialized; scan and slot belong to the same table.
         unsafe {
-            pg_sys::index_rescan(self.scan, &mut self.key, 1, std::ptr::null_mut(), 0);
+            pg_sys::index_rescan(
+                self.scan,
+                self.keys.as_mut_ptr(),
+                self.keys.len() as i32,
+                std::ptr::null_mut(),
+                0,
+            );
             pg_sys::index_getnext_slot(
                 self.scan,
                 pg_sys::ScanDirection::BackwardScanDirection,

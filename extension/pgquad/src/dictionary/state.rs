@@ -9,6 +9,7 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::blocks::BlockCache;
 use super::languages::Languages;
 use super::numbers::Numbers;
 use super::symbol_tables::SymbolTables;
@@ -55,6 +56,8 @@ pub struct State {
     pub ids: Cache<u128, TermId, BuildHash>,
     /// Terms by dictionary number.
     pub terms: Cache<u64, TermBuf, BuildHash>,
+    /// Blocks of terms.
+    pub blocks: BlockCache,
     /// Symbol tables.
     pub symbols: SymbolTables,
     /// Language tags.
@@ -77,6 +80,7 @@ impl State {
             tables,
             ids: Cache::new(0),
             terms: Cache::new(0),
+            blocks: BlockCache::default(),
             symbols: SymbolTables::default(),
             languages: Languages::default(),
             numbers: Numbers::default(),
@@ -87,6 +91,7 @@ impl State {
     fn forget(&mut self) {
         self.ids.clear();
         self.terms.clear();
+        self.blocks = BlockCache::default();
         self.symbols = SymbolTables::default();
         self.languages = Languages::default();
     }
@@ -121,7 +126,8 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
             _ => state.insert(State::new(tables)),
         };
         state.ids.set_limit(limit / 4);
-        state.terms.set_limit(limit - limit / 4);
+        state.terms.set_limit(limit / 4);
+        state.blocks.set_limit(limit / 2);
         body(state)
     })
 }

@@ -69,7 +69,7 @@ impl SymbolTables {
     fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {
         let table = Relation::open(tables.symbol_tables, pg_sys::AccessShareLock);
         let mut scan = IndexScan::new(&table, tables.symbol_tables_key);
-        let row = scan.last_up_to(limit)?;
+        let row = scan.last_within(1, limit)?;
         let number = row.bigint(1) as u32;
         if let Some(symbols) = self.read.get(&number) {
             return Some(Numbered {

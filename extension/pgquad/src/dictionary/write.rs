@@ -76,15 +76,15 @@ pub fn check_writable() {
 }
 
 /// Gives ids to terms that were not found in the dictionary, in the order they are given in; no two of them are equal.
-pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
+pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
     check_writable();
     state::will_write();
     lock_terms(state, terms);
 
     // Whoever added one of the terms since we looked has finished now.
     let mut order: Vec<usize> = (0..terms.len()).collect();
-    order.sort_by_key(|&index| term_ids::probe_order(terms[index].hash));
-    let hashes: Vec<u128> = order.iter().map(|&index| terms[index].hash).collect();
+    order.sort_by_key(|&index| term_ids::probe_order(terms[index].0));
+    let hashes: Vec<u128> = order.iter().map(|&index| terms[index].0).collect();
     let mut ids: Vec<Option<TermId>> = vec![None; terms.len()];
     for (index, found) in order.iter().zip(term_ids::probe(&state.tables, &hashes)) {
         ids[*index] = found;
@@ -97,8 +97,8 @@ pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
     let mut packer = Packer::new(symbols);
     let numbers = state.numbers.take(&state.tables, new.len());
     for (&index, number) in new.iter().zip(numbers.into_iter().flatten()) {
-        packer.push(number, &terms[index].text);
-        ids[index] = Some(id_of(state, &terms[index].text, number));
+        packer.push(number, terms[index].1);
+        ids[index] = Some(id_of(state, terms[index].1, number));
     }
     packer.end_block();
     packer.write(&state.tables);
@@ -109,7 +109,7 @@ pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
             .filter(|index| new.binary_search(index).is_ok())
             .map(|&index| {
                 (
-                    terms[index].hash,
+                    terms[index].0,
                     ids[index].expect("every new term has got an id"),
                 )
             }),
@@ -119,8 +119,8 @@ pub fn add(state: &mut State, terms: &[Encoded]) -> Vec<TermId> {
         .into_iter()
         .map(|id| id.expect("every term has an id now"))
         .collect();
-    for (term, id) in terms.iter().zip(&ids) {
-        state.ids.put(term.hash, *id, ID_BYTES);
+    for ((hash, _), id) in terms.iter().zip(&ids) {
+        state.ids.put(*hash, *id, ID_BYTES);
     }
     ids
 }
@@ -141,7 +141,7 @@ pub fn id_of(state: &mut State, text: &str, number: u64) -> TermId {
 }
 
 /// Makes sure that no other transaction adds one of the terms before this one ends.
-fn lock_terms(state: &State, terms: &[Encoded]) {
+fn lock_terms(state: &State, terms: &[(u128, &str)]) {
     let oid = state.tables.term_ids;
     let all = pg_sys::ShareRowExclusiveLock;
     if terms.len() <= MAX_TERM_LOCKS {
@@ -152,7 +152,7 @@ fn lock_terms(state: &State, terms: &[Encoded]) {
             return;
         }
         if state::count_term_locks(terms.len()) <= MAX_TERM_LOCKS {
-            let mut hashes: Vec<u128> = terms.iter().map(|term| term.hash).collect();
+            let mut hashes: Vec<u128> = terms.iter().map(|(hash, _)| *hash).collect();
             // One order for all transactions keeps them from waiting for each other in a circle.
             hashes.sort_unstable();
             hashes.into_iter().for_each(lock_term);

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use pgquad_btree::{quad_of, KEY_MAX, KEY_MIN};
 use pgquad_term::{Term, TermId};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use crate::dictionary;
 use crate::error::{raise, raise_hint};
+use crate::storage::OrderCursor;
 use crate::store::{self, Store};
 
 /// Quads whose terms are decoded together.
@@ -74,27 +76,19 @@ fn check_store(store: &Store) {
 
 /// Calls `each` with every quad that the statement sees.
 fn scan(store: &Store, mut each: impl FnMut([TermId; 4])) {
-    // SAFETY: the table exists and is locked; slot, scan and table are released below, or by PostgreSQL after an error. Its four
-    // columns are of type bigint and not null.
+    // SAFETY: the table exists and is locked; it is closed below, or by PostgreSQL after an error. The statement's snapshot is active.
     unsafe {
         let table = pg_sys::table_open(store.oid, pg_sys::NoLock as pg_sys::LOCKMODE);
-        let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
-        let scan =
-            pg_sys::table_beginscan(table, pg_sys::GetActiveSnapshot(), 0, std::ptr::null_mut());
-        while pg_sys::table_scan_getnextslot(
-            scan,
-            pg_sys::ScanDirection::ForwardScanDirection,
-            slot,
-        ) {
+        let mut cursor = OrderCursor::new(table, pg_sys::GetActiveSnapshot(), 0);
+        let order = cursor.order();
+        cursor.seek(KEY_MIN, KEY_MAX);
+        let mut keys = Vec::new();
+        while cursor.next_batch(&mut keys) {
             check_for_interrupts!();
-            pg_sys::slot_getallattrs(slot);
-            let values = std::slice::from_raw_parts((*slot).tts_values, 4);
-            each(std::array::from_fn(|column| {
-                TermId(values[column].value() as u64)
-            }));
+            for key in keys.drain(..) {
+                each(quad_of(order, &key).map(|id| TermId(id as u64)));
+            }
         }
-        pg_sys::table_endscan(scan);
-        pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::table_close(table, pg_sys::NoLock as pg_sys::LOCKMODE);
     }
 }

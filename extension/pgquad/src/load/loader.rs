@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use pgquad_reader::{Format, Options, Pipeline, Source, Step};
+use pgquad_reader::{Batch, Format, Options, Pipeline, Source, Step};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::progress::{Phase, Progress};
 use super::report::{self, Document};
-use super::rows::Rows;
-use crate::dictionary::BulkEncoder;
+use super::rows::{self, Rows};
+use crate::dictionary::{self, BulkEncoder};
 use crate::error::{raise, raise_hint};
 use crate::store::{self, Store};
 
@@ -63,13 +63,23 @@ pub fn format(name: &str) -> Format {
     })
 }
 
+/// A document of at most so many quads, in one batch, is inserted beside other writers; a larger one
+/// locks them out for the sake of speed.
+const SMALL_QUADS: usize = 4096;
+
 /// A load that is under way.
 pub struct Loader {
     document: Document,
+    store: Store,
     pipeline: Pipeline,
-    encoder: BulkEncoder,
-    rows: Rows,
+    work: Work,
     quads: u64,
+}
+
+enum Work {
+    /// The document may be small: nothing but its first batch has come.
+    Small(Option<Batch>),
+    Large(Box<BulkEncoder>, Rows),
 }
 
 impl Loader {
@@ -90,10 +100,6 @@ impl Loader {
         let store = store::resolve(request.store, true);
         check_store(&store);
         progress.set_store(store.oid);
-        // SAFETY: a setting of PostgreSQL.
-        let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
-        let encoder = BulkEncoder::new(memory / 2);
-        let rows = Rows::new(&store);
         let options = Options {
             format: request.format,
             base: request.base.map(str::to_owned),
@@ -109,9 +115,9 @@ impl Loader {
             });
         Loader {
             document,
+            store,
             pipeline,
-            encoder,
-            rows,
+            work: Work::Small(None),
             quads: 0,
         }
     }
@@ -121,9 +127,8 @@ impl Loader {
         check_for_interrupts!();
         match self.pipeline.next(PATIENCE) {
             Ok(Step::Batch(batch)) => {
-                let quads = self.encoder.encode(&batch);
-                self.quads += quads.len() as u64;
-                self.rows.push(&quads);
+                self.quads += batch.quads.len() as u64;
+                self.take(batch);
                 progress.update(self.pipeline.bytes_read(), self.quads);
                 true
             }
@@ -133,13 +138,42 @@ impl Loader {
         }
     }
 
+    fn take(&mut self, batch: Batch) {
+        if batch.quads.is_empty() {
+            return;
+        }
+        match &mut self.work {
+            Work::Large(encoder, rows) => rows.push(&encoder.encode(&batch)),
+            Work::Small(first @ None) if batch.quads.len() <= SMALL_QUADS => *first = Some(batch),
+            Work::Small(first) => {
+                // SAFETY: a setting of PostgreSQL.
+                let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
+                let mut encoder = BulkEncoder::new(memory / 2);
+                let mut rows = Rows::new(&self.store);
+                for batch in first.take().into_iter().chain([batch]) {
+                    rows.push(&encoder.encode(&batch));
+                }
+                self.work = Work::Large(Box::new(encoder), rows);
+            }
+        }
+    }
+
     /// Writes what is still in memory. Returns the number of quads that were not in the store before.
     pub fn finish(self, progress: &Progress) -> u64 {
         drop(self.pipeline);
-        progress.set_phase(Phase::Terms);
-        self.encoder.finish();
-        progress.set_phase(Phase::Quads);
-        self.rows.finish()
+        match self.work {
+            Work::Small(None) => 0,
+            Work::Small(Some(batch)) => {
+                progress.set_phase(Phase::Quads);
+                rows::insert(&self.store, dictionary::encode_batch(&batch))
+            }
+            Work::Large(encoder, rows) => {
+                progress.set_phase(Phase::Terms);
+                encoder.finish();
+                progress.set_phase(Phase::Quads);
+                rows.finish()
+            }
+        }
     }
 }
 

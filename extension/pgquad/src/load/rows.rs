@@ -2,10 +2,12 @@
 
 use pgrx::pg_sys;
 
+use crate::ffi;
 use crate::storage::bulk::BulkLoad;
+use crate::storage::{pending, Table};
 use crate::store::Store;
 
-/// Collects quads for a table.
+/// Collects the quads of a large document.
 pub struct Rows {
     table: pg_sys::Relation,
     load: BulkLoad,
@@ -14,14 +16,10 @@ pub struct Rows {
 impl Rows {
     /// Opens the table and locks it against other writers.
     pub fn new(store: &Store) -> Self {
-        // SAFETY: the store exists and is locked. The table stays open until the load is finished; after an error PostgreSQL closes it.
-        unsafe {
-            let table = pg_sys::table_open(store.oid, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE);
-            Rows {
-                table,
-                load: BulkLoad::new(table),
-            }
-        }
+        let table = open(store);
+        // SAFETY: the table stays open until the load is finished; after an error PostgreSQL closes it.
+        let load = unsafe { BulkLoad::new(table) };
+        Rows { table, load }
     }
 
     /// Adds quads.
@@ -32,8 +30,42 @@ impl Rows {
     /// Writes everything. Returns the number of quads that were not in the table before.
     pub fn finish(self) -> u64 {
         let added = self.load.finish();
-        // SAFETY: opened in `new`.
-        unsafe { pg_sys::table_close(self.table, pg_sys::NoLock as pg_sys::LOCKMODE) };
+        close(self.table);
         added
     }
+}
+
+/// Inserts the quads of a small document, beside other writers. Returns the number of those that were not in the table before.
+pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
+    let table = open(store);
+    // SAFETY: the table is open, and the transaction may write.
+    let added = unsafe {
+        let xid = pg_sys::GetCurrentTransactionId().into_inner();
+        let command = pg_sys::GetCurrentCommandId(true);
+        let added = Table::open(table).insert(&mut quads, xid, command);
+        pg_sys::pgstat_count_heap_insert(table, added as i64);
+        added
+    };
+    close(table);
+    added as u64
+}
+
+/// Opens the table for writing: what the session still holds back for it is written, and SERIALIZABLE readers hear of the change.
+fn open(store: &Store) -> pg_sys::Relation {
+    pending::flush(store.oid);
+    // SAFETY: the store exists and is locked; raises an error otherwise.
+    unsafe {
+        let table = pg_sys::table_open(store.oid, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE);
+        ffi::CheckForSerializableConflictIn(
+            table,
+            std::ptr::null_mut(),
+            pg_sys::InvalidBlockNumber,
+        );
+        table
+    }
+}
+
+fn close(table: pg_sys::Relation) {
+    // SAFETY: opened by `open`; the lock is kept.
+    unsafe { pg_sys::table_close(table, pg_sys::NoLock as pg_sys::LOCKMODE) };
 }

@@ -88,7 +88,7 @@ fn split(encoded: &str) -> (&str, &str) {
 }
 
 /// Symbol table for the rest of a term with this affix.
-fn table_of(affix: &[u8]) -> Table {
+fn table_for(affix: &[u8]) -> Table {
     if affix.first() == Some(&b'I') {
         Table::Iri
     } else {
@@ -154,7 +154,7 @@ impl BlockBuilder {
         }
         let (head_start, payload_start) = (self.heads.len(), self.payload.len());
         let raw = symbols.compress(
-            table_of(affix.as_bytes()),
+            table_for(affix.as_bytes()),
             rest.as_bytes(),
             &mut self.payload,
         );
@@ -203,98 +203,117 @@ impl BlockBuilder {
     }
 }
 
-/// A block opened for reading.
-#[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
-    table: u32,
-    affix_count: usize,
-    affixes: &'a [u8],
-    indexes: &'a [u8],
-    /// The column of heads and all bytes after it.
-    rest: &'a [u8],
+/// Number of the symbol tables that a block was compressed with.
+pub fn table_of(block: &[u8]) -> Result<u32, BlockError> {
+    read_start(&mut &block[..]).map(|start| start.table)
 }
 
-impl<'a> Block<'a> {
-    /// Opens a block. Checks the head; damage further in is reported by the call that meets it.
-    pub fn open(bytes: &'a [u8]) -> Result<Self, BlockError> {
-        let [version, count, affix_count, rest @ ..] = bytes else {
-            return Err(BlockError::Truncated);
-        };
-        if *version != FORMAT_VERSION {
-            return Err(BlockError::Version(*version));
+/// A block opened for reading.
+pub struct Block {
+    bytes: Box<[u8]>,
+    affixes: Vec<Box<[u8]>>,
+    terms: Vec<Place>,
+}
+
+/// Where the rest of a term is.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    end: u32,
+    affix: u8,
+    raw: bool,
+}
+
+/// The first bytes of a block.
+struct Start {
+    table: u32,
+    terms: usize,
+    affixes: usize,
+}
+
+fn read_start(cursor: &mut &[u8]) -> Result<Start, BlockError> {
+    let [version, terms, affixes, rest @ ..] = cursor else {
+        return Err(BlockError::Truncated);
+    };
+    if *version != FORMAT_VERSION {
+        return Err(BlockError::Version(*version));
+    }
+    let (terms, affixes) = (usize::from(*terms), usize::from(*affixes));
+    *cursor = rest;
+    let table = u32::try_from(varint::read(cursor)?)
+        .map_err(|_| BlockError::Invalid("symbol table number"))?;
+    if terms == 0 {
+        return Err(BlockError::Invalid("number of terms"));
+    }
+    Ok(Start {
+        table,
+        terms,
+        affixes,
+    })
+}
+
+impl Block {
+    /// Opens a block. `symbols` must be the tables of number [`table_of`].
+    pub fn open(bytes: &[u8], symbols: &Symbols) -> Result<Self, BlockError> {
+        let mut cursor = bytes;
+        let start = read_start(&mut cursor)?;
+        let mut affixes = Vec::with_capacity(start.affixes);
+        for _ in 0..start.affixes {
+            let (stored, raw) = read_field(&mut cursor)?;
+            let mut affix = Vec::new();
+            symbols.expand(Table::Iri, stored, raw, &mut affix)?;
+            affixes.push(affix.into_boxed_slice());
         }
-        let mut cursor = rest;
-        let table = varint::read(&mut cursor)?;
-        let table = u32::try_from(table).map_err(|_| BlockError::Invalid("symbol table number"))?;
-        let affixes = cursor;
-        let affix_count = usize::from(*affix_count);
-        for _ in 0..affix_count {
-            read_field(&mut cursor)?;
-        }
-        let count = usize::from(*count);
-        if count == 0 {
-            return Err(BlockError::Invalid("number of terms"));
-        }
-        let (indexes, rest) = cursor
-            .split_at_checked(count)
+        let (indexes, mut cursor) = cursor
+            .split_at_checked(start.terms)
             .ok_or(BlockError::Truncated)?;
+        let mut terms = Vec::with_capacity(start.terms);
+        let mut end = 0;
+        for &affix in indexes {
+            if usize::from(affix) >= affixes.len() {
+                return Err(BlockError::Invalid("affix number"));
+            }
+            let (length, raw) = read_head(&mut cursor)?;
+            let start = end;
+            end += length as u32;
+            terms.push(Place {
+                start,
+                end,
+                affix,
+                raw,
+            });
+        }
+        if cursor.len() < end as usize {
+            return Err(BlockError::Truncated);
+        }
+        let bytes = cursor.into();
         Ok(Block {
-            table,
-            affix_count,
+            bytes,
             affixes,
-            indexes,
-            rest,
+            terms,
         })
     }
 
-    /// Number of the symbol tables the block was compressed with.
-    pub fn table(&self) -> u32 {
-        self.table
-    }
-
-    /// Number of terms.
+    /// Number of terms; at least one.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.indexes.len()
+        self.terms.len()
     }
 
-    /// Never true: a block has at least one term.
-    pub fn is_empty(&self) -> bool {
-        self.indexes.is_empty()
+    /// Bytes of memory that the block takes.
+    pub fn memory(&self) -> usize {
+        let affixes: usize = self.affixes.iter().map(|affix| affix.len() + 16).sum();
+        self.bytes.len() + affixes + self.terms.len() * size_of::<Place>()
     }
 
-    /// The encoded term at `index`. `symbols` must be the tables named by [`Block::table`].
+    /// The encoded term at `index`. `symbols` must be those the block was opened with.
     pub fn get(&self, index: usize, symbols: &Symbols) -> Result<String, BlockError> {
-        let affix = *self
-            .indexes
-            .get(index)
-            .ok_or(BlockError::NoSuchTerm(index))?;
-        if usize::from(affix) >= self.affix_count {
-            return Err(BlockError::Invalid("affix number"));
-        }
-        let mut cursor = self.affixes;
-        for _ in 0..affix {
-            read_field(&mut cursor)?;
-        }
-        let (affix, affix_raw) = read_field(&mut cursor)?;
-
-        let mut cursor = self.rest;
-        let (mut start, mut length, mut raw) = (0usize, 0usize, false);
-        for position in 0..self.len() {
-            let head = read_head(&mut cursor)?;
-            if position < index {
-                start += head.0;
-            } else if position == index {
-                (length, raw) = head;
-            }
-        }
-        let rest = cursor
-            .get(start..start + length)
-            .ok_or(BlockError::Truncated)?;
-
-        let mut text = Vec::new();
-        symbols.expand(Table::Iri, affix, affix_raw, &mut text)?;
-        let table = table_of(&text);
-        symbols.expand(table, rest, raw, &mut text)?;
+        let place = self.terms.get(index).ok_or(BlockError::NoSuchTerm(index))?;
+        let affix = &self.affixes[usize::from(place.affix)];
+        let rest = &self.bytes[place.start as usize..place.end as usize];
+        let mut text = Vec::with_capacity(affix.len() + rest.len() * 3);
+        text.extend_from_slice(affix);
+        symbols.expand(table_for(affix), rest, place.raw, &mut text)?;
         String::from_utf8(text).map_err(|_| BlockError::Invalid("text (not UTF-8)"))
     }
 }

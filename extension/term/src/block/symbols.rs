@@ -228,7 +228,7 @@ impl Sampler {
     /// Offers an encoded term; the sampler keeps what it needs.
     pub fn offer(&mut self, encoded: &str) {
         let (affix, rest) = super::split(encoded);
-        let (lines, bytes) = match super::table_of(affix.as_bytes()) {
+        let (lines, bytes) = match super::table_for(affix.as_bytes()) {
             Table::Iri => {
                 self.iris += 1;
                 // Affixes are stored once in a block: a few of them are enough.

@@ -23,8 +23,8 @@ fn pack(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec<u8>> {
 fn unpack(blocks: &[Vec<u8>], symbols: &Symbols) -> Vec<String> {
     let mut terms = Vec::new();
     for bytes in blocks {
-        let block = Block::open(bytes).unwrap();
-        assert_eq!(block.table(), 7);
+        assert_eq!(table_of(bytes), Ok(7));
+        let block = Block::open(bytes, symbols).unwrap();
         for index in 0..block.len() {
             terms.push(block.get(index, symbols).unwrap());
         }
@@ -67,7 +67,7 @@ proptest! {
         for symbols in [&Symbols::built_in(), &trained] {
             let blocks = pack(&terms, symbols, limit);
             for block in &blocks {
-                prop_assert!(block.len() <= limit || Block::open(block).unwrap().len() == 1);
+                prop_assert!(block.len() <= limit || Block::open(block, symbols).unwrap().len() == 1);
             }
             prop_assert_eq!(&unpack(&blocks, symbols), &terms);
         }
@@ -88,7 +88,8 @@ proptest! {
                 block[at] = *byte;
             }
             for bytes in [&block[..], &block[..cut.index(block.len())]] {
-                if let Ok(block) = Block::open(bytes) {
+                let _ = table_of(bytes);
+                if let Ok(block) = Block::open(bytes, &symbols) {
                     for index in 0..block.len() {
                         let _ = block.get(index, &symbols);
                     }
@@ -140,15 +141,15 @@ fn namespaces_are_stored_once() {
 
 #[test]
 fn foreign_bytes_are_refused() {
-    assert_eq!(Block::open(&[]).unwrap_err(), BlockError::Truncated);
-    assert_eq!(
-        Block::open(&[9, 1, 0, 0]).unwrap_err(),
-        BlockError::Version(9)
-    );
-    assert_eq!(
-        Block::open(&[1, 0, 0, 0]).unwrap_err(),
-        BlockError::Invalid("number of terms")
-    );
+    let symbols = Symbols::built_in();
+    for (bytes, error) in [
+        (&[][..], BlockError::Truncated),
+        (&[9, 1, 0, 0], BlockError::Version(9)),
+        (&[1, 0, 0, 0], BlockError::Invalid("number of terms")),
+        (&[1, 1, 0, 0, 0, 0], BlockError::Invalid("affix number")),
+    ] {
+        assert_eq!(Block::open(bytes, &symbols).err(), Some(error));
+    }
     assert!(Symbols::from_bytes(&[2, 0, 0]).is_err());
     assert!(Symbols::from_bytes(&[1, 0, 0, 0]).is_err());
     assert!(Symbols::from_bytes(&[1, 1, 9, 0, 0]).is_err());
