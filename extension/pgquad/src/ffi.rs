@@ -52,6 +52,16 @@ mod raw {
             count: pg_sys::uint64,
             execute_once: bool,
         );
+        pub fn have_relevant_joinclause(
+            root: *mut pg_sys::PlannerInfo,
+            a: *mut pg_sys::RelOptInfo,
+            b: *mut pg_sys::RelOptInfo,
+        ) -> bool;
+        pub fn geqo(
+            root: *mut pg_sys::PlannerInfo,
+            levels: core::ffi::c_int,
+            initial: *mut pg_sys::List,
+        ) -> *mut pg_sys::RelOptInfo;
         pub fn cluster_rel(table: pg_sys::Oid, index: pg_sys::Oid, params: *mut ClusterParams);
         pub fn ExecScan(
             node: *mut pg_sys::ScanState,
@@ -94,6 +104,14 @@ guarded!(
     /// Whether the calls of `CheckForSerializableConflictOut` can matter for this snapshot.
     #[allow(non_snake_case)]
     CheckForSerializableConflictOutNeeded(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool
+);
+guarded!(
+    /// Whether some join clause or equivalence class connects two relations (`optimizer/joininfo.h`).
+    have_relevant_joinclause(root: *mut pg_sys::PlannerInfo, a: *mut pg_sys::RelOptInfo, b: *mut pg_sys::RelOptInfo) -> bool
+);
+guarded!(
+    /// The genetic join search (`optimizer/geqo.h`).
+    geqo(root: *mut pg_sys::PlannerInfo, levels: core::ffi::c_int, initial: *mut pg_sys::List) -> *mut pg_sys::RelOptInfo
 );
 guarded!(
     /// Rewrites a table into a new file; without an index as VACUUM FULL does (`commands/cluster.c`).

@@ -1,0 +1,252 @@
+//! Join search for groups of quad tables: a greedy order instead of PostgreSQL's exhaustive or genetic search.
+//!
+//! A basic graph pattern of a dozen triples is a join of a dozen relations, for which dynamic programming takes tens of
+//! milliseconds and the genetic search no less, while the join itself often takes a fraction of one. Every quad pattern can be
+//! probed by any of its columns, so growing the join from the most selective pattern along shared variables finds what the
+//! search would find, with one join relation per step. The building blocks (and the care for outer joins) are those of
+//! `optimizer/geqo/geqo_eval.c`.
+
+use super::conditions::list_iter;
+use crate::{am, ffi};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+static mut PREVIOUS: pg_sys::join_search_hook_type = None;
+
+/// Joins of fewer quad tables are left to PostgreSQL's own search, and so are joins that are mostly of other relations.
+const LEAST: i32 = 5;
+
+/// Installs the hook; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any planning.
+    unsafe {
+        PREVIOUS = pg_sys::join_search_hook;
+        pg_sys::join_search_hook = Some(join_search);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn join_search(
+    root: *mut pg_sys::PlannerInfo,
+    levels: core::ffi::c_int,
+    initial: *mut pg_sys::List,
+) -> *mut pg_sys::RelOptInfo {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        if levels >= LEAST && crate::guc::ENABLE_QUAD_SCAN.get() {
+            let rels: Vec<*mut pg_sys::RelOptInfo> = list_iter(initial).collect();
+            let quads = rels.iter().filter(|&&rel| all_quad(root, rel)).count();
+            if quads as i32 >= LEAST && 2 * quads > rels.len() {
+                if let Some(joined) = greedy(root, &rels) {
+                    return joined;
+                }
+            }
+        }
+        match PREVIOUS {
+            Some(previous) => previous(root, levels, initial),
+            None if pg_sys::enable_geqo && levels >= pg_sys::geqo_threshold => {
+                ffi::geqo(root, levels, initial)
+            }
+            None => pg_sys::standard_join_search(root, levels, initial),
+        }
+    }
+}
+
+/// Whether every base relation of `rel` is a quad table.
+unsafe fn all_quad(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member((*rel).relids, member);
+            if member < 0 {
+                return true;
+            }
+            let rte = *(*root).simple_rte_array.add(member as usize);
+            if rte.is_null()
+                || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
+                || !am::is_quad_relid((*rte).relid)
+            {
+                return false;
+            }
+        }
+    }
+}
+
+/// Joins `rels` in a greedy order; `None` (and nothing changed) when that leads nowhere.
+unsafe fn greedy(
+    root: *mut pg_sys::PlannerInfo,
+    rels: &[*mut pg_sys::RelOptInfo],
+) -> Option<*mut pg_sys::RelOptInfo> {
+    // SAFETY: live planner nodes; the list of join relations is restored when the attempt is given up, as geqo does.
+    unsafe {
+        let known = pg_sys::list_length((*root).join_rel_list);
+        let hash = (*root).join_rel_hash;
+        (*root).join_rel_hash = std::ptr::null_mut();
+        let joined = Search {
+            root,
+            clumps: Vec::new(),
+            left: rels.to_vec(),
+            total: rels.len(),
+        }
+        .run();
+        if joined.is_none() {
+            (*root).join_rel_list = pg_sys::list_truncate((*root).join_rel_list, known);
+            (*root).join_rel_hash = hash;
+        }
+        joined
+    }
+}
+
+struct Clump {
+    rel: *mut pg_sys::RelOptInfo,
+    size: usize,
+}
+
+struct Search {
+    root: *mut pg_sys::PlannerInfo,
+    /// Joins that could not be grown further, mostly for want of the other side of an outer join.
+    clumps: Vec<Clump>,
+    left: Vec<*mut pg_sys::RelOptInfo>,
+    total: usize,
+}
+
+impl Search {
+    unsafe fn run(mut self) -> Option<*mut pg_sys::RelOptInfo> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            while !self.left.is_empty() {
+                let start = self.take_best(None)?;
+                let mut clump = Clump {
+                    rel: start,
+                    size: 1,
+                };
+                while let Some(grown) = self.grow(&clump) {
+                    clump = grown;
+                }
+                self.settle(clump);
+            }
+            // What shares no variable is joined last, smallest first.
+            self.clumps
+                .sort_by(|a, b| (*a.rel).rows.total_cmp(&(*b.rel).rows));
+            while self.clumps.len() > 1 {
+                let before = self.clumps.len();
+                'pairs: for i in 0..before {
+                    for j in i + 1..before {
+                        if let Some(rel) = self.join(&self.clumps[i], &self.clumps[j]) {
+                            self.clumps.remove(j);
+                            self.clumps[i] = rel;
+                            break 'pairs;
+                        }
+                    }
+                }
+                if self.clumps.len() == before {
+                    return None;
+                }
+            }
+            self.clumps.pop().map(|c| c.rel)
+        }
+    }
+
+    /// Removes the relation with the fewest expected rows given what has been joined already.
+    unsafe fn take_best(
+        &mut self,
+        with: Option<*mut pg_sys::RelOptInfo>,
+    ) -> Option<*mut pg_sys::RelOptInfo> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let mut known: pg_sys::Relids = std::ptr::null_mut();
+            for clump in &self.clumps {
+                known = pg_sys::bms_add_members(known, (*clump.rel).relids);
+            }
+            if let Some(rel) = with {
+                known = pg_sys::bms_add_members(known, (*rel).relids);
+            }
+            let best = (0..self.left.len()).min_by(|&a, &b| {
+                expected_rows(self.left[a], known).total_cmp(&expected_rows(self.left[b], known))
+            })?;
+            Some(self.left.remove(best))
+        }
+    }
+
+    /// Joins the clump with the best of the relations that share a variable with it.
+    unsafe fn grow(&mut self, clump: &Clump) -> Option<Clump> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let mut refused = Vec::new();
+            let all = std::mem::take(&mut self.left);
+            let (near, far): (Vec<_>, Vec<_>) = all
+                .into_iter()
+                .partition(|&rel| self.related(clump.rel, rel));
+            self.left = near;
+            let mut grown = None;
+            while let Some(rel) = self.take_best(Some(clump.rel)) {
+                grown = self.join(clump, &Clump { rel, size: 1 });
+                if grown.is_some() {
+                    break;
+                }
+                refused.push(rel);
+            }
+            self.left.extend(refused);
+            self.left.extend(far);
+            grown
+        }
+    }
+
+    /// Keeps a clump that cannot grow; joins it with earlier ones where that is possible.
+    unsafe fn settle(&mut self, clump: Clump) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            for i in 0..self.clumps.len() {
+                if !self.related(self.clumps[i].rel, clump.rel) {
+                    continue;
+                }
+                if let Some(mut joined) = self.join(&self.clumps[i], &clump) {
+                    self.clumps.remove(i);
+                    while let Some(grown) = self.grow(&joined) {
+                        joined = grown;
+                    }
+                    return self.settle(joined);
+                }
+            }
+            self.clumps.push(clump);
+        }
+    }
+
+    unsafe fn related(&self, a: *mut pg_sys::RelOptInfo, b: *mut pg_sys::RelOptInfo) -> bool {
+        // SAFETY: live planner nodes.
+        unsafe {
+            ffi::have_relevant_joinclause(self.root, a, b)
+                || pg_sys::have_join_order_restriction(self.root, a, b)
+        }
+    }
+
+    /// The join of two clumps with its paths; `None` where outer joins forbid it.
+    unsafe fn join(&self, a: &Clump, b: &Clump) -> Option<Clump> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let rel = pg_sys::make_join_rel(self.root, a.rel, b.rel);
+            if rel.is_null() {
+                return None;
+            }
+            let size = a.size + b.size;
+            pg_sys::generate_partitionwise_join_paths(self.root, rel);
+            if size < self.total {
+                pg_sys::generate_useful_gather_paths(self.root, rel, false);
+            }
+            pg_sys::set_cheapest(rel);
+            Some(Clump { rel, size })
+        }
+    }
+}
+
+/// Rows of `rel` per row of `known`: of its best parameterised path that needs nothing else, or all of them.
+unsafe fn expected_rows(rel: *mut pg_sys::RelOptInfo, known: pg_sys::Relids) -> f64 {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parameterised = list_iter::<pg_sys::ParamPathInfo>((*rel).ppilist)
+            .filter(|&info| pg_sys::bms_is_subset((*info).ppi_req_outer, known))
+            .map(|info| (*info).ppi_rows);
+        parameterised.fold((*rel).rows, f64::min)
+    }
+}
