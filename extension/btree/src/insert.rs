@@ -238,6 +238,9 @@ impl<S: PageStore> Tree<S> {
                 &mut entries,
                 &mut inserted[..take],
             );
+            if !inserted[..take].contains(&true) {
+                return Ok(take);
+            }
             let folded = fold(&mut entries, writer.status);
             let ascending = old
                 .last()

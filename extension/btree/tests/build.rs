@@ -71,6 +71,30 @@ fn build_all_sizes() {
 }
 
 #[test]
+fn a_merge_that_finds_nothing_new_changes_nothing() {
+    let txns = Txns::default();
+    let (_, quads) = open(0, 0);
+    let tree = quads.tree(0).unwrap();
+    let keys = keys(20_000);
+    tree.build(keys.iter().copied(), FROZEN_XID, 0, 1.0)
+        .unwrap();
+    let before = tree.stats().unwrap();
+    let xid = txns.begin();
+    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &session,
+    };
+    let mut inserted = Vec::new();
+    let new = tree
+        .insert(&keys, &writer, Mode::Set(&snap), &mut inserted)
+        .unwrap();
+    assert_eq!(new, 0);
+    assert_eq!(tree.stats().unwrap(), before);
+}
+
+#[test]
 fn a_build_is_seen_when_its_transaction_is() {
     let (_, quads) = open(0, 0);
     let txns = Txns::default();
@@ -189,7 +213,7 @@ fn versions_of_one_key_have_a_limit() {
             cid: 0,
             status: &session,
         };
-        match quads.insert(&mut vec![quad], &writer, &snap) {
+        match quads.insert(&mut vec![quad], &writer, Mode::Set(&snap)) {
             Ok(n) => assert_eq!(n, 1),
             Err(e) => break e,
         }
@@ -281,7 +305,7 @@ fn everything(quads: &Quads<MemStore>, txns: &Txns, list: &[Quad]) {
     for q in list {
         let _ = quads.exists(q, &snap);
         let _ = quads.delete(q, &writer, &snap);
-        let _ = quads.insert(&mut vec![*q, [q[0], 9, q[2], 9]], &writer, &snap);
+        let _ = quads.insert(&mut vec![*q, [q[0], 9, q[2], 9]], &writer, Mode::Set(&snap));
     }
     for tree in quads.trees() {
         let _ = tree.vacuum(&session);
@@ -312,7 +336,7 @@ proptest! {
             let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
             let writer = Writer { xid, cid: 0, status: &session };
             for part in list.chunks(11) {
-                quads.insert(&mut part.to_vec(), &writer, &snap).unwrap();
+                quads.insert(&mut part.to_vec(), &writer, Mode::Set(&snap)).unwrap();
             }
         }
         txns.commit(xid);

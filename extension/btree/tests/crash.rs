@@ -2,7 +2,7 @@
 //! goes on working.
 
 use pgquad_btree::mem::{Crash, MemStore, Txns};
-use pgquad_btree::{initial_pages, Deletion, Options, Quad, Quads, Writer, DEFAULT_ORDERS};
+use pgquad_btree::{initial_pages, Deletion, Mode, Options, Quad, Quads, Writer, DEFAULT_ORDERS};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -49,13 +49,15 @@ fn history(
                 }
             } else if step % 3 == 1 {
                 for n in from..from + 15 {
-                    quads.insert(&mut vec![quad(n)], &writer, &snap).unwrap();
+                    quads
+                        .insert(&mut vec![quad(n)], &writer, Mode::Set(&snap))
+                        .unwrap();
                     now.insert(quad(n));
                 }
             } else {
                 let mut many: Vec<Quad> = (from..from + 60).map(quad).collect();
                 now.extend(many.iter().copied());
-                quads.insert(&mut many, &writer, &snap).unwrap();
+                quads.insert(&mut many, &writer, Mode::Set(&snap)).unwrap();
             }
         }
         txns.commit(xid);

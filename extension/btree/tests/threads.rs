@@ -2,7 +2,7 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Cursor, Deletion, Direction, Options, Quad, Quads, Writer,
+    initial_pages, Batch, Cursor, Deletion, Direction, Mode, Options, Quad, Quads, Writer,
     DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use std::collections::BTreeSet;
@@ -123,7 +123,9 @@ fn write(
             for _ in 0..1 + rng.below(6) {
                 let n = rng.below(400) * 3 + w;
                 if grow && next.insert(n) {
-                    quads.insert(&mut pair(n).to_vec(), &writer, &snap).unwrap();
+                    quads
+                        .insert(&mut pair(n).to_vec(), &writer, Mode::Set(&snap))
+                        .unwrap();
                 } else if !grow && mine.contains(&n) && next.remove(&n) {
                     for q in pair(n) {
                         assert_eq!(quads.delete(&q, &writer, &snap).unwrap(), Deletion::Done);

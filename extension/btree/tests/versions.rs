@@ -1,7 +1,7 @@
 //! What becomes of the versions of one quad: sets, conflicts, locks, subtransactions.
 
 use pgquad_btree::mem::{MemSnapshot, MemStore, Txns};
-use pgquad_btree::{initial_pages, Deletion, Options, Quad, Quads, Writer, DEFAULT_ORDERS};
+use pgquad_btree::{initial_pages, Deletion, Mode, Options, Quad, Quads, Writer, DEFAULT_ORDERS};
 
 const Q: Quad = [1, 2, 3, 4];
 
@@ -38,7 +38,9 @@ impl Db {
             cid,
             status: &status,
         };
-        self.quads.insert(&mut vec![Q, Q], &writer, snap).unwrap()
+        self.quads
+            .insert(&mut vec![Q, Q], &writer, Mode::Set(snap))
+            .unwrap()
     }
 
     fn delete(&self, own: &[u32], cid: u32, snap: &MemSnapshot) -> Deletion {
