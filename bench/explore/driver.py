@@ -2,8 +2,8 @@
 
 Usage: driver.py LOG.jsonl.gz CLIENTS SECONDS (postgres DSN | oxigraph DIRECTORY)
 
-Every client starts at another mix and asks the queries of the log in order, round and round. One pass over the whole log
-by each client comes first, not counted. The answers are fetched whole, in SPARQL's JSON result format or as triples.
+One pass over the log, shared out among the clients, comes first; it is not counted, but says how many rows each answer has.
+Then every client starts at another mix and asks the queries of the log in order, round and round. The answers are fetched whole, in SPARQL's JSON result format or as triples.
 Runs under the Python that has the store's client library: psycopg2 or pyoxigraph.
 """
 
@@ -50,9 +50,9 @@ def oxigraph(directory):
     return ask, lambda form, answer: len(json.loads(answer)["results"]["bindings"]) if form == "SELECT" else answer.count(b"\n")
 
 
-def client(connect, place, log, start, seconds, ready, results):
+def client(connect, place, log, share, start, seconds, ready, results):
     ask, count = connect(place)
-    sizes = [count(form, ask(form, query)) for _, form, query in log]
+    sizes = {position: count(log[position][1], ask(*log[position][1:])) for position in share}
     ready.wait()
     times = []
     began = time.perf_counter()
@@ -77,7 +77,10 @@ def main():
     processes = [
         multiprocessing.Process(
             target=client,
-            args=(globals()[kind], place, log, starts[index * len(starts) // clients], seconds, ready, results),
+            args=(
+                globals()[kind], place, log, range(index, len(log), clients),
+                starts[index * len(starts) // clients], seconds, ready, results,
+            ),  # fmt: skip
         )
         for index in range(clients)
     ]
@@ -95,15 +98,16 @@ def main():
     for process in processes:
         process.join()
     per_mix = len(log) / len(starts)
-    by_number = {}
+    sizes, by_number = {}, {}
     for outcome in collected:
+        sizes.update(outcome["sizes"])
         for number, taken in outcome["times"]:
             by_number.setdefault(number, []).append(taken)
     json.dump(
         {
             "mixes_per_hour": sum(len(outcome["times"]) / per_mix / outcome["seconds"] for outcome in collected) * 3600,
             "times": by_number,
-            "sizes": collected[0]["sizes"],
+            "sizes": [sizes[position] for position in range(len(log))],
         },
         sys.stdout,
     )
