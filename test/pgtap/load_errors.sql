@@ -1,6 +1,6 @@
 -- Documents that cannot be loaded, and what is said about them.
 BEGIN;
-SELECT plan(45);
+SELECT plan(48);
 SELECT quad.create_store('l');
 SET LOCAL quad.store = 'l';
 
@@ -64,6 +64,19 @@ SET LOCAL quad.stdin_format = 'turtle';
 SELECT alike(pg_temp.complaint($$INSERT INTO quad.load_stdin VALUES ('@prefix a: <http://x/> .'), ('a:s b:p 1 .')$$),
              '22P02 invalid Turtle: % | Document sent by the client, line 2, column 5.', 'an error in the second line');
 SELECT lives_ok($$INSERT INTO quad.load_stdin VALUES ('<http://x/s> <http://x/p> 1 .')$$, 'does not stand in the way of the next');
+-- The text format of COPY would change backslashes, CSV the quotes.
+SAVEPOINT copy;
+\set ON_ERROR_STOP off
+COPY quad.load_stdin FROM PROGRAM 'true';
+\set text :SQLSTATE
+ROLLBACK TO copy;
+COPY quad.load_stdin FROM PROGRAM 'true' (FORMAT csv);
+\set csv :SQLSTATE
+ROLLBACK TO copy;
+\set ON_ERROR_STOP on
+SELECT is(:'text'::text, '0A000', 'COPY in text format is refused');
+SELECT is(:'csv'::text, '0A000', 'so is CSV with quotes');
+SELECT lives_ok($$COPY quad.load_stdin FROM PROGRAM 'true' (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')$$, 'CSV without any is right');
 SET LOCAL quad.stdin_format = 'word';
 SELECT throws_ok($$INSERT INTO quad.load_stdin VALUES ('')$$, '22023', 'format "word" is not known');
 

@@ -82,7 +82,6 @@ impl From<io::Error> for ReadError {
             return inner.clone();
         }
         let kind = match error.kind() {
-            io::ErrorKind::OutOfMemory => ErrorKind::TooLong,
             io::ErrorKind::InvalidData => ErrorKind::Syntax,
             _ => ErrorKind::Io(error.raw_os_error()),
         };

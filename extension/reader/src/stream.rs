@@ -10,7 +10,7 @@ use oxrdfio::{RdfParseError, RdfParser};
 use pgquad_term::{encoded, Blank, Literal, LiteralKind, Term};
 
 use crate::batch::{check_length, Batch, BatchBuilder, DEFAULT_GRAPH};
-use crate::chunk::CHUNK_BYTES;
+use crate::chunk::{CHUNK_BYTES, MAX_LINE_BYTES};
 use crate::error::{ErrorKind, ReadError};
 use crate::format::Format;
 
@@ -139,6 +139,10 @@ pub(crate) fn parse(
 /// An error of the parser with its place, or the line read last where the parser names none.
 fn place(error: RdfParseError, last_line: Option<u64>) -> ReadError {
     match error {
+        RdfParseError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            let message = format!("token is longer than {MAX_LINE_BYTES} bytes");
+            ReadError::new(ErrorKind::TooLong, message)
+        }
         RdfParseError::Io(error) => {
             let error = ReadError::from(error);
             ReadError {

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use pgquad_reader::{feed, Feed, Source};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -101,6 +101,7 @@ fn load_stdin_begin<'a>(
             "this session is loading a document already",
         );
     }
+    check_copy();
     let format = loader::format(&text(&FORMAT).unwrap_or_default());
     // SAFETY: a new context, deleted when the load or the transaction ends.
     let (memory, subtransaction) = unsafe {
@@ -198,6 +199,55 @@ impl Stdin {
             let (loader, progress) = (&mut self.loader, &self.progress);
             within(self.memory, || loader.step(progress));
         }
+    }
+}
+
+/// Refuses a COPY whose format would change the lines: the text format takes backslashes for its own, CSV the quotes.
+fn check_copy() {
+    let Some(options) = copy_options() else {
+        return;
+    };
+    let option = |name: &str| {
+        let found = options.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let is_control = |value: &str| value.len() == 1 && value.as_bytes()[0] < b' ';
+    if option("format") != "csv" || !is_control(option("delimiter")) || !is_control(option("quote"))
+    {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "COPY to quad.load_stdin must take the lines as they are",
+            "Use WITH (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02').",
+        );
+    }
+}
+
+/// The options of the COPY command that is running; `None` when another command is.
+fn copy_options() -> Option<Vec<(String, String)>> {
+    // SAFETY: the running portal and its statements are alive and, being parser output, made of well-formed nodes and lists.
+    unsafe {
+        let portal = pg_sys::ActivePortal.as_ref()?;
+        let statement = pg_sys::list_nth(portal.stmts.as_ref()?, 0).cast::<pg_sys::PlannedStmt>();
+        let copy = (*statement).utilityStmt;
+        if copy.is_null() || (*copy).type_ != pg_sys::NodeTag::T_CopyStmt {
+            return None;
+        }
+        let list = (*copy.cast::<pg_sys::CopyStmt>()).options;
+        let count = list.as_ref().map_or(0, |list| list.length);
+        let text =
+            |text: *const std::ffi::c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
+        let options = (0..count).map(|index| {
+            let option = pg_sys::list_nth(list, index).cast::<pg_sys::DefElem>();
+            let value = (*option).arg.cast::<pg_sys::String>();
+            let is_string = !value.is_null() && (*value).type_ == pg_sys::NodeTag::T_String;
+            let value = if is_string {
+                text((*value).sval)
+            } else {
+                String::new()
+            };
+            (text((*option).defname), value)
+        });
+        Some(options.collect())
     }
 }
 
