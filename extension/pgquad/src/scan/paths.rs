@@ -328,7 +328,9 @@ impl Planning {
                 if one.is_null() {
                     break;
                 }
-                keys = pg_sys::list_concat(keys, one);
+                if !is_redundant(one, keys) {
+                    keys = pg_sys::list_concat(keys, one);
+                }
             }
             pg_sys::truncate_useless_pathkeys(self.root, self.rel, keys)
         }
@@ -434,6 +436,17 @@ unsafe fn constant(condition: &Condition) -> Option<i64> {
             return None;
         }
         exec::integer_datum((*constant).constvalue, (*constant).consttype)
+    }
+}
+
+/// Whether a single new pathkey says nothing more: its class is constant, or among the earlier ones (`pathkey_is_redundant` of
+/// `optimizer/path/pathkeys.c`).
+unsafe fn is_redundant(new: *mut pg_sys::List, earlier: *mut pg_sys::List) -> bool {
+    // SAFETY: lists of live pathkeys.
+    unsafe {
+        let class = (*conditions::list_node(new, 0).cast::<pg_sys::PathKey>()).pk_eclass;
+        ((*class).ec_has_const && !(*class).ec_below_outer_join)
+            || list_iter::<pg_sys::PathKey>(earlier).any(|key| (*key).pk_eclass == class)
     }
 }
 
