@@ -195,7 +195,8 @@ class Server:
         signs = ("PANIC", "was terminated by signal 11", "was terminated by signal 6", "TRAP:", "panicked",
                  "invalid page", "corrupt")
         with open(self.log, encoding="utf-8", errors="replace") as file:
-            return [line.rstrip() for line in file if any(sign in line for sign in signs)]
+            # After a crash in recovery PostgreSQL always hints that data "might be corrupted".
+            return [line.rstrip() for line in file if any(sign in line for sign in signs) and "might be corrupted" not in line]
 
     def remove(self):
         if self.pid():
