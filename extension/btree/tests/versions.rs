@@ -253,3 +253,66 @@ fn old_snapshots_keep_what_they_see() {
         assert_eq!((v.live, v.dead, v.removed, v.oldest_xid), (0, 0, 1, 0));
     }
 }
+
+/// UPDATE as the access method does it: delete a quad, insert another, row by row, as one command.
+fn update(db: &Db, xid: u32, cid: u32, change: impl Fn(Quad) -> Quad, rows: &[Quad]) {
+    let status = db.txns.session(&[xid]);
+    let writer = Writer {
+        xid,
+        cid,
+        status: &status,
+    };
+    let snap = db.txns.snapshot(&[xid], cid);
+    for row in rows {
+        assert_eq!(
+            db.quads.delete(row, &writer, &snap).unwrap(),
+            Deletion::Done
+        );
+        db.quads
+            .insert(&mut vec![change(*row)], &writer, Mode::Update)
+            .unwrap();
+    }
+}
+
+#[test]
+fn an_update_moves_quads_onto_each_other() {
+    let db = Db::new();
+    let xid = db.txns.begin();
+    let rows: Vec<Quad> = (0..20).map(|g| [1, 2, 3, g]).collect();
+    let status = db.txns.session(&[xid]);
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &status,
+    };
+    let snap = db.txns.snapshot(&[xid], 0);
+    db.quads
+        .insert(&mut rows.clone(), &writer, Mode::Set(&snap))
+        .unwrap();
+    let turn = |q: Quad| [q[0], q[1], q[2], (q[3] + 1) % 20];
+    for cid in 1..500 {
+        update(&db, xid, cid, turn, &rows);
+    }
+    db.txns.commit(xid);
+    assert_eq!(db.visible(), 20);
+}
+
+#[test]
+fn an_update_makes_quads_equal() {
+    let db = Db::new();
+    let xid = db.txns.begin();
+    let rows: Vec<Quad> = (0..400).map(|g| [1, 2, 3, g]).collect();
+    let status = db.txns.session(&[xid]);
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &status,
+    };
+    let snap = db.txns.snapshot(&[xid], 0);
+    db.quads
+        .insert(&mut rows.clone(), &writer, Mode::Set(&snap))
+        .unwrap();
+    update(&db, xid, 1, |q| [q[0], q[1], q[2], 7], &rows);
+    db.txns.commit(xid);
+    assert_eq!(db.visible(), 1);
+}
