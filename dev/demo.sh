@@ -16,12 +16,15 @@ fresh_store() {
 
 # ask STORE TITLE QUERY VARIABLE...: prints the query and its answer as a table, one column for each variable.
 ask() {
-    local store=$1 title=$2 query=$3 columns="" name
+    local store=$1 title=$2 query=$3 columns="" types="" name
     shift 3
-    for name in "$@"; do columns+="${columns:+, }coalesce((row ->> '$name')::quad.term::text, '') as \"$name\""; done
+    for name in "$@"; do
+        columns+="${columns:+, }x.$name::text"
+        types+="${types:+, }$name quad.term"
+    done
     printf '\n--- %s\n%s\n\n' "$title" "$query"
     run_psql -P footer=off -v store="$store" -v query="$query" <<SQL
-select $columns from quad.sparql(:'query', :'store') row;
+select $columns from quad.sparql(:'query', :'store') answer, jsonb_to_record(answer) as x($types);
 SQL
 }
 

@@ -153,6 +153,7 @@ pub unsafe extern "C-unwind" fn copy_data(
 
 /// VACUUM FULL: rebuilds every order bottom-up in the new file.
 #[pg_guard]
+#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C-unwind" fn copy_for_cluster(
     old: pg_sys::Relation,
     new: pg_sys::Relation,

@@ -53,6 +53,7 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
 }
 
 #[pg_guard]
+#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C-unwind" fn index_build_range_scan(
     _table: pg_sys::Relation,
     _index: pg_sys::Relation,

@@ -60,10 +60,8 @@ pub unsafe fn match_clause(
                 }
                 let left = list_node(args, 0);
                 let right = list_node(args, 1);
-                let strategy = pg_sys::get_op_opfamily_strategy(
-                    (*op).opno,
-                    pg_sys::Oid::from(pg_sys::INTEGER_BTREE_FAM_OID),
-                );
+                let strategy =
+                    pg_sys::get_op_opfamily_strategy((*op).opno, pg_sys::INTEGER_BTREE_FAM_OID);
                 let bound = Bound::from_number(strategy).filter(|b| *b != Bound::Any)?;
                 let (column, value, bound) = if let Some(c) = own_column(relid, left) {
                     (c, right, bound)
@@ -83,10 +81,8 @@ pub unsafe fn match_clause(
                 if !(*op).useOr {
                     return None;
                 }
-                let strategy = pg_sys::get_op_opfamily_strategy(
-                    (*op).opno,
-                    pg_sys::Oid::from(pg_sys::INTEGER_BTREE_FAM_OID),
-                );
+                let strategy =
+                    pg_sys::get_op_opfamily_strategy((*op).opno, pg_sys::INTEGER_BTREE_FAM_OID);
                 if strategy != Bound::Eq as i32 {
                     return None;
                 }

@@ -104,7 +104,7 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
         settled.sort_unstable();
         super::interrupt();
         target.build(n, settled.iter().copied(), FROZEN, 0, bulk::FILL);
-        recent.sort_by(|a, b| a.key.cmp(&b.key));
+        recent.sort_by_key(|a| a.key);
         add_recent(&target, n, &recent);
     }
     target.built(outcome.live);
