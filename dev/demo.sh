@@ -19,8 +19,8 @@ ask() {
     local store=$1 title=$2 query=$3 columns="" types="" name
     shift 3
     for name in "$@"; do
-        columns+="${columns:+, }x.$name::text"
-        types+="${types:+, }$name quad.term"
+        columns+="${columns:+, }x.\"$name\"::text"
+        types+="${types:+, }\"$name\" quad.term"
     done
     printf '\n--- %s\n%s\n\n' "$title" "$query"
     run_psql -P footer=off -v store="$store" -v query="$query" <<SQL
