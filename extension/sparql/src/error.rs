@@ -18,6 +18,13 @@ pub enum Error {
     Base(String),
     /// The text is right, but this feature is not built.
     Unsupported(String),
+    /// The text nests deeper or chains longer than can be worked on.
+    TooComplex {
+        /// The bound.
+        what: String,
+        /// Line and column where it is passed.
+        position: (u32, u32),
+    },
     /// The text parses, but asks for something that has no meaning (wrong number of arguments, wrong query form).
     Invalid(String),
 }
@@ -79,6 +86,13 @@ impl fmt::Display for Error {
                 message,
                 position: None,
             } => write!(f, "SPARQL syntax error: {message}"),
+            Self::TooComplex {
+                what,
+                position: (line, column),
+            } => write!(
+                f,
+                "SPARQL text is too complex at line {line}, column {column}: {what}"
+            ),
             Self::Base(base) => write!(f, "not an absolute base IRI: {base}"),
             Self::Unsupported(what) => write!(f, "not supported: {what}"),
             Self::Invalid(what) => f.write_str(what),

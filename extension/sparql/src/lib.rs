@@ -11,6 +11,7 @@ mod column;
 mod error;
 mod expression;
 mod function;
+mod limits;
 mod params;
 mod path;
 mod query;
@@ -30,8 +31,9 @@ pub use update::{
 /// Parses a query. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::Base`].
+/// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
+    limits::check(text)?;
     let mut query = parser(base)?.parse_query(text)?;
     if star::selects_all(text) {
         star::in_order_of_appearance(&mut query);
@@ -42,8 +44,9 @@ pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
 /// Parses an update request. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::Base`].
+/// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
+    limits::check(text)?;
     Ok(parser(base)?.parse_update(text)?)
 }
 

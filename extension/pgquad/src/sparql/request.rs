@@ -64,6 +64,7 @@ const DEFAULT_STORE: &str = "main";
 fn fail(error: Error) -> ! {
     let code = match &error {
         Error::Syntax { .. } => PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+        Error::TooComplex { .. } => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
         Error::Unsupported(_) => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         Error::Base(_) | Error::Invalid(_) => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
     };
