@@ -1,6 +1,6 @@
 -- The dictionary: terms and their ids.
 BEGIN;
-SELECT plan(93);
+SELECT plan(95);
 SET LOCAL search_path = public, quad;
 CREATE FUNCTION pg_temp.term(text) RETURNS quad.term LANGUAGE sql AS 'SELECT quad.term_in($1::cstring)';
 
@@ -90,6 +90,22 @@ SELECT results_eq('SELECT (SELECT count(*) FROM quad.terms), (SELECT count(*) FR
                   'SELECT terms, ids, languages FROM counts', 'nothing is left in the tables');
 SELECT is(quad.decode(quad.encode('"x"@sux')), '"x"@sux', 'the number of the language can be used again');
 SELECT is(quad.decode(quad.encode('<http://example.org/dropped>')), '<http://example.org/dropped>', 'and the term added');
+
+-- Parallel workers read the dictionary, with what this transaction has added.
+CREATE TABLE many_for_workers AS SELECT term, id FROM many;
+SET LOCAL force_parallel_mode = on;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE 'EXPLAIN (COSTS off) ' || query;
+END $$;
+SELECT ok(string_agg(line, ' ') ~ 'Gather', 'workers are used') FROM pg_temp.plan(
+    'SELECT count(*) FROM many_for_workers WHERE quad.decode(id) = term AND quad.find(term) = id') line;
+SELECT is((SELECT count(*) FROM many_for_workers WHERE quad.decode(id) = term AND quad.find(term) = id), 5000::bigint,
+          'and find all terms');
+RESET force_parallel_mode;
 
 -- Without rights on the tables
 CREATE ROLE dictionary_test_user;

@@ -3,7 +3,7 @@
 //! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are written in blocks as
 //! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH};
@@ -20,6 +20,9 @@ const FRESH: u64 = 1 << 63;
 
 /// Bytes that an entry of the map takes, with free space for growth.
 const ENTRY_BYTES: usize = 64;
+
+/// A block is filled up with one of so many terms that come next.
+const LOOK_AHEAD: usize = 16;
 
 /// New text that is held back to train symbol tables from.
 const TRAINING_BYTES: usize = 1 << 22;
@@ -170,7 +173,7 @@ impl BulkEncoder {
         unknown.retain(|(_, position)| ids[*position].is_none());
     }
 
-    /// Numbers the terms that are in no table, in order of first sight.
+    /// Numbers the terms that are in no table, about in order of first sight.
     fn add(
         &mut self,
         state: &mut State,
@@ -178,55 +181,49 @@ impl BulkEncoder {
         unknown: &[(Key, usize)],
         ids: &mut [Option<TermId>],
     ) {
-        if unknown.is_empty() {
-            return;
-        }
         let text = |position: usize| batch.text(&batch.terms[position]);
-        let blanks = unknown
+        let (blanks, terms): (Vec<_>, Vec<_>) = unknown
             .iter()
-            .filter(|(_, position)| text(*position).starts_with('B'))
-            .count();
+            .partition(|(_, position)| text(*position).starts_with('B'));
         // Numbers apart, so that those of the terms follow each other.
-        let mut term_numbers = state
-            .numbers
-            .take(&state.tables, unknown.len() - blanks)
-            .into_iter()
-            .flatten();
-        let mut blank_numbers = state
-            .numbers
-            .take(&state.tables, blanks)
-            .into_iter()
-            .flatten();
-        for (key, position) in unknown {
-            let text = text(*position);
-            let id = if text.starts_with('B') {
-                TermId::new(
-                    tag::BLANK,
-                    blank_numbers
-                        .next()
-                        .expect("as many numbers as blank nodes"),
-                )
-            } else {
-                let number = term_numbers.next().expect("as many numbers as terms");
-                self.push(state, number, text);
-                write::id_of(state, text, number)
+        let numbers = state.numbers.take(&state.tables, terms.len());
+        let blank_numbers = state.numbers.take(&state.tables, blanks.len());
+
+        self.new_terms += terms.len() as u64;
+        let mut terms = VecDeque::from(terms);
+        for number in numbers.into_iter().flatten() {
+            let chosen = match &mut self.packer {
+                Some(packer) => {
+                    let next = terms.iter().take(LOOK_AHEAD);
+                    packer.push_one_of(number, next.map(|(_, position)| text(*position)))
+                }
+                None => 0,
             };
-            self.known.insert(*key, id.0 | FRESH);
-            ids[*position] = Some(id);
+            let (key, position) = terms.remove(chosen).expect("as many terms as numbers");
+            let text = text(position);
+            if self.packer.is_none() {
+                self.held_back.push((number, text.to_owned()));
+            }
+            self.note_text(state, text);
+            let id = write::id_of(state, text, number);
+            self.known.insert(key, id.0 | FRESH);
+            ids[position] = Some(id);
         }
-        self.new_terms += (unknown.len() - blanks) as u64;
+        for ((key, position), number) in blanks.into_iter().zip(blank_numbers.into_iter().flatten())
+        {
+            let id = TermId::new(tag::BLANK, number);
+            self.known.insert(key, id.0 | FRESH);
+            ids[position] = Some(id);
+        }
         if let Some(packer) = &mut self.packer {
             packer.write(&state.tables);
         }
     }
 
-    fn push(&mut self, state: &mut State, number: u64, text: &str) {
+    /// Looks at new text for the symbol tables.
+    fn note_text(&mut self, state: &mut State, text: &str) {
         self.text_bytes += text.len();
         self.sampler.offer(text);
-        match &mut self.packer {
-            Some(packer) => packer.push(number, text),
-            None => self.held_back.push((number, text.to_owned())),
-        }
         if self.text_bytes >= self.next_training {
             self.next_training = self.text_bytes.saturating_mul(TRAINING_GROWTH);
             self.choose_symbols(state);

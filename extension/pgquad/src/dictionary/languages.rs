@@ -20,6 +20,9 @@ impl Languages {
         if let Some(number) = self.numbers.get(tag) {
             return Some(*number);
         }
+        if self.is_full() {
+            return None;
+        }
         self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
         self.numbers.get(tag).copied()
     }
@@ -29,7 +32,7 @@ impl Languages {
         if let Some(number) = self.find(tables, tag) {
             return Some(number);
         }
-        if self.numbers.len() >= usize::from(MAX_LANGUAGE_NUMBER) {
+        if self.is_full() {
             return None;
         }
         // Held until the transaction ends, so that no two of them give out the same number.
@@ -46,6 +49,11 @@ impl Languages {
         Inserter::new(table).insert_bytes(pg_sys::Datum::from(i32::from(number)), tag.as_bytes());
         self.numbers.insert(tag.to_owned(), number);
         Some(number)
+    }
+
+    /// Whether all numbers are given out.
+    fn is_full(&self) -> bool {
+        self.numbers.len() >= usize::from(MAX_LANGUAGE_NUMBER)
     }
 
     /// The tag with this number.

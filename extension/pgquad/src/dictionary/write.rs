@@ -222,12 +222,36 @@ impl Packer {
 
     /// Adds a term; its number is larger than that of the term before.
     pub fn push(&mut self, number: u64, encoded: &str) {
-        let follows = number == self.first + self.builder.len() as u64;
-        if !follows || !self.builder.push(&self.symbols.symbols, encoded) {
-            self.end_block();
-            self.first = number;
-            self.builder.push(&self.symbols.symbols, encoded);
+        self.push_one_of(number, [encoded].into_iter());
+    }
+
+    /// Adds the first of the terms or, when it does not fit into the block begun, one of the others
+    /// that does. Returns which.
+    pub fn push_one_of<'a>(
+        &mut self,
+        number: u64,
+        mut terms: impl Iterator<Item = &'a str>,
+    ) -> usize {
+        let first = terms.next().expect("at least one term");
+        let symbols = &self.symbols.symbols;
+        if number == self.first + self.builder.len() as u64 {
+            if self.builder.push(symbols, first) {
+                return 0;
+            }
+            let room = self.builder.room();
+            if room > BLOCK_BYTES / 50 {
+                // Text is rarely compressed to less than a third; namespaces cost nothing.
+                for (index, term) in terms.enumerate() {
+                    if term.len() <= 3 * room + 64 && self.builder.push(symbols, term) {
+                        return index + 1;
+                    }
+                }
+            }
         }
+        self.end_block();
+        self.first = number;
+        self.builder.push(&self.symbols.symbols, first);
+        0
     }
 
     /// Ends the block begun, so that [`Packer::write`] writes it too.

@@ -176,6 +176,11 @@ impl BlockBuilder {
         true
     }
 
+    /// Bytes that are left.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.size())
+    }
+
     fn size(&self) -> usize {
         MAX_HEADER
             + self.affix_bytes.len()
