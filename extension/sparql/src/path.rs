@@ -248,12 +248,14 @@ impl Translator<'_> {
             let col = start.col.renamed(format!("{alias}.a"));
             self.bind(&mut block, variable, col, env);
         }
+        // Otherwise the walk can end where it starts, on a term that the graph need not have.
+        let ends_on_quads = repeat == Repeat::OneOrMore && is_flat(step);
         let end = Col {
             id: Some(format!("{alias}.b")),
             term: None,
             nullable: false,
             strict: true,
-            unknown: if repeat == Repeat::OneOrMore {
+            unknown: if ends_on_quads {
                 BTreeSet::new()
             } else {
                 start.col.unknown.clone()
