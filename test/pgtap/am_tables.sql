@@ -1,14 +1,15 @@
 -- Tables made and changed in other ways: CTAS, SELECT INTO, SET ACCESS METHOD, temporary, unlogged, partitions, views, names,
 -- table spaces, sizes, and rolled back DDL.
 begin;
-select plan(37);
+select plan(39);
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);
 insert into h select i, i % 17, i % 101, i % 3 from generate_series(1, 20000) i;
 
 create table q using quad as select * from h;
 select set_eq('select * from q', 'select * from h', 'create table as');
 select is_empty($$select * from quad.verify('q')$$, 'and it is sound');
-select throws_ok($$insert into q values (null, 1, 1, 1)$$, null::char(5), null::text, 'a null is refused, although CTAS declares no NOT NULL');
+select throws_ok($$insert into q values (null, 1, 1, 1)$$, '23502', null::text, 'a null is refused, although CTAS declares no NOT NULL');
+select is((select count(*) from pg_attribute where attrelid = 'q'::regclass and attnum > 0 and attnotnull), 4::bigint, 'the columns are NOT NULL afterwards');
 select throws_ok($$create table bad using quad as select 1::bigint as s$$, '0A000', null::text, 'CTAS of another shape');
 select throws_ok($$create table bad using quad as select null::bigint as s, 1::bigint as p, 1::bigint as o, 1::bigint as g$$,
     null::char(5), null::text, 'CTAS of nulls');
@@ -22,6 +23,7 @@ set local default_table_access_method = quad;
 select s, p, o, g into q_into from h where s < 50;
 set local default_table_access_method = heap;
 select is((select count(*) from q_into), 49::bigint, 'select into');
+select is((select count(*) from pg_attribute where attrelid = 'q_into'::regclass and attnum > 0 and attnotnull), 4::bigint, 'select into: columns are NOT NULL');
 
 -- Between heap and quad, both ways.
 create table t (s bigint not null, p bigint not null, o bigint not null, g bigint not null);

@@ -3,6 +3,7 @@
 mod analyze;
 mod ddl;
 mod modify;
+mod not_null;
 mod refuse;
 mod scan;
 pub mod shape;

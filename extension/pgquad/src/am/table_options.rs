@@ -6,7 +6,7 @@
 //! CREATE TABLE of every shard, so that a restored table, a shard and a moved shard are built like the original. Loading a relation
 //! ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours are taken away while one changes options.
 
-use crate::am::is_quad_relid;
+use crate::am::{is_quad_relid, not_null};
 use crate::error::raise_hint;
 use crate::storage;
 use pgrx::prelude::*;
@@ -105,6 +105,7 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         }
         for relid in changed {
             record(relid);
+            not_null::declare(relid);
         }
     }
 }
