@@ -18,8 +18,8 @@ use super::write::{self, Packer};
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
 const FRESH: u64 = 1 << 63;
 
-/// Bytes that an entry of the map takes, with free space for growth.
-const ENTRY_BYTES: usize = 64;
+/// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths full.
+const ENTRY_BYTES: usize = 29;
 
 /// A block is filled up with one of so many terms that come next.
 const LOOK_AHEAD: usize = 16;
@@ -63,7 +63,7 @@ pub fn quads(batch: &Batch, ids: &[TermId]) -> Vec<[i64; 4]> {
 /// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
 pub struct BulkEncoder {
     known: HashMap<Key, u64, BuildHash>,
-    max_known: usize,
+    memory: usize,
     /// No term that is not in `known` can be in the table.
     all_known: bool,
     /// Makes the labels of blank nodes of this document differ from those of others.
@@ -77,7 +77,7 @@ pub struct BulkEncoder {
 }
 
 impl BulkEncoder {
-    /// Begins a document; about `memory` bytes may be used for the terms seen.
+    /// Begins a document; about `memory` bytes may be used, half of them for the terms seen.
     pub fn new(memory: usize) -> Self {
         write::check_writable();
         state::will_write();
@@ -87,7 +87,7 @@ impl BulkEncoder {
         });
         BulkEncoder {
             known: HashMap::default(),
-            max_known: (memory / ENTRY_BYTES).max(1024),
+            memory,
             all_known,
             document: None,
             packer: None,
@@ -130,7 +130,9 @@ impl BulkEncoder {
             self.probe(state, &mut unknown, &mut ids);
         }
         self.add(state, batch, &unknown, &mut ids);
-        if self.known.len() > self.max_known {
+        // The map would double with another batch like this.
+        let is_full = self.known.capacity() - self.known.len() < batch.terms.len();
+        if is_full && 2 * self.known.capacity() * ENTRY_BYTES > self.memory / 2 {
             self.write_ids(state);
         }
         ids.into_iter()
@@ -260,7 +262,7 @@ impl BulkEncoder {
             .into_iter()
             .filter(|(_, id)| id & FRESH != 0)
             .map(|(key, id)| (key.value(), TermId(id & !FRESH)));
-        term_ids::insert_many(&state.tables, fresh);
+        term_ids::insert_many(&state.tables, self.memory / 2, fresh);
         self.all_known = false;
     }
 

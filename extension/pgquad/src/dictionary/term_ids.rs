@@ -77,11 +77,11 @@ pub fn insert(tables: &Tables, entries: impl IntoIterator<Item = (u128, TermId)>
     }
 }
 
-/// Adds the ids of many new terms, and locks the table against other writers.
-pub fn insert_many(tables: &Tables, entries: impl Iterator<Item = (u128, TermId)>) {
+/// Adds the ids of many new terms, with about `memory` bytes for sorting, and locks the table against other writers.
+pub fn insert_many(tables: &Tables, memory: usize, entries: impl Iterator<Item = (u128, TermId)>) {
     let table = Relation::open(tables.term_ids, pg_sys::RowExclusiveLock);
     // SAFETY: the table stays open until the load is finished.
-    let mut load = unsafe { BulkLoad::new(table.as_ptr()) };
+    let mut load = unsafe { BulkLoad::with_memory(table.as_ptr(), memory) };
     for (hash, id) in entries {
         load.push(&[quad(hash, id)]);
     }

@@ -149,7 +149,7 @@ impl Loader {
                 // SAFETY: a setting of PostgreSQL.
                 let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
                 let mut encoder = BulkEncoder::new(memory / 2);
-                let mut rows = Rows::new(&self.store);
+                let mut rows = Rows::new(&self.store, memory / 2);
                 for batch in first.take().into_iter().chain([batch]) {
                     rows.push(&encoder.encode(&batch));
                 }

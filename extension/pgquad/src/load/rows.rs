@@ -14,11 +14,11 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Opens the table and locks it against other writers.
-    pub fn new(store: &Store) -> Self {
+    /// Opens the table and locks it against other writers; about `memory` bytes may be used for sorting.
+    pub fn new(store: &Store, memory: usize) -> Self {
         let table = open(store);
         // SAFETY: the table stays open until the load is finished; after an error PostgreSQL closes it.
-        let load = unsafe { BulkLoad::new(table) };
+        let load = unsafe { BulkLoad::with_memory(table, memory) };
         Rows { table, load }
     }
 

@@ -27,6 +27,15 @@ impl BulkLoad {
     /// # Safety
     /// `rel` is an open quad table and stays open until the load is finished or the transaction fails.
     pub unsafe fn new(rel: pg_sys::Relation) -> Self {
+        // SAFETY: the caller's promise; a setting of PostgreSQL.
+        unsafe { Self::with_memory(rel, pg_sys::maintenance_work_mem as usize * 1024) }
+    }
+
+    /// As [`BulkLoad::new`], with about `bytes` of memory for sorting.
+    ///
+    /// # Safety
+    /// As for [`BulkLoad::new`].
+    pub unsafe fn with_memory(rel: pg_sys::Relation, bytes: usize) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::LockRelationOid((*rel).rd_id, pg_sys::ShareRowExclusiveLock as i32);
@@ -35,7 +44,7 @@ impl BulkLoad {
                 rel,
                 order,
                 quads: Vec::new(),
-                limit: pg_sys::maintenance_work_mem as usize * 1024 / size_of::<Key>(),
+                limit: bytes / size_of::<Key>(),
                 sorter: None,
             }
         }
