@@ -1,6 +1,7 @@
-//! Settings of the storage layer.
+//! Settings of the storage layer and of SPARQL.
 
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgquad_sparql::DefaultGraph;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use std::ffi::CString;
 
 /// Orders of a new `quad` table: `quad.orders`.
@@ -13,6 +14,30 @@ pub static INNER_FANOUT: GucSetting<Option<CString>> =
 pub static LEAF_QUADS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));
 /// Whether the planner may use `Quad Scan`: `quad.enable_quad_scan`.
 pub static ENABLE_QUAD_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Default graph of requests that name none: `quad.default_graph`.
+pub static DEFAULT_GRAPH: GucSetting<DefaultGraphSetting> =
+    GucSetting::<DefaultGraphSetting>::new(DefaultGraphSetting::Default);
+
+/// Values of `quad.default_graph`.
+#[derive(Clone, Copy, Debug, PostgresGucEnum)]
+pub enum DefaultGraphSetting {
+    /// The default graph of the store.
+    #[name = c"default"]
+    Default,
+    /// The merge of all graphs.
+    #[name = c"union"]
+    Union,
+}
+
+impl From<DefaultGraphSetting> for DefaultGraph {
+    fn from(setting: DefaultGraphSetting) -> Self {
+        match setting {
+            DefaultGraphSetting::Default => Self::Own,
+            DefaultGraphSetting::Union => Self::Union,
+        }
+    }
+}
 
 /// Registers the settings; called once from `_PG_init`.
 pub fn init() {
@@ -37,6 +62,14 @@ pub fn init() {
         c"Maximum quads per leaf page of a new quad table; one number or one per order, 0 = what fits.",
         c"Read when the table is created and kept in its metapage.",
         &LEAF_QUADS,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_enum_guc(
+        c"quad.default_graph",
+        c"Default graph of SPARQL requests that have neither FROM nor USING clauses.",
+        c"default: that of the store; union: all graphs of the store, each triple once.",
+        &DEFAULT_GRAPH,
         GucContext::Userset,
         GucFlags::default(),
     );

@@ -4,6 +4,7 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::block::Block;
 use crate::column::{Col, Kind};
+use crate::dataset::Merge;
 use crate::error::Error;
 use crate::params::ParamKind;
 use crate::translate::{Env, Graph, Translator};
@@ -110,12 +111,19 @@ impl Translator<'_> {
                 self.bind(&mut block, variable, Col::of_quad(g, Kind::Iri), env);
             }
             Graph::Default => match self.dataset.default.clone() {
-                None => block.add_condition(format!("{g} = 0")),
-                Some(graphs) if graphs.len() < 2 => {
+                Merge::Own => block.add_condition(format!("{g} = 0")),
+                Merge::All => {
+                    // Of the quads of one triple, the one in the first graph stands for it.
+                    block.add_condition(format!(
+                        "NOT EXISTS (SELECT 1 FROM {table} AS gx WHERE gx.s = {alias}.s AND gx.p = {alias}.p \
+                         AND gx.o = {alias}.o AND gx.g < {g})"
+                    ));
+                }
+                Merge::Of(graphs) if graphs.len() < 2 => {
                     let condition = self.is_one_of(&g, &graphs);
                     block.add_condition(condition);
                 }
-                Some(graphs) => {
+                Merge::Of(graphs) => {
                     // The merge of graphs has each triple once.
                     let condition = self.is_one_of("gx.g", &graphs);
                     block = Block::of_item(format!(

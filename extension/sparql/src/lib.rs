@@ -8,6 +8,7 @@ mod aggregate;
 mod bgp;
 mod block;
 mod column;
+mod dataset;
 mod error;
 mod expression;
 mod function;
@@ -21,6 +22,7 @@ mod update;
 
 use spargebra::{Query, SparqlParser, Update};
 
+pub use dataset::{DefaultGraph, Target};
 pub use error::Error;
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Translated};

@@ -1,14 +1,15 @@
 //! Query forms (SPARQL 1.1 section 16) to a whole SQL statement.
 
-use spargebra::algebra::{GraphPattern, QueryDataset};
+use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 use spargebra::Query;
 
 use crate::block::{parenthesised, Block};
 use crate::column::{decode_sql, Col, Kind, FIRST_BLANK, FIRST_LITERAL};
+use crate::dataset::{Dataset, Target};
 use crate::error::Error;
 use crate::params::{quote_identifier, with_literals, with_placeholders, Param, ParamKind};
-use crate::translate::{Dataset, Env, Translator};
+use crate::translate::{Env, Translator};
 
 /// Form of a query, and with it the shape of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,31 +52,21 @@ impl Translated {
     }
 }
 
-impl From<Option<&QueryDataset>> for Dataset {
-    fn from(dataset: Option<&QueryDataset>) -> Self {
-        let Some(dataset) = dataset else {
-            return Self::default();
-        };
-        let names = |iris: &[spargebra::term::NamedNode]| {
-            let mut names: Vec<String> = iris.iter().map(ToString::to_string).collect();
-            names.sort();
-            names.dedup();
-            names
-        };
-        Self {
-            default: Some(names(&dataset.default)),
-            named: dataset.named.as_deref().map(names),
-        }
-    }
-}
-
-/// Translates a query on the quad table `table` (quoted and schema-qualified).
+/// Translates a query.
 ///
 /// # Errors
 /// See [`Error`].
-pub fn translate_query(query: &Query, table: &str) -> Result<Translated, Error> {
+pub fn translate_query<'a>(
+    query: &Query,
+    target: impl Into<Target<'a>>,
+) -> Result<Translated, Error> {
+    let target = target.into();
     let base = query.base_iri().map(|iri| iri.as_str().to_owned());
-    let mut translator = Translator::new(table, base, Dataset::from(query.dataset()));
+    let mut translator = Translator::new(
+        target.table,
+        base,
+        Dataset::new(query.dataset(), target.default_graph),
+    );
     let (form, sql, columns) = match query {
         Query::Select { pattern, .. } => {
             let (sql, columns) = translator.select(pattern)?;

@@ -5,18 +5,10 @@ use spargebra::term::{NamedNodePattern, Variable};
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
+use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::expression::{is_heavy, is_volatile, used_variables, Scope};
 use crate::params::{ParamKind, Params};
-
-/// The data set of the query (section 13.2); names in N-Triples form.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Dataset {
-    /// Graphs whose merge is the default graph; `None`: graph 0.
-    pub default: Option<Vec<String>>,
-    /// Named graphs; `None`: all but graph 0.
-    pub named: Option<Vec<String>>,
-}
 
 /// The active graph.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! SPARQL 1.1 Update to SQL: one statement for each operation, which sees what the operations before it did.
 
-use spargebra::algebra::{GraphPattern, GraphTarget, QueryDataset};
+use spargebra::algebra::{GraphPattern, GraphTarget};
 use spargebra::term::{
     BlankNode, GraphName, GraphNamePattern, GroundQuadPattern, GroundTermPattern, NamedNodePattern,
     NamedOrBlankNode, QuadPattern, Term, TermPattern, Variable,
@@ -9,9 +9,10 @@ use spargebra::{GraphUpdateOperation, Update};
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
+use crate::dataset::{Dataset, Target};
 use crate::error::Error;
 use crate::params::{with_placeholders, Param, ParamKind};
-use crate::translate::{Dataset, Env, Translator};
+use crate::translate::{Env, Translator};
 
 /// A quad of INSERT DATA or DELETE DATA: subject, predicate, object, graph in N-Triples form; `None` is the default graph.
 pub type DataQuad = ([String; 3], Option<String>);
@@ -101,25 +102,33 @@ fn delete_sql(table: &str, but_added: bool) -> String {
     )
 }
 
-/// Translates a request on the quad table `table` (quoted and schema-qualified).
+/// Translates a request.
 ///
 /// # Errors
 /// See [`Error`].
-pub fn translate_update(update: &Update, table: &str) -> Result<Vec<Operation>, Error> {
+pub fn translate_update<'a>(
+    update: &Update,
+    target: impl Into<Target<'a>>,
+) -> Result<Vec<Operation>, Error> {
+    let target = target.into();
     let base = update.base_iri.as_ref().map(|iri| iri.as_str().to_owned());
     update
         .operations
         .iter()
-        .map(|operation| translate_operation(operation, table, base.clone()))
+        .map(|operation| translate_operation(operation, target, base.clone()))
         .collect()
 }
 
 fn translate_operation(
     operation: &GraphUpdateOperation,
-    table: &str,
+    target: Target<'_>,
     base: Option<String>,
 ) -> Result<Operation, Error> {
-    let translator = |dataset| Translator::new(table, base.clone(), dataset);
+    let table = target.table;
+    let translator = |using| {
+        let dataset = Dataset::new(using, target.default_graph);
+        Translator::new(table, base.clone(), dataset)
+    };
     Ok(match operation {
         GraphUpdateOperation::InsertData { data } => Operation::InsertData(
             data.iter()
@@ -151,12 +160,12 @@ fn translate_operation(
             using,
             pattern,
         } => {
-            let mut translator = translator(Dataset::from(using.as_ref() as Option<&QueryDataset>));
+            let mut translator = translator(using.as_ref());
             let sql = translator.modify(delete, insert, pattern)?;
             Operation::Run(Statement::new(translator, &sql))
         }
         GraphUpdateOperation::Clear { graph, .. } | GraphUpdateOperation::Drop { graph, .. } => {
-            let mut translator = translator(Dataset::default());
+            let mut translator = translator(None);
             let condition = match graph {
                 GraphTarget::NamedNode(iri) => {
                     let id = translator.params.sql(ParamKind::Id, &iri.to_string());
@@ -177,7 +186,7 @@ fn translate_operation(
             if *silent {
                 return Ok(Operation::Skip(format!("CREATE SILENT GRAPH {graph}")));
             }
-            let mut translator = translator(Dataset::default());
+            let mut translator = translator(None);
             let id = translator.params.sql(ParamKind::Id, &graph.to_string());
             let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} AS x WHERE x.g = {id})");
             Operation::Create {

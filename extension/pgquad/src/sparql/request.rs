@@ -1,12 +1,13 @@
 //! From the arguments of an SQL function to SQL text.
 
 use pgquad_sparql::{
-    parse_query, parse_update, translate_query, translate_update, Error, Form, Operation,
+    parse_query, parse_update, translate_query, translate_update, Error, Form, Operation, Target,
     Translated,
 };
 use pgrx::PgSqlErrorCode;
 
 use crate::error::{raise, raise_hint};
+use crate::guc;
 use crate::store;
 
 /// What a query reads when the default store has not been made yet.
@@ -16,7 +17,7 @@ const EMPTY_STORE: &str =
 /// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built (0A000).
 pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated {
     let query = parse_query(text, base).unwrap_or_else(|error| fail(error));
-    translate_query(&query, &table_to_read(store)).unwrap_or_else(|error| fail(error))
+    translate_query(&query, target(&table_to_read(store))).unwrap_or_else(|error| fail(error))
 }
 
 /// As [`query`], refusing all forms but these.
@@ -47,8 +48,15 @@ pub fn query_of_form(
 pub fn update(text: &str, store: Option<&str>, base: Option<&str>) -> (Vec<Operation>, String) {
     let update = parse_update(text, base).unwrap_or_else(|error| fail(error));
     let table = store::resolve(store, true).table();
-    let operations = translate_update(&update, &table).unwrap_or_else(|error| fail(error));
+    let operations = translate_update(&update, target(&table)).unwrap_or_else(|error| fail(error));
     (operations, table)
+}
+
+fn target(table: &str) -> Target<'_> {
+    Target {
+        table,
+        default_graph: guc::DEFAULT_GRAPH.get().into(),
+    }
 }
 
 fn table_to_read(store: Option<&str>) -> String {
