@@ -1,0 +1,142 @@
+//! Replays a log of SPARQL queries against this store over PostgreSQL's protocol and against any SPARQL endpoint over HTTP, in
+//! turn, and prints what it took as JSON.
+
+mod answer;
+mod arguments;
+mod check;
+mod http;
+mod log;
+mod measure;
+mod target;
+
+use serde_json::{json, Map, Value};
+
+use arguments::Arguments;
+use measure::{mean, percentile, Plan, Run};
+
+fn main() {
+    let done = Arguments::parse(std::env::args().skip(1)).and_then(|arguments| replay(&arguments));
+    match done {
+        Ok(report) => println!("{report}"),
+        Err(error) => {
+            eprintln!("replay: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn replay(arguments: &Arguments) -> Result<Value, String> {
+    let log = log::read(&arguments.log)?;
+    let mut report = Map::new();
+    report.insert("queries".into(), log.len().into());
+    if arguments.check_every > 0 {
+        report.insert("check".into(), checked(arguments, &log)?);
+    }
+    if arguments.floor {
+        report.insert("floor".into(), floors(arguments)?);
+    }
+    report.insert("runs".into(), runs(arguments, &log)?);
+    Ok(report.into())
+}
+
+fn checked(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
+    eprintln!("comparing answers");
+    let outcomes = check::check(
+        &arguments.targets,
+        log,
+        arguments.check_every,
+        arguments.timeout,
+    )?;
+    let list = |entries: &[(usize, u64, String)]| -> Vec<Value> {
+        entries
+            .iter()
+            .map(|(position, number, text)| json!({"position": position, "query": number, "text": text}))
+            .collect()
+    };
+    Ok(arguments
+        .targets
+        .iter()
+        .zip(&outcomes)
+        .map(|(target, outcome)| {
+            let value = json!({
+                "equal": outcome.equal,
+                "not_compared": outcome.free,
+                "different": list(&outcome.different),
+                "failed": list(&outcome.failed),
+            });
+            (target.name.clone(), value)
+        })
+        .collect::<Map<_, _>>()
+        .into())
+}
+
+fn floors(arguments: &Arguments) -> Result<Value, String> {
+    let mut floors = Map::new();
+    for target in &arguments.targets {
+        let floor = measure::floor(target, arguments.timeout)?;
+        floors.insert(
+            target.name.clone(),
+            json!({"empty": floor.empty, "ask": floor.ask}),
+        );
+    }
+    Ok(floors.into())
+}
+
+/// All runs: the targets in turn, each round starting with another, so that what else the machine does falls on all alike.
+fn runs(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
+    let mut runs = Vec::new();
+    for &clients in &arguments.clients {
+        let plan = Plan {
+            clients,
+            until: arguments.until,
+            warm_mixes: arguments.warm_mixes,
+            timeout: arguments.timeout,
+        };
+        for round in 0..arguments.rounds {
+            for turn in 0..arguments.targets.len() {
+                let target = &arguments.targets[(turn + round) % arguments.targets.len()];
+                let run = measure::run(target, log, plan)?;
+                eprintln!(
+                    "{} clients, round {}, {}: {:.0} query mixes an hour",
+                    clients,
+                    round + 1,
+                    target.name,
+                    run.mixes_per_hour
+                );
+                runs.push(described(&target.name, clients, round, &run));
+            }
+        }
+    }
+    Ok(runs.into())
+}
+
+fn described(target: &str, clients: usize, round: usize, run: &Run) -> Value {
+    let latencies: Map<String, Value> = run
+        .latencies
+        .iter()
+        .map(|(number, times)| {
+            let value = json!({
+                "count": times.len(),
+                "mean": mean(times),
+                "p50": percentile(times, 50),
+                "p95": percentile(times, 95),
+                "p99": percentile(times, 99),
+            });
+            (number.to_string(), value)
+        })
+        .collect();
+    let failures: Map<String, Value> = run
+        .failures
+        .iter()
+        .map(|(number, (count, text))| (number.to_string(), json!({"count": count, "text": text})))
+        .collect();
+    json!({
+        "target": target,
+        "clients": clients,
+        "round": round,
+        "seconds": run.seconds,
+        "mixes_per_hour": run.mixes_per_hour,
+        "latencies": latencies,
+        "failures": failures,
+    })
+}
