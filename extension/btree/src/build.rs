@@ -128,6 +128,7 @@ impl<S: PageStore> Tree<S> {
             children = self.build_inner(&children, level, fill, &mut out)?;
         }
         out.flush();
+        self.store.stop("build-before-switch");
         self.swap_root(children[0].block, level)?;
         Ok(total)
     }

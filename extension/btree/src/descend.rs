@@ -164,6 +164,9 @@ impl<S: PageStore> Tree<S> {
             let mut came_from = None;
             let mut first = true;
             loop {
+                if !first {
+                    self.store.stop("descent");
+                }
                 let page = self.store.read(block);
                 match self.arrive(&page, block, at, target, &mut came_from)? {
                     Arrival::Restart => continue 'restart,
@@ -243,6 +246,7 @@ impl<S: PageStore> Tree<S> {
                 first = false;
             }
             loop {
+                self.store.stop("descent-to-write");
                 let page = self.store.write(block);
                 let arrival = self.arrive(&page, block, at, target, &mut came_from)?;
                 if matches!(arrival, Arrival::Restart) {

@@ -187,6 +187,7 @@ impl<S: PageStore> Tree<S> {
             done += 1;
         }
         if let Some(image) = image.filter(|_| done > 0) {
+            self.store.stop("insert-decided");
             self.store.commit(
                 &mut [Change {
                     page: &mut page,
@@ -262,6 +263,7 @@ impl<S: PageStore> Tree<S> {
                 continue;
             }
             drop(scratch);
+            self.store.stop("fold");
             let news = entries.len().abs_diff(counted);
             if images.len() > 1 {
                 self.install(page, block, frame, images, folded.conflict_xid, path)?;

@@ -73,6 +73,7 @@ impl<S: PageStore + Clone> Quads<S> {
                     Mode::Update => Mode::Update,
                     Mode::Set(_) | Mode::Force => Mode::Force,
                 };
+                self.store.stop("insert-between-orders");
                 tree.insert(&keys, writer, mode, &mut inserted)?;
                 continue;
             }
@@ -101,6 +102,7 @@ impl<S: PageStore + Clone> Quads<S> {
         for (i, tree) in self.trees.iter().enumerate() {
             let key = key_of(tree.order(), quad);
             if i > 0 {
+                self.store.stop("delete-between-orders");
                 tree.mark_deleted(&[key], writer, snapshot)?;
                 continue;
             }

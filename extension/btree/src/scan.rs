@@ -377,6 +377,7 @@ impl Cursor {
         snapshot: &dyn Snapshot,
         sink: &mut impl Sink,
     ) -> Result<()> {
+        tree.store.stop("scan-next-leaf");
         let (page, block, frame) = match (self.direction, self.upper_open) {
             (Direction::Forward, _) => tree.leaf_holding(&self.lower, self.hint)?,
             (Direction::Backward, false) => tree.leaf_holding(&self.upper, self.hint)?,

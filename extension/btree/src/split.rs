@@ -52,8 +52,10 @@ impl<S: PageStore> Tree<S> {
         drop(changes);
         drop(rights);
         if last > 0 {
+            self.store.stop("split-before-downlink");
             self.finish_split(page, block, path)?;
             for &right in &blocks[..last - 1] {
+                self.store.stop("split-between-downlinks");
                 self.finish_at(right, frame.level, path)?;
             }
         }

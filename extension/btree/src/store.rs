@@ -60,6 +60,11 @@ pub trait PageStore {
     /// Called between pages: the place for cancellation (by unwinding). Where page locks may be held,
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
     fn interrupt(&self);
+
+    /// Called between the steps of an operation that others can come in between: a place where tests hold
+    /// one session up to let others run. See "Stop points" in the README for the names.
+    #[inline]
+    fn stop(&self, _point: &'static str) {}
 }
 
 impl<T: PageStore + ?Sized> PageStore for &T {
@@ -100,6 +105,10 @@ impl<T: PageStore + ?Sized> PageStore for &T {
 
     fn interrupt(&self) {
         (**self).interrupt()
+    }
+
+    fn stop(&self, point: &'static str) {
+        (**self).stop(point)
     }
 }
 

@@ -141,6 +141,7 @@ impl<S: PageStore> Tree<S> {
             if left == block {
                 return Ok(Some(left));
             }
+            self.store.stop("vacuum-before-merge");
             if self.merge(left, block, level, path)? {
                 stats.freed += 1;
                 stats.leaves -= u64::from(level == 0);
@@ -250,6 +251,7 @@ impl<S: PageStore> Tree<S> {
         drop(right);
         drop(left);
         if level == 0 {
+            self.store.stop("vacuum-before-free");
             self.store.free(right_block);
         }
         Ok(true)
@@ -316,6 +318,7 @@ impl<S: PageStore> Tree<S> {
             };
             counts.push(count);
         }
+        self.store.stop("vacuum-before-recount");
         let (mut page, block, frame) = self.find_write(key, level, path)?;
         let mut now = InnerView::open(&page, block)?.decode()?;
         let mut changed = false;

@@ -29,6 +29,7 @@ fn version() -> &'static str {
 pub extern "C-unwind" fn _PG_init() {
     quiet_backtraces();
     guc::init();
+    storage::stop_points::init();
     hooks::init();
     scan::init();
     store::init();

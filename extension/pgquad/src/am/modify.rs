@@ -4,7 +4,7 @@ use super::scan::store_quad;
 use super::{shape, tid};
 use crate::error::{raise, raise_hint};
 use crate::ffi;
-use crate::storage::{pending, Deleted, PgSnapshot, Table};
+use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
 use pgquad_btree::Quad;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -206,6 +206,7 @@ unsafe fn conflict(
                 if !wait {
                     return Some(pg_sys::TM_Result::TM_BeingModified);
                 }
+                stop_points::reach("delete-before-wait");
                 pg_sys::XactLockTableWait(
                     pg_sys::TransactionId::from(xid),
                     rel,

@@ -1,5 +1,6 @@
 //! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
 
+use super::stop_points;
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -270,5 +271,9 @@ impl PageStore for RelationStore {
 
     fn interrupt(&self) {
         pgrx::check_for_interrupts!();
+    }
+
+    fn stop(&self, point: &'static str) {
+        stop_points::reach(point);
     }
 }

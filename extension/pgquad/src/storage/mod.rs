@@ -8,6 +8,7 @@ pub mod pending;
 pub mod rebuild;
 mod snapshot;
 mod sorter;
+pub mod stop_points;
 mod table;
 
 pub use buffers::RelationStore;

@@ -5,6 +5,7 @@
 //! returns, so no statement (and no trigger) can tell the difference. What an aborted subtransaction left is dropped.
 
 use super::bulk::BulkLoad;
+use super::stop_points;
 use super::table::Table;
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
@@ -111,11 +112,12 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
 unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
     // SAFETY: the caller's promise.
     unsafe {
-        let alone = Table::open(rel).is_empty()
-            && pg_sys::ConditionalLockRelationOid(
-                (*rel).rd_id,
-                pg_sys::ShareRowExclusiveLock as i32,
-            );
+        if !Table::open(rel).is_empty() {
+            return None;
+        }
+        stop_points::reach("bulk-before-lock");
+        let alone =
+            pg_sys::ConditionalLockRelationOid((*rel).rd_id, pg_sys::ShareRowExclusiveLock as i32);
         alone.then(|| BulkLoad::new(rel))
     }
 }
