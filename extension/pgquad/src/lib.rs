@@ -35,6 +35,7 @@ pub extern "C-unwind" fn _PG_init() {
     store::init();
     dictionary::init();
     load::init();
+    sparql::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.

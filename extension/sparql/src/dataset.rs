@@ -71,9 +71,13 @@ impl Dataset {
     }
 }
 
+/// The names, each once, in their order: one that does not depend on how they are spelt.
 fn names(iris: &[NamedNode]) -> Vec<String> {
-    let mut names: Vec<String> = iris.iter().map(ToString::to_string).collect();
-    names.sort();
-    names.dedup();
+    let mut names: Vec<String> = Vec::with_capacity(iris.len());
+    for name in iris.iter().map(ToString::to_string) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names
 }

@@ -2,7 +2,8 @@
 //!
 //! A text is parsed by `spargebra`; its algebra becomes a plan of blocks (SELECT ... FROM ... WHERE) whose columns are typed: a
 //! variable that quads bind is an id (`bigint`), a computed one is a `quad.term`, and conversions stand only where both meet. The
-//! constants of the query are lifted out: they are parameters of the SQL, which depends on nothing else of the text.
+//! constants of the query are lifted out: they are parameters of the SQL, which depends on nothing else of the text. A translation
+//! that serves all queries which differ in their constants only is a [`Template`].
 
 mod aggregate;
 mod bgp;
@@ -17,6 +18,7 @@ mod params;
 mod path;
 mod query;
 mod star;
+mod template;
 mod translate;
 mod update;
 
@@ -26,6 +28,7 @@ pub use dataset::{DefaultGraph, Target};
 pub use error::Error;
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Translated};
+pub use template::{Shape, Template};
 pub use update::{
     delete_data_sql, insert_data_sql, translate_update, DataQuad, Operation, Statement,
 };

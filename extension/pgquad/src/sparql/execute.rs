@@ -1,44 +1,20 @@
 //! Running SQL with the constants of a SPARQL request as parameters.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 use pgquad_sparql::{Param, ParamKind};
 use pgquad_term::{parse, Term, TermBuf};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgSqlErrorCode};
 
+use super::cache::Prepared;
+use super::plan::{name_of, Plan};
 use crate::dictionary;
 use crate::error::{raise, raise_detail};
-use crate::store::with_settings;
 use crate::term::{TermArg, TermOut};
 
-/// Settings in force while a statement is parsed and planned. Operators are those of PostgreSQL whatever the path of the caller, and
-/// the planner sees all patterns of a group as one join problem.
-const SETTINGS: [(&CStr, &str); 3] = [
-    (c"search_path", "pg_catalog"),
-    (c"join_collapse_limit", "100"),
-    (c"from_collapse_limit", "100"),
-];
-
-/// A value for a parameter: type, datum, whether it is NULL.
-#[derive(Clone, Copy)]
-pub struct Value {
-    kind: pg_sys::Oid,
-    datum: pg_sys::Datum,
-}
-
-impl Value {
-    /// A value that PostgreSQL has a type for.
-    pub fn new<T: IntoDatum>(value: T) -> Self {
-        Self {
-            kind: T::type_oid(),
-            datum: value.into_datum().expect("a value is not NULL"),
-        }
-    }
-}
-
 /// The values of the constants of a request. Terms are looked up, or added, in one batch.
-pub fn values(params: &[Param]) -> Vec<Value> {
+pub fn values(params: &[Param]) -> Vec<pg_sys::Datum> {
     let terms: Vec<Option<TermBuf>> = params.iter().map(term).collect();
     let of_kind = |kind: ParamKind| -> Vec<Term<'_>> {
         params
@@ -56,17 +32,22 @@ pub fn values(params: &[Param]) -> Vec<Value> {
             (ParamKind::Id, _) => {
                 let id = found.next().expect("one answer for each term");
                 // A term that is in no quad stands as a number that no id equals.
-                Value::new(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
+                datum(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
             }
             (ParamKind::NewId, _) => {
-                Value::new(added.next().expect("one answer for each term").to_i64())
+                datum(added.next().expect("one answer for each term").to_i64())
             }
-            (ParamKind::Term, Some(term)) => Value::new(TermOut(term.clone())),
+            (ParamKind::Term, Some(term)) => datum(TermOut(term.clone())),
             (ParamKind::Term, None) => unreachable!("every parameter of this kind is a term"),
-            (ParamKind::Text, _) => Value::new(param.text.as_str()),
+            (ParamKind::Text, _) => datum(param.text.as_str()),
         });
     }
     values
+}
+
+/// A value as PostgreSQL has it.
+pub fn datum<T: IntoDatum>(value: T) -> pg_sys::Datum {
+    value.into_datum().expect("a value is not NULL")
 }
 
 fn term(param: &Param) -> Option<TermBuf> {
@@ -123,32 +104,11 @@ pub struct Cursor {
 const BATCH: i64 = 1000;
 
 impl Cursor {
-    /// Starts a read-only statement.
-    pub fn open(sql: &str, params: &[Param]) -> Self {
-        let values = values(params);
-        let sql = c_string(sql);
-        let portal = Spi::connect(|_| {
-            let mut name = None;
-            with_settings(&SETTINGS, || {
-                let (mut kinds, mut datums) = split(&values);
-                // SAFETY: SPI is connected; the arrays have the length that is passed and no value is NULL. The portal keeps its own
-                // copies of plan and values.
-                name = Some(unsafe {
-                    let plan =
-                        pg_sys::SPI_prepare(sql.as_ptr(), kinds.len() as i32, kinds.as_mut_ptr());
-                    check(plan.is_null(), "prepare");
-                    let portal = pg_sys::SPI_cursor_open(
-                        std::ptr::null(),
-                        plan,
-                        datums.as_mut_ptr(),
-                        std::ptr::null(),
-                        true,
-                    );
-                    CStr::from_ptr((*portal).name).to_owned()
-                });
-            });
-            name.expect("the body has run")
-        });
+    /// Starts a query.
+    pub fn open(prepared: &Prepared) -> Self {
+        let plan = prepared.plan();
+        let mut values = values(&prepared.params);
+        let portal = Spi::connect(|_| name_of(plan.open(&mut values)));
         Self {
             portal,
             done: false,
@@ -208,29 +168,13 @@ impl Drop for Cursor {
 
 /// Runs a statement to its end and reads its rows.
 pub fn run<T>(
-    sql: &str,
-    values: &[Value],
+    plan: &Plan,
+    mut values: Vec<pg_sys::Datum>,
     read_only: bool,
     mut read: impl FnMut(&Row) -> T,
 ) -> Vec<T> {
-    let sql = c_string(sql);
     Spi::connect(|_| {
-        let (mut kinds, mut datums) = split(values);
-        with_settings(&SETTINGS, || {
-            // SAFETY: SPI is connected; the arrays have the length that is passed and no value is NULL.
-            let status = unsafe {
-                pg_sys::SPI_execute_with_args(
-                    sql.as_ptr(),
-                    kinds.len() as i32,
-                    kinds.as_mut_ptr(),
-                    datums.as_mut_ptr(),
-                    std::ptr::null(),
-                    read_only,
-                    0,
-                )
-            };
-            check(status < 0, "execute");
-        });
+        plan.run(&mut values, read_only);
         current_rows().map(|row| read(&row)).collect()
     })
 }
@@ -249,27 +193,5 @@ fn current_rows() -> impl Iterator<Item = Row> {
             tuple: *(*table).vals.add(place),
             descriptor: (*table).tupdesc,
         })
-    }
-}
-
-fn split(values: &[Value]) -> (Vec<pg_sys::Oid>, Vec<pg_sys::Datum>) {
-    values.iter().map(|v| (v.kind, v.datum)).unzip()
-}
-
-fn c_string(sql: &str) -> CString {
-    CString::new(sql).unwrap_or_else(|_| {
-        raise(
-            PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
-            "the request contains a NUL character",
-        )
-    })
-}
-
-fn check(failed: bool, what: &str) {
-    if failed {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("SPI could not {what} the SQL of a SPARQL request"),
-        );
     }
 }

@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 
 use super::execute::{run, values};
+use super::plan::{type_of, Plan};
 use super::request::query;
 
 /// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what it did).
@@ -27,7 +28,9 @@ fn explain(
         "VERBOSE"
     };
     let sql = format!("EXPLAIN ({options}) {}", translated.sql());
-    lines.extend(run(&sql, &values(&translated.params), false, |row| {
+    let types: Vec<_> = translated.params.iter().map(|p| type_of(p.kind)).collect();
+    let plan = Plan::prepare(&sql, &types);
+    lines.extend(run(&plan, values(&translated.params), false, |row| {
         let datum = row.datum(0);
         // SAFETY: EXPLAIN gives one column of type text.
         let line = datum.and_then(|d| unsafe { String::from_datum(d, false) });

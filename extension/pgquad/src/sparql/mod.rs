@@ -2,9 +2,17 @@
 //!
 //! A request is translated by the crate `pgquad-sparql`; the SQL runs through SPI with the rights of the caller.
 
+mod cache;
 mod execute;
 mod explain;
+mod plan;
 mod query;
 mod request;
 mod results;
 mod update;
+
+/// Defines settings; called once from `_PG_init`.
+pub fn init() {
+    cache::init();
+    plan::init();
+}

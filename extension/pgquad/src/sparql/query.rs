@@ -1,10 +1,11 @@
 //! `quad.sparql`, `quad.ask`, `quad.construct`, `quad.describe`.
 
-use pgquad_sparql::{Form, Translated};
+use pgquad_sparql::Form;
 use pgrx::prelude::*;
 use pgrx::JsonB;
 use serde_json::{Map, Value as Json};
 
+use super::cache::Prepared;
 use super::execute::{run, values, Cursor, Row};
 use super::request::{query, query_of_form};
 use crate::term::TermOut;
@@ -16,9 +17,9 @@ fn sparql(
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> SetOfIterator<'static, JsonB> {
-    let translated = query_of_form(query, store, base, &[Form::Select]);
-    let columns = translated.columns.clone();
-    SetOfIterator::new(rows(&translated, move |row| solution(row, &columns)))
+    let prepared = query_of_form(query, store, base, &[Form::Select]);
+    let columns = prepared.columns().to_vec();
+    SetOfIterator::new(rows(&prepared, move |row| solution(row, &columns)))
 }
 
 fn solution(row: &Row, columns: &[String]) -> JsonB {
@@ -38,18 +39,14 @@ fn ask(
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> bool {
-    let translated = query_of_form(query, store, base, &[Form::Ask]);
-    run_ask(&translated)
+    run_ask(&query_of_form(query, store, base, &[Form::Ask]))
 }
 
 /// The answer to a query of the form ASK.
-pub fn run_ask(translated: &Translated) -> bool {
-    run(
-        &translated.sql(),
-        &values(&translated.params),
-        true,
-        |row| row.datum(0).is_some_and(|d| d.value() != 0),
-    )
+pub fn run_ask(prepared: &Prepared) -> bool {
+    run(&prepared.plan(), values(&prepared.params), true, |row| {
+        row.datum(0).is_some_and(|d| d.value() != 0)
+    })
     .first()
     .copied()
     .unwrap_or(false)
@@ -70,8 +67,8 @@ fn construct(
         name!(object, TermOut),
     ),
 > {
-    let translated = query_of_form(query, store, base, &[Form::Construct, Form::Describe]);
-    triples(&translated)
+    let prepared = query_of_form(query, store, base, &[Form::Construct, Form::Describe]);
+    triples(&prepared)
 }
 
 /// Answers a DESCRIBE query with the concise bounded description of each resource: its triples, and those of the blank nodes they
@@ -90,12 +87,12 @@ fn describe(
         name!(object, TermOut),
     ),
 > {
-    let translated = query_of_form(query, store, base, &[Form::Describe, Form::Construct]);
-    triples(&translated)
+    let prepared = query_of_form(query, store, base, &[Form::Describe, Form::Construct]);
+    triples(&prepared)
 }
 
 fn triples(
-    translated: &Translated,
+    prepared: &Prepared,
 ) -> TableIterator<
     'static,
     (
@@ -108,7 +105,7 @@ fn triples(
         row.term(place, |t| TermOut(t.to_buf()))
             .expect("a triple is whole")
     };
-    TableIterator::new(rows(translated, move |row| {
+    TableIterator::new(rows(prepared, move |row| {
         (term(row, 0), term(row, 1), term(row, 2))
     }))
 }
@@ -125,10 +122,10 @@ fn sparql_to_sql(
 
 /// The answer, read as it is asked for.
 fn rows<T: 'static>(
-    translated: &Translated,
+    prepared: &Prepared,
     mut read: impl FnMut(&Row) -> T + 'static,
 ) -> impl Iterator<Item = T> {
-    let mut cursor = Cursor::open(&translated.sql(), &translated.params);
+    let mut cursor = Cursor::open(prepared);
     let mut batch = Vec::new().into_iter();
     std::iter::from_fn(move || {
         if let Some(next) = batch.next() {

@@ -6,6 +6,7 @@ use pgquad_sparql::{
 };
 use pgrx::PgSqlErrorCode;
 
+use super::cache::{self, Prepared};
 use crate::error::{raise, raise_hint};
 use crate::guc;
 use crate::store;
@@ -16,32 +17,56 @@ const EMPTY_STORE: &str =
 
 /// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built (0A000).
 pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated {
-    let query = parse_query(text, base).unwrap_or_else(|error| fail(error));
-    translate_query(&query, target(&table_to_read(store))).unwrap_or_else(|error| fail(error))
+    translate(text, target(&table_to_read(store)), base)
 }
 
-/// As [`query`], refusing all forms but these.
+/// A query for a target, translated. Raises errors as [`query`] does.
+pub fn translate(text: &str, target: Target<'_>, base: Option<&str>) -> Translated {
+    try_translate(text, target, base).unwrap_or_else(|error| fail(error))
+}
+
+/// As [`translate`], raising no errors.
+pub fn try_translate(
+    text: &str,
+    target: Target<'_>,
+    base: Option<&str>,
+) -> Result<Translated, Error> {
+    translate_query(&parse_query(text, base)?, target)
+}
+
+/// As [`query`], ready to be run, refusing all forms but these.
 pub fn query_of_form(
     text: &str,
     store: Option<&str>,
     base: Option<&str>,
     forms: &[Form],
-) -> Translated {
-    let translated = query(text, store, base);
-    if !forms.contains(&translated.form) {
-        let (form, function) = match translated.form {
-            Form::Select => ("SELECT", "quad.sparql"),
-            Form::Ask => ("ASK", "quad.ask"),
-            Form::Construct => ("CONSTRUCT", "quad.construct"),
-            Form::Describe => ("DESCRIBE", "quad.describe"),
+) -> Prepared {
+    let prepared = cache::prepare(text, target(&table_to_read(store)), base);
+    let form = prepared.form();
+    if !forms.contains(&form) {
+        let function = match form {
+            Form::Select => "quad.sparql",
+            Form::Ask => "quad.ask",
+            Form::Construct => "quad.construct",
+            Form::Describe => "quad.describe",
         };
         raise_hint(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("a query of the form {form} has no such result"),
+            format!("a query of the form {} has no such result", name_of(form)),
             format!("Call {function}."),
         );
     }
-    translated
+    prepared
+}
+
+/// Keyword of a query form.
+pub fn name_of(form: Form) -> &'static str {
+    match form {
+        Form::Select => "SELECT",
+        Form::Ask => "ASK",
+        Form::Construct => "CONSTRUCT",
+        Form::Describe => "DESCRIBE",
+    }
 }
 
 /// An update request on a store, and the quoted name of its table, which exists.

@@ -51,23 +51,23 @@ fn serialize(
     base: Option<&str>,
     format: QueryResultsFormat,
 ) -> String {
-    let translated = query_of_form(query, store, base, &[Form::Select, Form::Ask]);
+    let prepared = query_of_form(query, store, base, &[Form::Select, Form::Ask]);
     let serializer = QueryResultsSerializer::from_format(format);
-    if translated.form == Form::Ask {
+    if prepared.form() == Form::Ask {
         let bytes = serializer
-            .serialize_boolean_to_writer(Vec::new(), run_ask(&translated))
+            .serialize_boolean_to_writer(Vec::new(), run_ask(&prepared))
             .expect("writing to memory does not fail");
         return text(bytes);
     }
-    let variables: Vec<Variable> = translated
-        .columns
+    let variables: Vec<Variable> = prepared
+        .columns()
         .iter()
         .map(Variable::new_unchecked)
         .collect();
     let mut writer = serializer
         .serialize_solutions_to_writer(Vec::new(), variables.clone())
         .expect("writing to memory does not fail");
-    let mut cursor = Cursor::open(&translated.sql(), &translated.params);
+    let mut cursor = Cursor::open(&prepared);
     loop {
         let batch = cursor.fetch(|row| {
             let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())

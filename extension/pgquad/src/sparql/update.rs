@@ -3,9 +3,10 @@
 use pgquad_sparql::{delete_data_sql, insert_data_sql, DataQuad, Operation, Statement};
 use pgquad_term::{Term, TermBuf, TermId};
 use pgrx::prelude::*;
-use pgrx::PgSqlErrorCode;
+use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::execute::{parse_term, run, values, Value};
+use super::execute::{datum, parse_term, run, values};
+use super::plan::{type_of, Plan};
 use super::request;
 use crate::dictionary;
 use crate::error::{raise, raise_hint};
@@ -33,7 +34,7 @@ fn update(
                 let ids = dictionary::find_many(&as_terms(&terms)).into_iter();
                 run_data(&delete_data_sql(&table), &quads, ids)
             }
-            Operation::Run(statement) => count(&statement.sql(), &values(&statement.params)),
+            Operation::Run(statement) => count(&plan(&statement), values(&statement.params)),
             Operation::Create { graph, exists } => {
                 if is_true(&exists) {
                     raise_hint(
@@ -89,11 +90,12 @@ fn run_data(sql: &str, quads: &[DataQuad], mut ids: impl Iterator<Item = Option<
     if columns[0].is_empty() {
         return 0;
     }
-    count(sql, &columns.map(Value::new))
+    let plan = Plan::prepare(sql, &[pg_sys::INT8ARRAYOID; 4]);
+    count(&plan, columns.map(datum).to_vec())
 }
 
-fn count(sql: &str, values: &[Value]) -> i64 {
-    let counts = run(sql, values, false, |row| {
+fn count(plan: &Plan, values: Vec<pg_sys::Datum>) -> i64 {
+    let counts = run(plan, values, false, |row| {
         row.datum(0).map_or(0, |datum| datum.value() as i64)
     });
     match counts[..] {
@@ -105,8 +107,13 @@ fn count(sql: &str, values: &[Value]) -> i64 {
     }
 }
 
+fn plan(statement: &Statement) -> Plan {
+    let types: Vec<_> = statement.params.iter().map(|p| type_of(p.kind)).collect();
+    Plan::prepare(&statement.sql(), &types)
+}
+
 fn is_true(statement: &Statement) -> bool {
-    run(&statement.sql(), &values(&statement.params), false, |row| {
+    run(&plan(statement), values(&statement.params), false, |row| {
         row.datum(0).is_some_and(|datum| datum.value() != 0)
     })
     .contains(&true)

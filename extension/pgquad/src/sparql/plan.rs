@@ -1,0 +1,238 @@
+//! Plans of the SQL of SPARQL requests, kept for as long as they are wanted.
+//!
+//! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when row-level
+//! security makes it depend on the role, and rights are checked at each execution.
+
+use std::ffi::{CStr, CString};
+use std::ptr::NonNull;
+
+use pgquad_sparql::ParamKind;
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use crate::error::raise;
+use crate::guc::ENABLE_QUAD_SCAN;
+use crate::term::TermOut;
+
+/// How the SQL of a query whose constants are parameters is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum PlanMode {
+    #[name = c"auto"]
+    /// As PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no worse.
+    Auto,
+    #[name = c"generic"]
+    /// Once, for all constants.
+    Generic,
+    #[name = c"custom"]
+    /// For the constants at hand, each time.
+    Custom,
+}
+
+static PLAN_MODE: GucSetting<PlanMode> = GucSetting::<PlanMode>::new(PlanMode::Auto);
+
+/// Defines the settings of this module; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_enum_guc(
+        c"quad.template_plans",
+        c"Whether the SQL of a SPARQL query is planned for its constants or for all.",
+        c"\"auto\" leaves the choice to PostgreSQL, \"generic\" plans each template once, \"custom\" plans each query.",
+        &PLAN_MODE,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+/// Settings that a plan is made under.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Settings {
+    mode: PlanMode,
+    quad_scan: bool,
+}
+
+impl Settings {
+    fn current() -> Self {
+        Self {
+            mode: PLAN_MODE.get(),
+            quad_scan: ENABLE_QUAD_SCAN.get(),
+        }
+    }
+}
+
+/// A plan of SPI that outlives the transaction, until it is dropped. Portals that run it survive that.
+pub struct Plan {
+    plan: NonNull<pg_sys::_SPI_plan>,
+    settings: Settings,
+}
+
+impl Plan {
+    /// Parses a statement with parameters of these types. It is planned when it is first run.
+    pub fn prepare(sql: &str, types: &[pg_sys::Oid]) -> Self {
+        let sql = c_string(sql);
+        let settings = Settings::current();
+        let options = match settings.mode {
+            PlanMode::Auto => 0,
+            PlanMode::Generic => pg_sys::CURSOR_OPT_GENERIC_PLAN,
+            PlanMode::Custom => pg_sys::CURSOR_OPT_CUSTOM_PLAN,
+        };
+        let mut types = types.to_vec();
+        let plan = Spi::connect(|_| {
+            let _planning = Planning::begin();
+            // SAFETY: SPI is connected; the array has the length that is passed.
+            unsafe {
+                let plan = pg_sys::SPI_prepare_cursor(
+                    sql.as_ptr(),
+                    types.len() as i32,
+                    types.as_mut_ptr(),
+                    options as i32,
+                );
+                check(plan.is_null(), "prepare");
+                check(pg_sys::SPI_keepplan(plan) != 0, "keep");
+                plan
+            }
+        });
+        Self {
+            plan: NonNull::new(plan).expect("checked above"),
+            settings,
+        }
+    }
+
+    /// Whether it is the plan that would be made now.
+    pub fn is_current(&self) -> bool {
+        self.settings == Settings::current()
+    }
+
+    /// Starts the statement, with SPI connected, and gives its portal.
+    pub fn open(&self, values: &mut [pg_sys::Datum]) -> pg_sys::Portal {
+        let _planning = Planning::begin();
+        // SAFETY: SPI is connected; there is a value for each parameter and none is NULL. The portal keeps the plan and copies the
+        // values.
+        unsafe {
+            pg_sys::SPI_cursor_open(
+                std::ptr::null(),
+                self.plan.as_ptr(),
+                values.as_mut_ptr(),
+                std::ptr::null(),
+                true,
+            )
+        }
+    }
+
+    /// Runs the statement to its end, with SPI connected.
+    pub fn run(&self, values: &mut [pg_sys::Datum], read_only: bool) {
+        let _planning = Planning::begin();
+        // SAFETY: SPI is connected; there is a value for each parameter and none is NULL.
+        let status = unsafe {
+            pg_sys::SPI_execute_plan(
+                self.plan.as_ptr(),
+                values.as_mut_ptr(),
+                std::ptr::null(),
+                read_only,
+                0,
+            )
+        };
+        check(status < 0, "execute");
+    }
+
+    /// How often the statement was planned for all constants and for those at hand.
+    pub fn counts(&self) -> (i64, i64) {
+        // SAFETY: the plan is kept; its list holds one source for each statement, and there is one statement.
+        unsafe {
+            let sources = pg_sys::SPI_plan_get_plan_sources(self.plan.as_ptr());
+            let source = pg_sys::list_nth(sources, 0).cast::<pg_sys::CachedPlanSource>();
+            ((*source).num_generic_plans, (*source).num_custom_plans)
+        }
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: kept in `prepare`, freed only here. A process that exits frees its memory as a whole.
+        unsafe {
+            if !pg_sys::proc_exit_inprogress {
+                pg_sys::SPI_freeplan(self.plan.as_ptr());
+            }
+        }
+    }
+}
+
+/// The SQL type of a parameter.
+pub fn type_of(kind: ParamKind) -> pg_sys::Oid {
+    match kind {
+        ParamKind::Id | ParamKind::NewId => pg_sys::INT8OID,
+        ParamKind::Term => TermOut::type_oid(),
+        ParamKind::Text => pg_sys::TEXTOID,
+    }
+}
+
+/// Settings in force while a statement is parsed and planned. Operators are those of PostgreSQL whatever the path of the caller, and
+/// the planner sees all patterns of a group as one join problem.
+///
+/// They are set without the machinery of SET, which costs more than all else that a small query does.
+pub struct Planning {
+    join_collapse_limit: i32,
+    from_collapse_limit: i32,
+}
+
+impl Planning {
+    /// Puts the settings in force until the value is dropped, after an error too.
+    pub fn begin() -> Self {
+        let mut path = pg_sys::OverrideSearchPath {
+            schemas: std::ptr::null_mut(),
+            addCatalog: true,
+            addTemp: false,
+            generation: 0,
+        };
+        // SAFETY: the path is copied; the limits are plain variables of this process.
+        unsafe {
+            pg_sys::PushOverrideSearchPath(&mut path);
+            let saved = Self {
+                join_collapse_limit: pg_sys::join_collapse_limit,
+                from_collapse_limit: pg_sys::from_collapse_limit,
+            };
+            pg_sys::join_collapse_limit = 100;
+            pg_sys::from_collapse_limit = 100;
+            saved
+        }
+    }
+}
+
+impl Drop for Planning {
+    fn drop(&mut self) {
+        // SAFETY: puts back what `begin` has found.
+        unsafe {
+            pg_sys::join_collapse_limit = self.join_collapse_limit;
+            pg_sys::from_collapse_limit = self.from_collapse_limit;
+            // After an error the end of the transaction takes the path away.
+            if !std::thread::panicking() {
+                pg_sys::PopOverrideSearchPath();
+            }
+        }
+    }
+}
+
+/// SQL text for PostgreSQL.
+pub fn c_string(sql: &str) -> CString {
+    CString::new(sql).unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
+            "the request contains a NUL character",
+        )
+    })
+}
+
+/// Raises an error when SPI has failed without one.
+pub fn check(failed: bool, what: &str) {
+    if failed {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("SPI could not {what} the SQL of a SPARQL request"),
+        );
+    }
+}
+
+/// Name of a portal.
+pub fn name_of(portal: pg_sys::Portal) -> CString {
+    // SAFETY: an open portal has a name.
+    unsafe { CStr::from_ptr((*portal).name).to_owned() }
+}

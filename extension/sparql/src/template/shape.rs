@@ -1,0 +1,462 @@
+//! A SPARQL text with its constants taken out.
+
+use std::fmt::Write;
+
+use spargebra::term::{Literal, NamedNode};
+
+use super::lexer::{tokens, unescaped, Lexed, Number, Token};
+use super::marker::marker;
+use super::position::Position;
+use crate::params::inline_id_of;
+
+const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
+/// Around the place of a constant.
+const MARK: char = '\u{1}';
+
+/// Most different constants that are taken out.
+const MOST: usize = 200;
+
+/// What of a constant its translation depends on, beside which constants are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Iri,
+    Literal {
+        /// `@tag`, `^^<datatype>`, or nothing.
+        suffix: String,
+        /// Whether its id holds all of it.
+        inline: bool,
+    },
+}
+
+impl Kind {
+    pub fn is_inline(&self) -> bool {
+        matches!(self, Self::Literal { inline: true, .. })
+    }
+}
+
+/// A text with its constants taken out: IRIs, strings, numbers. Texts that differ in their constants only have the same key.
+///
+/// Left in their places are predicates, names of functions and separators, the numbers of LIMIT and OFFSET, booleans, and what
+/// depends on the base IRI.
+#[derive(Debug)]
+pub struct Shape {
+    key: String,
+    /// N-Triples form of the constants, each one once, in the order in which the text first has them.
+    constants: Vec<String>,
+    kinds: Vec<Kind>,
+}
+
+impl Shape {
+    /// Longest text in bytes that has a shape.
+    pub const LONGEST: usize = 32 * 1024;
+
+    /// The shape of a text; `None` for one that is better left alone. The text need not be right.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let escaped = |c: &str| c.starts_with(['u', 'U']);
+        if text.len() > Self::LONGEST
+            || text.contains([MARK, '\u{2}'])
+            || text.split('\\').skip(1).any(escaped)
+        {
+            return None;
+        }
+        let tokens = tokens(text)?;
+        let builder = Builder {
+            text,
+            tokens: &tokens,
+            at: 0,
+            prefixes: Vec::new(),
+            position: Position::default(),
+            shape: Self {
+                key: String::with_capacity(text.len()),
+                constants: Vec::new(),
+                kinds: Vec::new(),
+            },
+        };
+        builder.build()
+    }
+
+    /// The text without its constants: equal keys, equal templates.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// N-Triples form of the constants.
+    #[must_use]
+    pub fn constants(&self) -> &[String] {
+        &self.constants
+    }
+
+    /// The text with a number in the place of each constant, for people.
+    #[must_use]
+    pub fn readable(&self) -> String {
+        self.with(|place| Some(format!("${}", place + 1)))
+            .unwrap_or_default()
+    }
+
+    /// One marker for each constant, and the text with them in it; `None` where a constant can have no marker.
+    pub(super) fn marked(&self) -> Option<(Vec<String>, String)> {
+        let markers: Option<Vec<String>> = self
+            .kinds
+            .iter()
+            .enumerate()
+            .map(|(place, kind)| marker(kind, place))
+            .collect();
+        let markers = markers?;
+        let text = self.with(|place| markers.get(place).cloned())?;
+        Some((markers, text))
+    }
+
+    /// The text with something in the place of the constants.
+    fn with(&self, mut put: impl FnMut(usize) -> Option<String>) -> Option<String> {
+        let mut text = String::with_capacity(self.key.len());
+        for (n, part) in self.key.split(MARK).enumerate() {
+            if n % 2 == 0 {
+                text.push_str(part);
+            } else {
+                let end = part.find(|c: char| !c.is_ascii_digit())?;
+                text.push_str(&put(part[..end].parse().ok()?)?);
+            }
+        }
+        Some(text)
+    }
+}
+
+struct Builder<'t> {
+    text: &'t str,
+    tokens: &'t [Lexed<'t>],
+    at: usize,
+    /// Prefixes and what they stand for, the last declared last; `None`: that depends on the base IRI.
+    prefixes: Vec<(&'t str, Option<&'t str>)>,
+    position: Position,
+    shape: Shape,
+}
+
+impl<'t> Builder<'t> {
+    fn build(mut self) -> Option<Shape> {
+        while let Some(lexed) = self.tokens.get(self.at) {
+            let constant = match lexed.token {
+                Token::Word(word) => {
+                    // These name what is not part of the store, or change the meaning of all that follows.
+                    let outside = ["SERVICE", "LOAD", "VERSION"];
+                    if outside.iter().any(|w| word.eq_ignore_ascii_case(w)) {
+                        return None;
+                    }
+                    self.word(word)
+                }
+                Token::Iri(_) | Token::Name { .. } => self.iri(self.at).map(|iri| (iri, 1)),
+                Token::Number { digits, datatype } => self.number(digits, datatype),
+                Token::Text(text) => Some(self.string(text)?),
+                _ => None,
+            };
+            let verb = self.position.is_verb();
+            let function = constant.as_ref().is_some_and(|(c, _)| self.is_function(c));
+            match constant {
+                Some((constant, tokens)) if !verb && !function && is_free(&constant) => {
+                    self.put(constant, tokens)?;
+                    self.position.term();
+                }
+                Some((_, tokens)) => {
+                    self.keep(tokens);
+                    if function {
+                        self.position.function();
+                    } else {
+                        self.position.term();
+                    }
+                }
+                None => {
+                    self.keep(1);
+                    match lexed.token {
+                        Token::Variable
+                        | Token::Iri(_)
+                        | Token::Name { .. }
+                        | Token::Number { .. }
+                        | Token::Word("true" | "false") => self.position.term(),
+                        other => self.position.token(other),
+                    }
+                }
+            }
+        }
+        Some(self.shape)
+    }
+
+    fn token(&self, ahead: usize) -> Option<Token<'t>> {
+        self.tokens.get(self.at + ahead).map(|lexed| lexed.token)
+    }
+
+    /// `a`, or a declaration, which is read over.
+    fn word(&mut self, word: &str) -> Option<(Constant, usize)> {
+        if word == "a" {
+            return Some((Constant::Iri(RDF_TYPE.to_owned()), 1));
+        }
+        if word.eq_ignore_ascii_case("PREFIX") {
+            if let (Some(Token::Name { prefix, .. }), Some(Token::Iri(iri))) =
+                (self.token(1), self.token(2))
+            {
+                self.prefixes
+                    .push((prefix, is_absolute(iri).then_some(iri)));
+                self.keep(2);
+            }
+        } else if word.eq_ignore_ascii_case("BASE") && matches!(self.token(1), Some(Token::Iri(_)))
+        {
+            self.keep(1);
+        }
+        None
+    }
+
+    /// The IRI at a place of the list of tokens, when it is certain which one that is.
+    fn iri(&self, at: usize) -> Option<Constant> {
+        match self.tokens.get(at)?.token {
+            Token::Iri(iri) if is_absolute(iri) => Some(Constant::Iri(iri.to_owned())),
+            Token::Name {
+                prefix,
+                local,
+                plain: true,
+            } => {
+                let declared = self.prefixes.iter().rev().find(|(p, _)| *p == prefix)?;
+                let iri = format!("{}{local}", declared.1?);
+                NamedNode::new(iri)
+                    .ok()
+                    .map(|iri| Constant::Iri(iri.into_string()))
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&self, digits: &str, datatype: Number) -> Option<(Constant, usize)> {
+        if let Some(Token::Word(word)) = self.before(1) {
+            if ["LIMIT", "OFFSET"]
+                .iter()
+                .any(|w| word.eq_ignore_ascii_case(w))
+            {
+                return None;
+            }
+        }
+        let datatype = match datatype {
+            Number::Integer => "integer",
+            Number::Decimal => "decimal",
+            Number::Double => "double",
+        };
+        let datatype = NamedNode::new_unchecked(format!("{XSD}{datatype}"));
+        Some((
+            Constant::Literal(Literal::new_typed_literal(digits, datatype)),
+            1,
+        ))
+    }
+
+    /// A literal that begins with a string, and the number of its tokens. `None`: it is not certain what it is.
+    fn string(&self, text: &str) -> Option<(Constant, usize)> {
+        let lexical = unescaped(text)?;
+        let (literal, tokens) = match self.token(1) {
+            Some(Token::Language(tag)) => {
+                (Literal::new_language_tagged_literal(lexical, tag).ok()?, 2)
+            }
+            Some(Token::Typed) => {
+                let Constant::Iri(datatype) = self.iri(self.at + 2)? else {
+                    return None;
+                };
+                let datatype = NamedNode::new_unchecked(datatype);
+                (Literal::new_typed_literal(lexical, datatype), 3)
+            }
+            _ => (Literal::new_simple_literal(lexical), 1),
+        };
+        let separator = matches!(
+            (self.before(2), self.before(1)),
+            (Some(Token::Word(word)), Some(Token::Mark(b'='))) if word.eq_ignore_ascii_case("SEPARATOR")
+        );
+        Some(if separator {
+            (Constant::Separator, tokens)
+        } else {
+            (Constant::Literal(literal), tokens)
+        })
+    }
+
+    fn before(&self, back: usize) -> Option<Token<'t>> {
+        self.tokens.get(self.at.checked_sub(back)?).map(|l| l.token)
+    }
+
+    /// Whether the constant, which comes next, is called.
+    fn is_function(&self, constant: &Constant) -> bool {
+        matches!(constant, Constant::Iri(_))
+            && self.token(1) == Some(Token::Mark(b'('))
+            && self.position.is_call()
+    }
+
+    /// Takes tokens over as they are, with the space before them as a single blank.
+    fn keep(&mut self, tokens: usize) {
+        for lexed in &self.tokens[self.at..self.at + tokens] {
+            let text = &self.text[lexed.start..lexed.end];
+            self.space();
+            self.shape.key.push_str(text);
+            self.at += 1;
+        }
+    }
+
+    fn space(&mut self) {
+        let end = self.before(1).map(|_| self.tokens[self.at - 1].end);
+        if end.is_some_and(|end| end < self.tokens[self.at].start) {
+            self.shape.key.push(' ');
+        }
+    }
+
+    /// Takes a constant out. `None`: there are too many.
+    fn put(&mut self, constant: Constant, tokens: usize) -> Option<()> {
+        self.space();
+        self.at += tokens;
+        let ntriples = constant.ntriples();
+        let known = self.shape.constants.iter().position(|c| *c == ntriples);
+        let place = known.unwrap_or(self.shape.constants.len());
+        if known.is_none() {
+            if place == MOST {
+                return None;
+            }
+            self.shape.kinds.push(constant.kind(&ntriples));
+            self.shape.constants.push(ntriples);
+        }
+        let key = &mut self.shape.key;
+        let _ = match &self.shape.kinds[place] {
+            Kind::Iri => write!(key, "{MARK}{place}I{MARK}"),
+            Kind::Literal { suffix, inline } => {
+                let sign = if *inline { 'S' } else { 'L' };
+                write!(key, "{MARK}{place}{sign}{suffix}{MARK}")
+            }
+        };
+        Some(())
+    }
+}
+
+enum Constant {
+    Iri(String),
+    Literal(Literal),
+    /// The string of SEPARATOR, which is none of the terms of the query.
+    Separator,
+}
+
+impl Constant {
+    fn ntriples(&self) -> String {
+        match self {
+            Self::Iri(iri) => format!("<{iri}>"),
+            Self::Literal(literal) => literal.to_string(),
+            Self::Separator => String::new(),
+        }
+    }
+
+    fn kind(&self, ntriples: &str) -> Kind {
+        let Self::Literal(literal) = self else {
+            return Kind::Iri;
+        };
+        let lexical = Literal::new_simple_literal(literal.value()).to_string();
+        Kind::Literal {
+            suffix: ntriples[lexical.len()..].to_owned(),
+            inline: inline_id_of(ntriples).is_some(),
+        }
+    }
+}
+
+/// Whether the translation depends on the kind of the constant only.
+fn is_free(constant: &Constant) -> bool {
+    match constant {
+        Constant::Iri(_) => true,
+        // Effective boolean values are worked out by the translator.
+        Constant::Literal(literal) => !matches!(literal.value(), "true" | "false"),
+        Constant::Separator => false,
+    }
+}
+
+/// Whether the IRI is the same whatever the base is: resolving an absolute one still drops segments that are dots.
+fn is_absolute(iri: &str) -> bool {
+    !iri.contains("/.") && NamedNode::new(iri).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> (String, Vec<String>) {
+        let shape = Shape::of(text).expect("has a shape");
+        (shape.readable(), shape.constants)
+    }
+
+    fn constants(text: &str) -> Vec<String> {
+        of(text).1
+    }
+
+    #[test]
+    fn constants_are_taken_out() {
+        let (text, constants) = of("PREFIX e: <http://e/>\nSELECT * # all\n{ ?x e:p e:a , <http://e/a>; a 'b'@EN FILTER(?x > 1.5 || ?x = \"1.5\"^^<http://www.w3.org/2001/XMLSchema#decimal>) } LIMIT 5");
+        assert_eq!(
+            text,
+            "PREFIX e: <http://e/> SELECT * { ?x e:p $1 , $1; a $2 FILTER(?x > $3 || ?x = $3) } LIMIT 5"
+        );
+        assert_eq!(
+            constants,
+            [
+                "<http://e/a>",
+                "\"b\"@en",
+                "\"1.5\"^^<http://www.w3.org/2001/XMLSchema#decimal>"
+            ]
+        );
+    }
+
+    #[test]
+    fn predicates_stay() {
+        let prefix = "PREFIX : <http://e/>";
+        let of = |rest: &str| constants(&format!("{prefix} {rest}"));
+        assert_eq!(
+            of("ASK { :a :p [ :q :b ; :r :c ] . :d (:p|^:q)*/:r :e FILTER(?x = :f) :g a :h }"),
+            ["a", "b", "c", "d", "e", "f", "g", "h"].map(|n| format!("<http://e/{n}>"))
+        );
+        assert_eq!(
+            of("ASK { GRAPH :g { :a :p (:b :c) , :d FILTER regex(:e, :f) :h :q :i OPTIONAL { :j :r :k } :l :s :m } VALUES ?x { :n :o } VALUES (?x ?y) { (:s :t) } }"),
+            ["g", "a", "b", "c", "d", "e", "f", "h", "i", "j", "k", "l", "m", "n", "o", "s", "t"]
+                .map(|n| format!("<http://e/{n}>"))
+        );
+        assert_eq!(
+            of("SELECT (:f(:a) AS ?y) FROM :g { ?x ?p :b FILTER :f(:c, -5) :d :q ?y } ORDER BY :f(:e)"),
+            ["<http://e/a>", "<http://e/g>", "<http://e/b>", "<http://e/c>",
+             "\"5\"^^<http://www.w3.org/2001/XMLSchema#integer>", "<http://e/d>", "<http://e/e>"]
+        );
+    }
+
+    #[test]
+    fn what_depends_on_more_than_itself_stays() {
+        assert_eq!(
+            of("BASE <http://b/> PREFIX r: <#> SELECT (GROUP_CONCAT(?x; separator = ', ') AS ?y) { <a> <http://p> r:x , <http://b/../c> , true , 'false' , u:v } OFFSET 7").1,
+            [""; 0]
+        );
+        for text in [
+            "ASK { SERVICE <http://e> {} }",
+            "ASK { ?x ?y '\\u0041' }",
+            "ASK { ?x ?y '\u{1}' }",
+            "ASK { 'x }",
+        ] {
+            assert!(Shape::of(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn equal_keys_mean_equal_texts_but_for_the_constants() {
+        let key = |text: &str| Shape::of(text).expect("has a shape").key;
+        assert_eq!(
+            key("ASK { <a:a> ?p 'long enough text' }"),
+            key("ASK {\n<a:b> ?p\t\"another long text\" }")
+        );
+        for (one, other) in [
+            ("ASK { <a:a> ?p <a:a> }", "ASK { <a:a> ?p <a:b> }"),
+            ("ASK { ?x ?p 5 }", "ASK { ?x ?p 5.0 }"),
+            ("ASK { ?x ?p 5 }", "ASK { ?x ?p 05 }"),
+            ("ASK { ?x ?p 'a' }", "ASK { ?x ?p 'longer than seven' }"),
+            ("ASK { ?x ?p 'a' }", "ASK { ?x ?p 'a'@en }"),
+            ("ASK { ?x ?p 'a'@de }", "ASK { ?x ?p 'a'@en }"),
+            ("ASK { ?x ?p 'a' }", "ASK { ?x ?p <a:a> }"),
+            ("ASK { ?x ?p 1 } LIMIT 1", "ASK { ?x ?p 1 } LIMIT 2"),
+            ("ASK { ?x?p?y }", "ASK { ?x ?p ?y }"),
+            ("ASK { ?x <a:p> ?y }", "ASK { ?x <a:q> ?y }"),
+        ] {
+            assert_ne!(key(one), key(other), "{one} / {other}");
+        }
+    }
+}
