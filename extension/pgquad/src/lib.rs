@@ -10,11 +10,14 @@ mod functions;
 mod guc;
 mod hooks;
 mod load;
+mod remote;
 mod scan;
 pub mod sparql;
 pub mod storage;
 pub mod store;
+mod subtransaction;
 pub mod term;
+mod threads;
 
 ::pgrx::pg_module_magic!();
 
@@ -36,6 +39,7 @@ pub extern "C-unwind" fn _PG_init() {
     dictionary::init();
     load::init();
     sparql::init();
+    remote::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.

@@ -57,6 +57,41 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The same document, an error when it turns out to have more than so many bytes, unpacked.
+    #[must_use]
+    pub fn bounded(self, bytes: u64) -> Self {
+        Source {
+            reader: Box::new(Bounded {
+                inner: self.reader,
+                bytes,
+                left: bytes,
+            }),
+            bytes_read: self.bytes_read,
+        }
+    }
+}
+
+struct Bounded<R> {
+    inner: R,
+    bytes: u64,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => {
+                let message = format!("the document is larger than {} bytes", self.bytes);
+                return Err(ReadError::new(ErrorKind::TooLong, message).into());
+            }
+        }
+        Ok(read)
+    }
+}
+
 struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -246,6 +281,20 @@ mod tests {
         let middle = damaged.len() / 2;
         damaged[middle..middle + 100].fill(0x55);
         assert_eq!(read(damaged).unwrap_err().kind, ErrorKind::Compression);
+    }
+
+    #[test]
+    fn a_bound_counts_unpacked_bytes() {
+        let read = |bytes: Vec<u8>, bound| {
+            let mut out = Vec::new();
+            let source = Source::new(Cursor::new(bytes), "x").bounded(bound);
+            let read = { source.reader }.read_to_end(&mut out);
+            read.map_err(|error| ReadError::from(error).kind)
+        };
+        let text = [b'x'; 10_000];
+        assert_eq!(read(gzip(&text), 10_000), Ok(10_000));
+        assert_eq!(read(gzip(&text), 9_999), Err(ErrorKind::TooLong));
+        assert_eq!(read(text.to_vec(), 9_999), Err(ErrorKind::TooLong));
     }
 
     #[test]

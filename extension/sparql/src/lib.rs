@@ -17,8 +17,10 @@ mod limits;
 mod params;
 mod path;
 mod query;
+mod service;
 mod star;
 mod template;
+mod text;
 mod translate;
 mod update;
 

@@ -9,6 +9,7 @@ use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::expression::{is_heavy, is_volatile, used_variables, Scope};
 use crate::params::{ParamKind, Params};
+use crate::service::Service;
 
 /// The active graph.
 #[derive(Clone, Debug)]
@@ -85,6 +86,8 @@ pub(crate) struct Translator<'a> {
     /// Base IRI of the query, for IRI().
     pub base: Option<String>,
     pub dataset: Dataset,
+    /// Whether the terms of the solutions will be stored.
+    pub keeps_terms: bool,
     aliases: usize,
     quads: usize,
     hidden: usize,
@@ -97,6 +100,7 @@ impl<'a> Translator<'a> {
             table,
             base,
             dataset,
+            keeps_terms: false,
             aliases: 0,
             quads: 0,
             hidden: 0,
@@ -198,8 +202,20 @@ impl<'a> Translator<'a> {
                     ..rel
                 });
             }
-            GraphPattern::Service { name, .. } => {
-                return Err(Error::unsupported(format!("SERVICE {name}")));
+            GraphPattern::Service {
+                name,
+                inner,
+                silent,
+            } => {
+                let silent = *silent;
+                self.service(
+                    Service {
+                        name,
+                        inner,
+                        silent,
+                    },
+                    env,
+                )?
             }
         }))
     }
@@ -342,12 +358,13 @@ impl<'a> Translator<'a> {
         block.vars.set(variable.clone(), col);
     }
 
-    /// The operands of nested joins, joined; recursive paths come after what can bind their ends.
+    /// The operands of nested joins, joined; recursive paths come after what can bind their ends, endpoints after what names them.
     fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut operands = Vec::new();
         join_operands(pattern, &mut operands);
         let mut block = Block::default();
         let mut paths = Vec::new();
+        let mut services = Vec::new();
         for operand in operands {
             match operand {
                 GraphPattern::Path {
@@ -355,10 +372,28 @@ impl<'a> Translator<'a> {
                     path,
                     object,
                 } => paths.push((subject, path, object)),
+                GraphPattern::Service {
+                    name: name @ NamedNodePattern::Variable(_),
+                    inner,
+                    silent,
+                } => services.push(Service {
+                    name,
+                    inner,
+                    silent: *silent,
+                }),
                 other => {
                     let next = self.block(other, env)?;
                     block = block.join(next, &mut self.params);
                 }
+            }
+        }
+        // What names an endpoint may be a path, and what a path starts from the answer of an endpoint.
+        for service in std::mem::take(&mut services) {
+            let named = service.variable().and_then(|v| block.vars.get(v));
+            if named.is_some() {
+                block = self.join_service(block, service, env)?;
+            } else {
+                services.push(service);
             }
         }
         while !paths.is_empty() {
@@ -373,6 +408,9 @@ impl<'a> Translator<'a> {
             let (subject, path, object) = paths.remove(next);
             let next = self.path(subject, path, object, &inner)?;
             block = block.join(next, &mut self.params);
+        }
+        for service in services {
+            block = self.join_service(block, service, env)?;
         }
         Ok(block)
     }

@@ -33,7 +33,16 @@ pub enum Operation {
         /// Says whether the graph has quads.
         exists: Statement,
     },
-    /// Does nothing, because the operation cannot be done and was asked to fail silently.
+    /// Loads a document.
+    Load {
+        /// IRI of the document.
+        source: String,
+        /// IRI of the graph for its triples; `None`: the default graph.
+        graph: Option<String>,
+        /// Whether to do nothing when that fails.
+        silent: bool,
+    },
+    /// Does nothing, as the operation asks for when there is nothing to do.
     Skip(String),
 }
 
@@ -161,6 +170,7 @@ fn translate_operation(
             pattern,
         } => {
             let mut translator = translator(using.as_ref());
+            translator.keeps_terms = true;
             let sql = translator.modify(delete, insert, pattern)?;
             Operation::Run(Statement::new(translator, &sql))
         }
@@ -194,14 +204,18 @@ fn translate_operation(
                 exists: Statement::new(translator, &sql),
             }
         }
-        GraphUpdateOperation::Load { silent, source, .. } => {
-            let what = format!("LOAD {source}");
-            if *silent {
-                Operation::Skip(what)
-            } else {
-                return Err(Error::unsupported(what));
-            }
-        }
+        GraphUpdateOperation::Load {
+            silent,
+            source,
+            destination,
+        } => Operation::Load {
+            source: source.as_str().to_owned(),
+            graph: match destination {
+                GraphName::NamedNode(iri) => Some(iri.as_str().to_owned()),
+                GraphName::DefaultGraph => None,
+            },
+            silent: *silent,
+        },
     })
 }
 

@@ -371,15 +371,49 @@ fn describe_follows_blank_nodes() {
 }
 
 #[test]
+fn service_is_a_call_whose_rows_are_joined() {
+    assert_sql(
+        "SELECT ?x ?n { ?x :p ?y SERVICE <http://s> { ?y :name ?n OPTIONAL { ?y :age ?a } } }",
+        "SELECT quad.decode(q1.s) AS \"x\", t1.b[2] AS \"n\"
+FROM quads AS q1, quad.service($1, $2, ARRAY[$3, $4, $5]::text[], false, false) AS t1(b)
+WHERE q1.g = 0
+  AND q1.p = $6
+  AND q1.o = quad.find(t1.b[1])",
+    );
+}
+
+#[test]
+fn an_endpoint_that_a_variable_names_is_asked_once() {
+    assert_sql(
+        "SELECT ?n { SERVICE ?e { ?s :name ?n } ?x :at ?e }",
+        "SELECT t4.\"#b\"[2] AS \"n\"
+FROM (
+  WITH t1 AS MATERIALIZED (
+    SELECT q1.s AS \"x\", q1.o AS \"e\"
+    FROM quads AS q1
+    WHERE q1.g = 0
+      AND q1.p = $1
+  ), t3(e, b) AS MATERIALIZED (
+    SELECT t2.e, s.b
+    FROM (SELECT DISTINCT t1.\"e\" AS e FROM t1) AS t2, LATERAL quad.service(quad.decode(t2.e), $2, ARRAY[$3, $4]::text[], false, false) AS s(b)
+  )
+  SELECT t1.*, t3.b AS \"#b\"
+  FROM t1, t3
+  WHERE t1.\"e\" = t3.e
+) AS t4",
+    );
+    assert!(matches!(
+        try_translate("SELECT * { SERVICE ?e { ?s ?p ?o } }"),
+        Err(Error::Invalid(_))
+    ));
+}
+
+#[test]
 fn what_is_not_built_is_refused_by_name() {
     let refused = |query: &str| match try_translate(query) {
         Err(Error::Unsupported(what)) => what,
         other => panic!("{other:?}"),
     };
-    assert_eq!(
-        refused("SELECT * { SERVICE <http://s> { ?x ?y ?z } }"),
-        "SERVICE <http://s>"
-    );
     assert_eq!(
         refused("SELECT * { ?x ?y ?z FILTER(:f(?z)) }"),
         "function <http://e/f>"

@@ -7,6 +7,7 @@ use oxrdf::{Graph, NamedNodeRef, Term, TermRef, Variable};
 use oxrdfio::{RdfFormat, RdfParser};
 use sparesults::{QueryResultsFormat, QueryResultsParser, SliceQueryResultsParserOutput as Output};
 
+use crate::endpoint::read;
 use crate::manifest::File;
 
 /// A row: terms, `None` for an unbound variable.
@@ -31,14 +32,15 @@ pub enum Answer {
 const RS: &str = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#";
 
 impl Answer {
-    /// Reads a file of the suite.
-    pub fn read(file: &File) -> Self {
-        let bytes = std::fs::read(&file.path).unwrap_or_else(|e| panic!("{}: {e}", file.iri));
+    /// Reads a file of the suite, with some texts replaced.
+    pub fn read(file: &File, replaced: &[(String, String)]) -> Self {
+        let text = read(file, replaced);
+        let bytes = text.as_bytes();
         let extension = file.path.extension().and_then(|e| e.to_str());
         match extension.unwrap_or_default() {
-            "srx" => Self::parse(&bytes, QueryResultsFormat::Xml),
-            "srj" => Self::parse(&bytes, QueryResultsFormat::Json),
-            "tsv" => Self::parse(&bytes, QueryResultsFormat::Tsv),
+            "srx" => Self::parse(bytes, QueryResultsFormat::Xml),
+            "srj" => Self::parse(bytes, QueryResultsFormat::Json),
+            "tsv" => Self::parse(bytes, QueryResultsFormat::Tsv),
             _ => {
                 let graph = parse_graph(file);
                 Self::of_result_set(&graph).unwrap_or_else(|| {

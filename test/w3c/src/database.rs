@@ -4,6 +4,7 @@ use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Transaction};
 
 use crate::answer::{format_of, Row};
+use crate::endpoint::{read, Endpoints};
 use crate::manifest::{Data, File};
 use oxrdf::Term;
 use oxrdfio::RdfFormat;
@@ -31,6 +32,15 @@ fn config() -> Config {
         config.password(password);
     }
     config
+}
+
+/// What a session needs to ask endpoints on the loopback interface.
+pub const ENDPOINT_SETTINGS: &str =
+    "SET quad.http_allowed = '127.0.0.1:*'; SET quad.http_private_networks = '127.0.0.1'";
+
+/// Another connection to the database of the tests.
+pub fn connect_to_test_database() -> Client {
+    connect(NAME)
 }
 
 fn connect(name: &str) -> Client {
@@ -71,6 +81,7 @@ impl Database {
     pub fn begin(&mut self) -> Session<'_> {
         Session {
             transaction: self.client.transaction().expect("a transaction can start"),
+            replaced: Vec::new(),
         }
     }
 }
@@ -78,6 +89,8 @@ impl Database {
 /// A transaction in which a test runs.
 pub struct Session<'a> {
     transaction: Transaction<'a>,
+    /// What takes the place of what in the files that are loaded.
+    replaced: Vec<(String, String)>,
 }
 
 /// An error of the server, or of what it gave.
@@ -104,6 +117,12 @@ impl From<postgres::Error> for Failure {
 type Result<T> = std::result::Result<T, Failure>;
 
 impl Session<'_> {
+    /// Lets the session ask endpoints whose addresses take the place of those in the files.
+    pub fn use_endpoints(&mut self, endpoints: &Endpoints) -> Result<()> {
+        self.replaced.clone_from(&endpoints.replaced);
+        Ok(self.transaction.batch_execute(ENDPOINT_SETTINGS)?)
+    }
+
     /// Loads the data into the default store.
     pub fn load(&mut self, data: &Data) -> Result<()> {
         self.transaction
@@ -118,10 +137,7 @@ impl Session<'_> {
     }
 
     fn load_file(&mut self, file: &File, graph: Option<&str>) -> Result<()> {
-        let text = std::fs::read_to_string(&file.path).map_err(|error| Failure {
-            code: None,
-            message: format!("{}: {error}", file.path.display()),
-        })?;
+        let text = read(file, &self.replaced);
         let format = match format_of(file) {
             RdfFormat::RdfXml => "rdf",
             RdfFormat::NTriples => "nt",

@@ -5,6 +5,7 @@
 
 mod answer;
 mod database;
+mod endpoint;
 mod manifest;
 mod tests;
 

@@ -45,6 +45,8 @@ pub struct Test {
     pub action: Option<File>,
     /// What is in the store before.
     pub data: Data,
+    /// Addresses of other endpoints, and what they have.
+    pub services: Vec<(String, File)>,
     /// The answer to expect.
     pub result: Option<File>,
     /// What is to be in the store after an update.
@@ -144,6 +146,7 @@ impl Manifest {
             class,
             action: None,
             data: Data::default(),
+            services: Vec::new(),
             result: None,
             after: Data::default(),
         };
@@ -156,6 +159,7 @@ impl Manifest {
                     .or_else(|| self.object(action, &format!("{UT}request")))
                     .and_then(|file| self.file(file));
                 test.data = self.data(action);
+                test.services = self.services(action);
             }
             _ => {}
         }
@@ -165,6 +169,21 @@ impl Manifest {
             None => {}
         }
         test
+    }
+
+    fn services(&self, action: NamedOrBlankNodeRef<'_>) -> Vec<(String, File)> {
+        self.objects(action, &format!("{QT}serviceData"))
+            .into_iter()
+            .filter_map(subject_of)
+            .filter_map(|service| {
+                let endpoint = self.object(service, &format!("{QT}endpoint"))?;
+                let file = self.file(self.object(service, &format!("{QT}data"))?)?;
+                match endpoint {
+                    TermRef::NamedNode(iri) => Some((iri.as_str().to_owned(), file)),
+                    _ => None,
+                }
+            })
+            .collect()
     }
 
     fn data(&self, node: NamedOrBlankNodeRef<'_>) -> Data {

@@ -24,7 +24,17 @@ fn load(
     base: default!(Option<&str>, "NULL"),
     store: default!(Option<&str>, "NULL"),
 ) -> i64 {
-    let path = required("path", path);
+    load_as(required("path", path), format, graph, base, store)
+}
+
+/// `quad.load` with the rights of the caller.
+pub fn load_as(
+    path: &str,
+    format: Option<&str>,
+    graph: Option<&str>,
+    base: Option<&str>,
+    store: Option<&str>,
+) -> i64 {
     check_right();
     let format = match format {
         Some(name) => loader::format(name),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgquad_reader::{Batch, Format, Options, Pipeline, Source, Step};
+use pgquad_reader::{Batch, Format, Options, Pipeline, ReadError, Source, Step};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
@@ -12,6 +12,7 @@ use super::rows::{self, Rows};
 use crate::dictionary::{self, BulkEncoder};
 use crate::error::{raise, raise_hint};
 use crate::store::{self, Store};
+use crate::threads::with_signals_blocked;
 
 /// Longest wait for a batch before the next look for a cancel request.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -124,17 +125,22 @@ impl Loader {
 
     /// Loads the next batch if there is one soon. `false`: the document has ended.
     pub fn step(&mut self, progress: &Progress) -> bool {
+        self.try_step(progress)
+            .unwrap_or_else(|error| report::raise_error(&self.document, &error))
+    }
+
+    /// As [`Self::step`]; what is wrong with the document is for the caller to report.
+    pub fn try_step(&mut self, progress: &Progress) -> Result<bool, ReadError> {
         check_for_interrupts!();
-        match self.pipeline.next(PATIENCE) {
-            Ok(Step::Batch(batch)) => {
+        match self.pipeline.next(PATIENCE)? {
+            Step::Batch(batch) => {
                 self.quads += batch.quads.len() as u64;
                 self.take(batch);
                 progress.update(self.pipeline.bytes_read(), self.quads);
-                true
+                Ok(true)
             }
-            Ok(Step::Waiting) => true,
-            Ok(Step::End) => false,
-            Err(error) => report::raise_error(&self.document, &error),
+            Step::Waiting => Ok(true),
+            Step::End => Ok(false),
         }
     }
 
@@ -215,19 +221,5 @@ fn check_store(store: &Store) {
                 "Use INSERT statements instead.",
             );
         }
-    }
-}
-
-/// Calls `body` with all signals blocked, so that the threads it starts never handle one meant for the backend.
-fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: plain calls of the C library with initialized sets.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        let mut before = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = body();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
     }
 }

@@ -15,6 +15,11 @@ mod report;
 mod rows;
 mod stdin;
 
+pub use file::load_as;
+pub use loader::{Loader, Request};
+pub use progress::Progress;
+pub use report::{raise_error, Document};
+
 /// Settings and callbacks; called once from `_PG_init`.
 pub fn init() {
     loader::init();

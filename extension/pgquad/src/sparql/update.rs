@@ -10,6 +10,7 @@ use super::plan::{type_of, Plan};
 use super::request;
 use crate::dictionary;
 use crate::error::{raise, raise_hint};
+use crate::{remote, subtransaction};
 
 /// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
 #[pg_extern(volatile)]
@@ -45,6 +46,18 @@ fn update(
                 }
                 0
             }
+            Operation::Load {
+                source,
+                graph,
+                silent,
+            } => {
+                let load = || remote::load(&source, graph.as_deref(), store);
+                if silent {
+                    silently(&source, load)
+                } else {
+                    load()
+                }
+            }
             Operation::Skip(what) => {
                 notice!("{what} has been left out");
                 0
@@ -52,6 +65,14 @@ fn update(
         };
     }
     changed
+}
+
+/// The outcome of a LOAD SILENT: 0, and everything as it was, when it fails.
+fn silently(source: &str, load: impl Fn() -> i64) -> i64 {
+    subtransaction::attempt(load).unwrap_or_else(|message| {
+        notice!("LOAD SILENT <{source}> has done nothing: {message}");
+        0
+    })
 }
 
 /// All terms of the quads, in order, the graph of a quad last and only where it has one.

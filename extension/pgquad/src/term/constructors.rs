@@ -8,7 +8,7 @@ use super::{value, TermArg, TermOut};
 use crate::error::raise;
 
 /// Random bytes from the operating system.
-pub(super) fn random_bytes() -> [u8; 16] {
+pub fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     // SAFETY: the buffer has the length that is passed.
     if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {

@@ -18,4 +18,5 @@ mod strings;
 mod time;
 mod xsd_casts;
 
+pub use constructors::random_bytes;
 pub use datum::{value, TermArg, TermOut};
