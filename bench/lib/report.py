@@ -73,8 +73,9 @@ def _commit():
 class Report:
     """Collects notes and tables, prints them as they come, and writes bench/results/<name>.md at the end."""
 
-    def __init__(self, name, title, connection, quick):
+    def __init__(self, name, title, connection, quick, by=None):
         self.name = name
+        self.title = title
         self.quick = quick
         self.parts = []
         with connection.cursor() as cursor:
@@ -84,7 +85,7 @@ class Report:
         self.add(
             f"- machine: {_machine()}; load average at the start {os.getloadavg()[0]:.1f}\n"
             f"- PostgreSQL {server}, pgquad {extension} ({_commit()})\n"
-            f"- {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, by `bench/{name}/run`\n"
+            f"- {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, by `bench/{by or name}/run`\n"
         )
 
     def add(self, text):

@@ -1,4 +1,4 @@
-"""A line chart as an SVG file, written without any library."""
+"""Charts as SVG files, written without any library."""
 
 import math
 from xml.sax.saxutils import escape
@@ -63,3 +63,42 @@ def line_charts(path, caption, labels, panels):
     parts.append(f'<text x="{width / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(caption)}</text></svg>')
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(parts) + "\n")
+
+
+def bar_chart(path, caption, labels, series):
+    """Bars side by side for each label over a logarithmic axis; None leaves a gap. series = {name: [value for each label]}."""
+    values = [value for heights in series.values() for value in heights if value]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+    width = LEFT + RIGHT + max(360, len(labels) * (14 * len(series) + 16))
+    inner_width, inner_height = width - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def height(value):
+        return inner_height * (math.log10(value) - low) / (high - low)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}">',
+        "<style>text{font:12px sans-serif;fill:#333}.grid{stroke:#ddd}</style>",
+        f'<rect width="{width}" height="{HEIGHT}" fill="white"/>',
+        f"<title>{escape(caption)}</title>",
+        f'<text x="{LEFT}" y="16" style="font-weight:bold">{escape(caption)}</text>',
+    ]
+    for power in range(low, high + 1):
+        y = TOP + inner_height - height(10**power)
+        parts.append(f'<line x1="{LEFT}" x2="{width - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
+    slot = inner_width / len(labels)
+    bar = slot * 0.8 / len(series)
+    for order, (name, heights) in enumerate(series.items()):
+        colour = COLOURS[order % len(COLOURS)]
+        parts.append(f'<text x="{LEFT + order * 150}" y="34" style="fill:{colour}">{escape(name)}</text>')
+        for index, value in enumerate(heights):
+            if value:
+                x, tall = LEFT + slot * (index + 0.1) + bar * order, height(value)
+                y = TOP + inner_height - tall
+                parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar:.1f}" height="{tall:.1f}" fill="{colour}"/>')
+    for index, label in enumerate(labels):
+        x = LEFT + slot * (index + 0.5)
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([*parts, "</svg>"]) + "\n")

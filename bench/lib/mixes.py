@@ -1,0 +1,222 @@
+"""Query mixes against this store and its peers: runs, tables and plots that bench/explore and bench/bi share."""
+
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import statistics
+import subprocess
+
+import bsbm
+import data
+import peers
+import report
+import svg
+from server import bench_server, rows
+
+OWN = "pgquad"
+
+
+def arguments(description, scales):
+    """The command line of a benchmark of query mixes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results")
+    parser.add_argument("--scales", default=scales, help=f"of {', '.join(bsbm.SCALES)} (default {scales})")
+    parser.add_argument("--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up")
+    parser.add_argument("--clients", default="1,8", help="numbers of clients (default 1,8)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")
+    parser.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds after which a query has failed (default 60)")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.scales, chosen.rounds, chosen.seconds = "100k", 2, 2
+    return chosen
+
+
+def dsn(server):
+    return f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+
+
+def replay(log, targets, *options):
+    """Runs bench/replay; returns what it prints."""
+    command = [bsbm.program("replay"), "--log", log, *targets, *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def run(name, title, mix, options):
+    """The whole benchmark of a mix, scale after scale."""
+    found = peers.available(options.peers.split(",") if options.peers else [])
+    for scale in options.scales.split(","):
+        with bench_server() as server:
+            measure(server, name, title, mix, scale, found, options)
+
+
+def measure(server, name, title, mix, scale, found, options):
+    dataset = bsbm.DataSet(scale, server.dir)
+    if mix != "explore":
+        dataset = dataset.generated()
+    connection = server.connect()
+    file, log = dataset.triples(), dataset.log(mix)
+    quads = data.load_store(connection, file)
+    page = report.Report(f"{name}-{scale}", f"{title}, {quads:,} triples", connection, options.quick, by=name)
+    with contextlib.ExitStack() as stack:
+        targets = ["--postgres", f"{OWN}={dsn(server)}"]
+        for peer in found:
+            targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, dataset.key))))
+        results = replay(
+            log, targets, "--clients", options.clients, "--rounds", str(options.rounds), "--seconds", str(options.seconds),
+            "--timeout", str(options.timeout),
+        )  # fmt: skip
+    describe(page, name, scale, results, options)
+    if not options.quick:
+        save(f"{name}-{scale}.json", results)
+        profile(connection, log, f"{name}-{scale}.profile.txt")
+    page.write()
+
+
+def medians(results, clients):
+    """Of the runs with so many clients: {store: {"mixes": [..], "queries": {number: {figure: median}}, "failures": {number: text}}}."""
+    stores = {}
+    for turn in results["runs"]:
+        if turn["clients"] == clients:
+            stores.setdefault(turn["target"], []).append(turn)
+    return {
+        name: {
+            "mixes": [turn["mixes_per_hour"] for turn in turns],
+            "queries": {
+                number: {
+                    figure: statistics.median(turn["latencies"][number][figure] for turn in turns if number in turn["latencies"])
+                    for figure in ("mean", "p50", "p95", "p99")
+                }
+                for number in sorted({n for turn in turns for n in turn["latencies"]}, key=int)
+            },
+            "failures": {n: f["text"] for turn in turns for n, f in turn["failures"].items()},
+        }
+        for name, turns in stores.items()
+    }
+
+
+def describe(page, name, scale, results, options):
+    checked(page, results["check"])
+    for clients in map(int, options.clients.split(",")):
+        stores = medians(results, clients)
+        others = [store for store in stores if store != OWN]
+        own = statistics.median(stores[OWN]["mixes"])
+        page.add(f"## {clients} client{'s' if clients > 1 else ''}\n")
+        page.table(
+            ["store", "query mixes/hour", f"{OWN} is faster by"],
+            [
+                [store, report.spread(found["mixes"]), report.ratio(own / statistics.median(found["mixes"]))]
+                for store, found in stores.items()
+            ],
+        )
+        page.table(
+            ["query", *(f"{store}, ms" for store in stores), *(f"faster than {store} by" for store in others)],
+            [
+                [
+                    number,
+                    *(cell(stores[store], number) for store in stores),
+                    *(against(stores[store], number, figures["mean"]) for store in others),
+                ]
+                for number, figures in stores[OWN]["queries"].items()
+            ],
+        )
+        page.table(
+            [f"{OWN}, query", "mean, ms", "p50", "p95", "p99"],
+            [
+                [number, *(report.number(figures[f]) for f in ("mean", "p50", "p95", "p99"))]
+                for number, figures in stores[OWN]["queries"].items()
+            ],
+        )
+        for store, found in stores.items():
+            for number, text in found["failures"].items():
+                page.add(f"FAILED: {store}, query {number}: {text[:200]}\n")
+        if not options.quick:
+            plot = f"{name}-{scale}-{clients}.svg"
+            svg.bar_chart(
+                os.path.join(report.RESULTS, plot),
+                f"{page.title}, {clients} client{'s' if clients > 1 else ''}: mean ms a query (logarithmic)",
+                list(stores[OWN]["queries"]),
+                {store: [found["queries"].get(n, {}).get("mean") for n in stores[OWN]["queries"]] for store, found in stores.items()},
+            )
+            page.add(f"![plot]({plot})\n")
+    floor(page, results)
+    page.add(
+        f"Median (least - greatest) of {options.rounds} turns of {options.seconds} s each, the stores in turn, after two mixes on each connection.\n"
+        f"{OWN} is asked over PostgreSQL's protocol (prepared `select quad.sparql_json($1)`), the others over HTTP on kept connections (Virtuoso:\n"
+        "a connection each, it stalls on kept ones); all answers are read whole, as SPARQL JSON results or N-Triples. The times of a query are\n"
+        "means over a turn, then the median of the turns."
+    )
+
+
+def cell(found, number):
+    return "failed" if number in found["failures"] else report.number(found["queries"][number]["mean"])
+
+
+def against(found, number, own):
+    return "-" if number in found["failures"] else report.ratio(found["queries"][number]["mean"] / own)
+
+
+def checked(page, check):
+    page.table(
+        ["store", "answers like " + OWN + "'s", "not compared (DESCRIBE)", "different", "failed"],
+        [[s, c["equal"], c["not_compared"], len(c["different"]), len(c["failed"])] for s, c in check.items()],
+    )
+    for store, outcome in check.items():
+        for kind in ("different", "failed"):
+            first = {}
+            for entry in outcome[kind]:
+                first.setdefault(entry["query"], entry)
+            for number, entry in sorted(first.items()):
+                count = sum(1 for other in outcome[kind] if other["query"] == number)
+                page.add(f"- {store}, query {number}: {count} {kind}, first: {entry['text'][:300]}")
+    page.add("")
+
+
+def floor(page, results):
+    """How far an average query is from an empty round trip."""
+    first = min(turn["clients"] for turn in results["runs"])
+    stores = medians(results, first)
+    latencies = [turn["latencies"] for turn in results["runs"] if turn["target"] == OWN and turn["clients"] == first]
+    total = sum(q["mean"] * q["count"] for turn in latencies for q in turn.values())
+    average = total / sum(q["count"] for turn in latencies for q in turn.values())
+    page.add("## Floor\n")
+    page.table(
+        ["store", "empty prepared SELECT, ms", "`ASK {}`, ms"],
+        [
+            [store, "-" if figures["empty"] is None else report.number(figures["empty"]), report.number(figures["ask"])]
+            for store, figures in results["floor"].items()
+            if store in stores
+        ],
+    )
+    empty = results["floor"][OWN]["empty"]
+    page.add(
+        f"An average query of the mix takes {OWN} {report.number(average)} ms with {first} client{'s' if first > 1 else ''}: "
+        f"{report.number(average / empty)} empty round trips.\n"
+    )
+
+
+def profile(connection, log, name):
+    """The plan of the first query of each template with what each step took, to results/<name>."""
+    opener = gzip.open if log.endswith(".gz") else open
+    seen = {}
+    with opener(log, "rt", encoding="utf-8") as file:
+        for line in file:
+            entry = json.loads(line)
+            seen.setdefault(entry["query_nr"], entry["sparql"])
+    with open(os.path.join(report.RESULTS, name), "w", encoding="utf-8") as out:
+        for number, query in sorted(seen.items()):
+            lines = [row[0] for row in rows(connection, "select quad.explain(%s, \"analyze\" => true)", (query,))]
+            out.write(f"=== query {number}\n" + "\n".join(lines) + "\n\n")
+
+
+def save(name, results):
+    """The figures of a run, for whoever wants to plot them otherwise."""
+    os.makedirs(report.RESULTS, exist_ok=True)
+    with open(os.path.join(report.RESULTS, name), "w", encoding="utf-8") as file:
+        json.dump({"floor": results["floor"], "runs": results["runs"]}, file, indent=1)
+        file.write("\n")

@@ -1,0 +1,4 @@
+-- Query 5 of the mix.
+\set r1 random(0, 2000000000)
+select bsbm.explore_5(:r1) as query \gset
+select quad.sparql_json(:query);
