@@ -316,7 +316,9 @@ def main():
 
     server = t.Server("crash", {
         "max_prepared_transactions": 32, "shared_buffers": "8MB", "checkpoint_timeout": "30s", "max_wal_size": "96MB",
-        "autovacuum_naptime": "1s", "wal_level": "replica", "log_checkpoints": "off"}).init().start()
+        "autovacuum_naptime": "1s", "wal_level": "replica", "log_checkpoints": "off",
+        # Recovery compares each page that it has made with the one that was there.
+        "wal_consistency_checking": "pgquad"}).init().start()
     connection = server.connect()
     connection.cursor().execute("create extension pgquad")
     t.create_table(connection, "plain")

@@ -175,8 +175,9 @@ def prewarm(report, primary):
 
 def main():
     report = t.Report("standby")
+    # With consistency checking, whoever replays a record compares the pages with those of the primary.
     primary = t.Server("primary", {"wal_level": "replica", "max_wal_senders": 4, "hot_standby": "on", "autovacuum": "off",
-                                   "wal_keep_size": "256MB", "shared_buffers": "64MB"}).init().start()
+                                   "wal_keep_size": "256MB", "shared_buffers": "64MB", "wal_consistency_checking": "pgquad"}).init().start()
     connection = primary.connect()
     connection.cursor().execute("create extension pgquad")
     t.create_table(connection, "plain")

@@ -312,14 +312,8 @@ impl<S: PageStore> Tree<S> {
         let (deleted, image) = (Page::deleted(self.index as u8, 0), meta.encode());
         self.store.commit(
             &mut [
-                Change {
-                    page: &mut old,
-                    image: &deleted,
-                },
-                Change {
-                    page: &mut meta_page,
-                    image: &image,
-                },
+                Change::new(&mut old, &deleted),
+                Change::new(&mut meta_page, &image),
             ],
             0,
         );

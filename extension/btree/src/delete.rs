@@ -7,7 +7,8 @@ use crate::insert::Writer;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST};
 use crate::pack::{pack, Packing};
-use crate::page::{BlockNo, Frame, Page, FROZEN_XID, NO_XID};
+use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
+use crate::redo::Editor;
 use crate::store::{Change, PageStore, Snapshot, XidStatus};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -45,6 +46,8 @@ enum Action {
     Lock,
 }
 
+/// From this many marks in one page on, a change is described by its bytes.
+const MANY_MARKS: usize = 8;
 /// Free space for this many marks makes a rebuilt leaf good for further deletions.
 const SPARE_MARKS: usize = 10;
 
@@ -156,9 +159,9 @@ impl<S: PageStore> Tree<S> {
             if outcome != Deletion::Done {
                 return Ok(outcome);
             }
-            let mut image = page.clone();
+            let mut editor = Editor::new(&page, block);
             if mark_versions(
-                &mut image,
+                &mut editor,
                 block,
                 key,
                 writer,
@@ -166,13 +169,9 @@ impl<S: PageStore> Tree<S> {
                 action,
                 &mut versions,
             )? {
-                self.store.commit(
-                    &mut [Change {
-                        page: &mut page,
-                        image: &image,
-                    }],
-                    0,
-                );
+                let (image, step) = editor.finish();
+                self.store
+                    .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
                 return Ok(outcome);
             }
             self.make_room(page, block, &frame, key, writer, action, &mut path)?;
@@ -200,13 +199,13 @@ impl<S: PageStore> Tree<S> {
             self.store.interrupt();
             let (mut page, block, frame) = self.find_write(&keys[done], 0, &mut path)?;
             let here = keys[done..].partition_point(|k| !frame.ends_before(k));
-            let mut image = page.clone();
+            let mut editor = Editor::new(&page, block);
             let mut marked = 0;
             let mut full = false;
             for key in &keys[done..done + here] {
                 let action = Action::Delete;
                 if !mark_versions(
-                    &mut image,
+                    &mut editor,
                     block,
                     key,
                     writer,
@@ -220,13 +219,14 @@ impl<S: PageStore> Tree<S> {
                 marked += 1;
             }
             // A key whose versions were marked in part is marked again after the rebuild.
-            self.store.commit(
-                &mut [Change {
-                    page: &mut page,
-                    image: &image,
-                }],
-                0,
-            );
+            let (image, step) = editor.finish();
+            // The bits of a large deletion are shorter than a list of what is deleted.
+            let change = if marked > MANY_MARKS {
+                Change::new(&mut page, &image)
+            } else {
+                Change::by(&mut page, &image, Some(step))
+            };
+            self.store.commit(&mut [change], 0);
             done += marked;
             if full {
                 self.make_room(
@@ -277,7 +277,15 @@ impl<S: PageStore> Tree<S> {
                 if view.used() + spare * MARK_COST <= CAPACITY || (by_bitmap && !only_key) {
                     drop(scratch);
                     edit::set_counted(&mut image, counted);
-                    return self.replace(page, block, frame, &mut image, folded.conflict_xid, None);
+                    return self.replace(
+                        page,
+                        block,
+                        frame,
+                        &mut image,
+                        &entries,
+                        folded.conflict_xid,
+                        None,
+                    );
                 }
                 if only_key {
                     return Err(Error::TooManyVersions { key: *key });
@@ -294,14 +302,22 @@ impl<S: PageStore> Tree<S> {
         if images.len() < 2 {
             return Err(Error::TooManyVersions { key: *key });
         }
-        self.install(page, block, frame, images, folded.conflict_xid, path)
+        self.install(
+            page,
+            block,
+            frame,
+            images,
+            &entries,
+            folded.conflict_xid,
+            path,
+        )
     }
 }
 
 /// Marks, in an image, every version of a key that the snapshot sees and that can be marked. Returns
 /// false when the page has no room for another mark.
 fn mark_versions(
-    image: &mut Page,
+    editor: &mut Editor,
     block: BlockNo,
     key: &Key,
     writer: &Writer<'_>,
@@ -311,7 +327,7 @@ fn mark_versions(
 ) -> Result<bool> {
     // A new mark moves the slots behind it, so the places are looked up again after each.
     loop {
-        LeafView::open(image, block)?.versions(key, versions)?;
+        LeafView::open(editor.image(), block)?.versions(key, versions)?;
         let next = versions.iter().find(|(_, e)| {
             !is_marked(e, writer, action) && markable(e, writer) && sees(snapshot, e)
         });
@@ -319,7 +335,7 @@ fn mark_versions(
             return Ok(true);
         };
         let lock_only = action == Action::Lock;
-        if !edit::set_xmax(image, block, *place, writer.xid, writer.cid, lock_only)? {
+        if !editor.set_xmax(*place, writer.xid, writer.cid, lock_only)? {
             return Ok(false);
         }
     }

@@ -6,7 +6,8 @@ use crate::fold::fold;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, Entry, LeafView, Place};
 use crate::pack::{pack, Packing};
-use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
+use crate::page::{BlockNo, Frame, Page, FROZEN_XID, NO_XID};
+use crate::redo::{leaf_step, Editor};
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -142,22 +143,22 @@ impl<S: PageStore> Tree<S> {
         inserted: &mut [bool],
         path: &mut Path,
     ) -> Result<usize> {
-        let mut image = None;
+        let mut editor: Option<Editor> = None;
         let mut versions = Vec::new();
         let mut done = 0;
         for key in keys {
-            let current = image.as_ref().unwrap_or(&*page);
+            let current = editor.as_ref().map_or(&*page, Editor::image);
             let leaf = LeafView::open(current, block)?;
             leaf.versions(key, &mut versions)?;
             let decision = decide(versions.iter().map(|(_, e)| e), mode, writer);
             match decision {
                 Decision::Skip => (),
                 Decision::Undelete => {
-                    let image = image.get_or_insert_with(|| page.clone());
+                    let editor = editor.get_or_insert_with(|| Editor::new(&page, block));
                     for (place, e) in &versions {
                         if deleted_by(e, writer.xid) {
                             // Clearing never needs room.
-                            edit::set_xmax(image, block, *place, NO_XID, 0, false)?;
+                            editor.set_xmax(*place, NO_XID, 0, false)?;
                         }
                     }
                     inserted[done] = true;
@@ -168,8 +169,8 @@ impl<S: PageStore> Tree<S> {
                         _ => None,
                     });
                     if let (Decision::Revive, Some(slot)) = (&decision, in_tail) {
-                        let image = image.get_or_insert_with(|| page.clone());
-                        edit::revive(image, block, slot, writer.cid)?;
+                        let editor = editor.get_or_insert_with(|| Editor::new(&page, block));
+                        editor.revive(slot, writer.cid)?;
                         inserted[done] = true;
                         done += 1;
                         continue;
@@ -177,8 +178,8 @@ impl<S: PageStore> Tree<S> {
                     if leaf.entries() >= self.leaf_max() {
                         break;
                     }
-                    let image = image.get_or_insert_with(|| page.clone());
-                    if !edit::insert(image, block, key, writer.xid, writer.cid)? {
+                    let editor = editor.get_or_insert_with(|| Editor::new(&page, block));
+                    if !editor.insert(key, writer.xid, writer.cid)? {
                         break;
                     }
                     inserted[done] = true;
@@ -186,15 +187,11 @@ impl<S: PageStore> Tree<S> {
             }
             done += 1;
         }
-        if let Some(image) = image.filter(|_| done > 0) {
+        if let Some(editor) = editor.filter(|_| done > 0) {
             self.store.stop("insert-decided");
-            self.store.commit(
-                &mut [Change {
-                    page: &mut page,
-                    image: &image,
-                }],
-                0,
-            );
+            let (image, step) = editor.finish();
+            self.store
+                .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
         }
         if done > 0 {
             return Ok(done);
@@ -266,7 +263,15 @@ impl<S: PageStore> Tree<S> {
             self.store.stop("fold");
             let news = entries.len().abs_diff(counted);
             if images.len() > 1 {
-                self.install(page, block, frame, images, folded.conflict_xid, path)?;
+                self.install(
+                    page,
+                    block,
+                    frame,
+                    images,
+                    &entries,
+                    folded.conflict_xid,
+                    path,
+                )?;
             } else if news >= 16 && news * 8 >= counted {
                 // Far enough from what the parent knows to tell it.
                 self.replace(
@@ -274,6 +279,7 @@ impl<S: PageStore> Tree<S> {
                     block,
                     frame,
                     &mut images[0],
+                    &entries,
                     folded.conflict_xid,
                     Some(path),
                 )?;
@@ -284,6 +290,7 @@ impl<S: PageStore> Tree<S> {
                     block,
                     frame,
                     &mut images[0],
+                    &entries,
                     folded.conflict_xid,
                     None,
                 )?;
@@ -292,25 +299,23 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Puts a new image in the place of a leaf; with a path, reports its number of entries upwards.
+    /// Puts a new image, which holds `entries`, in the place of a leaf; with a path, reports its number of entries upwards.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn replace(
         &self,
         mut page: S::Write,
         block: BlockNo,
         frame: &Frame,
-        image: &mut crate::page::Page,
+        image: &mut Page,
+        entries: &[Entry],
         conflict_xid: u32,
         report: Option<&mut Path>,
     ) -> Result<()> {
         image.set_right(frame.right);
         image.set_flags(frame.flags);
-        self.store.commit(
-            &mut [Change {
-                page: &mut page,
-                image,
-            }],
-            conflict_xid,
-        );
+        let step = leaf_step(&page, block, entries, image)?;
+        self.store
+            .commit(&mut [Change::by(&mut page, image, step)], conflict_xid);
         match report {
             Some(path) => self.propagate(page, block, path),
             None => Ok(()),

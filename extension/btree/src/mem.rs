@@ -5,6 +5,7 @@
 //! can make it "crash" before any commit.
 
 use crate::page::{BlockNo, Page, FROZEN_XID, NO_XID};
+use crate::redo::redo;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -269,9 +270,17 @@ impl PageStore for MemStore {
                 change.page.block
             );
             let mut image = change.image.clone();
-            // As PostgreSQL's generic log records do: the hole does not survive.
-            let (lower, upper) = (image.lower(), image.upper());
-            image.0[lower..upper].fill(0);
+            // As in PostgreSQL's log: the hole does not survive.
+            image.clear_hole();
+            if !change.step.is_empty() {
+                let mut again = (*change.page.page).clone();
+                redo(&mut again, change.page.block, &change.step).expect("a step fits its page");
+                assert!(
+                    again.0[10..] == image.0[10..],
+                    "replaying the step of page {} gives another page",
+                    change.page.block
+                );
+            }
             let image = Arc::new(image);
             change.page.page = Arc::clone(&image);
             *unpoisoned(change.page.slot.page.lock()) = image;

@@ -194,6 +194,14 @@ impl Page {
         self.upper().saturating_sub(self.lower())
     }
 
+    /// Fills the hole with zeroes.
+    pub fn clear_hole(&mut self) {
+        let (lower, upper) = (self.lower(), self.upper());
+        if let Some(hole) = self.0.get_mut(lower..upper) {
+            hole.fill(0);
+        }
+    }
+
     /// Writes the page header of an empty page and the special area.
     pub(crate) fn init(&mut self, frame: &Frame) {
         self.set_lower(HEADER);

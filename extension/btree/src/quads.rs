@@ -165,13 +165,7 @@ impl<S: PageStore + Clone> Quads<S> {
         let mut meta = Meta::decode(&page)?;
         (meta.live, meta.dead) = (live, dead);
         let image = meta.encode();
-        self.store.commit(
-            &mut [Change {
-                page: &mut page,
-                image: &image,
-            }],
-            0,
-        );
+        self.store.commit(&mut [Change::new(&mut page, &image)], 0);
         Ok(())
     }
 }

@@ -10,9 +10,10 @@ use crate::descend::Path;
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, encoded_bytes, Child, InnerView, CAPACITY};
 use crate::key::{cmp, Key, KEY_MIN};
-use crate::leaf::edit;
+use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
 use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_BLOCK};
+use crate::redo::{inner_step, leaf_step};
 use crate::store::{Change, PageStore, MAX_ATOMIC_PAGES};
 use crate::tree::{entry_count, Tree};
 use std::cmp::Ordering;
@@ -20,13 +21,15 @@ use std::cmp::Ordering;
 impl<S: PageStore> Tree<S> {
     /// Replaces a locked page by `images` (at least one, at most [`MAX_ATOMIC_PAGES`]): the first
     /// takes its place, the others become its right siblings. The images have their fences; links and
-    /// flags are set here. Finishes the split, if there is one, and releases the page.
+    /// flags are set here. `entries` are those of all images. Finishes the split, if there is one, and releases the page.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn install(
         &self,
         mut page: S::Write,
         block: BlockNo,
         frame: &Frame,
         mut images: Vec<Box<Page>>,
+        entries: &[Entry],
         conflict_xid: u32,
         path: &mut Path,
     ) -> Result<()> {
@@ -43,11 +46,12 @@ impl<S: PageStore> Tree<S> {
             let bounds = image.flags() & !(F_ROOT | F_INCOMPLETE);
             image.set_flags(bounds | root | open);
         }
-        let mut changes: Vec<Change<'_, S::Write>> = std::iter::once(&mut page)
-            .chain(rights.iter_mut())
-            .zip(&images)
-            .map(|(page, image)| Change { page, image })
-            .collect();
+        let here = LeafView::open(&images[0], block)?.entries();
+        let step = leaf_step(&page, block, &entries[..here], &images[0])?;
+        let mut changes = vec![Change::by(&mut page, &images[0], step)];
+        // New pages are logged whole: the old one may be, too, and then there is nothing to make them from.
+        let new = rights.iter_mut().zip(&images[1..]);
+        changes.extend(new.map(|(page, image)| Change::by(page, image, None)));
         self.store.commit(&mut changes, conflict_xid);
         drop(changes);
         drop(rights);
@@ -122,16 +126,11 @@ impl<S: PageStore> Tree<S> {
             let mut images = self.inner_images(&children, &pframe, i + 2 == children.len())?;
             if images.len() == 1 {
                 copy_place(&mut images[0], &pframe, pframe.right, 0);
+                let step = inner_step(&parent, at, &children, &images[0])?;
                 self.store.commit(
                     &mut [
-                        Change {
-                            page: &mut parent,
-                            image: &images[0],
-                        },
-                        Change {
-                            page: &mut left,
-                            image: &image,
-                        },
+                        Change::by(&mut parent, &images[0], step),
+                        Change::new(&mut left, &image),
                     ],
                     0,
                 );
@@ -141,6 +140,8 @@ impl<S: PageStore> Tree<S> {
             let mut sibling = self.store.allocate();
             let sibling_block = self.store.block_of(&sibling);
             copy_place(&mut images[0], &pframe, sibling_block, F_INCOMPLETE);
+            let here = InnerView::open(&images[0], at)?.children();
+            let step = inner_step(&parent, at, &children[..here], &images[0])?;
             copy_place(
                 &mut images[1],
                 &Frame { flags: 0, ..pframe },
@@ -149,18 +150,9 @@ impl<S: PageStore> Tree<S> {
             );
             self.store.commit(
                 &mut [
-                    Change {
-                        page: &mut parent,
-                        image: &images[0],
-                    },
-                    Change {
-                        page: &mut sibling,
-                        image: &images[1],
-                    },
-                    Change {
-                        page: &mut left,
-                        image: &image,
-                    },
+                    Change::by(&mut parent, &images[0], step),
+                    Change::new(&mut sibling, &images[1]),
+                    Change::new(&mut left, &image),
                 ],
                 0,
             );
@@ -203,18 +195,9 @@ impl<S: PageStore> Tree<S> {
         let meta_image = meta.encode();
         self.store.commit(
             &mut [
-                Change {
-                    page: &mut left,
-                    image,
-                },
-                Change {
-                    page: &mut root,
-                    image: &root_image,
-                },
-                Change {
-                    page: &mut meta_page,
-                    image: &meta_image,
-                },
+                Change::new(&mut left, image),
+                Change::new(&mut root, &root_image),
+                Change::new(&mut meta_page, &meta_image),
             ],
             0,
         );
@@ -303,13 +286,9 @@ impl<S: PageStore> Tree<S> {
                 pframe.right,
                 pframe.flags & F_INCOMPLETE,
             );
-            self.store.commit(
-                &mut [Change {
-                    page: &mut parent,
-                    image: &image,
-                }],
-                0,
-            );
+            let step = inner_step(&parent, at, &children, &image)?;
+            self.store
+                .commit(&mut [Change::by(&mut parent, &image, step)], 0);
             child = parent;
             block = at;
         }

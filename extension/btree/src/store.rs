@@ -1,6 +1,7 @@
 //! What the trees ask of their surroundings: pages, transaction states, visibility.
 
 use crate::page::{BlockNo, Page};
+use crate::redo::byte_step;
 use std::ops::Deref;
 
 /// The largest number of pages one [`PageStore::commit`] is asked to change.
@@ -13,6 +14,26 @@ pub struct Change<'a, W> {
     /// Its new contents. `pd_lsn` and `pd_checksum` (the first 10 bytes) are unspecified: the store
     /// keeps or sets those itself. Bytes between `pd_lower` and `pd_upper` are unused.
     pub image: &'a Page,
+    /// How [`redo`](crate::redo) makes the image from what the page holds now, for a log that has a use for it. Empty when
+    /// nothing is much shorter than the image, or when the page holds nothing yet.
+    pub step: Vec<u8>,
+}
+
+impl<'a, W: Deref<Target = Page>> Change<'a, W> {
+    /// A change described by the bytes that differ.
+    pub(crate) fn new(page: &'a mut W, image: &'a Page) -> Self {
+        let step = match page.is_free() {
+            true => None,
+            false => byte_step(page, image),
+        };
+        Change::by(page, image, step)
+    }
+
+    /// A change described by a step, if there is one.
+    pub(crate) fn by(page: &'a mut W, image: &'a Page, step: Option<Vec<u8>>) -> Self {
+        let step = step.unwrap_or_default();
+        Change { page, image, step }
+    }
 }
 
 /// A file of pages with page locks and atomic, logged changes.

@@ -16,6 +16,7 @@ use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{self, edit, encode_leaf, LeafView};
 use crate::meta::Meta;
 use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
+use crate::redo::inner_step;
 use crate::store::{Change, PageStore, TxnStatus};
 use crate::tree::{entry_count, Tree};
 use std::cmp::Ordering;
@@ -173,7 +174,15 @@ impl<S: PageStore> Tree<S> {
             let Some(mut image) = image else {
                 return corrupt(block, "the entries of a leaf do not fit in a leaf");
             };
-            self.replace(page, block, &frame, &mut image, folded.conflict_xid, None)?;
+            self.replace(
+                page,
+                block,
+                &frame,
+                &mut image,
+                &entries,
+                folded.conflict_xid,
+                None,
+            )?;
         }
         Ok(Visited {
             block,
@@ -232,18 +241,9 @@ impl<S: PageStore> Tree<S> {
         let deleted = Page::deleted(self.index as u8, level);
         self.store.commit(
             &mut [
-                Change {
-                    page: &mut left,
-                    image: &image,
-                },
-                Change {
-                    page: &mut parent,
-                    image: &parent_image,
-                },
-                Change {
-                    page: &mut right,
-                    image: &deleted,
-                },
+                Change::new(&mut left, &image),
+                Change::new(&mut parent, &parent_image),
+                Change::new(&mut right, &deleted),
             ],
             NO_XID,
         );
@@ -344,13 +344,9 @@ impl<S: PageStore> Tree<S> {
         };
         image.set_right(frame.right);
         image.set_flags(frame.flags);
-        self.store.commit(
-            &mut [Change {
-                page: &mut page,
-                image: &image,
-            }],
-            NO_XID,
-        );
+        let step = inner_step(&page, block, &now, &image)?;
+        self.store
+            .commit(&mut [Change::by(&mut page, &image, step)], NO_XID);
         Ok(())
     }
 
@@ -393,18 +389,9 @@ impl<S: PageStore> Tree<S> {
         let (deleted, meta_image) = (Page::deleted(self.index as u8, level), meta.encode());
         self.store.commit(
             &mut [
-                Change {
-                    page: &mut child,
-                    image: &image,
-                },
-                Change {
-                    page: &mut root,
-                    image: &deleted,
-                },
-                Change {
-                    page: &mut meta_page,
-                    image: &meta_image,
-                },
+                Change::new(&mut child, &image),
+                Change::new(&mut root, &deleted),
+                Change::new(&mut meta_page, &meta_image),
             ],
             NO_XID,
         );

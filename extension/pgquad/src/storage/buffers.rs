@@ -1,14 +1,12 @@
 //! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
 
-use super::stop_points;
+use super::{stop_points, wal};
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;
 
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
 const P_NEW: u32 = u32::MAX;
-/// Bytes of `pd_lsn` and `pd_checksum`, which the buffer manager and WAL keep.
-const KEPT: usize = 10;
 
 /// Pages of one open relation. The relation stays open (and locked as its user needs) while the store lives.
 #[derive(Clone, Copy)]
@@ -60,33 +58,6 @@ impl RelationStore {
         }
     }
 
-    /// Standby queries whose snapshot still needs what the next change hides must be cancelled first. The record of nbtree's
-    /// page reuse carries exactly this and its redo does nothing else (`btree_xlog_reuse_page`).
-    fn log_conflict(&self, xid: u32) {
-        #[repr(C)]
-        struct ReusePage {
-            node: pg_sys::RelFileNode,
-            block: u32,
-            latest_removed_full_xid: u64,
-        }
-        const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
-        const RM_BTREE_ID: u8 = 11;
-        const SIZE: u32 = 24;
-        // SAFETY: the record has the layout of `xl_btree_reuse_page` (nbtxlog.h of PostgreSQL 15): 12 + 4 + 8 bytes.
-        unsafe {
-            let next = pg_sys::ReadNextFullTransactionId().value;
-            let age = (next as u32).wrapping_sub(xid);
-            let mut record = ReusePage {
-                node: (*self.rel).rd_node,
-                block: 0,
-                latest_removed_full_xid: next - u64::from(age),
-            };
-            pg_sys::XLogBeginInsert();
-            pg_sys::XLogRegisterData((&raw mut record).cast(), SIZE as i32);
-            pg_sys::XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);
-        }
-    }
-
     fn needs_wal(&self) -> bool {
         relation_needs_wal(self.rel)
     }
@@ -122,6 +93,20 @@ impl Locked {
                 block: pg_sys::BufferGetBlockNumber(buffer),
             }
         }
+    }
+
+    /// The buffer.
+    pub(super) fn buffer(&self) -> pg_sys::Buffer {
+        self.buffer
+    }
+
+    /// The page, to be changed.
+    ///
+    /// # Safety
+    /// The lock is an exclusive one.
+    pub(super) unsafe fn contents(&mut self) -> &mut Page {
+        // SAFETY: pinned and locked while `self` lives, and nobody else looks at it by the caller's promise.
+        unsafe { &mut *self.page.cast_mut() }
     }
 }
 
@@ -200,32 +185,8 @@ impl PageStore for RelationStore {
     }
 
     fn commit(&self, changes: &mut [Change<'_, Locked>], conflict_xid: u32) {
-        let logged = self.needs_wal();
         // SAFETY: all pages are exclusively locked by their guards; the images are whole valid pages.
-        unsafe {
-            if conflict_xid >= pg_sys::FirstNormalTransactionId.into_inner()
-                && logged
-                && pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
-            {
-                self.log_conflict(conflict_xid);
-            }
-            let state = pg_sys::GenericXLogStart(self.rel);
-            for change in changes.iter() {
-                let flags = if change.page.is_free() {
-                    pg_sys::GENERIC_XLOG_FULL_IMAGE as i32
-                } else {
-                    0
-                };
-                let copy = pg_sys::GenericXLogRegisterBuffer(state, change.page.buffer, flags);
-                // The first bytes (pd_lsn, pd_checksum) stay the buffer's own.
-                std::ptr::copy_nonoverlapping(
-                    change.image.0.as_ptr().add(KEPT),
-                    copy.cast::<u8>().add(KEPT),
-                    PAGE_SIZE - KEPT,
-                );
-            }
-            pg_sys::GenericXLogFinish(state);
-        }
+        unsafe { wal::apply(self.rel, changes, conflict_xid, self.needs_wal()) }
     }
 
     fn append(&self, images: &mut [Page]) -> BlockNo {

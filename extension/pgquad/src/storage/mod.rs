@@ -2,6 +2,7 @@
 
 mod buffers;
 pub mod bulk;
+mod conflict;
 mod cursor;
 pub mod options;
 pub mod pending;
@@ -10,6 +11,7 @@ mod snapshot;
 mod sorter;
 pub mod stop_points;
 mod table;
+pub mod wal;
 
 pub use buffers::RelationStore;
 pub use cursor::{count_matching, OrderCursor};
