@@ -18,19 +18,22 @@ from server import bench_server, rows
 OWN = "pgquad"
 
 
-def arguments(description, scales):
-    """The command line of a benchmark of query mixes."""
+def arguments(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
+    """The command line of a benchmark of query mixes, with its defaults."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results")
     parser.add_argument("--scales", default=scales, help=f"of {', '.join(bsbm.SCALES)} (default {scales})")
     parser.add_argument("--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up")
-    parser.add_argument("--clients", default="1,8", help="numbers of clients (default 1,8)")
+    parser.add_argument("--clients", default=clients, help=f"numbers of clients (default {clients})")
+    parser.add_argument("--mixes", type=int, default=mixes, help=f"mixes in the log, where it is generated (default {mixes})")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")
     parser.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
-    parser.add_argument("--timeout", type=int, default=60, help="seconds after which a query has failed (default 60)")
+    parser.add_argument("--passes", type=int, default=passes, help=f"a turn is so many times the log, not a time; 0: a time (default {passes})")
+    parser.add_argument("--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.scales, chosen.rounds, chosen.seconds = "100k", 2, 2
+        chosen.mixes = min(chosen.mixes, 5)
     return chosen
 
 
@@ -60,17 +63,17 @@ def measure(server, name, title, mix, scale, found, options):
     if mix != "explore":
         dataset = dataset.generated()
     connection = server.connect()
-    file, log = dataset.triples(), dataset.log(mix)
+    file, log = dataset.triples(), dataset.log(mix, mixes=options.mixes)
     quads = data.load_store(connection, file)
     page = report.Report(f"{name}-{scale}", f"{title}, {quads:,} triples", connection, options.quick, by=name)
     with contextlib.ExitStack() as stack:
         targets = ["--postgres", f"{OWN}={dsn(server)}"]
         for peer in found:
             targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, dataset.key))))
+        length = ["--passes", str(options.passes), "--warm-mixes", "0"] if options.passes else ["--seconds", str(options.seconds)]
         results = replay(
-            log, targets, "--clients", options.clients, "--rounds", str(options.rounds), "--seconds", str(options.seconds),
-            "--timeout", str(options.timeout),
-        )  # fmt: skip
+            log, targets, "--clients", options.clients, "--rounds", str(options.rounds), *length, "--timeout", str(options.timeout)
+        )
     describe(page, name, scale, results, options)
     if not options.quick:
         save(f"{name}-{scale}.json", results)
@@ -145,8 +148,10 @@ def describe(page, name, scale, results, options):
             )
             page.add(f"![plot]({plot})\n")
     floor(page, results)
+    turn = f"{options.passes} x the log" if options.passes else f"{options.seconds} s"
+    warm = "" if options.passes else ", after two mixes on each connection"
     page.add(
-        f"Median (least - greatest) of {options.rounds} turns of {options.seconds} s each, the stores in turn, after two mixes on each connection.\n"
+        f"Median (least - greatest) of {options.rounds} turns of {turn} each, the stores in turn{warm}.\n"
         f"{OWN} is asked over PostgreSQL's protocol (prepared `select quad.sparql_json($1)`), the others over HTTP on kept connections (Virtuoso:\n"
         "a connection each, it stalls on kept ones); all answers are read whole, as SPARQL JSON results or N-Triples. The times of a query are\n"
         "means over a turn, then the median of the turns."
