@@ -29,7 +29,7 @@ use spargebra::{Query, SparqlParser, Update};
 pub use dataset::{DefaultGraph, Target};
 pub use error::Error;
 pub use params::{Param, ParamKind};
-pub use query::{translate_query, Form, Translated};
+pub use query::{translate_query, Form, Output, Translated, Undecoded};
 pub use template::{Shape, Template};
 pub use update::{
     delete_data_sql, insert_data_sql, translate_update, DataQuad, Operation, Statement,

@@ -84,7 +84,7 @@ impl Params {
     }
 
     /// The text with the parameters numbered by their first occurrence, and the list of those that occur.
-    pub fn finish(self, sql: &str) -> (String, Vec<Param>) {
+    pub fn finish(&self, sql: &str) -> (String, Vec<Param>) {
         let mut used = Vec::new();
         let mut out = String::with_capacity(sql.len());
         replace_marks(sql, &mut out, |out, mark, number| {

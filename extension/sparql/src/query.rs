@@ -5,10 +5,10 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 use spargebra::Query;
 
 use crate::block::{parenthesised, Block};
-use crate::column::{decode_sql, Col, Kind, FIRST_BLANK, FIRST_LITERAL};
+use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
 use crate::dataset::{Dataset, Target};
 use crate::error::Error;
-use crate::params::{quote_identifier, with_literals, with_placeholders, Param, ParamKind};
+use crate::params::{quote_identifier, with_literals, with_placeholders, Param, ParamKind, Params};
 use crate::translate::{Env, Translator};
 
 /// Form of a query, and with it the shape of its answer.
@@ -24,12 +24,41 @@ pub enum Form {
     Describe,
 }
 
+/// How a column of the answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A `bigint`: the id of a term, or minus the number of a parameter, whose term has no id.
+    Id,
+    /// A `quad.term`.
+    Term,
+}
+
+/// SQL whose answer is to be decoded: a column is an id wherever there is one.
+#[derive(Clone, Debug)]
+pub struct Undecoded {
+    sql: String,
+    /// Constants of the query: parameter `$1` first.
+    pub params: Vec<Param>,
+    /// How the columns are read; of an answer to ASK there is only a `boolean`.
+    pub outputs: Vec<Output>,
+}
+
+impl Undecoded {
+    /// SQL text with the parameters `$1`, `$2`, ...
+    #[must_use]
+    pub fn sql(&self) -> String {
+        with_placeholders(&self.sql)
+    }
+}
+
 /// A query as SQL.
 #[derive(Clone, Debug)]
 pub struct Translated {
     sql: String,
     /// Constants of the query: parameter `$1` first.
     pub params: Vec<Param>,
+    /// The same query for those who decode the answer themselves, in batches.
+    pub undecoded: Undecoded,
     /// Names of the columns of the answer: the variables of the projection, or subject, predicate, object.
     pub columns: Vec<String>,
     /// Form of the query.
@@ -39,7 +68,7 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// SQL text with the parameters `$1`, `$2`, ...
+    /// SQL text with the parameters `$1`, `$2`, ..., whose answer is all of type `quad.term`.
     #[must_use]
     pub fn sql(&self) -> String {
         with_placeholders(&self.sql)
@@ -49,6 +78,59 @@ impl Translated {
     #[must_use]
     pub fn to_standalone_sql(&self) -> String {
         with_literals(&self.sql, &self.params)
+    }
+}
+
+/// A statement up to its list of columns, the columns, and what follows them.
+struct Answer {
+    before: String,
+    /// The variables of the answer, `None` for one that is never bound, with the names of their columns.
+    columns: Vec<(Option<Col>, String)>,
+    after: String,
+}
+
+impl Answer {
+    /// An answer whose columns are those of `before`.
+    fn whole(before: String) -> Self {
+        Self {
+            before,
+            columns: Vec::new(),
+            after: String::new(),
+        }
+    }
+
+    /// The statement with all columns as terms.
+    fn decoded(&self, params: &mut Params) -> String {
+        self.sql(|col| match col {
+            Some(col) => col.term_sql(params),
+            None => "NULL::quad.term".to_owned(),
+        })
+    }
+
+    /// The statement with ids where there are any.
+    fn undecoded(&self, params: &mut Params) -> String {
+        self.sql(|col| match col {
+            Some(Col { id: Some(id), .. }) => id.clone(),
+            Some(col) => col.term_sql(params),
+            None => "NULL::bigint".to_owned(),
+        })
+    }
+
+    fn outputs(&self) -> Vec<Output> {
+        let output = |col: &Option<Col>| match col {
+            Some(Col { id: None, .. }) => Output::Term,
+            _ => Output::Id,
+        };
+        self.columns.iter().map(|(col, _)| output(col)).collect()
+    }
+
+    fn sql(&self, mut value: impl FnMut(Option<&Col>) -> String) -> String {
+        let columns: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(col, name)| format!("{} AS {}", value(col.as_ref()), quote_identifier(name)))
+            .collect();
+        format!("{}{}{}", self.before, columns.join(", "), self.after)
     }
 }
 
@@ -67,30 +149,30 @@ pub fn translate_query<'a>(
         base,
         Dataset::new(query.dataset(), target.default_graph),
     );
-    let (form, sql, columns) = match query {
-        Query::Select { pattern, .. } => {
-            let (sql, columns) = translator.select(pattern)?;
-            (Form::Select, sql, columns)
-        }
-        Query::Ask { pattern, .. } => (Form::Ask, translator.ask(pattern)?, vec!["ask".to_owned()]),
+    let (form, answer) = match query {
+        Query::Select { pattern, .. } => (Form::Select, translator.select(pattern)?),
+        Query::Ask { pattern, .. } => (Form::Ask, translator.ask(pattern)?),
         Query::Construct {
             template, pattern, ..
-        } => (
-            Form::Construct,
-            translator.construct(template, pattern)?,
-            triple_columns(),
-        ),
-        Query::Describe { pattern, .. } => (
-            Form::Describe,
-            translator.describe(pattern)?,
-            triple_columns(),
-        ),
+        } => (Form::Construct, translator.construct(template, pattern)?),
+        Query::Describe { pattern, .. } => (Form::Describe, translator.describe(pattern)?),
     };
-    let (sql, params) = translator.params.finish(&sql);
+    let undecoded = answer.undecoded(&mut translator.params);
+    let decoded = answer.decoded(&mut translator.params);
+    let (undecoded, undecoded_params) = translator.params.finish(&undecoded);
+    let (sql, params) = translator.params.finish(&decoded);
     Ok(Translated {
         sql,
         params,
-        columns,
+        undecoded: Undecoded {
+            sql: undecoded,
+            params: undecoded_params,
+            outputs: answer.outputs(),
+        },
+        columns: match form {
+            Form::Ask => vec!["ask".to_owned()],
+            _ => answer.columns.into_iter().map(|(_, name)| name).collect(),
+        },
         form,
         algebra: query.to_sse(),
     })
@@ -103,29 +185,26 @@ fn triple_columns() -> Vec<String> {
 }
 
 impl Translator<'_> {
-    fn select(&mut self, pattern: &GraphPattern) -> Result<(String, Vec<String>), Error> {
+    fn select(&mut self, pattern: &GraphPattern) -> Result<Answer, Error> {
         let rel = self.pattern(pattern, &Env::new())?;
         let (block, tail) = self.finish(rel)?;
-        let mut outputs = Vec::new();
-        let mut columns = Vec::new();
-        for variable in projection(pattern) {
-            let term = match block.vars.get(variable) {
-                Some(col) => col.term_sql(&mut self.params),
-                None => "NULL::quad.term".to_owned(),
-            };
-            outputs.push(format!("{term} AS {}", quote_identifier(variable.as_str())));
-            columns.push(variable.as_str().to_owned());
-        }
-        let sql = format!("SELECT {}{}{tail}", outputs.join(", "), block.body());
-        Ok((sql, columns))
+        let columns = projection(pattern).iter().map(|variable| {
+            let col = block.vars.get(variable).cloned();
+            (col, variable.as_str().to_owned())
+        });
+        Ok(Answer {
+            before: "SELECT ".to_owned(),
+            columns: columns.collect(),
+            after: format!("{}{tail}", block.body()),
+        })
     }
 
-    fn ask(&mut self, pattern: &GraphPattern) -> Result<String, Error> {
+    fn ask(&mut self, pattern: &GraphPattern) -> Result<Answer, Error> {
         let block = self.block(pattern, &Env::new())?;
-        Ok(format!(
+        Ok(Answer::whole(format!(
             "SELECT EXISTS {} AS ask",
             parenthesised(&format!("SELECT 1{}", block.body()))
-        ))
+        )))
     }
 
     /// The template filled in with each solution; triples that are none (section 16.2) are left out.
@@ -133,7 +212,7 @@ impl Translator<'_> {
         &mut self,
         template: &[TriplePattern],
         pattern: &GraphPattern,
-    ) -> Result<String, Error> {
+    ) -> Result<Answer, Error> {
         let mut block = self.block(pattern, &Env::new())?;
         if template.iter().any(has_blank_node) {
             block.row = Some("row_number() OVER ()".to_owned());
@@ -144,11 +223,7 @@ impl Translator<'_> {
             .filter_map(|triple| self.template(triple, &block))
             .collect();
         if triples.is_empty() {
-            return Ok(
-                "SELECT NULL::quad.term AS subject, NULL::quad.term AS predicate, \
-                 NULL::quad.term AS object WHERE FALSE"
-                    .to_owned(),
-            );
+            return Ok(no_triples());
         }
         let shapes: Vec<Col> = (0..3)
             .map(|place| position_shape(&triples, place))
@@ -187,16 +262,11 @@ impl Translator<'_> {
                 .join(Block::of_item(filled), &mut self.params)
                 .body_and(&conditions)
         );
-        let outputs: Vec<String> = shapes
-            .iter()
-            .zip(triple_columns())
-            .map(|(col, name)| format!("{} AS {name}", col.term_sql(&mut self.params)))
-            .collect();
-        Ok(format!(
-            "SELECT {}\nFROM {} AS t",
-            outputs.join(", "),
-            parenthesised(&inner)
-        ))
+        Ok(Answer {
+            before: "SELECT ".to_owned(),
+            columns: shapes.into_iter().map(Some).zip(triple_columns()).collect(),
+            after: format!("\nFROM {} AS t", parenthesised(&inner)),
+        })
     }
 
     /// The columns of a triple of the template; `None` when a variable of it is never bound.
@@ -259,7 +329,7 @@ impl Translator<'_> {
     }
 
     /// Concise bounded description: the triples of the resource, and those of the blank nodes they lead to.
-    fn describe(&mut self, pattern: &GraphPattern) -> Result<String, Error> {
+    fn describe(&mut self, pattern: &GraphPattern) -> Result<Answer, Error> {
         let env = Env::new();
         let block = self.block(pattern, &env)?;
         let resources: Vec<String> = projection(pattern)
@@ -272,11 +342,7 @@ impl Translator<'_> {
             .map(|id| format!("({id})"))
             .collect();
         if resources.is_empty() {
-            return Ok(
-                "SELECT NULL::quad.term AS subject, NULL::quad.term AS predicate, \
-                 NULL::quad.term AS object WHERE FALSE"
-                    .to_owned(),
-            );
+            return Ok(no_triples());
         }
         let named = Block::of_item(format!("LATERAL (VALUES {}) AS t(n)", resources.join(", ")));
         let start = block.join(named, &mut self.params);
@@ -294,23 +360,32 @@ impl Translator<'_> {
                     format!("{q}.o < {FIRST_LITERAL}"),
                 ])
         );
-        let none = std::collections::BTreeSet::new();
-        let outputs: Vec<String> = ["s", "p", "o"]
+        let columns = ["s", "p", "o"]
+            .map(|column| Some(Col::of_quad(format!("{d}.{column}"), Kind::Any)))
             .into_iter()
-            .zip(triple_columns())
-            .map(|(column, name)| {
-                let term = decode_sql(&format!("{d}.{column}"), &none, &mut self.params);
-                format!("{term} AS {name}")
-            })
-            .collect();
-        Ok(format!(
-            "WITH RECURSIVE {walk} AS {}\nSELECT {}{}",
-            parenthesised(&recursion),
-            outputs.join(", "),
-            Block::of_item("described".to_owned())
+            .zip(triple_columns());
+        Ok(Answer {
+            before: format!(
+                "WITH RECURSIVE {walk} AS {}\nSELECT ",
+                parenthesised(&recursion)
+            ),
+            columns: columns.collect(),
+            after: Block::of_item("described".to_owned())
                 .join(described, &mut self.params)
-                .body_and(&[format!("{d}.s = described.n")])
-        ))
+                .body_and(&[format!("{d}.s = described.n")]),
+        })
+    }
+}
+
+/// The answer without triples.
+fn no_triples() -> Answer {
+    Answer {
+        before: "SELECT ".to_owned(),
+        columns: triple_columns()
+            .into_iter()
+            .map(|name| (None, name))
+            .collect(),
+        after: " WHERE FALSE".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! SQL of typical queries. Each test pins the whole text: what PostgreSQL (and the join node above it) gets to see.
 
-use pgquad_sparql::{parse_query, translate_query, Error, Form, Translated};
+use pgquad_sparql::{parse_query, translate_query, Error, Form, Output, Translated};
 
 fn translate(query: &str) -> Translated {
     try_translate(query).expect("the query is translated")
@@ -32,6 +32,23 @@ WHERE q1.g = 0
   AND q3.g = 0
   AND q3.o = $3",
     );
+}
+
+#[test]
+fn an_undecoded_answer_has_ids_where_there_are_any() {
+    let undecoded =
+        translate("SELECT ?x ?c ?l ?n { ?x :p ?y BIND(:c AS ?c) BIND(STRLEN(?y) AS ?l) }")
+            .undecoded;
+    assert_eq!(
+        undecoded.sql(),
+        "SELECT q1.s AS \"x\", $1 AS \"c\", quad.fn_strlen(quad.decode(q1.o)) AS \"l\", NULL::bigint AS \"n\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p = $2"
+    );
+    use Output::{Id, Term};
+    assert_eq!(undecoded.outputs, [Id, Id, Term, Id]);
+    assert_eq!(undecoded.params[0].text, "<http://e/c>");
 }
 
 #[test]
@@ -347,7 +364,7 @@ fn construct_gives_each_triple_once() {
     assert_eq!(translated.form, Form::Construct);
     assert_eq!(
         translated.sql(),
-        "SELECT quad.decode(t.s) AS subject, (CASE WHEN t.p >= 0 THEN quad.decode(t.p) ELSE CASE t.p WHEN -1 THEN $2 END END) AS predicate, quad.decode(t.o) AS object
+        "SELECT quad.decode(t.s) AS \"subject\", (CASE WHEN t.p >= 0 THEN quad.decode(t.p) ELSE CASE t.p WHEN -1 THEN $2 END END) AS \"predicate\", quad.decode(t.o) AS \"object\"
 FROM (
   SELECT DISTINCT t.s, t.p, t.o
   FROM quads AS q1, LATERAL (VALUES (q1.o, $1, q1.s)) AS t(s, p, o)

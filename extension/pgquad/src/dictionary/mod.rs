@@ -23,6 +23,8 @@ mod write;
 use std::collections::HashMap;
 
 pub use bulk::BulkEncoder;
+pub use sql::term_id;
+pub use state::BuildHash;
 
 use pgquad_reader::Batch;
 use pgquad_term::{inline_id, inline_term, Term, TermBuf, TermId};

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pgquad_sparql::{DefaultGraph, Form, Param, Shape, Target, Template, Translated};
+use pgquad_sparql::{DefaultGraph, Form, Output, Param, Shape, Target, Template, Translated};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 
@@ -53,15 +53,20 @@ impl Prepared {
         &self.entry.template.translated().columns
     }
 
+    /// How the columns of the answer are read.
+    pub fn outputs(&self) -> &[Output] {
+        &self.entry.template.translated().undecoded.outputs
+    }
+
     /// The plan, made if need be.
     pub fn plan(&self) -> Rc<Plan> {
         let kept = self.entry.plan.borrow().clone();
         if let Some(plan) = kept.filter(|plan| plan.is_current()) {
             return plan;
         }
-        let translated = self.entry.template.translated();
-        let types: Vec<_> = translated.params.iter().map(|p| type_of(p.kind)).collect();
-        let plan = Rc::new(Plan::prepare(&translated.sql(), &types));
+        let undecoded = &self.entry.template.translated().undecoded;
+        let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
+        let plan = Rc::new(Plan::prepare(&undecoded.sql(), &types));
         *self.entry.plan.borrow_mut() = Some(plan.clone());
         plan
     }
@@ -174,7 +179,7 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
                 if let Some(template) = template {
                     let entry = entry(template, shape.readable(), target);
                     keep(key, Known::Template(entry.clone()));
-                    let params = own.params;
+                    let params = own.undecoded.params;
                     return Prepared { entry, params };
                 }
                 keep(key, Known::None(Cell::new(0)));
@@ -183,7 +188,7 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
         }
     }
     let key = key(text, true);
-    if let Found::Prepared(found) = find(&key, |t| Some(t.translated().params.clone())) {
+    if let Found::Prepared(found) = find(&key, |t| Some(t.translated().undecoded.params.clone())) {
         return found;
     }
     let translated = translated.unwrap_or_else(|| request::translate(text, target, base));
@@ -218,7 +223,7 @@ fn keep(key: Key, known: Known) {
 
 /// A query that is its own template.
 fn alone(translated: Translated, text: &str, target: Target<'_>) -> Prepared {
-    let params = translated.params.clone();
+    let params = translated.undecoded.params.clone();
     let entry = entry(Template::of_one(translated), text.to_owned(), target);
     Prepared { entry, params }
 }

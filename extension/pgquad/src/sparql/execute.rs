@@ -7,11 +7,12 @@ use pgquad_term::{parse, Term, TermBuf};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgSqlErrorCode};
 
+use super::answer::{Batch, Row};
 use super::cache::Prepared;
 use super::plan::{name_of, Plan};
 use crate::dictionary;
 use crate::error::{raise, raise_detail};
-use crate::term::{TermArg, TermOut};
+use crate::term::TermOut;
 
 /// The values of the constants of a request. Terms are looked up, or added, in one batch.
 pub fn values(params: &[Param]) -> Vec<pg_sys::Datum> {
@@ -68,13 +69,13 @@ pub fn parse_term(text: &str) -> TermBuf {
     })
 }
 
-/// A row of an answer, valid while its batch is.
-pub struct Row {
+/// A row of SPI, valid while its batch is.
+pub struct Tuple {
     tuple: pg_sys::HeapTuple,
     descriptor: pg_sys::TupleDesc,
 }
 
-impl Row {
+impl Tuple {
     /// The datum of column `place` (from 0), `None` for NULL.
     pub fn datum(&self, place: usize) -> Option<pg_sys::Datum> {
         let mut null = false;
@@ -84,19 +85,13 @@ impl Row {
         };
         (!null).then_some(datum)
     }
-
-    /// Calls `read` with the term of column `place`; `None` for an unbound variable.
-    pub fn term<T>(&self, place: usize, read: impl FnOnce(&Term<'_>) -> T) -> Option<T> {
-        let datum = self.datum(place)?;
-        // SAFETY: the columns that are asked for so are of type quad.term, and the datum lives as long as the row.
-        let term = unsafe { TermArg::from_datum(datum, false) }?;
-        Some(read(&term.term()))
-    }
 }
 
 /// An answer being read, a batch at a time, from a cursor of its own. It ends with the transaction at the latest.
 pub struct Cursor {
     portal: CString,
+    batch: Batch,
+    params: Vec<Param>,
     done: bool,
 }
 
@@ -105,22 +100,25 @@ const BATCH: i64 = 1000;
 
 impl Cursor {
     /// Starts a query.
-    pub fn open(prepared: &Prepared) -> Self {
+    pub fn open(prepared: Prepared) -> Self {
         let plan = prepared.plan();
         let mut values = values(&prepared.params);
         let portal = Spi::connect(|_| name_of(plan.open(&mut values)));
         Self {
             portal,
+            batch: Batch::new(prepared.outputs()),
+            params: prepared.params,
             done: false,
         }
     }
 
     /// The next batch, each row read by `read`; empty at the end.
-    pub fn fetch<T>(&mut self, mut read: impl FnMut(&Row) -> T) -> Vec<T> {
+    pub fn fetch<T>(&mut self, read: impl FnMut(&Row<'_>) -> T) -> Vec<T> {
         if self.done {
             return Vec::new();
         }
-        let rows: Vec<T> = Spi::connect(|_| {
+        self.batch.clear();
+        Spi::connect(|_| {
             // SAFETY: SPI is connected, and the portal is looked up by name each time: it may have ended with a subtransaction.
             unsafe {
                 let portal = pg_sys::SPI_cursor_find(self.portal.as_ptr());
@@ -132,12 +130,14 @@ impl Cursor {
                 }
                 pg_sys::SPI_cursor_fetch(portal, true, BATCH);
             }
-            current_rows().map(|row| read(&row)).collect()
+            for tuple in current_tuples() {
+                self.batch.push(|place| tuple.datum(place));
+            }
         });
-        if rows.is_empty() {
+        if self.batch.len() < BATCH as usize {
             self.close();
         }
-        rows
+        self.batch.read(&self.params, read)
     }
 
     fn close(&mut self) {
@@ -171,16 +171,16 @@ pub fn run<T>(
     plan: &Plan,
     mut values: Vec<pg_sys::Datum>,
     read_only: bool,
-    mut read: impl FnMut(&Row) -> T,
+    mut read: impl FnMut(&Tuple) -> T,
 ) -> Vec<T> {
     Spi::connect(|_| {
         plan.run(&mut values, read_only);
-        current_rows().map(|row| read(&row)).collect()
+        current_tuples().map(|tuple| read(&tuple)).collect()
     })
 }
 
 /// The rows of the SPI call that has just been made.
-fn current_rows() -> impl Iterator<Item = Row> {
+fn current_tuples() -> impl Iterator<Item = Tuple> {
     // SAFETY: the globals of SPI describe the last call; the table has as many tuples as it says.
     unsafe {
         let table = pg_sys::SPI_tuptable;
@@ -189,7 +189,7 @@ fn current_rows() -> impl Iterator<Item = Row> {
         } else {
             pg_sys::SPI_processed as usize
         };
-        (0..count).map(move |place| Row {
+        (0..count).map(move |place| Tuple {
             tuple: *(*table).vals.add(place),
             descriptor: (*table).tupdesc,
         })

@@ -27,10 +27,11 @@ fn explain(
     } else {
         "VERBOSE"
     };
-    let sql = format!("EXPLAIN ({options}) {}", translated.sql());
-    let types: Vec<_> = translated.params.iter().map(|p| type_of(p.kind)).collect();
+    let undecoded = translated.undecoded;
+    let sql = format!("EXPLAIN ({options}) {}", undecoded.sql());
+    let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
     let plan = Plan::prepare(&sql, &types);
-    lines.extend(run(&plan, values(&translated.params), false, |row| {
+    lines.extend(run(&plan, values(&undecoded.params), false, |row| {
         let datum = row.datum(0);
         // SAFETY: EXPLAIN gives one column of type text.
         let line = datum.and_then(|d| unsafe { String::from_datum(d, false) });

@@ -2,11 +2,14 @@
 //!
 //! A request is translated by the crate `pgquad-sparql`; the SQL runs through SPI with the rights of the caller.
 
+mod answer;
 mod cache;
 mod execute;
 mod explain;
+mod json;
 mod plan;
 mod query;
+mod receiver;
 mod request;
 mod results;
 mod update;

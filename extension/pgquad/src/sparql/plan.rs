@@ -62,6 +62,7 @@ impl Settings {
 /// A plan of SPI that outlives the transaction, until it is dropped. Portals that run it survive that.
 pub struct Plan {
     plan: NonNull<pg_sys::_SPI_plan>,
+    types: Vec<pg_sys::Oid>,
     settings: Settings,
 }
 
@@ -93,6 +94,7 @@ impl Plan {
         });
         Self {
             plan: NonNull::new(plan).expect("checked above"),
+            types,
             settings,
         }
     }
@@ -130,6 +132,34 @@ impl Plan {
                 read_only,
                 0,
             )
+        };
+        check(status < 0, "execute");
+    }
+
+    /// Runs a query to its end, with SPI connected. Its rows go to `destination`.
+    pub fn run_into(&self, values: &[pg_sys::Datum], destination: *mut pg_sys::DestReceiver) {
+        let _planning = Planning::begin();
+        // SAFETY: SPI is connected; the list has a place for each parameter, and there is a value for each. The caller passes a
+        // destination that lives until the end of the call.
+        let status = unsafe {
+            let params = pg_sys::makeParamList(self.types.len() as i32);
+            let places = (*params).params.as_mut_slice(self.types.len());
+            for ((place, value), ptype) in places.iter_mut().zip(values).zip(&self.types) {
+                *place = pg_sys::ParamExternData {
+                    value: *value,
+                    isnull: false,
+                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
+                    ptype: *ptype,
+                };
+            }
+            let options = pg_sys::SPIExecuteOptions {
+                params,
+                read_only: true,
+                must_return_tuples: true,
+                dest: destination,
+                ..Default::default()
+            };
+            pg_sys::SPI_execute_plan_extended(self.plan.as_ptr(), &options)
         };
         check(status < 0, "execute");
     }

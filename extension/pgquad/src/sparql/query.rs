@@ -5,8 +5,9 @@ use pgrx::prelude::*;
 use pgrx::JsonB;
 use serde_json::{Map, Value as Json};
 
+use super::answer::Row;
 use super::cache::Prepared;
-use super::execute::{run, values, Cursor, Row};
+use super::execute::{run, values, Cursor};
 use super::request::{query, query_of_form};
 use crate::term::TermOut;
 
@@ -19,10 +20,10 @@ fn sparql(
 ) -> SetOfIterator<'static, JsonB> {
     let prepared = query_of_form(query, store, base, &[Form::Select]);
     let columns = prepared.columns().to_vec();
-    SetOfIterator::new(rows(&prepared, move |row| solution(row, &columns)))
+    SetOfIterator::new(rows(prepared, move |row| solution(row, &columns)))
 }
 
-fn solution(row: &Row, columns: &[String]) -> JsonB {
+fn solution(row: &Row<'_>, columns: &[String]) -> JsonB {
     let mut object = Map::new();
     for (place, name) in columns.iter().enumerate() {
         if let Some(text) = row.term(place, |term| term.to_string()) {
@@ -68,7 +69,7 @@ fn construct(
     ),
 > {
     let prepared = query_of_form(query, store, base, &[Form::Construct, Form::Describe]);
-    triples(&prepared)
+    triples(prepared)
 }
 
 /// Answers a DESCRIBE query with the concise bounded description of each resource: its triples, and those of the blank nodes they
@@ -88,11 +89,11 @@ fn describe(
     ),
 > {
     let prepared = query_of_form(query, store, base, &[Form::Describe, Form::Construct]);
-    triples(&prepared)
+    triples(prepared)
 }
 
 fn triples(
-    prepared: &Prepared,
+    prepared: Prepared,
 ) -> TableIterator<
     'static,
     (
@@ -101,7 +102,7 @@ fn triples(
         name!(object, TermOut),
     ),
 > {
-    let term = |row: &Row, place| {
+    let term = |row: &Row<'_>, place| {
         row.term(place, |t| TermOut(t.to_buf()))
             .expect("a triple is whole")
     };
@@ -122,8 +123,8 @@ fn sparql_to_sql(
 
 /// The answer, read as it is asked for.
 fn rows<T: 'static>(
-    prepared: &Prepared,
-    mut read: impl FnMut(&Row) -> T + 'static,
+    prepared: Prepared,
+    mut read: impl FnMut(&Row<'_>) -> T + 'static,
 ) -> impl Iterator<Item = T> {
     let mut cursor = Cursor::open(prepared);
     let mut batch = Vec::new().into_iter();

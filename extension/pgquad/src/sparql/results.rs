@@ -4,11 +4,15 @@ use oxrdf::{BlankNode, Literal, NamedNode, Variable};
 use pgquad_sparql::Form;
 use pgquad_term::{LiteralKind, Term};
 use pgrx::prelude::*;
+use pgrx::PgSqlErrorCode;
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 
-use super::execute::Cursor;
+use super::execute::values;
+use super::json;
 use super::query::run_ask;
+use super::receiver::stream;
 use super::request::query_of_form;
+use crate::error::raise_hint;
 
 macro_rules! format_function {
     ($name:ident, $format:ident, $doc:literal) => {
@@ -59,6 +63,15 @@ fn serialize(
             .expect("writing to memory does not fail");
         return text(bytes);
     }
+    let (plan, values) = (prepared.plan(), values(&prepared.params));
+    if format == QueryResultsFormat::Json {
+        let mut writer = json::Writer::new(prepared.columns());
+        stream(&plan, &values, prepared.outputs(), |batch| {
+            writer.batch(batch, &prepared.params);
+            check_size(writer.len());
+        });
+        return text(writer.finish());
+    }
     let variables: Vec<Variable> = prepared
         .columns()
         .iter()
@@ -67,28 +80,29 @@ fn serialize(
     let mut writer = serializer
         .serialize_solutions_to_writer(Vec::new(), variables.clone())
         .expect("writing to memory does not fail");
-    let mut cursor = Cursor::open(&prepared);
-    loop {
-        let batch = cursor.fetch(|row| {
+    stream(&plan, &values, prepared.outputs(), |batch| {
+        batch.read(&prepared.params, |row| {
             let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
                 .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
                 .collect();
-            terms
-        });
-        if batch.is_empty() {
-            break;
-        }
-        for solution in &batch {
             writer
-                .serialize(
-                    solution
-                        .iter()
-                        .map(|(place, term)| (&variables[*place], term)),
-                )
+                .serialize(terms.iter().map(|(place, term)| (&variables[*place], term)))
                 .expect("writing to memory does not fail");
-        }
-    }
+        });
+    });
     text(writer.finish().expect("writing to memory does not fail"))
+}
+
+/// Refuses an answer that no value of PostgreSQL can hold.
+fn check_size(bytes: usize) {
+    const LARGEST: usize = (1 << 30) - 1024;
+    if bytes > LARGEST {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "the answer is larger than 1 GB",
+            "quad.sparql gives it row by row.",
+        );
+    }
 }
 
 fn text(bytes: Vec<u8>) -> String {

@@ -39,7 +39,7 @@ impl Template {
     /// The template of a query that only its own text has.
     #[must_use]
     pub fn of_one(translated: Translated) -> Self {
-        let sources = vec![Source::Fixed; translated.params.len()];
+        let sources = vec![Source::Fixed; translated.undecoded.params.len()];
         Self {
             translated,
             sources,
@@ -54,10 +54,18 @@ impl Template {
     ) -> Option<Self> {
         let (markers, text) = shape.marked()?;
         let marked = translate(&text).ok()?;
-        if own.sql() != marked.sql() || own.columns != marked.columns || own.form != marked.form {
+        if own.undecoded.sql() != marked.undecoded.sql()
+            || own.columns != marked.columns
+            || own.form != marked.form
+        {
             return None;
         }
-        let sources = sources(shape, &markers, &own.params, &marked.params)?;
+        let sources = sources(
+            shape,
+            &markers,
+            &own.undecoded.params,
+            &marked.undecoded.params,
+        )?;
         let template = Self {
             translated: own.clone(),
             sources,
@@ -66,17 +74,18 @@ impl Template {
         template.params(shape.constants()).map(|_| template)
     }
 
-    /// The translation of the first query of the template. Its SQL, columns and form are those of all.
+    /// The translation of the first query of the template. Its undecoded SQL, columns and form are those of all.
     #[must_use]
     pub fn translated(&self) -> &Translated {
         &self.translated
     }
 
-    /// The parameters for these constants of the shape; `None` when one of them equals a constant of the template itself, so that the
+    /// The parameters of the undecoded SQL for these constants of the shape; `None` when one of them equals a constant of the template itself, so that the
     /// translation would be another one.
     #[must_use]
     pub fn params(&self, constants: &[String]) -> Option<Vec<Param>> {
         self.translated
+            .undecoded
             .params
             .iter()
             .zip(&self.sources)
