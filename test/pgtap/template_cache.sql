@@ -1,6 +1,6 @@
 -- The cache of templates: queries that differ in their constants only share a translation and its plan.
 BEGIN;
-SELECT plan(58);
+SELECT plan(66);
 
 SELECT quad.load_text($$
     PREFIX : <http://x/>
@@ -98,7 +98,7 @@ SELECT results_eq('SELECT kind, store, template, hits FROM quad.template_cache()
     $$VALUES ('SELECT', 'quad_stores.main', 'PREFIX : <http://x/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT ?o { $1 :p ?o }', 2::bigint)$$,
     'the template and its hits');
 SELECT is((SELECT generic_plans + custom_plans FROM quad.template_cache()), 3::bigint, 'its plans');
-SELECT results_eq('SELECT * FROM quad.template_cache_stats()', 'VALUES (1::bigint, 2::bigint, 1::bigint, 0::bigint)', 'the counters');
+SELECT results_eq('SELECT templates, hits, misses, evictions FROM quad.template_cache_stats()', 'VALUES (1::bigint, 2::bigint, 1::bigint, 0::bigint)', 'the counters');
 SELECT ok(quad.ask('ASK { <http://x/a> ?p ?o }') AND NOT quad.ask('ASK { <http://x/x> ?p ?o }'), 'ASK');
 SELECT is((SELECT count(*) FROM quad.construct('CONSTRUCT { ?s ?p <http://x/new1> } { ?s ?p "a rather long string" }')), 1::bigint, 'CONSTRUCT');
 SELECT is((SELECT object::text FROM quad.construct('CONSTRUCT { ?s ?p <http://x/new2> } { ?s ?p "another rather long string" }')),
@@ -144,6 +144,18 @@ ROLLBACK TO s;
 SELECT is(pg_temp.o('SELECT ?o { ?o :p :late }'), '', 'is gone after a rollback');
 SELECT quad.load_text('<http://x/b> <http://x/p> <http://x/late> .', 'nt');
 SELECT is(pg_temp.o('SELECT ?o { ?o :p :late }'), 'b', 'and there again');
+
+-- Updates keep the plans of their statements.
+SELECT quad.template_cache_reset();
+SELECT is(quad.update('PREFIX : <http://x/> INSERT DATA { :u1 :p 1 , 2 }'), 2::bigint, 'data');
+SELECT is(quad.update('PREFIX : <http://x/> INSERT DATA { :u2 :p 1 . :u1 :p 1 }'), 1::bigint, 'other data');
+SELECT is(quad.update('PREFIX : <http://x/> DELETE { :u1 :p ?o } INSERT { :u1 :r ?o } WHERE { :u1 :p ?o }'), 4::bigint, 'a pattern');
+SELECT is(quad.update('PREFIX : <http://x/> DELETE { :u2 :p ?o } INSERT { :u2 :r ?o } WHERE { :u2 :p ?o }'), 2::bigint, 'the same with other constants');
+SELECT is(quad.update('PREFIX : <http://x/> DELETE { :u3 :p ?o } INSERT { :u3 :r ?o } WHERE { :u3 :p ?o }'), 0::bigint, 'and with some that are new');
+SELECT results_eq('SELECT update_plans, update_hits FROM quad.template_cache_stats()', 'VALUES (2::bigint, 3::bigint)', 'two plans');
+SELECT is(pg_temp.o('SELECT ?o { :u1 :r ?o }') || '/' || pg_temp.o('SELECT ?o { :u2 :r ?o }') || '/' || pg_temp.o('SELECT ?o { :u1 :p ?o }'),
+          '1 2/1/', 'did what they should');
+SELECT is(quad.update('PREFIX : <http://x/> DELETE WHERE { ?s :r ?o }'), 3::bigint, 'and away');
 
 -- A store that is dropped and made again.
 SELECT quad.create_store('brief');

@@ -13,7 +13,7 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 
 use super::plan::{type_of, Plan};
-use super::request;
+use super::{request, statements};
 
 static SIZE: GucSetting<i32> = GucSetting::<i32>::new(200);
 
@@ -25,7 +25,7 @@ thread_local! {
 pub fn init() {
     GucRegistry::define_int_guc(
         c"quad.template_cache_size",
-        c"Number of templates of SPARQL queries that each session keeps with their plans.",
+        c"Number of templates of SPARQL queries, and of plans of updates, that each session keeps.",
         c"0 translates and plans every query anew.",
         &SIZE,
         0,
@@ -33,6 +33,11 @@ pub fn init() {
         GucContext::Userset,
         GucFlags::default(),
     );
+}
+
+/// How many templates a session may keep.
+pub fn size() -> usize {
+    SIZE.get() as usize
 }
 
 /// What a query is translated to, ready to be run with its own constants.
@@ -129,8 +134,7 @@ impl Cache {
     }
 
     fn put(&mut self, key: Key, known: Known) {
-        let size = SIZE.get() as usize;
-        while self.templates.len() >= size.max(1) {
+        while self.templates.len() >= size().max(1) {
             let oldest = self
                 .templates
                 .iter()
@@ -155,7 +159,7 @@ enum Found {
 
 /// A query, translated or from the cache. Raises the errors of [`request::translate`].
 pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
-    if SIZE.get() == 0 || text.len() > Shape::LONGEST {
+    if size() == 0 || text.len() > Shape::LONGEST {
         return alone(request::translate(text, target, base), text, target);
     }
     let key = |text: &str, whole| Key {
@@ -281,7 +285,7 @@ fn template_cache() -> TableIterator<
 }
 
 /// What the cache of templates did in this session: queries that found their template, queries that made one, templates that gave
-/// way to others.
+/// way to others; plans of updates that are kept, and how often one was found.
 #[pg_extern(volatile)]
 fn template_cache_stats() -> TableIterator<
     'static,
@@ -290,16 +294,21 @@ fn template_cache_stats() -> TableIterator<
         name!(hits, i64),
         name!(misses, i64),
         name!(evictions, i64),
+        name!(update_plans, i64),
+        name!(update_hits, i64),
     ),
 > {
     TableIterator::once(CACHE.with_borrow(|cache| {
         let templates = cache.templates.values();
         let templates = templates.filter(|known| matches!(known, Known::Template(_)));
+        let (update_plans, update_hits) = statements::counts();
         (
             templates.count() as i64,
             cache.hits,
             cache.misses,
             cache.evictions,
+            update_plans,
+            update_hits,
         )
     }))
 }
@@ -308,4 +317,5 @@ fn template_cache_stats() -> TableIterator<
 #[pg_extern(volatile)]
 fn template_cache_reset() {
     CACHE.take();
+    statements::reset();
 }

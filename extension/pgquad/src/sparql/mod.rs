@@ -12,6 +12,7 @@ mod query;
 mod receiver;
 mod request;
 mod results;
+mod statements;
 mod update;
 
 /// Defines settings; called once from `_PG_init`.

@@ -85,8 +85,8 @@ fn target(table: &str) -> Target<'_> {
 }
 
 fn table_to_read(store: Option<&str>) -> String {
-    if store.is_none() && store::default_name() == DEFAULT_STORE && store::find(None).is_none() {
-        return EMPTY_STORE.to_owned();
+    if store.is_none() && store::default_name() == DEFAULT_STORE {
+        return store::find(None).map_or_else(|| EMPTY_STORE.to_owned(), |store| store.table());
     }
     store::resolve(store, false).table()
 }

@@ -6,8 +6,9 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::execute::{datum, parse_term, run, values};
-use super::plan::{type_of, Plan};
+use super::plan::Plan;
 use super::request;
+use super::statements::{plan, plan_of};
 use crate::dictionary;
 use crate::error::{raise, raise_hint};
 use crate::{remote, subtransaction};
@@ -28,14 +29,14 @@ fn update(
                 let ids = dictionary::encode_many(&as_terms(&terms))
                     .into_iter()
                     .map(Some);
-                run_data(&insert_data_sql(&table), &quads, ids)
+                run_data(insert_data_sql(&table), &quads, ids)
             }
             Operation::DeleteData(quads) => {
                 let terms = terms(&quads);
                 let ids = dictionary::find_many(&as_terms(&terms)).into_iter();
-                run_data(&delete_data_sql(&table), &quads, ids)
+                run_data(delete_data_sql(&table), &quads, ids)
             }
-            Operation::Run(statement) => count(&plan(&statement), values(&statement.params)),
+            Operation::Run(statement) => count(&plan_of(&statement), values(&statement.params)),
             Operation::Create { graph, exists } => {
                 if is_true(&exists) {
                     raise_hint(
@@ -89,7 +90,7 @@ fn as_terms(terms: &[TermBuf]) -> Vec<Term<'_>> {
 }
 
 /// Runs a statement on the quads, whose terms have these ids; a quad with a term without id is left out.
-fn run_data(sql: &str, quads: &[DataQuad], mut ids: impl Iterator<Item = Option<TermId>>) -> i64 {
+fn run_data(sql: String, quads: &[DataQuad], mut ids: impl Iterator<Item = Option<TermId>>) -> i64 {
     let mut columns: [Vec<i64>; 4] = Default::default();
     for (_, graph) in quads {
         let mut next = || ids.next().expect("one answer for each term");
@@ -111,7 +112,7 @@ fn run_data(sql: &str, quads: &[DataQuad], mut ids: impl Iterator<Item = Option<
     if columns[0].is_empty() {
         return 0;
     }
-    let plan = Plan::prepare(sql, &[pg_sys::INT8ARRAYOID; 4]);
+    let plan = plan(sql, vec![pg_sys::INT8ARRAYOID; 4]);
     count(&plan, columns.map(datum).to_vec())
 }
 
@@ -128,14 +129,12 @@ fn count(plan: &Plan, values: Vec<pg_sys::Datum>) -> i64 {
     }
 }
 
-fn plan(statement: &Statement) -> Plan {
-    let types: Vec<_> = statement.params.iter().map(|p| type_of(p.kind)).collect();
-    Plan::prepare(&statement.sql(), &types)
-}
-
 fn is_true(statement: &Statement) -> bool {
-    run(&plan(statement), values(&statement.params), false, |row| {
-        row.datum(0).is_some_and(|datum| datum.value() != 0)
-    })
+    run(
+        &plan_of(statement),
+        values(&statement.params),
+        false,
+        |row| row.datum(0).is_some_and(|datum| datum.value() != 0),
+    )
     .contains(&true)
 }

@@ -68,6 +68,7 @@ impl Shape {
             tokens: &tokens,
             at: 0,
             prefixes: Vec::new(),
+            seen: Vec::new(),
             position: Position::default(),
             shape: Self {
                 key: String::with_capacity(text.len()),
@@ -131,6 +132,8 @@ struct Builder<'t> {
     at: usize,
     /// Prefixes and what they stand for, the last declared last; `None`: that depends on the base IRI.
     prefixes: Vec<(&'t str, Option<&'t str>)>,
+    /// IRIs as they are written, and their places in the list of constants.
+    seen: Vec<(&'t str, usize)>,
     position: Position,
     shape: Shape,
 }
@@ -138,45 +141,37 @@ struct Builder<'t> {
 impl<'t> Builder<'t> {
     fn build(mut self) -> Option<Shape> {
         while let Some(lexed) = self.tokens.get(self.at) {
-            let constant = match lexed.token {
+            match lexed.token {
+                Token::Word("a") | Token::Iri(_) | Token::Name { .. } => self.iri()?,
                 Token::Word(word) => {
                     // These name what is not part of the store, or change the meaning of all that follows.
                     let outside = ["SERVICE", "LOAD", "VERSION"];
                     if outside.iter().any(|w| word.eq_ignore_ascii_case(w)) {
                         return None;
                     }
-                    self.word(word)
+                    self.declaration(word);
+                    self.keep(1);
+                    match word {
+                        "true" | "false" => self.position.term(),
+                        _ => self.position.token(lexed.token),
+                    }
                 }
-                Token::Iri(_) | Token::Name { .. } => self.iri(self.at).map(|iri| (iri, 1)),
-                Token::Number { digits, datatype } => self.number(digits, datatype),
-                Token::Text(text) => Some(self.string(text)?),
-                _ => None,
-            };
-            let verb = self.position.is_verb();
-            let function = constant.as_ref().is_some_and(|(c, _)| self.is_function(c));
-            match constant {
-                Some((constant, tokens)) if !verb && !function && is_free(&constant) => {
-                    self.put(constant, tokens)?;
+                Token::Number { digits, datatype } => {
+                    if self.is_limit() {
+                        self.keep(1);
+                    } else {
+                        self.put(&number(digits, datatype), 1)?;
+                    }
                     self.position.term();
                 }
-                Some((_, tokens)) => {
-                    self.keep(tokens);
-                    if function {
-                        self.position.function();
-                    } else {
-                        self.position.term();
-                    }
-                }
-                None => {
+                Token::Text(text) => self.string(text)?,
+                Token::Variable => {
                     self.keep(1);
-                    match lexed.token {
-                        Token::Variable
-                        | Token::Iri(_)
-                        | Token::Name { .. }
-                        | Token::Number { .. }
-                        | Token::Word("true" | "false") => self.position.term(),
-                        other => self.position.token(other),
-                    }
+                    self.position.term();
+                }
+                other => {
+                    self.keep(1);
+                    self.position.token(other);
                 }
             }
         }
@@ -187,78 +182,84 @@ impl<'t> Builder<'t> {
         self.tokens.get(self.at + ahead).map(|lexed| lexed.token)
     }
 
-    /// `a`, or a declaration, which is read over.
-    fn word(&mut self, word: &str) -> Option<(Constant, usize)> {
-        if word == "a" {
-            return Some((Constant::Iri(RDF_TYPE.to_owned()), 1));
-        }
+    /// Reads over PREFIX or BASE, but for the last token.
+    fn declaration(&mut self, word: &str) {
         if word.eq_ignore_ascii_case("PREFIX") {
             if let (Some(Token::Name { prefix, .. }), Some(Token::Iri(iri))) =
                 (self.token(1), self.token(2))
             {
-                self.prefixes
-                    .push((prefix, is_absolute(iri).then_some(iri)));
+                // Whether it is an IRI at all is the parser's business: it is part of the key.
+                let absolute = has_scheme(iri) && !has_dots(iri);
+                self.prefixes.push((prefix, absolute.then_some(iri)));
+                self.seen.clear();
                 self.keep(2);
             }
         } else if word.eq_ignore_ascii_case("BASE") && matches!(self.token(1), Some(Token::Iri(_)))
         {
             self.keep(1);
         }
-        None
+    }
+
+    /// Takes the IRI out that comes next, unless its text has to stay.
+    fn iri(&mut self) -> Option<()> {
+        if self.position.is_call() && self.token(1) == Some(Token::Mark(b'(')) {
+            self.keep(1);
+            self.position.function();
+            return Some(());
+        }
+        let lexed = self.tokens[self.at];
+        let text = &self.text[lexed.start..lexed.end];
+        let seen = self.seen.iter().find(|(known, _)| *known == text);
+        if self.position.is_verb() {
+            self.keep(1);
+        } else if let Some((_, place)) = seen {
+            self.put_place(*place, 1);
+        } else if let Some(iri) = self.resolved(self.at) {
+            let place = self.put(&Constant::Iri(iri), 1)?;
+            self.seen.push((text, place));
+        } else {
+            self.keep(1);
+        }
+        self.position.term();
+        Some(())
     }
 
     /// The IRI at a place of the list of tokens, when it is certain which one that is.
-    fn iri(&self, at: usize) -> Option<Constant> {
-        match self.tokens.get(at)?.token {
-            Token::Iri(iri) if is_absolute(iri) => Some(Constant::Iri(iri.to_owned())),
+    fn resolved(&self, at: usize) -> Option<String> {
+        let iri = match self.tokens.get(at)?.token {
+            Token::Word("a") => return Some(RDF_TYPE.to_owned()),
+            Token::Iri(iri) if !has_dots(iri) => iri.to_owned(),
             Token::Name {
                 prefix,
                 local,
                 plain: true,
             } => {
                 let declared = self.prefixes.iter().rev().find(|(p, _)| *p == prefix)?;
-                let iri = format!("{}{local}", declared.1?);
-                NamedNode::new(iri)
-                    .ok()
-                    .map(|iri| Constant::Iri(iri.into_string()))
+                format!("{}{local}", declared.1?)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        NamedNode::new(iri).ok().map(NamedNode::into_string)
     }
 
-    fn number(&self, digits: &str, datatype: Number) -> Option<(Constant, usize)> {
-        if let Some(Token::Word(word)) = self.before(1) {
-            if ["LIMIT", "OFFSET"]
+    fn is_limit(&self) -> bool {
+        let limit = |word: &str| {
+            ["LIMIT", "OFFSET"]
                 .iter()
                 .any(|w| word.eq_ignore_ascii_case(w))
-            {
-                return None;
-            }
-        }
-        let datatype = match datatype {
-            Number::Integer => "integer",
-            Number::Decimal => "decimal",
-            Number::Double => "double",
         };
-        let datatype = NamedNode::new_unchecked(format!("{XSD}{datatype}"));
-        Some((
-            Constant::Literal(Literal::new_typed_literal(digits, datatype)),
-            1,
-        ))
+        matches!(self.before(1), Some(Token::Word(word)) if limit(word))
     }
 
-    /// A literal that begins with a string, and the number of its tokens. `None`: it is not certain what it is.
-    fn string(&self, text: &str) -> Option<(Constant, usize)> {
+    /// Takes the literal out that begins with a string, unless its text has to stay. `None`: it is not certain what it is.
+    fn string(&mut self, text: &str) -> Option<()> {
         let lexical = unescaped(text)?;
         let (literal, tokens) = match self.token(1) {
             Some(Token::Language(tag)) => {
                 (Literal::new_language_tagged_literal(lexical, tag).ok()?, 2)
             }
             Some(Token::Typed) => {
-                let Constant::Iri(datatype) = self.iri(self.at + 2)? else {
-                    return None;
-                };
-                let datatype = NamedNode::new_unchecked(datatype);
+                let datatype = NamedNode::new_unchecked(self.resolved(self.at + 2)?);
                 (Literal::new_typed_literal(lexical, datatype), 3)
             }
             _ => (Literal::new_simple_literal(lexical), 1),
@@ -267,22 +268,18 @@ impl<'t> Builder<'t> {
             (self.before(2), self.before(1)),
             (Some(Token::Word(word)), Some(Token::Mark(b'='))) if word.eq_ignore_ascii_case("SEPARATOR")
         );
-        Some(if separator {
-            (Constant::Separator, tokens)
+        // Effective boolean values are worked out by the translator.
+        if separator || matches!(literal.value(), "true" | "false") {
+            self.keep(tokens);
         } else {
-            (Constant::Literal(literal), tokens)
-        })
+            self.put(&Constant::Literal(literal), tokens)?;
+        }
+        self.position.term();
+        Some(())
     }
 
     fn before(&self, back: usize) -> Option<Token<'t>> {
         self.tokens.get(self.at.checked_sub(back)?).map(|l| l.token)
-    }
-
-    /// Whether the constant, which comes next, is called.
-    fn is_function(&self, constant: &Constant) -> bool {
-        matches!(constant, Constant::Iri(_))
-            && self.token(1) == Some(Token::Mark(b'('))
-            && self.position.is_call()
     }
 
     /// Takes tokens over as they are, with the space before them as a single blank.
@@ -302,10 +299,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Takes a constant out. `None`: there are too many.
-    fn put(&mut self, constant: Constant, tokens: usize) -> Option<()> {
-        self.space();
-        self.at += tokens;
+    /// Takes a constant out and gives its place. `None`: there are too many.
+    fn put(&mut self, constant: &Constant, tokens: usize) -> Option<usize> {
         let ntriples = constant.ntriples();
         let known = self.shape.constants.iter().position(|c| *c == ntriples);
         let place = known.unwrap_or(self.shape.constants.len());
@@ -316,6 +311,14 @@ impl<'t> Builder<'t> {
             self.shape.kinds.push(constant.kind(&ntriples));
             self.shape.constants.push(ntriples);
         }
+        self.put_place(place, tokens);
+        Some(place)
+    }
+
+    /// Takes the constant out that is at this place of the list.
+    fn put_place(&mut self, place: usize, tokens: usize) {
+        self.space();
+        self.at += tokens;
         let key = &mut self.shape.key;
         let _ = match &self.shape.kinds[place] {
             Kind::Iri => write!(key, "{MARK}{place}I{MARK}"),
@@ -324,15 +327,12 @@ impl<'t> Builder<'t> {
                 write!(key, "{MARK}{place}{sign}{suffix}{MARK}")
             }
         };
-        Some(())
     }
 }
 
 enum Constant {
     Iri(String),
     Literal(Literal),
-    /// The string of SEPARATOR, which is none of the terms of the query.
-    Separator,
 }
 
 impl Constant {
@@ -340,7 +340,6 @@ impl Constant {
         match self {
             Self::Iri(iri) => format!("<{iri}>"),
             Self::Literal(literal) => literal.to_string(),
-            Self::Separator => String::new(),
         }
     }
 
@@ -356,19 +355,25 @@ impl Constant {
     }
 }
 
-/// Whether the translation depends on the kind of the constant only.
-fn is_free(constant: &Constant) -> bool {
-    match constant {
-        Constant::Iri(_) => true,
-        // Effective boolean values are worked out by the translator.
-        Constant::Literal(literal) => !matches!(literal.value(), "true" | "false"),
-        Constant::Separator => false,
-    }
+fn number(digits: &str, datatype: Number) -> Constant {
+    let datatype = match datatype {
+        Number::Integer => "integer",
+        Number::Decimal => "decimal",
+        Number::Double => "double",
+    };
+    let datatype = NamedNode::new_unchecked(format!("{XSD}{datatype}"));
+    Constant::Literal(Literal::new_typed_literal(digits, datatype))
 }
 
-/// Whether the IRI is the same whatever the base is: resolving an absolute one still drops segments that are dots.
-fn is_absolute(iri: &str) -> bool {
-    !iri.contains("/.") && NamedNode::new(iri).is_ok()
+/// Whether resolving the IRI on a base could drop segments, though it is absolute.
+fn has_dots(iri: &str) -> bool {
+    iri.contains("/.") || iri.contains(":.")
+}
+
+/// Whether the IRI, if it is one, is absolute.
+fn has_scheme(iri: &str) -> bool {
+    let end = iri.find([':', '/', '?', '#']);
+    end.is_some_and(|end| end > 0 && iri[end..].starts_with(':'))
 }
 
 #[cfg(test)]
@@ -424,7 +429,7 @@ mod tests {
     #[test]
     fn what_depends_on_more_than_itself_stays() {
         assert_eq!(
-            of("BASE <http://b/> PREFIX r: <#> SELECT (GROUP_CONCAT(?x; separator = ', ') AS ?y) { <a> <http://p> r:x , <http://b/../c> , true , 'false' , u:v } OFFSET 7").1,
+            of("BASE <http://b/> PREFIX r: <#> SELECT (GROUP_CONCAT(?x; separator = ', ') AS ?y) { <a> <http://p> r:x , <http://b/../c> , <b:./c> , true , 'false' , u:v } OFFSET 7").1,
             [""; 0]
         );
         for text in [
