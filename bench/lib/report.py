@@ -12,15 +12,25 @@ from environment import ROOT
 RESULTS = os.path.join(ROOT, "bench", "results")
 
 
-def arguments(description, rounds):
-    """The command line that every benchmark has."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="small data, two rounds, nothing written to bench/results")
-    parser.add_argument("--rounds", type=int, default=rounds, help=f"measurements of each side (default {rounds})")
-    chosen = parser.parse_args()
+def parser(description, rounds):
+    """The command line that every benchmark has, for those that add to it."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--quick", action="store_true", help="small data, two rounds, nothing written to bench/results")
+    made.add_argument("--rounds", type=int, default=rounds, help=f"measurements of each side (default {rounds})")
+    return made
+
+
+def parsed(made):
+    """What the command line says."""
+    chosen = made.parse_args()
     if chosen.quick:
         chosen.rounds = 2
     return chosen
+
+
+def arguments(description, rounds):
+    """The command line of a benchmark that adds nothing to it."""
+    return parsed(parser(description, rounds))
 
 
 def alternate(rounds, sides):
