@@ -90,6 +90,17 @@ pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
     prefix
 }
 
+/// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of equals.
+pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (usize, Prefix) {
+    orders
+        .iter()
+        .map(|order| match_order(order, conditions))
+        .enumerate()
+        .rev()
+        .max_by_key(|(_, p)| (p.exact, p.bound, p.range))
+        .unwrap_or_default()
+}
+
 /// The value side of a condition, in the order-preserving unsigned form of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {

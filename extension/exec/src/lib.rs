@@ -1,5 +1,20 @@
-//! Choosing orders and key ranges for conditions on quads. Knows nothing of PostgreSQL.
+//! Joins of quad patterns: orders and key ranges for conditions on quads, and a pipeline of batched probes over sorted trees.
+//! Knows nothing of PostgreSQL. See README.md beside this crate.
 
 mod access;
+mod bindings;
+mod codec;
+mod fanout;
+mod order;
+mod pipeline;
+mod plan;
+mod probe;
+mod source;
 
 pub use access::{key_ranges, match_order, Bound, Prefix, Value};
+pub use bindings::{Bindings, Column};
+pub use codec::DecodeError;
+pub use fanout::Fanouts;
+pub use pipeline::{Pipeline, StepStats, Tuning};
+pub use plan::{Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS};
+pub use source::Source;

@@ -1,0 +1,161 @@
+//! Plans as lists of integers, the form in which PostgreSQL keeps and copies them.
+
+use crate::access::Bound;
+use crate::plan::{Child, Filter, Group, Kind, Pattern, Plan, Test, MOST_PATTERNS, MOST_SLOTS};
+
+/// The list is not one that [`Plan::encode`] made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeError;
+
+impl Plan {
+    /// The plan as integers.
+    pub fn encode(&self) -> Vec<i32> {
+        let mut out = vec![i32::from(self.slots)];
+        list(&mut out, &self.output, |out, s| out.push(i32::from(*s)));
+        group(&mut out, &self.root);
+        out
+    }
+
+    /// The plan that was encoded so.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the list is damaged.
+    pub fn decode(words: &[i32]) -> Result<Self, DecodeError> {
+        let mut reader = Reader { words, depth: 0 };
+        let slots = reader.slot()?;
+        let output = reader.list(Reader::slot)?;
+        let root = reader.group()?;
+        if !reader.words.is_empty() || usize::from(slots) > MOST_SLOTS {
+            return Err(DecodeError);
+        }
+        Ok(Self { root, slots, output })
+    }
+}
+
+fn list<T>(out: &mut Vec<i32>, items: &[T], mut item: impl FnMut(&mut Vec<i32>, &T)) {
+    out.push(items.len() as i32);
+    for i in items {
+        item(out, i);
+    }
+}
+
+fn group(out: &mut Vec<i32>, g: &Group) {
+    list(out, &g.patterns, |out, p| {
+        out.push(i32::from(p.table));
+        out.extend(p.cells.iter().map(|c| c.map_or(-1, i32::from)));
+        list(out, &p.links, |out, (c, s)| out.extend([i32::from(*c), i32::from(*s)]));
+        list(out, &p.conditions, |out, (c, b, n)| out.extend([i32::from(*c), *b as i32, i32::from(*n)]));
+    });
+    list(out, &g.filters, |out, f| {
+        match f.test {
+            Test::Equal(a, b) => out.extend([0, i32::from(a), i32::from(b)]),
+            Test::Expr(n) => out.extend([1, i32::from(n), 0]),
+        }
+        list(out, &f.needs, |out, s| out.push(i32::from(*s)));
+    });
+    list(out, &g.children, |out, c| {
+        out.push(c.kind as i32);
+        out.push(i32::from(c.row));
+        list(out, &c.exports, |out, (a, b)| out.extend([i32::from(*a), i32::from(*b)]));
+        list(out, &c.needs, |out, s| out.push(i32::from(*s)));
+        group(out, &c.group);
+    });
+}
+
+/// Deeper nesting than any planner makes is damage.
+const MOST_DEPTH: usize = 200;
+
+struct Reader<'a> {
+    words: &'a [i32],
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn word(&mut self) -> Result<i32, DecodeError> {
+        let (first, rest) = self.words.split_first().ok_or(DecodeError)?;
+        self.words = rest;
+        Ok(*first)
+    }
+
+    fn slot(&mut self) -> Result<u16, DecodeError> {
+        u16::try_from(self.word()?).map_err(|_| DecodeError)
+    }
+
+    fn column(&mut self) -> Result<u8, DecodeError> {
+        u8::try_from(self.word()?).ok().filter(|c| *c < 4).ok_or(DecodeError)
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
+        let count = usize::try_from(self.word()?).map_err(|_| DecodeError)?;
+        if count > self.words.len() {
+            return Err(DecodeError);
+        }
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    fn pattern(&mut self) -> Result<Pattern, DecodeError> {
+        let table = self.slot()?;
+        let mut cells = [None; 4];
+        for cell in &mut cells {
+            *cell = match self.word()? {
+                -1 => None,
+                s => Some(u16::try_from(s).map_err(|_| DecodeError)?),
+            };
+        }
+        Ok(Pattern {
+            table,
+            cells,
+            links: self.list(|r| Ok((r.column()?, r.slot()?)))?,
+            conditions: self.list(|r| {
+                let column = r.column()?;
+                let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;
+                Ok((column, bound, r.slot()?))
+            })?,
+        })
+    }
+
+    fn filter(&mut self) -> Result<Filter, DecodeError> {
+        let (kind, a, b) = (self.word()?, self.slot()?, self.slot()?);
+        let test = match kind {
+            0 => Test::Equal(a, b),
+            1 => Test::Expr(a),
+            _ => return Err(DecodeError),
+        };
+        Ok(Filter { test, needs: self.list(Self::slot)? })
+    }
+
+    fn child(&mut self) -> Result<Child, DecodeError> {
+        let kind = match self.word()? {
+            0 => Kind::Left,
+            1 => Kind::Semi,
+            2 => Kind::Anti,
+            _ => return Err(DecodeError),
+        };
+        let row = self.slot()?;
+        Ok(Child {
+            kind,
+            row,
+            exports: self.list(|r| Ok((r.slot()?, r.slot()?)))?,
+            needs: self.list(Self::slot)?,
+            group: self.group()?,
+        })
+    }
+
+    fn group(&mut self) -> Result<Group, DecodeError> {
+        self.depth += 1;
+        if self.depth > MOST_DEPTH {
+            return Err(DecodeError);
+        }
+        let group = Group {
+            patterns: self.list(Self::pattern)?,
+            filters: self.list(Self::filter)?,
+            children: self.list(Self::child)?,
+        };
+        self.depth -= 1;
+        let most = MOST_PATTERNS;
+        if group.patterns.len() > most || group.filters.len() > most || group.children.len() > most {
+            return Err(DecodeError);
+        }
+        Ok(group)
+    }
+}

@@ -1,0 +1,189 @@
+//! How one pattern is read for a batch: the order of the tree, what is a key, what is bound, what has to be checked.
+
+use crate::access::{best_order, key_ranges, Bound, Value};
+use crate::bindings::{Bindings, Column};
+use crate::plan::{Pattern, Slot, SlotSet};
+use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
+
+/// The value side of a key condition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operand {
+    Slot(Slot),
+    Param(u16),
+}
+
+/// A check of a quad that the key range does not make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Check {
+    /// Equal to another place of the key.
+    Same(usize),
+    /// Compared with a parameter.
+    Param(Bound, u16),
+}
+
+/// How a pattern is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Number of the order.
+    pub order: usize,
+    /// Its columns.
+    pub columns: [u8; 4],
+    /// Conditions that the key ranges enforce, in key order.
+    used: Vec<(u8, Bound, Operand)>,
+    /// All of `used` are equalities with one value.
+    exact: bool,
+    /// Variables among the keys, in key order.
+    pub keys: Vec<Slot>,
+    /// Known variables that are compared after reading, with the place in the key.
+    pub compared: Vec<(Slot, usize)>,
+    /// Other checks after reading, by place in the key.
+    pub checks: Vec<(usize, Check)>,
+    /// Variables that get their values, with the place in the key.
+    pub fills: Vec<(Slot, usize)>,
+    /// Places of the key that have to be read (bit `i` = place `i`).
+    pub mask: u8,
+    /// Columns of the quad bound by parameters, and by variables (bit `n` = column `n`).
+    pub constant: u8,
+    pub bound: u8,
+}
+
+/// Whether a pattern cannot match any row of a batch: it needs a variable that is unbound, or a parameter that is NULL.
+pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
+    let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
+    pattern.cells.iter().flatten().any(|&s| unbound(s))
+        || pattern.links.iter().any(|l| unbound(l.1))
+        || pattern.conditions.iter().any(|c| params[usize::from(c.2)] == Value::Null)
+}
+
+impl Access {
+    /// How to read `pattern` for rows like `rows`, when the variables of `live` are needed afterwards.
+    pub fn new(pattern: &Pattern, orders: &[[u8; 4]], rows: &Bindings, live: &SlotSet) -> Self {
+        let known = |slot: Slot| rows.ids(slot).is_some();
+        let mut conditions: Vec<(u8, Bound, Operand)> = Vec::with_capacity(8);
+        for (column, cell) in pattern.cells.iter().enumerate() {
+            if let Some(slot) = cell.filter(|&s| known(s)) {
+                conditions.push((column as u8, Bound::Eq, Operand::Slot(slot)));
+            }
+        }
+        for &(column, slot) in pattern.links.iter().filter(|l| known(l.1)) {
+            conditions.push((column, Bound::Eq, Operand::Slot(slot)));
+        }
+        for &(column, bound, param) in &pattern.conditions {
+            conditions.push((column, bound, Operand::Param(param)));
+        }
+        let bounds: Vec<(usize, Bound)> = conditions.iter().map(|c| (usize::from(c.0), c.1)).collect();
+        let (order, prefix) = best_order(orders, &bounds);
+        let columns = orders[order];
+        let place = |column: u8| columns.iter().position(|&c| c == column).unwrap_or(0);
+        let mut access = Self {
+            order,
+            columns,
+            used: prefix.used.iter().map(|&i| conditions[i]).collect(),
+            exact: prefix.used.len() == prefix.exact,
+            keys: Vec::new(),
+            compared: Vec::new(),
+            checks: Vec::new(),
+            fills: Vec::new(),
+            mask: 0,
+            constant: 0,
+            bound: 0,
+        };
+        for &(_, _, operand) in &access.used {
+            if let Operand::Slot(slot) = operand {
+                access.keys.push(slot);
+            }
+        }
+        for (i, &(column, bound, operand)) in conditions.iter().enumerate() {
+            match operand {
+                Operand::Slot(_) => access.bound |= 1 << column,
+                Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column,
+                Operand::Param(_) => {}
+            }
+            if prefix.used.contains(&i) {
+                continue;
+            }
+            let at = place(column);
+            access.mask |= 1 << at;
+            match operand {
+                Operand::Slot(slot) => access.compared.push((slot, at)),
+                Operand::Param(param) => access.checks.push((at, Check::Param(bound, param))),
+            }
+        }
+        let mut new: Vec<(Slot, usize)> = Vec::new();
+        for (column, cell) in pattern.cells.iter().enumerate() {
+            let Some(slot) = cell.filter(|&s| !known(s)) else { continue };
+            let at = place(column as u8);
+            if let Some(&(_, first)) = new.iter().find(|f| f.0 == slot) {
+                access.mask |= 1 << at | 1 << first;
+                access.checks.push((at, Check::Same(first)));
+            } else {
+                new.push((slot, at));
+            }
+        }
+        for &(slot, at) in new.iter().filter(|f| live.has(f.0)) {
+            access.mask |= 1 << at;
+            access.fills.push((slot, at));
+        }
+        access
+    }
+
+    /// Whether all conditions are equalities that the key range covers.
+    pub fn is_plain(&self) -> bool {
+        self.exact && self.checks.is_empty()
+    }
+
+    /// Whether subject, predicate and object are all bound: at most one quad a graph.
+    pub fn is_lookup(&self) -> bool {
+        (self.constant | self.bound) & 0b111 == 0b111
+    }
+
+    /// The key ranges for row `row` of a batch, ascending.
+    pub fn ranges(&self, rows: &Bindings, row: usize, params: &[Value], out: &mut Vec<(Key, Key)>) {
+        if self.exact {
+            let (mut low, mut high) = (KEY_MIN, KEY_MAX);
+            for (place, (_, _, operand)) in self.used.iter().enumerate() {
+                let Some(value) = one(*operand, rows, row, params) else { return };
+                low[place] = value;
+                high[place] = value;
+            }
+            out.push((low, high));
+            return;
+        }
+        let conditions: Vec<(usize, Bound, Value)> = self
+            .used
+            .iter()
+            .map(|&(column, bound, operand)| {
+                let value = match operand {
+                    Operand::Param(param) => params[usize::from(param)].clone(),
+                    Operand::Slot(_) => one(operand, rows, row, params).map_or(Value::Null, Value::One),
+                };
+                (usize::from(column), bound, value)
+            })
+            .collect();
+        out.extend(key_ranges(&self.columns, &conditions));
+    }
+}
+
+fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Option<u64> {
+    match operand {
+        Operand::Slot(slot) => rows.ids(slot).map(|ids| ids[row]),
+        Operand::Param(param) => match params[usize::from(param)] {
+            Value::One(value) => Some(value),
+            _ => None,
+        },
+    }
+}
+
+/// Whether `value` compares with a parameter as asked.
+#[inline]
+pub(crate) fn holds(value: u64, bound: Bound, param: &Value) -> bool {
+    match (bound, param) {
+        (Bound::Any, Value::List(list)) => list.contains(&value),
+        (Bound::Lt, Value::One(v)) => value < *v,
+        (Bound::Le, Value::One(v)) => value <= *v,
+        (Bound::Eq, Value::One(v)) => value == *v,
+        (Bound::Ge, Value::One(v)) => value >= *v,
+        (Bound::Gt, Value::One(v)) => value > *v,
+        _ => false,
+    }
+}

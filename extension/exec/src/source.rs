@@ -1,0 +1,43 @@
+//! What a pipeline reads from.
+
+use crate::bindings::Bindings;
+use pgquad_btree::{Batch, Key, Probe, Span};
+
+/// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
+pub trait Source {
+    /// The orders of a table: permutations of the columns s, p, o, g.
+    fn orders(&self, table: u16) -> &[[u8; 4]];
+
+    /// About how many quads an order of a table holds between two keys (inclusive); quick, whatever the number.
+    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64;
+
+    /// Reads on in many ranges of an order, in the manner of [`Probe::read`].
+    #[allow(clippy::too_many_arguments)]
+    fn read(
+        &mut self,
+        table: u16,
+        order: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool;
+
+    /// Tests expression `expr` on the rows of a batch for which `keep` is still true, and makes it false where the test fails.
+    /// `needs` are the variables of the filter.
+    fn test(&mut self, expr: u16, needs: &[u16], rows: &Bindings, keep: &mut [bool]);
+
+    /// A point at which the work may be cancelled.
+    fn interrupt(&mut self);
+
+    /// A clock for measurements, in nanoseconds; 0 when nobody asks for them.
+    fn clock(&self) -> u64 {
+        0
+    }
+
+    /// Pages found in memory and pages read so far, for measurements.
+    fn pages(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}

@@ -1,0 +1,340 @@
+//! The pipeline against nested loops over a list of quads: random quads, random plans, all batch sizes.
+
+use pgquad_btree::mem::{MemStore, Txns};
+use pgquad_btree::{
+    initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, FROZEN_XID,
+};
+use pgquad_exec::{
+    Bindings, Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot, Source, Test,
+    Tuning, Value,
+};
+use proptest::prelude::*;
+use std::cell::Cell;
+
+const FLIP: u64 = 1 << 63;
+
+struct Trees {
+    tables: Vec<(Quads<MemStore>, Vec<[u8; 4]>)>,
+    txns: Txns,
+}
+
+impl Trees {
+    fn new(tables: &[Vec<Quad>], orders: &[&str]) -> Self {
+        let orders: Vec<Order> = orders.iter().map(|o| o.parse().unwrap()).collect();
+        let tables = tables.iter().map(|quads| {
+            let mut options = Options::with_orders(&orders);
+            for o in &mut options.orders {
+                (o.inner_fanout, o.leaf_quads) = (4, 4);
+            }
+            let trees = Quads::open(MemStore::new(initial_pages(&options).unwrap())).unwrap();
+            for (n, order) in orders.iter().enumerate() {
+                let mut keys: Vec<Key> = quads.iter().map(|q| key_of(*order, q)).collect();
+                keys.sort_unstable();
+                trees.tree(n).unwrap().build(keys.into_iter(), FROZEN_XID, 0, 1.0).unwrap();
+            }
+            (trees, orders.iter().map(Order::columns).collect())
+        });
+        Self { tables: tables.collect(), txns: Txns::default() }
+    }
+}
+
+/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second.
+fn holds(expr: u16, values: &[Option<u64>]) -> bool {
+    match expr {
+        0 => values[0].is_some_and(|v| v & 1 == 1),
+        _ => values[0].is_none() || values[0] <= values[1],
+    }
+}
+
+impl Source for Trees {
+    fn orders(&self, table: u16) -> &[[u8; 4]] {
+        &self.tables[usize::from(table)].1
+    }
+
+    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+        self.tables[usize::from(table)].0.tree(order).unwrap().range_count(low, high).unwrap()
+    }
+
+    fn read(
+        &mut self,
+        table: u16,
+        order: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
+        probe.read(tree, &self.txns.snapshot(&[], 1), ranges, enough, batch, spans).unwrap()
+    }
+
+    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+        for (row, keep) in keep.iter_mut().enumerate() {
+            let values: Vec<Option<u64>> = needs.iter().map(|&s| rows.ids(s).map(|ids| ids[row])).collect();
+            *keep = *keep && holds(expr, &values);
+        }
+    }
+
+    fn interrupt(&mut self) {}
+}
+
+type Row = Vec<Option<u64>>;
+
+/// What a plan means, by definition.
+struct Model<'a> {
+    tables: &'a [Vec<Quad>],
+    params: &'a [Value],
+    /// Quads that may still be looked at; plans that multiply beyond that are left out.
+    budget: Cell<i64>,
+}
+
+impl Model<'_> {
+    fn pattern(&self, pattern: &Pattern, row: &Row) -> Vec<Row> {
+        let mut found = Vec::new();
+        self.budget.set(self.budget.get() - self.tables[usize::from(pattern.table)].len() as i64);
+        if self.budget.get() < 0 {
+            return found;
+        }
+        'quads: for quad in &self.tables[usize::from(pattern.table)] {
+            let value = |c: usize| quad[c] as u64 ^ FLIP;
+            for &(c, bound, param) in &pattern.conditions {
+                let v = value(usize::from(c));
+                let ok = match (bound, &self.params[usize::from(param)]) {
+                    (Bound::Eq, Value::One(x)) => v == *x,
+                    (Bound::Lt, Value::One(x)) => v < *x,
+                    (Bound::Ge, Value::One(x)) => v >= *x,
+                    (Bound::Any, Value::List(list)) => list.contains(&v),
+                    _ => false,
+                };
+                if !ok {
+                    continue 'quads;
+                }
+            }
+            let mut row = row.clone();
+            for (c, cell) in pattern.cells.iter().enumerate() {
+                let Some(slot) = cell else { continue };
+                let place = &mut row[usize::from(*slot)];
+                match place {
+                    Some(x) if *x != value(c) => continue 'quads,
+                    _ => *place = Some(value(c)),
+                }
+            }
+            found.push(row);
+        }
+        found
+    }
+
+    fn group(&self, group: &Group, row: &Row) -> Vec<Row> {
+        let mut rows = vec![row.clone()];
+        for p in &group.patterns {
+            // A variable of an outer group that is unbound matches nothing.
+            rows = rows.iter().flat_map(|r| self.pattern(p, r)).collect();
+        }
+        for child in &group.children {
+            rows = rows.iter().flat_map(|r| self.child(child, r)).collect();
+        }
+        rows.retain(|row| {
+            group.filters.iter().all(|f| match f.test {
+                Test::Equal(a, b) => row[usize::from(a)].is_some() && row[usize::from(a)] == row[usize::from(b)],
+                Test::Expr(n) => {
+                    let values: Vec<_> = f.needs.iter().map(|&s| row[usize::from(s)]).collect();
+                    holds(n, &values)
+                }
+            })
+        });
+        rows
+    }
+
+    fn child(&self, child: &Child, row: &Row) -> Vec<Row> {
+        let hopeless = child.needs.iter().any(|&n| {
+            row[usize::from(n)].is_none() && child.group.patterns.iter().any(|p| p.cells.contains(&Some(n)))
+        });
+        let mut found = if hopeless { Vec::new() } else { self.group(&child.group, row) };
+        match child.kind {
+            Kind::Semi if found.is_empty() => Vec::new(),
+            Kind::Anti if !found.is_empty() => Vec::new(),
+            Kind::Semi | Kind::Anti => vec![row.clone()],
+            Kind::Left if found.is_empty() => vec![row.clone()],
+            Kind::Left => {
+                for row in &mut found {
+                    for &(copy, original) in &child.exports {
+                        row[usize::from(copy)] = row[usize::from(original)];
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
+/// Random plans. Variables are numbered as they are met.
+struct Maker<'a> {
+    choices: &'a [u8],
+    at: usize,
+    slots: u16,
+    params: Vec<Value>,
+    tables: usize,
+}
+
+impl Maker<'_> {
+    fn pick(&mut self, n: usize) -> usize {
+        let choice = self.choices[self.at % self.choices.len()];
+        self.at += 1;
+        usize::from(choice) % n.max(1)
+    }
+
+    fn slot(&mut self) -> Slot {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    fn group(&mut self, outer: &[Slot], depth: usize) -> (Group, Vec<Slot>) {
+        let mut group = Group::default();
+        let mut own: Vec<Slot> = Vec::new();
+        for _ in 0..1 + self.pick(3) {
+            let mut pattern = Pattern { table: self.pick(self.tables) as u16, ..Pattern::default() };
+            for c in 0..4u8 {
+                match self.pick(8) {
+                    0..=2 => {
+                        let slot = self.slot();
+                        own.push(slot);
+                        pattern.cells[usize::from(c)] = Some(slot);
+                    }
+                    3 | 4 => {
+                        let known: Vec<Slot> = outer.iter().chain(&own).copied().collect();
+                        if !known.is_empty() {
+                            pattern.cells[usize::from(c)] = Some(known[self.pick(known.len())]);
+                        }
+                    }
+                    5 => {
+                        let (bound, value) = match self.pick(5) {
+                            0 => (Bound::Lt, Value::One(FLIP + self.pick(4) as u64)),
+                            1 => (Bound::Ge, Value::One(FLIP + self.pick(4) as u64)),
+                            2 => (Bound::Any, Value::List(vec![FLIP + self.pick(4) as u64, FLIP + 1])),
+                            _ => (Bound::Eq, Value::One(FLIP + self.pick(4) as u64)),
+                        };
+                        pattern.conditions.push((c, bound, self.params.len() as u16));
+                        self.params.push(value);
+                    }
+                    _ => {}
+                }
+            }
+            group.patterns.push(pattern);
+        }
+        let mut visible = own.clone();
+        if depth < 2 {
+            for _ in 0..self.pick(3) {
+                let scope: Vec<Slot> = outer.iter().chain(&visible).copied().collect();
+                let (inner, binds) = self.group(&scope, depth + 1);
+                let kind = [Kind::Left, Kind::Left, Kind::Semi, Kind::Anti][self.pick(4)];
+                let mut needs: Vec<Slot> = used(&inner).into_iter().filter(|s| scope.contains(s)).collect();
+                needs.sort_unstable();
+                needs.dedup();
+                let mut exports = Vec::new();
+                if kind == Kind::Left {
+                    if let Some(&original) = needs.first() {
+                        exports.push((self.slot(), original));
+                    }
+                    visible.extend(&binds);
+                    visible.extend(exports.iter().map(|e| e.0));
+                }
+                let row = self.slot();
+                group.children.push(Child { kind, group: inner, exports, needs, row });
+            }
+        }
+        let all: Vec<Slot> = outer.iter().chain(&visible).copied().collect();
+        for _ in 0..self.pick(3) {
+            if all.len() < 2 {
+                break;
+            }
+            let (a, b) = (all[self.pick(all.len())], all[self.pick(all.len())]);
+            let test = [Test::Equal(a, b), Test::Expr(0), Test::Expr(1)][self.pick(3)];
+            if let Test::Equal(a, b) = test {
+                for pattern in &mut group.patterns {
+                    if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(a)) {
+                        pattern.links.push((c as u8, b));
+                    }
+                }
+            }
+            group.filters.push(Filter { test, needs: vec![a, b] });
+        }
+        (group, visible)
+    }
+}
+
+fn used(group: &Group) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = group.patterns.iter().flat_map(|p| p.cells).flatten().collect();
+    slots.extend(group.patterns.iter().flat_map(|p| p.links.iter().map(|l| l.1)));
+    slots.extend(group.filters.iter().flat_map(|f| f.needs.iter().copied()));
+    for child in &group.children {
+        slots.extend(used(&child.group));
+        slots.extend(child.exports.iter().map(|e| e.1));
+    }
+    slots
+}
+
+fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<Row> {
+    let names = (0..trees.tables.len() as u64).collect();
+    let mut pipeline = Pipeline::new(plan, names, tuning);
+    let mut fanouts = Fanouts::new();
+    let mut rows = Vec::new();
+    // The second run finds what the first has learnt.
+    for _ in 0..2 {
+        rows.clear();
+        pipeline.start(params.to_vec());
+        while let Some(batch) = pipeline.next(trees, &mut fanouts) {
+            assert!(batch.len > 0);
+            for row in 0..batch.len {
+                rows.push(plan.output.iter().map(|&s| match &batch.columns[usize::from(s)] {
+                    Column::Ids(ids) => Some(ids[row]),
+                    Column::Null => None,
+                    Column::Absent => panic!("variable {s} of the answer is missing"),
+                }).collect());
+            }
+        }
+    }
+    rows
+}
+
+fn quads() -> impl Strategy<Value = Vec<Quad>> {
+    prop::collection::btree_set([0i64..5, 0..3, 0..5, 0..2], 0..25).prop_map(|set| set.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn answers_are_those_of_nested_loops(
+        tables in prop::collection::vec(quads(), 1..3),
+        choices in prop::collection::vec(any::<u8>(), 10..150),
+        first in prop::sample::select(vec![1usize, 2, 3, 7, 1000]),
+        most in prop::sample::select(vec![1usize, 2, 5, 1000]),
+        orders in prop::sample::select(vec![vec!["spog", "posg", "ospg"], vec!["spog", "psog"], vec!["gpos"]]),
+    ) {
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: tables.len() };
+        let (root, output) = maker.group(&[], 0);
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output };
+        prop_assert_eq!(Plan::decode(&plan.encode()), Ok(plan.clone()));
+        let model = Model { tables: &tables, params: &params, budget: Cell::new(300_000) };
+        let empty: Row = vec![None; usize::from(plan.slots)];
+        let all = model.group(&plan.root, &empty);
+        prop_assume!(model.budget.get() >= 0);
+        let mut expected: Vec<Row> = all
+            .into_iter()
+            .map(|row| plan.output.iter().map(|&s| row[usize::from(s)]).collect())
+            .collect();
+        let mut trees = Trees::new(&tables, &orders);
+        let mut found = run(&plan, &params, &mut trees, Tuning { first, most });
+        expected.sort();
+        found.sort();
+        prop_assert_eq!(found, expected, "{:?} {:?}", plan, params);
+    }
+
+    #[test]
+    fn damaged_plans_are_noticed(words in prop::collection::vec(-3i32..70, 0..60)) {
+        if let Ok(plan) = Plan::decode(&words) {
+            prop_assert_eq!(plan.encode(), words);
+        }
+    }
+}
