@@ -44,7 +44,10 @@ pub struct Bindings {
 impl Bindings {
     /// One row in which nothing is bound.
     pub fn one_row(slots: usize) -> Self {
-        Self { len: 1, columns: vec![Column::Absent; slots] }
+        Self {
+            len: 1,
+            columns: vec![Column::Absent; slots],
+        }
     }
 
     /// The values of a variable, if it is bound.
@@ -55,7 +58,11 @@ impl Bindings {
 
     /// The variables that have a column, be it one without values.
     pub fn known(&self) -> SlotSet {
-        let known = self.columns.iter().enumerate().filter(|(_, c)| **c != Column::Absent);
+        let known = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| **c != Column::Absent);
         known.map(|(slot, _)| slot as Slot).collect()
     }
 
@@ -65,9 +72,18 @@ impl Bindings {
             .columns
             .iter()
             .enumerate()
-            .map(|(slot, column)| if live.has(slot as Slot) { column.gather(rows) } else { Column::Absent })
+            .map(|(slot, column)| {
+                if live.has(slot as Slot) {
+                    column.gather(rows)
+                } else {
+                    Column::Absent
+                }
+            })
             .collect();
-        Self { len: rows.len(), columns }
+        Self {
+            len: rows.len(),
+            columns,
+        }
     }
 
     /// Keeps the rows for which `keep` is true.

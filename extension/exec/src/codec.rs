@@ -28,7 +28,11 @@ impl Plan {
         if !reader.words.is_empty() || usize::from(slots) > MOST_SLOTS {
             return Err(DecodeError);
         }
-        Ok(Self { root, slots, output })
+        Ok(Self {
+            root,
+            slots,
+            output,
+        })
     }
 }
 
@@ -43,8 +47,12 @@ fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.patterns, |out, p| {
         out.push(i32::from(p.table));
         out.extend(p.cells.iter().map(|c| c.map_or(-1, i32::from)));
-        list(out, &p.links, |out, (c, s)| out.extend([i32::from(*c), i32::from(*s)]));
-        list(out, &p.conditions, |out, (c, b, n)| out.extend([i32::from(*c), *b as i32, i32::from(*n)]));
+        list(out, &p.links, |out, (c, s)| {
+            out.extend([i32::from(*c), i32::from(*s)])
+        });
+        list(out, &p.conditions, |out, (c, b, n)| {
+            out.extend([i32::from(*c), *b as i32, i32::from(*n)])
+        });
     });
     list(out, &g.filters, |out, f| {
         match f.test {
@@ -56,7 +64,9 @@ fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.children, |out, c| {
         out.push(c.kind as i32);
         out.push(i32::from(c.row));
-        list(out, &c.exports, |out, (a, b)| out.extend([i32::from(*a), i32::from(*b)]));
+        list(out, &c.exports, |out, (a, b)| {
+            out.extend([i32::from(*a), i32::from(*b)])
+        });
         list(out, &c.needs, |out, s| out.push(i32::from(*s)));
         group(out, &c.group);
     });
@@ -82,10 +92,16 @@ impl Reader<'_> {
     }
 
     fn column(&mut self) -> Result<u8, DecodeError> {
-        u8::try_from(self.word()?).ok().filter(|c| *c < 4).ok_or(DecodeError)
+        u8::try_from(self.word()?)
+            .ok()
+            .filter(|c| *c < 4)
+            .ok_or(DecodeError)
     }
 
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
+    fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
         let count = usize::try_from(self.word()?).map_err(|_| DecodeError)?;
         if count > self.words.len() {
             return Err(DecodeError);
@@ -121,7 +137,10 @@ impl Reader<'_> {
             1 => Test::Expr(a),
             _ => return Err(DecodeError),
         };
-        Ok(Filter { test, needs: self.list(Self::slot)? })
+        Ok(Filter {
+            test,
+            needs: self.list(Self::slot)?,
+        })
     }
 
     fn child(&mut self) -> Result<Child, DecodeError> {
@@ -153,7 +172,8 @@ impl Reader<'_> {
         };
         self.depth -= 1;
         let most = MOST_PATTERNS;
-        if group.patterns.len() > most || group.filters.len() > most || group.children.len() > most {
+        if group.patterns.len() > most || group.filters.len() > most || group.children.len() > most
+        {
             return Err(DecodeError);
         }
         Ok(group)

@@ -54,7 +54,11 @@ impl Fanouts {
             self.seen.clear();
         }
         let (probes, rows) = (probes as f64, rows as f64);
-        let seen = self.seen.entry(what).or_insert_with(|| Seen { probes: 0.0, rows: 0.0, since: Instant::now() });
+        let seen = self.seen.entry(what).or_insert_with(|| Seen {
+            probes: 0.0,
+            rows: 0.0,
+            since: Instant::now(),
+        });
         if seen.since.elapsed() >= FRESH || seen.probes > MEMORY {
             // New figures outweigh old ones soon, without a jump.
             let keep = 1.0 / seen.probes.max(1.0);

@@ -16,5 +16,7 @@ pub use bindings::{Bindings, Column};
 pub use codec::DecodeError;
 pub use fanout::Fanouts;
 pub use pipeline::{Pipeline, StepStats, Tuning};
-pub use plan::{Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS};
+pub use plan::{
+    Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS,
+};
 pub use source::Source;

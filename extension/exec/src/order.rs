@@ -52,7 +52,10 @@ pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) 
     let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
     pattern.cells.iter().flatten().any(|&s| unbound(s))
         || pattern.links.iter().any(|l| unbound(l.1))
-        || pattern.conditions.iter().any(|c| params[usize::from(c.2)] == Value::Null)
+        || pattern
+            .conditions
+            .iter()
+            .any(|c| params[usize::from(c.2)] == Value::Null)
 }
 
 impl Access {
@@ -71,7 +74,8 @@ impl Access {
         for &(column, bound, param) in &pattern.conditions {
             conditions.push((column, bound, Operand::Param(param)));
         }
-        let bounds: Vec<(usize, Bound)> = conditions.iter().map(|c| (usize::from(c.0), c.1)).collect();
+        let bounds: Vec<(usize, Bound)> =
+            conditions.iter().map(|c| (usize::from(c.0), c.1)).collect();
         let (order, prefix) = best_order(orders, &bounds);
         let columns = orders[order];
         let place = |column: u8| columns.iter().position(|&c| c == column).unwrap_or(0);
@@ -111,7 +115,9 @@ impl Access {
         }
         let mut new: Vec<(Slot, usize)> = Vec::new();
         for (column, cell) in pattern.cells.iter().enumerate() {
-            let Some(slot) = cell.filter(|&s| !known(s)) else { continue };
+            let Some(slot) = cell.filter(|&s| !known(s)) else {
+                continue;
+            };
             let at = place(column as u8);
             if let Some(&(_, first)) = new.iter().find(|f| f.0 == slot) {
                 access.mask |= 1 << at | 1 << first;
@@ -142,7 +148,9 @@ impl Access {
         if self.exact {
             let (mut low, mut high) = (KEY_MIN, KEY_MAX);
             for (place, (_, _, operand)) in self.used.iter().enumerate() {
-                let Some(value) = one(*operand, rows, row, params) else { return };
+                let Some(value) = one(*operand, rows, row, params) else {
+                    return;
+                };
                 low[place] = value;
                 high[place] = value;
             }
@@ -155,7 +163,9 @@ impl Access {
             .map(|&(column, bound, operand)| {
                 let value = match operand {
                     Operand::Param(param) => params[usize::from(param)].clone(),
-                    Operand::Slot(_) => one(operand, rows, row, params).map_or(Value::Null, Value::One),
+                    Operand::Slot(_) => {
+                        one(operand, rows, row, params).map_or(Value::Null, Value::One)
+                    }
                 };
                 (usize::from(column), bound, value)
             })

@@ -169,14 +169,28 @@ impl Pipeline {
     fn add_group(&mut self, group: &Group) -> usize {
         let at = self.groups.len();
         let first_step = self.steps.len();
-        self.steps.resize(first_step + group.patterns.len(), StepStats::default());
+        self.steps
+            .resize(first_step + group.patterns.len(), StepStats::default());
         let patterns = group.patterns.iter().enumerate().map(|(i, p)| PatternInfo {
-            needs: p.cells.iter().flatten().copied().chain(p.links.iter().map(|l| l.1)).collect(),
+            needs: p
+                .cells
+                .iter()
+                .flatten()
+                .copied()
+                .chain(p.links.iter().map(|l| l.1))
+                .collect(),
             pattern: p.clone(),
             step: first_step + i,
         });
-        let filters = group.filters.iter().map(|f| (f.clone(), f.needs.iter().copied().collect()));
-        self.groups.push(GroupInfo { patterns: patterns.collect(), filters: filters.collect(), children: Vec::new() });
+        let filters = group
+            .filters
+            .iter()
+            .map(|f| (f.clone(), f.needs.iter().copied().collect()));
+        self.groups.push(GroupInfo {
+            patterns: patterns.collect(),
+            filters: filters.collect(),
+            children: Vec::new(),
+        });
         for child in &group.children {
             let info = ChildInfo {
                 kind: child.kind,
@@ -243,7 +257,11 @@ impl Pipeline {
     }
 
     fn pop(&mut self, fanouts: &mut Fanouts) {
-        if let Some(Frame { work: Work::Probe(probing, _, what), .. }) = self.frames.pop() {
+        if let Some(Frame {
+            work: Work::Probe(probing, _, what),
+            ..
+        }) = self.frames.pop()
+        {
             fanouts.add(what, probing.probes(), probing.read);
         }
     }
@@ -282,10 +300,20 @@ impl Pipeline {
         let mut scopes = self.frames[at].scopes.clone();
         let inner = scopes.pop()?;
         let outer = *scopes.last()?;
-        let Frame { work: Work::Child(entered), .. } = &mut self.frames[at] else { return None };
+        let Frame {
+            work: Work::Child(entered),
+            ..
+        } = &mut self.frames[at]
+        else {
+            return None;
+        };
         let child = &self.groups[outer.group].children[inner.child];
         let mut rows = std::mem::take(&mut entered.input);
-        let keep: Vec<bool> = entered.matched.iter().map(|&m| m == (child.kind == Kind::Semi)).collect();
+        let keep: Vec<bool> = entered
+            .matched
+            .iter()
+            .map(|&m| m == (child.kind == Kind::Semi))
+            .collect();
         rows.retain(&keep);
         if child.kind != Kind::Semi {
             for slot in 0..self.slots {
@@ -346,7 +374,10 @@ impl Pipeline {
             let mut keep = vec![true; rows.len];
             match filter.test {
                 Test::Equal(a, b) => match (rows.ids(a), rows.ids(b)) {
-                    (Some(a), Some(b)) => keep.iter_mut().zip(a.iter().zip(b)).for_each(|(k, (a, b))| *k = a == b),
+                    (Some(a), Some(b)) => keep
+                        .iter_mut()
+                        .zip(a.iter().zip(b))
+                        .for_each(|(k, (a, b))| *k = a == b),
                     _ => keep.fill(false),
                 },
                 Test::Expr(expr) => source.test(expr, &filter.needs, rows, &mut keep),
@@ -360,7 +391,9 @@ impl Pipeline {
     /// Notes that rows of a batch have found a match in a child; whether they go on from there.
     fn matched(&mut self, rows: &mut Bindings, inner: &Scope, outer: &Scope) -> bool {
         let child = &self.groups[outer.group].children[inner.child];
-        if let (Work::Child(entered), Some(numbers)) = (&mut self.frames[inner.frame].work, rows.ids(child.row)) {
+        if let (Work::Child(entered), Some(numbers)) =
+            (&mut self.frames[inner.frame].work, rows.ids(child.row))
+        {
             for &number in numbers {
                 entered.matched[number as usize] = true;
             }
@@ -400,11 +433,20 @@ impl Pipeline {
     }
 
     /// What to do next with rows in a group that is not done.
-    fn choose<S: Source>(&mut self, source: &mut S, fanouts: &Fanouts, rows: &Bindings, scope: &Scope) -> Next {
+    fn choose<S: Source>(
+        &mut self,
+        source: &mut S,
+        fanouts: &Fanouts,
+        rows: &Bindings,
+        scope: &Scope,
+    ) -> Next {
         let group = &self.groups[scope.group];
         let known = rows.known();
         let runnable = |i: &usize| group.children[*i].needs.within(&known);
-        if let Some(test) = bits(scope.children).filter(runnable).find(|&i| group.children[i].kind != Kind::Left) {
+        if let Some(test) = bits(scope.children)
+            .filter(runnable)
+            .find(|&i| group.children[i].kind != Kind::Left)
+        {
             return Next::Child(test);
         }
         let optional = bits(scope.children).find(runnable);
@@ -418,7 +460,9 @@ impl Pipeline {
         let far: Vec<usize> = bits(scope.patterns).filter(|&i| !connected(i)).collect();
         // An optional group goes first where it alone leads on to the patterns that are left.
         if let (true, Some(i)) = (near.is_empty(), optional) {
-            let leads = far.iter().any(|&p| group.patterns[p].needs.meets(&group.children[i].binds));
+            let leads = far
+                .iter()
+                .any(|&p| group.patterns[p].needs.meets(&group.children[i].binds));
             if far.is_empty() || leads {
                 return Next::Child(i);
             }
@@ -443,7 +487,12 @@ impl Pipeline {
             best = ranked
                 .iter()
                 .take(3)
-                .map(|&(i, _)| (i, self.expected(source, fanouts, rows, scope.group, i, true)))
+                .map(|&(i, _)| {
+                    (
+                        i,
+                        self.expected(source, fanouts, rows, scope.group, i, true),
+                    )
+                })
                 .min_by(|a, b| a.1.total_cmp(&b.1));
         }
         match (best, optional) {
@@ -454,13 +503,26 @@ impl Pipeline {
     }
 
     /// Expected quads per row for a pattern.
-    fn expected<S: Source>(&mut self, source: &mut S, fanouts: &Fanouts, rows: &Bindings, group: usize, i: usize, closely: bool) -> f64 {
+    fn expected<S: Source>(
+        &mut self,
+        source: &mut S,
+        fanouts: &Fanouts,
+        rows: &Bindings,
+        group: usize,
+        i: usize,
+        closely: bool,
+    ) -> f64 {
         let info = &self.groups[group].patterns[i];
         if is_hopeless(&info.pattern, rows, &self.params) {
             return 0.0;
         }
         let table = info.pattern.table;
-        let access = Access::new(&info.pattern, source.orders(table), rows, &SlotSet::default());
+        let access = Access::new(
+            &info.pattern,
+            source.orders(table),
+            rows,
+            &SlotSet::default(),
+        );
         if access.is_lookup() {
             return LOOKUP;
         }
@@ -482,12 +544,22 @@ impl Pipeline {
         }
         match fanouts.get(&what) {
             Some(known) if !closely => known,
-            _ => sample(source, table, &access, rows, &self.params, if closely { CLOSE_SAMPLES } else { SAMPLES }),
+            _ => sample(
+                source,
+                table,
+                &access,
+                rows,
+                &self.params,
+                if closely { CLOSE_SAMPLES } else { SAMPLES },
+            ),
         }
     }
 
     fn probed(&self, pattern: &Pattern, access: &Access) -> Probed {
-        let predicate = pattern.conditions.iter().find(|c| c.0 == 1 && c.1 == crate::Bound::Eq);
+        let predicate = pattern
+            .conditions
+            .iter()
+            .find(|c| c.0 == 1 && c.1 == crate::Bound::Eq);
         Probed {
             table: self.tables[usize::from(pattern.table)],
             predicate: predicate.and_then(|c| match self.params[usize::from(c.2)] {
@@ -499,7 +571,14 @@ impl Pipeline {
         }
     }
 
-    fn enter_pattern<S: Source>(&mut self, source: &mut S, rows: Bindings, mut scopes: Vec<Scope>, i: usize, expected: f64) {
+    fn enter_pattern<S: Source>(
+        &mut self,
+        source: &mut S,
+        rows: Bindings,
+        mut scopes: Vec<Scope>,
+        i: usize,
+        expected: f64,
+    ) {
         let top = scopes.len() - 1;
         scopes[top].patterns &= !(1 << i);
         let live = self.live(&scopes);
@@ -517,12 +596,26 @@ impl Pipeline {
             stats.turn = self.turns;
         }
         stats.order = access.order;
-        stats.estimate += if expected.is_nan() { 0.0 } else { expected * rows.len as f64 };
-        let probing = Probing::new(table, access, rows, live, &self.params, (self.tuning.first, self.tuning.most));
+        stats.estimate += if expected.is_nan() {
+            0.0
+        } else {
+            expected * rows.len as f64
+        };
+        let probing = Probing::new(
+            table,
+            access,
+            rows,
+            live,
+            &self.params,
+            (self.tuning.first, self.tuning.most),
+        );
         stats.batches += 1;
         stats.keys += probing.distinct_keys() as u64;
         stats.probes += probing.probes() as u64;
-        self.frames.push(Frame { work: Work::Probe(Box::new(probing), step, what), scopes });
+        self.frames.push(Frame {
+            work: Work::Probe(Box::new(probing), step, what),
+            scopes,
+        });
     }
 
     fn enter_child(&mut self, mut rows: Bindings, mut scopes: Vec<Scope>, i: usize) {
@@ -534,7 +627,11 @@ impl Pipeline {
         scopes.push(inner);
         let matched = vec![false; rows.len];
         self.frames.push(Frame {
-            work: Work::Child(Entered { input: rows, matched, progress: Progress::Before }),
+            work: Work::Child(Entered {
+                input: rows,
+                matched,
+                progress: Progress::Before,
+            }),
             scopes,
         });
     }

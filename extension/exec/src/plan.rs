@@ -48,13 +48,19 @@ impl SlotSet {
     /// Whether all variables of this set are in the other one.
     #[inline]
     pub fn within(&self, other: &Self) -> bool {
-        self.0.iter().zip(other.0).all(|(mine, theirs)| mine & !theirs == 0)
+        self.0
+            .iter()
+            .zip(other.0)
+            .all(|(mine, theirs)| mine & !theirs == 0)
     }
 
     /// Whether the sets share a variable.
     #[inline]
     pub fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(other.0).any(|(mine, theirs)| mine & theirs != 0)
+        self.0
+            .iter()
+            .zip(other.0)
+            .any(|(mine, theirs)| mine & theirs != 0)
     }
 }
 
@@ -141,8 +147,17 @@ pub struct Group {
 impl Group {
     /// The variables of the group's patterns, and those that the groups inside it bind.
     pub fn binds(&self) -> SlotSet {
-        let mut set: SlotSet = self.patterns.iter().flat_map(|p| p.cells).flatten().collect();
-        for child in self.children.iter().filter(|c| c.kind == Kind::Left || c.kind == Kind::Anti) {
+        let mut set: SlotSet = self
+            .patterns
+            .iter()
+            .flat_map(|p| p.cells)
+            .flatten()
+            .collect();
+        for child in self
+            .children
+            .iter()
+            .filter(|c| c.kind == Kind::Left || c.kind == Kind::Anti)
+        {
             set.add_all(&child.binds());
         }
         set

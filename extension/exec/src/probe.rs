@@ -86,7 +86,14 @@ impl Probing {
     fn sort_rows(&mut self) {
         let input = &self.input;
         let compared = self.access.compared.iter().map(|c| c.0);
-        let columns: Vec<&[u64]> = self.access.keys.iter().copied().chain(compared).filter_map(|s| input.ids(s)).collect();
+        let columns: Vec<&[u64]> = self
+            .access
+            .keys
+            .iter()
+            .copied()
+            .chain(compared)
+            .filter_map(|s| input.ids(s))
+            .collect();
         let keys = self.access.keys.len();
         let len = input.len as u32;
         self.rows = match columns.as_slice() {
@@ -116,7 +123,8 @@ impl Probing {
     fn make_ranges(&mut self, params: &[Value]) {
         for key in 0..self.starts.len() - 1 {
             let row = self.rows[self.starts[key] as usize] as usize;
-            self.access.ranges(&self.input, row, params, &mut self.ranges);
+            self.access
+                .ranges(&self.input, row, params, &mut self.ranges);
             self.owners.resize(self.ranges.len(), key as u32);
         }
         if !self.ranges.is_sorted() {
@@ -195,7 +203,9 @@ impl Probing {
     /// Those of the rows of a key that agree with quad `row` in what the key range does not cover; they are sorted by it.
     fn mates<'a>(&self, mut all: &'a [u32], row: usize) -> &'a [u32] {
         for &(slot, at) in &self.access.compared {
-            let Some(ids) = self.input.ids(slot) else { return &[] };
+            let Some(ids) = self.input.ids(slot) else {
+                return &[];
+            };
             let value = self.batch.columns[at][row];
             let from = all.partition_point(|&r| ids[r as usize] < value);
             let to = from + all[from..].partition_point(|&r| ids[r as usize] == value);
@@ -244,12 +254,18 @@ pub(crate) fn sample<S: Source>(
 }
 
 /// About how many quads ranges hold; counts some of many ranges only.
-pub(crate) fn count<S: Source>(source: &mut S, table: u16, order: usize, ranges: &[(Key, Key)]) -> f64 {
+pub(crate) fn count<S: Source>(
+    source: &mut S,
+    table: u16,
+    order: usize,
+    ranges: &[(Key, Key)],
+) -> f64 {
     const COUNTED: usize = 8;
     let step = ranges.len().div_ceil(COUNTED).max(1);
     let some = ranges.iter().step_by(step);
     let counted = some.len().max(1);
-    let sum: u64 = some.map(|(low, high)| source.count(table, order, low, high)).sum();
+    let sum: u64 = some
+        .map(|(low, high)| source.count(table, order, low, high))
+        .sum();
     sum as f64 * ranges.len() as f64 / counted as f64
 }
-

@@ -5,8 +5,8 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, FROZEN_XID,
 };
 use pgquad_exec::{
-    Bindings, Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot, Source, Test,
-    Tuning, Value,
+    Bindings, Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot,
+    Source, Test, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -30,11 +30,18 @@ impl Trees {
             for (n, order) in orders.iter().enumerate() {
                 let mut keys: Vec<Key> = quads.iter().map(|q| key_of(*order, q)).collect();
                 keys.sort_unstable();
-                trees.tree(n).unwrap().build(keys.into_iter(), FROZEN_XID, 0, 1.0).unwrap();
+                trees
+                    .tree(n)
+                    .unwrap()
+                    .build(keys.into_iter(), FROZEN_XID, 0, 1.0)
+                    .unwrap();
             }
             (trees, orders.iter().map(Order::columns).collect())
         });
-        Self { tables: tables.collect(), txns: Txns::default() }
+        Self {
+            tables: tables.collect(),
+            txns: Txns::default(),
+        }
     }
 }
 
@@ -52,7 +59,12 @@ impl Source for Trees {
     }
 
     fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.tables[usize::from(table)].0.tree(order).unwrap().range_count(low, high).unwrap()
+        self.tables[usize::from(table)]
+            .0
+            .tree(order)
+            .unwrap()
+            .range_count(low, high)
+            .unwrap()
     }
 
     fn read(
@@ -66,12 +78,24 @@ impl Source for Trees {
         spans: &mut Vec<Span>,
     ) -> bool {
         let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
-        probe.read(tree, &self.txns.snapshot(&[], 1), ranges, enough, batch, spans).unwrap()
+        probe
+            .read(
+                tree,
+                &self.txns.snapshot(&[], 1),
+                ranges,
+                enough,
+                batch,
+                spans,
+            )
+            .unwrap()
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         for (row, keep) in keep.iter_mut().enumerate() {
-            let values: Vec<Option<u64>> = needs.iter().map(|&s| rows.ids(s).map(|ids| ids[row])).collect();
+            let values: Vec<Option<u64>> = needs
+                .iter()
+                .map(|&s| rows.ids(s).map(|ids| ids[row]))
+                .collect();
             *keep = *keep && holds(expr, &values);
         }
     }
@@ -92,7 +116,8 @@ struct Model<'a> {
 impl Model<'_> {
     fn pattern(&self, pattern: &Pattern, row: &Row) -> Vec<Row> {
         let mut found = Vec::new();
-        self.budget.set(self.budget.get() - self.tables[usize::from(pattern.table)].len() as i64);
+        self.budget
+            .set(self.budget.get() - self.tables[usize::from(pattern.table)].len() as i64);
         if self.budget.get() < 0 {
             return found;
         }
@@ -136,7 +161,9 @@ impl Model<'_> {
         }
         rows.retain(|row| {
             group.filters.iter().all(|f| match f.test {
-                Test::Equal(a, b) => row[usize::from(a)].is_some() && row[usize::from(a)] == row[usize::from(b)],
+                Test::Equal(a, b) => {
+                    row[usize::from(a)].is_some() && row[usize::from(a)] == row[usize::from(b)]
+                }
                 Test::Expr(n) => {
                     let values: Vec<_> = f.needs.iter().map(|&s| row[usize::from(s)]).collect();
                     holds(n, &values)
@@ -148,9 +175,18 @@ impl Model<'_> {
 
     fn child(&self, child: &Child, row: &Row) -> Vec<Row> {
         let hopeless = child.needs.iter().any(|&n| {
-            row[usize::from(n)].is_none() && child.group.patterns.iter().any(|p| p.cells.contains(&Some(n)))
+            row[usize::from(n)].is_none()
+                && child
+                    .group
+                    .patterns
+                    .iter()
+                    .any(|p| p.cells.contains(&Some(n)))
         });
-        let mut found = if hopeless { Vec::new() } else { self.group(&child.group, row) };
+        let mut found = if hopeless {
+            Vec::new()
+        } else {
+            self.group(&child.group, row)
+        };
         match child.kind {
             Kind::Semi if found.is_empty() => Vec::new(),
             Kind::Anti if !found.is_empty() => Vec::new(),
@@ -193,7 +229,10 @@ impl Maker<'_> {
         let mut group = Group::default();
         let mut own: Vec<Slot> = Vec::new();
         for _ in 0..1 + self.pick(3) {
-            let mut pattern = Pattern { table: self.pick(self.tables) as u16, ..Pattern::default() };
+            let mut pattern = Pattern {
+                table: self.pick(self.tables) as u16,
+                ..Pattern::default()
+            };
             for c in 0..4u8 {
                 match self.pick(8) {
                     0..=2 => {
@@ -211,10 +250,15 @@ impl Maker<'_> {
                         let (bound, value) = match self.pick(5) {
                             0 => (Bound::Lt, Value::One(FLIP + self.pick(4) as u64)),
                             1 => (Bound::Ge, Value::One(FLIP + self.pick(4) as u64)),
-                            2 => (Bound::Any, Value::List(vec![FLIP + self.pick(4) as u64, FLIP + 1])),
+                            2 => (
+                                Bound::Any,
+                                Value::List(vec![FLIP + self.pick(4) as u64, FLIP + 1]),
+                            ),
                             _ => (Bound::Eq, Value::One(FLIP + self.pick(4) as u64)),
                         };
-                        pattern.conditions.push((c, bound, self.params.len() as u16));
+                        pattern
+                            .conditions
+                            .push((c, bound, self.params.len() as u16));
                         self.params.push(value);
                     }
                     _ => {}
@@ -228,7 +272,10 @@ impl Maker<'_> {
                 let scope: Vec<Slot> = outer.iter().chain(&visible).copied().collect();
                 let (inner, binds) = self.group(&scope, depth + 1);
                 let kind = [Kind::Left, Kind::Left, Kind::Semi, Kind::Anti][self.pick(4)];
-                let mut needs: Vec<Slot> = used(&inner).into_iter().filter(|s| scope.contains(s)).collect();
+                let mut needs: Vec<Slot> = used(&inner)
+                    .into_iter()
+                    .filter(|s| scope.contains(s))
+                    .collect();
                 needs.sort_unstable();
                 needs.dedup();
                 let mut exports = Vec::new();
@@ -240,7 +287,13 @@ impl Maker<'_> {
                     visible.extend(exports.iter().map(|e| e.0));
                 }
                 let row = self.slot();
-                group.children.push(Child { kind, group: inner, exports, needs, row });
+                group.children.push(Child {
+                    kind,
+                    group: inner,
+                    exports,
+                    needs,
+                    row,
+                });
             }
         }
         let all: Vec<Slot> = outer.iter().chain(&visible).copied().collect();
@@ -257,15 +310,28 @@ impl Maker<'_> {
                     }
                 }
             }
-            group.filters.push(Filter { test, needs: vec![a, b] });
+            group.filters.push(Filter {
+                test,
+                needs: vec![a, b],
+            });
         }
         (group, visible)
     }
 }
 
 fn used(group: &Group) -> Vec<Slot> {
-    let mut slots: Vec<Slot> = group.patterns.iter().flat_map(|p| p.cells).flatten().collect();
-    slots.extend(group.patterns.iter().flat_map(|p| p.links.iter().map(|l| l.1)));
+    let mut slots: Vec<Slot> = group
+        .patterns
+        .iter()
+        .flat_map(|p| p.cells)
+        .flatten()
+        .collect();
+    slots.extend(
+        group
+            .patterns
+            .iter()
+            .flat_map(|p| p.links.iter().map(|l| l.1)),
+    );
     slots.extend(group.filters.iter().flat_map(|f| f.needs.iter().copied()));
     for child in &group.children {
         slots.extend(used(&child.group));
@@ -286,11 +352,16 @@ fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<
         while let Some(batch) = pipeline.next(trees, &mut fanouts) {
             assert!(batch.len > 0);
             for row in 0..batch.len {
-                rows.push(plan.output.iter().map(|&s| match &batch.columns[usize::from(s)] {
-                    Column::Ids(ids) => Some(ids[row]),
-                    Column::Null => None,
-                    Column::Absent => panic!("variable {s} of the answer is missing"),
-                }).collect());
+                rows.push(
+                    plan.output
+                        .iter()
+                        .map(|&s| match &batch.columns[usize::from(s)] {
+                            Column::Ids(ids) => Some(ids[row]),
+                            Column::Null => None,
+                            Column::Absent => panic!("variable {s} of the answer is missing"),
+                        })
+                        .collect(),
+                );
             }
         }
     }
@@ -298,7 +369,8 @@ fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<
 }
 
 fn quads() -> impl Strategy<Value = Vec<Quad>> {
-    prop::collection::btree_set([0i64..5, 0..3, 0..5, 0..2], 0..25).prop_map(|set| set.into_iter().collect())
+    prop::collection::btree_set([0i64..5, 0..3, 0..5, 0..2], 0..25)
+        .prop_map(|set| set.into_iter().collect())
 }
 
 proptest! {

@@ -14,6 +14,10 @@ pub static INNER_FANOUT: GucSetting<Option<CString>> =
 pub static LEAF_QUADS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));
 /// Whether the planner may use `Quad Scan`: `quad.enable_quad_scan`.
 pub static ENABLE_QUAD_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
+/// Whether the planner may use `Quad Join`: `quad.enable_quad_join`.
+pub static ENABLE_QUAD_JOIN: GucSetting<bool> = GucSetting::<bool>::new(true);
+/// Most rows of a batch of `Quad Join`: `quad.join_batch_size`.
+pub static JOIN_BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
 /// Default graph of requests that name none: `quad.default_graph`.
 pub static DEFAULT_GRAPH: GucSetting<DefaultGraphSetting> =
@@ -78,6 +82,24 @@ pub fn init() {
         c"Lets the planner use Quad Scan, the ordered range scan of quad tables.",
         c"",
         &ENABLE_QUAD_SCAN,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.enable_quad_join",
+        c"Lets the planner use Quad Join, the pipelined join of all quad tables of a query level.",
+        c"",
+        &ENABLE_QUAD_JOIN,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"quad.join_batch_size",
+        c"Most rows that Quad Join takes from step to step at once.",
+        c"Less where work_mem is too small for that.",
+        &JOIN_BATCH_SIZE,
+        1,
+        1_000_000,
         GucContext::Userset,
         GucFlags::default(),
     );

@@ -9,6 +9,7 @@ mod ffi;
 mod functions;
 mod guc;
 mod hooks;
+mod join;
 mod load;
 mod remote;
 mod scan;
@@ -36,6 +37,7 @@ pub extern "C-unwind" fn _PG_init() {
     storage::wal::init();
     hooks::init();
     scan::init();
+    join::init();
     store::init();
     dictionary::init();
     load::init();

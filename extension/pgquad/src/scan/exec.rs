@@ -408,20 +408,34 @@ impl QuadScan {
                 .bounds
                 .iter()
                 .map(|b| {
-                    let mut is_null = false;
-                    let datum = pg_sys::ExecEvalExprSwitchContext(b.state, econtext, &mut is_null);
-                    let value = if is_null {
-                        Value::Null
-                    } else if b.bound == Bound::Any {
-                        Value::List(integer_array(datum, b.value_type))
-                    } else {
-                        integer_datum(datum, b.value_type)
-                            .map_or(Value::Null, |v| Value::One(v as u64 ^ FLIP))
-                    };
+                    let value = parameter(b.state, econtext, b.value_type);
                     (b.column, b.bound, value)
                 })
                 .collect();
             self.ranges = key_ranges(&self.columns, &conditions);
+        }
+    }
+}
+
+/// The value of an expression that a condition compares a column with, in the form of keys; `value_type` is an integer or an array of them.
+///
+/// # Safety
+/// `state` and `context` belong to a begun node.
+pub unsafe fn parameter(
+    state: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+    value_type: pg_sys::Oid,
+) -> Value {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut is_null = false;
+        let datum = pg_sys::ExecEvalExprSwitchContext(state, context, &mut is_null);
+        if is_null {
+            Value::Null
+        } else if let Some(value) = integer_datum(datum, value_type) {
+            Value::One(value as u64 ^ FLIP)
+        } else {
+            Value::List(integer_array(datum, value_type))
         }
     }
 }

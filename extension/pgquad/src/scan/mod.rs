@@ -1,14 +1,15 @@
-//! Custom scan nodes.
+//! `Quad Scan`: the custom scan node for one quad table.
 
-mod conditions;
+pub mod conditions;
 mod exec;
 mod explain;
-mod join_order;
 mod paths;
 
-/// Registers nodes and planner hooks; called once from `_PG_init`.
+pub use exec::parameter;
+pub use paths::complete;
+
+/// Registers the node and the planner hook; called once from `_PG_init`.
 pub fn init() {
     exec::init();
     paths::init();
-    join_order::init();
 }

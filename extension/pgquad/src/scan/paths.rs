@@ -127,6 +127,31 @@ unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::Lis
     }
 }
 
+/// Adds the paths of a relation that take values of relations of its own level, which [`set_rel_pathlist`] leaves out where it
+/// expects a `Quad Join`.
+///
+/// # Safety
+/// `rel` is a live base relation, a quad table that the statement has locked.
+pub unsafe fn complete(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let rti = (*rel).relid;
+        let relid = (**(*root).simple_rte_array.add(rti as usize)).relid;
+        let Some(orders) = storage::orders_of(relid) else {
+            return;
+        };
+        Planning {
+            root,
+            rel,
+            rti,
+            relid,
+            orders,
+        }
+        .add_parameterised(std::ptr::null_mut());
+        pg_sys::set_cheapest(rel);
+    }
+}
+
 struct Planning {
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -144,7 +169,19 @@ impl Planning {
                 .collect();
             self.estimate_rows(&base);
             self.add_for(&base, (*self.rel).lateral_relids);
-            let joins = self.join_conditions();
+            self.add_parameterised(crate::join::outer_candidates(self.root, self.rel));
+        }
+    }
+
+    /// Adds paths that take values of other relations, but of none in `left_out`.
+    unsafe fn add_parameterised(&self, left_out: pg_sys::Relids) {
+        // SAFETY: live planner nodes throughout.
+        unsafe {
+            let base: Vec<Condition> = list_iter((*self.rel).baserestrictinfo)
+                .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
+                .collect();
+            let mut joins = self.join_conditions();
+            joins.retain(|c| !pg_sys::bms_overlap(c.outer(self.rti), left_out));
             for outer in self.outer_sets(&joins) {
                 let mut usable = base.clone();
                 usable.extend(

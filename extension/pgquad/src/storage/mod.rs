@@ -6,6 +6,7 @@ mod conflict;
 mod cursor;
 pub mod options;
 pub mod pending;
+mod reader;
 pub mod rebuild;
 mod snapshot;
 mod sorter;
@@ -15,6 +16,7 @@ pub mod wal;
 
 pub use buffers::RelationStore;
 pub use cursor::{count_matching, OrderCursor};
+pub use reader::TableReader;
 pub use snapshot::PgSnapshot;
 pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
 

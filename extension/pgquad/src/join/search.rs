@@ -1,13 +1,17 @@
-//! Join search for groups of quad tables: a greedy order instead of PostgreSQL's exhaustive or genetic search.
+//! Join search for groups of quad tables.
 //!
-//! A basic graph pattern of a dozen triples is a join of a dozen relations, for which dynamic programming takes tens of
-//! milliseconds and the genetic search no less, while the join itself often takes a fraction of one. Every quad pattern can be
-//! probed by any of its columns, so growing the join from the most selective pattern along shared variables finds what the
-//! search would find, with one join relation per step. The building blocks (and the care for outer joins) are those of
-//! `optimizer/geqo/geqo_eval.c`.
+//! Quad tables that are joined with each other become one relation with a `Quad Join`, which orders their join while it runs: here
+//! they are only put together, as outer joins allow. What is left, other relations among it, is joined by PostgreSQL's own search.
+//!
+//! Where `Quad Join` does not apply, a basic graph pattern of a dozen triples is a join of a dozen relations, for which dynamic
+//! programming takes tens of milliseconds and the genetic search no less. Every quad pattern can be probed by any of its columns, so
+//! growing the join from the most selective pattern along shared variables finds what the search would find, with one join relation
+//! per step. The building blocks (and the care for outer joins) are those of `optimizer/geqo/geqo_eval.c`.
 
-use super::conditions::list_iter;
-use crate::{am, ffi};
+use super::level;
+use super::paths::{self, Joining};
+use crate::scan::conditions::list_iter;
+use crate::{am, ffi, scan};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -27,6 +31,81 @@ pub fn init() {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn join_search(
+    root: *mut pg_sys::PlannerInfo,
+    levels: core::ffi::c_int,
+    initial: *mut pg_sys::List,
+) -> *mut pg_sys::RelOptInfo {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        let candidates = level::candidates(root);
+        if pg_sys::bms_is_empty(candidates) {
+            level::forget(root);
+            return search(root, levels, initial);
+        }
+        let rels = quad_joins(root, candidates, list_iter(initial).collect());
+        level::forget(root);
+        if let [only] = rels[..] {
+            return only;
+        }
+        let mut list = std::ptr::null_mut();
+        for &rel in &rels {
+            list = pg_sys::lappend(list, rel.cast());
+        }
+        search(root, rels.len() as i32, list)
+    }
+}
+
+/// Puts quad relations that are joined with each other together; returns the relations that are left to join.
+unsafe fn quad_joins(
+    root: *mut pg_sys::PlannerInfo,
+    candidates: pg_sys::Relids,
+    rels: Vec<*mut pg_sys::RelOptInfo>,
+) -> Vec<*mut pg_sys::RelOptInfo> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let (quads, others): (Vec<_>, Vec<_>) = rels
+            .into_iter()
+            .partition(|&rel| pg_sys::bms_is_subset((*rel).relids, candidates));
+        let mut clumps = {
+            let _joining = Joining::new(root);
+            let mut search = Search {
+                root,
+                clumps: Vec::new(),
+                left: quads,
+                total: 0,
+                pick: Pick::First,
+            };
+            search.gather();
+            if others.is_empty() {
+                search.join_unrelated();
+            }
+            search.clumps
+        };
+        // A relation that stayed alone after all is probed by way of PostgreSQL's own joins.
+        for clump in &mut clumps {
+            if clump.size == 1 {
+                scan::complete(root, clump.rel);
+            }
+        }
+        let mut result: Vec<_> = clumps.iter().map(|clump| clump.rel).collect();
+        result.extend(others);
+        for clump in clumps.iter().filter(|clump| clump.size > 1) {
+            let rest: Vec<_> = result
+                .iter()
+                .copied()
+                .filter(|&rel| rel != clump.rel)
+                .collect();
+            if !rest.is_empty() {
+                paths::add_parameterised(root, clump.rel, &rest);
+                pg_sys::set_cheapest(clump.rel);
+            }
+        }
+        result
+    }
+}
+
+/// The search for what no `Quad Join` takes.
+unsafe fn search(
     root: *mut pg_sys::PlannerInfo,
     levels: core::ffi::c_int,
     initial: *mut pg_sys::List,
@@ -88,6 +167,7 @@ unsafe fn greedy(
             clumps: Vec::new(),
             left: rels.to_vec(),
             total: rels.len(),
+            pick: Pick::FewestRows,
         }
         .run();
         if joined.is_none() {
@@ -108,15 +188,35 @@ struct Search {
     /// Joins that could not be grown further, mostly for want of the other side of an outer join.
     clumps: Vec<Clump>,
     left: Vec<*mut pg_sys::RelOptInfo>,
+    /// Number of relations of the level; a join of all of them is finished by the caller.
     total: usize,
+    pick: Pick,
+}
+
+/// Which relation is joined next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pick {
+    /// The one with the fewest expected rows.
+    FewestRows,
+    /// Any: the order is decided elsewhere.
+    First,
 }
 
 impl Search {
     unsafe fn run(mut self) -> Option<*mut pg_sys::RelOptInfo> {
         // SAFETY: live planner nodes.
         unsafe {
-            while !self.left.is_empty() {
-                let start = self.take_best(None)?;
+            self.gather();
+            self.join_unrelated()
+                .then(|| self.clumps.pop().map(|c| c.rel))?
+        }
+    }
+
+    /// Joins all relations that share variables, as far as outer joins allow.
+    unsafe fn gather(&mut self) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            while let Some(start) = self.take_best(None) {
                 let mut clump = Clump {
                     rel: start,
                     size: 1,
@@ -126,7 +226,13 @@ impl Search {
                 }
                 self.settle(clump);
             }
-            // What shares no variable is joined last, smallest first.
+        }
+    }
+
+    /// Joins what shares no variable, smallest first; whether everything is one relation then.
+    unsafe fn join_unrelated(&mut self) -> bool {
+        // SAFETY: live planner nodes.
+        unsafe {
             self.clumps
                 .sort_by(|a, b| (*a.rel).rows.total_cmp(&(*b.rel).rows));
             while self.clumps.len() > 1 {
@@ -141,10 +247,10 @@ impl Search {
                     }
                 }
                 if self.clumps.len() == before {
-                    return None;
+                    return false;
                 }
             }
-            self.clumps.pop().map(|c| c.rel)
+            true
         }
     }
 
@@ -155,6 +261,9 @@ impl Search {
     ) -> Option<*mut pg_sys::RelOptInfo> {
         // SAFETY: live planner nodes.
         unsafe {
+            if self.pick == Pick::First {
+                return (!self.left.is_empty()).then(|| self.left.remove(0));
+            }
             let mut known: pg_sys::Relids = std::ptr::null_mut();
             for clump in &self.clumps {
                 known = pg_sys::bms_add_members(known, (*clump.rel).relids);
@@ -230,6 +339,11 @@ impl Search {
                 return None;
             }
             let size = a.size + b.size;
+            if self.pick == Pick::First {
+                pg_sys::set_cheapest(rel);
+                // Joined in a way that the node does not know: another pairing may do.
+                return paths::quad_join_of(rel).map(|_| Clump { rel, size });
+            }
             pg_sys::generate_partitionwise_join_paths(self.root, rel);
             if size < self.total {
                 pg_sys::generate_useful_gather_paths(self.root, rel, false);

@@ -1,0 +1,281 @@
+//! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
+
+use super::plan::{integers, Private};
+use super::source::{NodeSource, TestExpr};
+use crate::ffi::{self, Methods};
+use crate::guc;
+use crate::scan::conditions::list_node;
+use crate::scan::parameter;
+use crate::storage::TableReader;
+use pgquad_exec::{Bindings, Column, Fanouts, Pipeline, Plan, Tuning, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+use std::cell::RefCell;
+use std::time::Instant;
+
+static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: c"Quad Join".as_ptr(),
+    CreateCustomScanState: Some(create_state),
+});
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
+    CustomName: c"Quad Join".as_ptr(),
+    BeginCustomScan: Some(begin),
+    ExecCustomScan: Some(exec),
+    EndCustomScan: Some(end),
+    ReScanCustomScan: Some(rescan),
+    MarkPosCustomScan: None,
+    RestrPosCustomScan: None,
+    EstimateDSMCustomScan: None,
+    InitializeDSMCustomScan: None,
+    ReInitializeDSMCustomScan: None,
+    InitializeWorkerCustomScan: None,
+    ShutdownCustomScan: None,
+    ExplainCustomScan: Some(super::explain::explain),
+});
+
+/// Rows of the first batch of a step.
+const FIRST_BATCH: usize = 100;
+
+thread_local! {
+    /// What probes of this session have found.
+    static FANOUTS: RefCell<Fanouts> = RefCell::new(Fanouts::new());
+}
+
+/// The methods that plans point at.
+pub fn scan_methods() -> *const pg_sys::CustomScanMethods {
+    &raw const SCAN_METHODS.0
+}
+
+/// Makes plans with this node readable by copies.
+pub fn init() {
+    // SAFETY: called once from _PG_init.
+    unsafe { pg_sys::RegisterCustomScanMethods(&raw const SCAN_METHODS.0) }
+}
+
+/// The node's own part, in the executor's per-query context.
+pub struct QuadJoin {
+    /// The plan, decoded.
+    pub plan: Plan,
+    /// The join under way.
+    pub pipeline: Pipeline,
+    /// Place of each step's relation among those of the node.
+    pub relations: Vec<i32>,
+    /// What it reads from.
+    pub source: NodeSource,
+    /// Columns of each table's orders, for EXPLAIN.
+    params: Vec<(*mut pg_sys::ExprState, pg_sys::Oid)>,
+    /// Place in the scan tuple of each variable of the answer.
+    output: Vec<usize>,
+    started: bool,
+    rows: Bindings,
+    at: usize,
+}
+
+/// PostgreSQL's node with our part behind it; the first field must be the node.
+#[repr(C)]
+pub struct QuadJoinState {
+    css: pg_sys::CustomScanState,
+    /// Set by BeginCustomScan.
+    pub join: *mut QuadJoin,
+}
+
+const FLIP: u64 = 1 << 63;
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
+    unsafe {
+        let state = pg_sys::palloc0(size_of::<QuadJoinState>()).cast::<QuadJoinState>();
+        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
+        (*state).css.methods = &raw const EXEC_METHODS.0;
+        state.cast()
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relations are locked.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = Plan::decode(&integers(scan, Private::Plan)).unwrap_or_else(|_| {
+            crate::error::raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                "the plan of a Quad Join is damaged",
+            )
+        });
+        let parent = &raw mut (*node).ss.ps;
+        let expr = |n: usize| list_node((*scan).custom_exprs, n).cast::<pg_sys::Expr>();
+        let types = integers(scan, Private::ParamTypes);
+        let params: Vec<_> = types
+            .iter()
+            .enumerate()
+            .map(|(n, &kind)| {
+                (
+                    pg_sys::ExecInitExpr(expr(n), parent),
+                    pg_sys::Oid::from(kind as u32),
+                )
+            })
+            .collect();
+        let places = integers(scan, Private::Tests);
+        let (mut tests, mut at) = (Vec::new(), 0);
+        while at < places.len() {
+            let end = at + 1 + places[at] as usize;
+            tests.push(TestExpr {
+                state: pg_sys::ExecInitExpr(expr(params.len() + tests.len()), parent),
+                places: places[at + 1..end].iter().map(|&p| p as usize).collect(),
+            });
+            at = end;
+        }
+        let mut tables = Vec::new();
+        let mut names = Vec::new();
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member((*scan).custom_relids, member);
+            if member < 0 {
+                break;
+            }
+            let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
+            names.push(u64::from((*rel).rd_id.to_u32()));
+            tables.push(TableReader::new(rel, (*estate).es_snapshot));
+        }
+        let join = QuadJoin {
+            pipeline: Pipeline::new(&plan, names, tuning(&plan)),
+            plan,
+            relations: integers(scan, Private::Relations),
+            source: NodeSource {
+                tables,
+                tests,
+                slot: (*node).ss.ss_ScanTupleSlot,
+                context: (*node).ss.ps.ps_ExprContext,
+                since: ((*estate).es_instrument != 0).then(Instant::now),
+            },
+            params,
+            output: integers(scan, Private::Output)
+                .iter()
+                .map(|&p| p as usize)
+                .collect(),
+            started: false,
+            rows: Bindings::default(),
+            at: 0,
+        };
+        (*node.cast::<QuadJoinState>()).join =
+            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(join);
+    }
+}
+
+/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just read.
+fn tuning(plan: &Plan) -> Tuning {
+    // SAFETY: a plain setting.
+    let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
+    let patterns = plan.root.patterns.len() + plan.root.children.len();
+    let row = (8 * usize::from(plan.slots) + 64) * patterns.max(1);
+    let most = (guc::JOIN_BATCH_SIZE.get() as usize)
+        .min(bytes / row)
+        .max(1);
+    Tuning {
+        first: FIRST_BATCH.min(most),
+        most,
+    }
+}
+
+/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can fail
+/// (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the executor passes a begun node.
+    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+}
+
+unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every variable of the answer.
+    unsafe {
+        let slot = (*state).ss_ScanTupleSlot;
+        let join = (*state.cast::<QuadJoinState>()).join;
+        if (*join).at >= (*join).rows.len && !refill(state) {
+            if let Some(clear) = (*(*slot).tts_ops).clear {
+                clear(slot);
+            }
+            return slot;
+        }
+        let join = &mut *join;
+        let row = join.at;
+        join.at += 1;
+        for (&place, &variable) in join.output.iter().zip(&join.plan.output) {
+            let (value, null) = match &join.rows.columns[usize::from(variable)] {
+                Column::Ids(ids) => (ids[row] ^ FLIP, false),
+                _ => (0, true),
+            };
+            *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
+            *(*slot).tts_isnull.add(place) = null;
+        }
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+        slot
+    }
+}
+
+/// Gets the next batch of rows; false at the end.
+#[pg_guard]
+unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
+    // SAFETY: as for `next`.
+    unsafe {
+        let join = &mut *(*state.cast::<QuadJoinState>()).join;
+        if !join.started {
+            join.started = true;
+            let context = (*state).ps.ps_ExprContext;
+            let params: Vec<Value> = join
+                .params
+                .iter()
+                .map(|&(expr, kind)| parameter(expr, context, kind))
+                .collect();
+            join.pipeline.start(params);
+        }
+        join.at = 0;
+        // A filter may run a query of its own, whose node then learns for itself.
+        let mut fanouts = FANOUTS.take();
+        let rows = join.pipeline.next(&mut join.source, &mut fanouts);
+        FANOUTS.set(fanouts);
+        join.rows = rows.unwrap_or_default();
+        join.rows.len > 0
+    }
+}
+
+/// EvalPlanQual never asks: the node is not used where rows are locked.
+unsafe extern "C-unwind" fn recheck(
+    _state: *mut pg_sys::ScanState,
+    _slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; the value itself is dropped with its memory context.
+    unsafe {
+        let join = (*node.cast::<QuadJoinState>()).join;
+        if !join.is_null() {
+            (*join).pipeline.stop();
+            (*join).rows = Bindings::default();
+            (*join).at = 0;
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node.
+    unsafe {
+        let join = &mut *(*node.cast::<QuadJoinState>()).join;
+        join.started = false;
+        join.rows = Bindings::default();
+        join.at = 0;
+        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+    }
+}

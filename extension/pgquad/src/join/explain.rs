@@ -1,0 +1,144 @@
+//! EXPLAIN of `Quad Join`: one line per pattern, in the order in which they were first used when the query has run.
+
+use super::exec::QuadJoinState;
+use pgquad_exec::{Group, Kind, Pattern, StepStats};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString};
+use std::fmt::Write;
+
+/// The ExplainCustomScan callback.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    unsafe {
+        let join = &*(*node.cast::<QuadJoinState>()).join;
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let mut patterns = Vec::new();
+        collect(&join.plan.root, "", &mut patterns);
+        let mut steps: Vec<(StepStats, String)> = Vec::new();
+        for (n, (kind, pattern)) in patterns.iter().enumerate() {
+            let stats = join.pipeline.steps()[n];
+            let orders = join.source.tables[usize::from(pattern.table)].orders();
+            let mut line = format!(
+                "{kind}{} ({})",
+                alias((*scan).custom_relids, join.relations[n], es),
+                shape(pattern)
+            );
+            if (*es).analyze {
+                describe(
+                    &mut line,
+                    &stats,
+                    &orders[stats.order],
+                    (*es).timing,
+                    (*es).buffers,
+                );
+            }
+            steps.push((stats, line));
+        }
+        // What was never reached comes last.
+        steps.sort_by_key(|(stats, _)| {
+            if stats.turn == 0 {
+                u32::MAX
+            } else {
+                stats.turn
+            }
+        });
+        let mut lines = std::ptr::null_mut();
+        for (_, line) in steps {
+            let line = CString::new(line).unwrap_or_default();
+            lines = pg_sys::lappend(lines, pg_sys::pstrdup(line.as_ptr()).cast());
+        }
+        if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+            let mut cell = 0;
+            while cell < pg_sys::list_length(lines) {
+                pg_sys::ExplainPropertyText(
+                    c"Pattern".as_ptr(),
+                    pg_sys::list_nth(lines, cell).cast(),
+                    es,
+                );
+                cell += 1;
+            }
+        } else {
+            pg_sys::ExplainPropertyList(c"Patterns".as_ptr(), lines, es);
+        }
+    }
+}
+
+/// The patterns in the order of the steps, each with how its group takes part.
+fn collect<'a>(group: &'a Group, kind: &'static str, out: &mut Vec<(&'static str, &'a Pattern)>) {
+    out.extend(group.patterns.iter().map(|p| (kind, p)));
+    for child in &group.children {
+        let kind = match child.kind {
+            Kind::Left => "optional ",
+            Kind::Semi => "exists ",
+            Kind::Anti => "not exists ",
+        };
+        collect(&child.group, kind, out);
+    }
+}
+
+/// The columns with what they hold: `$` a parameter, `?n` a variable, `_` anything.
+fn shape(pattern: &Pattern) -> String {
+    let mut text = String::new();
+    for column in 0..4u8 {
+        if column > 0 {
+            text.push(' ');
+        }
+        let compared = pattern.conditions.iter().any(|c| c.0 == column);
+        match pattern.cells[usize::from(column)] {
+            Some(slot) => {
+                let _ = write!(text, "?{slot}{}", if compared { "$" } else { "" });
+            }
+            None => text.push(if compared { '$' } else { '_' }),
+        }
+    }
+    text
+}
+
+fn describe(line: &mut String, stats: &StepStats, order: &[u8; 4], timing: bool, buffers: bool) {
+    if stats.turn == 0 {
+        line.push_str(": never reached");
+        return;
+    }
+    let letters: String = order
+        .iter()
+        .map(|&c| char::from(b"spog"[usize::from(c & 3)]))
+        .collect();
+    let _ = write!(
+        line,
+        ": order={letters} estimate={:.0} rows={} batches={} keys={} probes={}",
+        stats.estimate, stats.rows, stats.batches, stats.keys, stats.probes
+    );
+    if buffers {
+        let _ = write!(line, " hit={} read={}", stats.hit, stats.read);
+    }
+    if timing {
+        let _ = write!(line, " time={:.3} ms", stats.time as f64 / 1e6);
+    }
+}
+
+/// The name of a relation in the query.
+unsafe fn alias(
+    relids: *mut pg_sys::Bitmapset,
+    place: i32,
+    es: *mut pg_sys::ExplainState,
+) -> String {
+    // SAFETY: the set of the plan's own relations and EXPLAIN's range table.
+    unsafe {
+        let mut member = -1;
+        for _ in 0..=place {
+            member = pg_sys::bms_next_member(relids, member);
+        }
+        let name = pg_sys::list_nth((*es).rtable_names, member - 1).cast::<core::ffi::c_char>();
+        if name.is_null() {
+            String::from("?")
+        } else {
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See README.md beside this file.
+
+mod compile;
+mod describe;
+mod exec;
+mod explain;
+mod level;
+mod paths;
+mod plan;
+mod search;
+mod source;
+
+pub use level::outer_candidates;
+
+/// Registers the node and the planner hooks; called once from `_PG_init`.
+pub fn init() {
+    exec::init();
+    paths::init();
+    search::init();
+}

@@ -1,0 +1,294 @@
+//! Paths of `Quad Join`.
+
+use super::describe::Described;
+use super::{level, plan};
+use crate::ffi::Methods;
+use crate::scan::conditions::list_iter;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+use std::cell::Cell;
+
+static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
+
+thread_local! {
+    /// The level whose quad relations are being joined; other levels and other joins are none of our business.
+    static JOINING: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: c"Quad Join".as_ptr(),
+    PlanCustomPath: Some(plan::plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+/// PostgreSQL's path with ours behind it; the first field must be the path.
+#[repr(C)]
+pub struct QuadJoinPath {
+    path: pg_sys::CustomPath,
+    /// What is joined; lives in the planner's memory.
+    pub described: *const Described,
+}
+
+/// Installs the hook; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any planning.
+    unsafe {
+        PREVIOUS = pg_sys::set_join_pathlist_hook;
+        pg_sys::set_join_pathlist_hook = Some(set_join_pathlist);
+    }
+}
+
+/// While it lives, joins of described relations get a `Quad Join` and nothing else.
+pub struct Joining {
+    root: *mut pg_sys::PlannerInfo,
+    merge: bool,
+    hash: bool,
+    material: bool,
+    memoize: bool,
+}
+
+impl Joining {
+    /// Begins; paths that would be thrown away are not even made.
+    pub fn new(root: *mut pg_sys::PlannerInfo) -> Self {
+        let outer = JOINING.replace(root);
+        // SAFETY: plain settings of this backend, put back when the value is dropped.
+        unsafe {
+            let settings = Self {
+                root: outer,
+                merge: pg_sys::enable_mergejoin,
+                hash: pg_sys::enable_hashjoin,
+                material: pg_sys::enable_material,
+                memoize: pg_sys::enable_memoize,
+            };
+            pg_sys::enable_mergejoin = false;
+            pg_sys::enable_hashjoin = false;
+            pg_sys::enable_material = false;
+            pg_sys::enable_memoize = false;
+            settings
+        }
+    }
+}
+
+impl Drop for Joining {
+    fn drop(&mut self) {
+        JOINING.set(self.root);
+        // SAFETY: as in `new`.
+        unsafe {
+            pg_sys::enable_mergejoin = self.merge;
+            pg_sys::enable_hashjoin = self.hash;
+            pg_sys::enable_material = self.material;
+            pg_sys::enable_memoize = self.memoize;
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn set_join_pathlist(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, joined, outer, inner, kind, extra);
+        }
+        if JOINING.get() != root {
+            return;
+        }
+        if let Some(known) = quad_join_of(joined) {
+            keep_only(joined, known);
+            return;
+        }
+        let (Some(left), Some(right)) = (described(root, outer), described(root, inner)) else {
+            return;
+        };
+        let Some(described) = left.join(right, kind, joined, (*extra).restrictlist) else {
+            return;
+        };
+        let path = make(joined, described);
+        cost(path, outer, inner);
+        keep_only(joined, path);
+    }
+}
+
+/// What a relation joins, if a `Quad Join` can read it.
+unsafe fn described(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+) -> Option<Described> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        match (*rel).reloptkind {
+            pg_sys::RelOptKind::RELOPT_BASEREL => {
+                pg_sys::bms_is_member((*rel).relid as i32, level::candidates(root))
+                    .then(|| Described::relation(rel))
+            }
+            pg_sys::RelOptKind::RELOPT_JOINREL => {
+                quad_join_of(rel).map(|path| (*(*path).described).clone())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The `Quad Join` of a join relation.
+///
+/// # Safety
+/// `rel` is a live planner node.
+pub unsafe fn quad_join_of(rel: *mut pg_sys::RelOptInfo) -> Option<*mut QuadJoinPath> {
+    // SAFETY: the caller's promise; a path with our methods is one of ours.
+    unsafe {
+        list_iter::<pg_sys::Path>((*rel).pathlist)
+            .find(|&path| {
+                (*path).type_ == pg_sys::NodeTag::T_CustomPath
+                    && std::ptr::eq(
+                        (*path.cast::<pg_sys::CustomPath>()).methods,
+                        &raw const PATH_METHODS.0,
+                    )
+            })
+            .map(|path| path.cast())
+    }
+}
+
+unsafe fn keep_only(rel: *mut pg_sys::RelOptInfo, path: *mut QuadJoinPath) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        (*rel).pathlist = pg_sys::lappend(std::ptr::null_mut(), path.cast());
+    }
+}
+
+unsafe fn make(rel: *mut pg_sys::RelOptInfo, described: Described) -> *mut QuadJoinPath {
+    // SAFETY: zeroed memory is a valid path apart from the fields that are set; both live in the planner's context.
+    unsafe {
+        let path = pg_sys::palloc0(size_of::<QuadJoinPath>()).cast::<QuadJoinPath>();
+        (*path).path.path.type_ = pg_sys::NodeTag::T_CustomPath;
+        (*path).path.path.pathtype = pg_sys::NodeTag::T_CustomScan;
+        (*path).path.path.parent = rel;
+        (*path).path.path.pathtarget = (*rel).reltarget;
+        (*path).path.path.rows = (*rel).rows;
+        (*path).path.flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+        (*path).path.methods = &raw const PATH_METHODS.0;
+        (*path).described =
+            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(described);
+        path
+    }
+}
+
+/// CPU cost of one probe, in units of `cpu_operator_cost`.
+const PROBE_OPERATORS: f64 = 10.0;
+
+/// The inner relation is either read once or probed for every outer row. A guess for what lies above; within the node, nothing
+/// depends on it.
+unsafe fn cost(
+    path: *mut QuadJoinPath,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: live planner nodes with their cheapest paths set; reads of cost settings.
+    unsafe {
+        let (outer, inner) = ((*outer).cheapest_total_path, (*inner).cheapest_total_path);
+        let probes = (*outer).rows * PROBE_OPERATORS * pg_sys::cpu_operator_cost;
+        let path = &mut (*path).path.path;
+        let out = path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+        path.startup_cost = (*outer).startup_cost + (*inner).startup_cost;
+        path.total_cost =
+            path.startup_cost + (*outer).total_cost + probes.min((*inner).total_cost) + out;
+    }
+}
+
+/// Adds paths that take values of relations outside: for each relation that conditions connect with `joined`, and for all of them.
+///
+/// # Safety
+/// `joined` is a live join relation with a `Quad Join`; `others` are the relations that it will be joined with.
+pub unsafe fn add_parameterised(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    others: &[*mut pg_sys::RelOptInfo],
+) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let Some(plain) = quad_join_of(joined) else {
+            return;
+        };
+        let mut every: pg_sys::Relids = std::ptr::null_mut();
+        let mut sets: Vec<pg_sys::Relids> = Vec::new();
+        for &other in others {
+            if crate::ffi::have_relevant_joinclause(root, joined, other) {
+                sets.push((*other).relids);
+                every = pg_sys::bms_union(every, (*other).relids);
+            }
+        }
+        if sets.len() > 1 {
+            sets.push(every);
+        }
+        for set in sets {
+            let clauses = movable(root, joined, set);
+            if clauses.is_null() {
+                continue;
+            }
+            let mut described = (*(*plain).described).clone();
+            let mut needed: pg_sys::Relids = std::ptr::null_mut();
+            for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+                described.clauses.push(clause);
+                needed = pg_sys::bms_union(needed, (*clause).clause_relids);
+            }
+            let needed = pg_sys::bms_difference(needed, (*joined).relids);
+            let known = list_iter::<pg_sys::ParamPathInfo>((*joined).ppilist)
+                .any(|info| pg_sys::bms_equal((*info).ppi_req_outer, needed));
+            if known || pg_sys::bms_is_empty(needed) {
+                continue;
+            }
+            let selectivity = pg_sys::clauselist_selectivity(
+                root,
+                clauses,
+                0,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            );
+            let info =
+                pg_sys::palloc0(size_of::<pg_sys::ParamPathInfo>()).cast::<pg_sys::ParamPathInfo>();
+            (*info).type_ = pg_sys::NodeTag::T_ParamPathInfo;
+            (*info).ppi_req_outer = needed;
+            (*info).ppi_rows = ((*joined).rows * selectivity).max(1.0).round();
+            (*info).ppi_clauses = clauses;
+            (*joined).ppilist = pg_sys::lappend((*joined).ppilist, info.cast());
+            let path = make(joined, described);
+            let patterns = (*(*path).described).relations.len() as f64;
+            (*path).path.path.param_info = info;
+            (*path).path.path.rows = (*info).ppi_rows;
+            (*path).path.path.total_cost = patterns * PROBE_OPERATORS * pg_sys::cpu_operator_cost
+                + (*info).ppi_rows * patterns * PROBE_OPERATORS * pg_sys::cpu_operator_cost;
+            pg_sys::add_path(joined, path.cast());
+        }
+    }
+}
+
+/// Conditions between `joined` and `outer` that can be tested inside `joined`, given a row of `outer`.
+unsafe fn movable(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: pg_sys::Relids,
+) -> *mut pg_sys::List {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let both = pg_sys::bms_union((*joined).relids, outer);
+        let mut clauses = std::ptr::null_mut();
+        for clause in list_iter::<pg_sys::RestrictInfo>((*joined).joininfo) {
+            if pg_sys::join_clause_is_movable_into(clause, (*joined).relids, both) {
+                clauses = pg_sys::lappend(clauses, clause.cast());
+            }
+        }
+        let implied = pg_sys::generate_join_implied_equalities(root, both, outer, joined);
+        for clause in list_iter::<pg_sys::RestrictInfo>(implied) {
+            if pg_sys::join_clause_is_movable_into(clause, (*joined).relids, both) {
+                clauses = pg_sys::lappend(clauses, clause.cast());
+            }
+        }
+        clauses
+    }
+}

@@ -1,0 +1,142 @@
+//! The plan node of a `Quad Join`.
+//!
+//! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters, then the
+//! expressions of the filters; `custom_private` = lists of integers, in the order of [`Private`].
+
+use super::compile::{columns_of, compile, Cell};
+use super::exec;
+use super::paths::QuadJoinPath;
+use crate::error::raise_hint;
+use crate::scan::conditions::list_iter;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+/// Lists in `custom_private`.
+#[derive(Clone, Copy)]
+pub enum Private {
+    /// The encoded plan.
+    Plan = 0,
+    /// For each variable of the answer, its place in `custom_scan_tlist`.
+    Output = 1,
+    /// Type of each parameter.
+    ParamTypes = 2,
+    /// For each filter: number of its variables, then their places in `custom_scan_tlist`.
+    Tests = 3,
+    /// For each step, the place of its relation among those of the node.
+    Relations = 4,
+}
+
+/// PlanCustomPath: turns the chosen path into a plan.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's parameters, which
+    // its description contains.
+    unsafe {
+        let described = &*(*path.cast::<QuadJoinPath>()).described;
+        let output = columns_of(tlist.cast());
+        let Some(compiled) = compile(root, described, (*rel).relids, output) else {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                "the join of quad patterns has too many conditions",
+                "Split the query, or set quad.enable_quad_join to off.",
+            );
+        };
+        let mut columns: Vec<Cell> = compiled.output.clone();
+        for (_, cells) in &compiled.tests {
+            for cell in cells {
+                if !columns.contains(cell) {
+                    columns.push(*cell);
+                }
+            }
+        }
+        let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
+
+        let mut exprs = std::ptr::null_mut();
+        for (value, _) in &compiled.params {
+            exprs = pg_sys::lappend(exprs, value.cast());
+        }
+        for (test, _) in &compiled.tests {
+            exprs = pg_sys::lappend(exprs, test.cast());
+        }
+        let mut tests = Vec::new();
+        for (_, cells) in &compiled.tests {
+            tests.push(cells.len() as i32);
+            tests.extend(cells.iter().map(place));
+        }
+        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index((*rel).relids, rti as i32);
+        let lists: [Vec<i32>; 5] = [
+            compiled.plan.encode(),
+            compiled.output.iter().map(place).collect(),
+            compiled
+                .params
+                .iter()
+                .map(|p| p.1.to_u32() as i32)
+                .collect(),
+            tests,
+            compiled.relations.iter().map(relation).collect(),
+        ];
+        let mut private = std::ptr::null_mut();
+        for list in lists {
+            let mut integers = std::ptr::null_mut();
+            for word in list {
+                integers = pg_sys::lappend_int(integers, word);
+            }
+            private = pg_sys::lappend(private, integers.cast());
+        }
+        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
+        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
+        (*scan).scan.plan.targetlist = tlist;
+        (*scan).scan.scanrelid = 0;
+        (*scan).flags = (*path).flags;
+        (*scan).custom_exprs = exprs;
+        (*scan).custom_private = private;
+        (*scan).custom_scan_tlist = scan_tlist(root, &columns);
+        (*scan).methods = exec::scan_methods();
+        scan.cast()
+    }
+}
+
+/// Target entries for columns.
+unsafe fn scan_tlist(root: *mut pg_sys::PlannerInfo, columns: &[Cell]) -> *mut pg_sys::List {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let mut tlist = std::ptr::null_mut();
+        for (at, &(relation, column)) in columns.iter().enumerate() {
+            debug_assert!(!(*(*root).simple_rel_array.add(relation as usize)).is_null());
+            let var = pg_sys::makeVar(
+                relation as i32,
+                column as i16 + 1,
+                pg_sys::INT8OID,
+                -1,
+                pg_sys::InvalidOid,
+                0,
+            );
+            let entry =
+                pg_sys::makeTargetEntry(var.cast(), at as i16 + 1, std::ptr::null_mut(), false);
+            tlist = pg_sys::lappend(tlist, entry.cast());
+        }
+        tlist
+    }
+}
+
+/// The integers of one of the lists of a plan.
+///
+/// # Safety
+/// `plan` is a plan made by [`plan_path`], or a copy of one.
+pub unsafe fn integers(plan: *mut pg_sys::CustomScan, which: Private) -> Vec<i32> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let list = list_iter::<pg_sys::List>((*plan).custom_private).nth(which as usize);
+        let list = list.unwrap_or(std::ptr::null_mut());
+        (0..pg_sys::list_length(list))
+            .map(|n| pg_sys::list_nth_int(list, n))
+            .collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
+
+use crate::storage::{self, TableReader};
+use pgquad_btree::{Batch, Key, Probe, Span};
+use pgquad_exec::{Bindings, Slot, Source};
+use pgrx::pg_sys;
+use std::time::Instant;
+
+const FLIP: u64 = 1 << 63;
+
+/// A filter's expression.
+pub struct TestExpr {
+    /// Compiled expression.
+    pub state: *mut pg_sys::ExprState,
+    /// For each variable of the filter, its place in the scan tuple.
+    pub places: Vec<usize>,
+}
+
+/// Tables and expressions of a begun node.
+pub struct NodeSource {
+    /// The tables, in the order of the plan.
+    pub tables: Vec<TableReader>,
+    /// The filters' expressions, in the order of the plan.
+    pub tests: Vec<TestExpr>,
+    /// The node's scan slot, which expressions read.
+    pub slot: *mut pg_sys::TupleTableSlot,
+    /// The node's expression context.
+    pub context: *mut pg_sys::ExprContext,
+    /// Set when EXPLAIN wants to know where the time goes.
+    pub since: Option<Instant>,
+}
+
+impl Source for NodeSource {
+    fn orders(&self, table: u16) -> &[[u8; 4]] {
+        self.tables[usize::from(table)].orders()
+    }
+
+    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+        self.tables[usize::from(table)].count(order, low, high)
+    }
+
+    fn read(
+        &mut self,
+        table: u16,
+        order: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        self.tables[usize::from(table)].read(order, probe, ranges, enough, batch, spans)
+    }
+
+    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+        let test = &self.tests[usize::from(expr)];
+        let columns: Vec<(usize, Option<&[u64]>)> = test
+            .places
+            .iter()
+            .zip(needs)
+            .map(|(&place, &slot)| (place, rows.ids(slot)))
+            .collect();
+        let (slot, context, state) = (self.slot, self.context, test.state);
+        // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole
+        // batch: nothing inside owns memory, so that an ERROR may leave it at any row.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+                (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+                (*context).ecxt_scantuple = slot;
+                for (row, keep) in keep.iter_mut().enumerate() {
+                    if !*keep {
+                        continue;
+                    }
+                    for &(place, ids) in &columns {
+                        *(*slot).tts_isnull.add(place) = ids.is_none();
+                        *(*slot).tts_values.add(place) =
+                            pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ FLIP));
+                    }
+                    let mut is_null = false;
+                    let datum = pg_sys::ExecEvalExprSwitchContext(state, context, &mut is_null);
+                    *keep = !is_null && datum.value() != 0;
+                    pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+                }
+            });
+        }
+    }
+
+    fn interrupt(&mut self) {
+        storage::interrupt();
+    }
+
+    fn clock(&self) -> u64 {
+        self.since
+            .map_or(0, |since| since.elapsed().as_nanos() as u64)
+    }
+
+    fn pages(&self) -> (u64, u64) {
+        // SAFETY: plain counters of this backend.
+        let usage = unsafe { pg_sys::pgBufferUsage };
+        (
+            usage.shared_blks_hit as u64 + usage.local_blks_hit as u64,
+            usage.shared_blks_read as u64 + usage.local_blks_read as u64,
+        )
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading all orders of a table by sorted batches of key ranges.
+
+use super::snapshot::PgSnapshot;
+use super::table::{fail, Table};
+use super::{pending, RelationStore};
+use crate::ffi;
+use pgquad_btree::{Batch, Key, Probe, Span, Tree};
+use pgrx::pg_sys;
+
+/// The orders of an open table, as one snapshot sees them. Holds no page between calls.
+pub struct TableReader {
+    trees: Vec<Tree<RelationStore>>,
+    orders: Vec<[u8; 4]>,
+    snapshot: PgSnapshot,
+}
+
+impl TableReader {
+    /// A reader of `rel`. Takes the predicate lock of a SERIALIZABLE reader.
+    ///
+    /// # Safety
+    /// `rel` is open and `snapshot` registered (or active) while the reader is used.
+    pub unsafe fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pending::flush((*rel).rd_id);
+            if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+                ffi::PredicateLockRelation(rel, snapshot);
+            }
+            let meta = Table::open(rel).meta().clone();
+            let tree = |n| Tree::new(RelationStore::new(rel), &meta, n).unwrap_or_else(|e| fail(e));
+            Self {
+                trees: (0..meta.orders().len()).map(tree).collect(),
+                orders: meta.orders().iter().map(|o| o.order.columns()).collect(),
+                snapshot: PgSnapshot::new(rel, snapshot),
+            }
+        }
+    }
+
+    /// The column permutations.
+    pub fn orders(&self) -> &[[u8; 4]] {
+        &self.orders
+    }
+
+    /// Entries of an order between two keys (inclusive), visible or not.
+    pub fn count(&self, order: usize, low: &Key, high: &Key) -> u64 {
+        self.trees[order]
+            .range_count(low, high)
+            .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Reads on in sorted ranges of an order: [`Probe::read`].
+    pub fn read(
+        &self,
+        order: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        probe
+            .read(
+                &self.trees[order],
+                &self.snapshot,
+                ranges,
+                enough,
+                batch,
+                spans,
+            )
+            .unwrap_or_else(|e| fail(e))
+    }
+}
