@@ -170,7 +170,10 @@ impl Compiler {
                     return Condition::Param((relation, c.column), c.bound, c.value, c.value_type);
                 }
             }
-            Condition::Test(clause, columns_of((*clause).clause.cast()))
+            let mut cells = columns_of((*clause).clause.cast());
+            // Columns of relations outside the node are parameters of the expression.
+            cells.retain(|cell| pg_sys::bms_is_member(cell.0 as i32, self.relids));
+            Condition::Test(clause, cells)
         }
     }
 
@@ -304,7 +307,10 @@ impl Compiler {
             needs.sort_unstable();
             needs.dedup();
             let mut exports = Vec::new();
-            if kind != pgquad_exec::Kind::Semi {
+            if kind == pgquad_exec::Kind::Semi {
+                // Above EXISTS, an equivalence class may name an inner column for the outer one that it equals.
+                visible.extend(inside.into_iter().filter(|(_, slot)| *slot < first_own));
+            } else {
                 let mut copies: HashMap<Slot, Slot> = HashMap::new();
                 for (cell, slot) in inside {
                     // A column that shares its variable with an outer one is unbound on its own where nothing matches.

@@ -40,7 +40,8 @@ pub unsafe extern "C-unwind" fn plan_path(
     // its description contains.
     unsafe {
         let described = &*(*path.cast::<QuadJoinPath>()).described;
-        let output = columns_of(tlist.cast());
+        // The target list may yet be replaced by one that computes more; it can use no other columns than these.
+        let output = columns_of((*(*rel).reltarget).exprs.cast());
         let Some(compiled) = compile(root, described, (*rel).relids, output) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,

@@ -42,31 +42,59 @@ unsafe extern "C-unwind" fn join_search(
             level::forget(root);
             return search(root, levels, initial);
         }
-        let rels = quad_joins(root, candidates, list_iter(initial).collect());
+        let rels: Vec<_> = list_iter(initial).collect();
+        let joined = or_undo(root, || quad_joins(root, candidates, &rels));
         level::forget(root);
-        if let [only] = rels[..] {
-            return only;
-        }
-        let mut list = std::ptr::null_mut();
-        for &rel in &rels {
-            list = pg_sys::lappend(list, rel.cast());
-        }
-        search(root, rels.len() as i32, list)
+        joined.unwrap_or_else(|| {
+            for &rel in rels.iter().filter(|&&rel| is_candidate(rel, candidates)) {
+                scan::complete(root, rel);
+            }
+            search(root, levels, initial)
+        })
     }
 }
 
-/// Puts quad relations that are joined with each other together; returns the relations that are left to join.
+/// Whether a relation is a base relation that a `Quad Join` could have taken.
+unsafe fn is_candidate(rel: *mut pg_sys::RelOptInfo, candidates: pg_sys::Relids) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+            && pg_sys::bms_is_subset((*rel).relids, candidates)
+    }
+}
+
+/// Runs an attempt at a join; when it leads nowhere, the planner's list of joins is what it was, as in geqo.
+unsafe fn or_undo(
+    root: *mut pg_sys::PlannerInfo,
+    attempt: impl FnOnce() -> Option<*mut pg_sys::RelOptInfo>,
+) -> Option<*mut pg_sys::RelOptInfo> {
+    // SAFETY: a live planner state.
+    unsafe {
+        let known = pg_sys::list_length((*root).join_rel_list);
+        let hash = (*root).join_rel_hash;
+        (*root).join_rel_hash = std::ptr::null_mut();
+        let joined = attempt();
+        if joined.is_none() {
+            (*root).join_rel_list = pg_sys::list_truncate((*root).join_rel_list, known);
+            (*root).join_rel_hash = hash;
+        }
+        joined
+    }
+}
+
+/// Puts quad relations that are joined with each other together, and joins that with what is left; `None` where outer joins forbid
+/// it to end well.
 unsafe fn quad_joins(
     root: *mut pg_sys::PlannerInfo,
     candidates: pg_sys::Relids,
-    rels: Vec<*mut pg_sys::RelOptInfo>,
-) -> Vec<*mut pg_sys::RelOptInfo> {
+    rels: &[*mut pg_sys::RelOptInfo],
+) -> Option<*mut pg_sys::RelOptInfo> {
     // SAFETY: live planner nodes.
     unsafe {
         let (quads, others): (Vec<_>, Vec<_>) = rels
-            .into_iter()
-            .partition(|&rel| pg_sys::bms_is_subset((*rel).relids, candidates));
-        let mut clumps = {
+            .iter()
+            .partition(|&&rel| pg_sys::bms_is_subset((*rel).relids, candidates));
+        let clumps = {
             let _joining = Joining::new(root);
             let mut search = Search {
                 root,
@@ -77,30 +105,36 @@ unsafe fn quad_joins(
             };
             search.gather();
             if others.is_empty() {
-                search.join_unrelated();
+                return search.join_unrelated().then(|| search.clumps[0].rel);
             }
             search.clumps
         };
         // A relation that stayed alone after all is probed by way of PostgreSQL's own joins.
-        for clump in &mut clumps {
-            if clump.size == 1 {
-                scan::complete(root, clump.rel);
-            }
+        for clump in clumps
+            .iter()
+            .filter(|clump| is_candidate(clump.rel, candidates))
+        {
+            scan::complete(root, clump.rel);
         }
-        let mut result: Vec<_> = clumps.iter().map(|clump| clump.rel).collect();
-        result.extend(others);
-        for clump in clumps.iter().filter(|clump| clump.size > 1) {
-            let rest: Vec<_> = result
+        let mut left: Vec<_> = clumps.iter().map(|clump| clump.rel).collect();
+        left.extend(others);
+        for clump in &clumps {
+            let rest: Vec<_> = left
                 .iter()
                 .copied()
                 .filter(|&rel| rel != clump.rel)
                 .collect();
-            if !rest.is_empty() {
-                paths::add_parameterised(root, clump.rel, &rest);
-                pg_sys::set_cheapest(clump.rel);
-            }
+            paths::add_parameterised(root, clump.rel, &rest);
+            pg_sys::set_cheapest(clump.rel);
         }
-        result
+        if !(*root).join_info_list.is_null() {
+            return greedy(root, &left);
+        }
+        let mut list = std::ptr::null_mut();
+        for &rel in &left {
+            list = pg_sys::lappend(list, rel.cast());
+        }
+        Some(search(root, left.len() as i32, list))
     }
 }
 
@@ -157,24 +191,18 @@ unsafe fn greedy(
     root: *mut pg_sys::PlannerInfo,
     rels: &[*mut pg_sys::RelOptInfo],
 ) -> Option<*mut pg_sys::RelOptInfo> {
-    // SAFETY: live planner nodes; the list of join relations is restored when the attempt is given up, as geqo does.
+    // SAFETY: live planner nodes.
     unsafe {
-        let known = pg_sys::list_length((*root).join_rel_list);
-        let hash = (*root).join_rel_hash;
-        (*root).join_rel_hash = std::ptr::null_mut();
-        let joined = Search {
-            root,
-            clumps: Vec::new(),
-            left: rels.to_vec(),
-            total: rels.len(),
-            pick: Pick::FewestRows,
-        }
-        .run();
-        if joined.is_none() {
-            (*root).join_rel_list = pg_sys::list_truncate((*root).join_rel_list, known);
-            (*root).join_rel_hash = hash;
-        }
-        joined
+        or_undo(root, || {
+            Search {
+                root,
+                clumps: Vec::new(),
+                left: rels.to_vec(),
+                total: rels.len(),
+                pick: Pick::FewestRows,
+            }
+            .run()
+        })
     }
 }
 

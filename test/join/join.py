@@ -1,0 +1,182 @@
+"""Random joins of quad tables: the answers with `Quad Join` are those without it, and those of heap tables.
+
+Every case is a random query (patterns, optional groups, EXISTS and NOT EXISTS, filters of all kinds) over random small tables, run with
+random batch sizes and memory. A failing case is printed with what repeats it.
+"""
+import argparse
+import collections
+import os
+import random
+import sys
+
+import psycopg2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from pgquad_test import Report
+
+COLUMNS = "spog"
+ORDERS = ["spog,posg,ospg", "spog,psog", "ospg,posg", "gpos", "spog,sopg,psog,posg,ospg,opsg"]
+
+
+class Maker:
+    """Makes the text of one query; `{n}` stands for table number n."""
+
+    def __init__(self, chance, tables):
+        self.chance = chance
+        self.tables = tables
+        self.aliases = 0
+
+    def alias(self):
+        self.aliases += 1
+        return f"a{self.aliases}"
+
+    def column(self, aliases):
+        return f"{self.chance.choice(aliases)}.{self.chance.choice('sspoog')}"
+
+    def relation(self, alias):
+        return f"{{{self.chance.randrange(self.tables)}}} AS {alias}"
+
+    def condition(self, own, outer):
+        """A condition that has to do with the aliases `own`."""
+        c, everything = self.chance, own + outer
+        left, right = self.column(own), self.column(everything)
+        kind = c.randrange(16)
+        if kind < 7:
+            return f"{left} = {right}"
+        if kind < 10:
+            return f"{left.split('.')[0]}.p = {c.randrange(4)}"
+        return [
+            f"{left} = {c.randrange(8)}",
+            f"{left} {c.choice(['<', '<=', '>', '>='])} {c.randrange(8)}",
+            f"{left} = ANY (ARRAY[{c.randrange(8)}, {c.randrange(8)}, NULL]::bigint[])",
+            f"({left} = {right} OR {left} IS NULL)",
+            f"{left} + {right} < {c.randrange(14)}",
+            f"{left} <> {right}",
+        ][kind - 10]
+
+    def conditions(self, own, outer):
+        """A connected set of conditions, mostly."""
+        conditions = []
+        for at, alias in enumerate(own):
+            if at > 0 and self.chance.random() < 0.9:
+                conditions.append(f"{self.column([alias])} = {self.column(own[:at])}")
+            elif outer and self.chance.random() < 0.8:
+                conditions.append(f"{self.column([alias])} = {self.column(outer)}")
+            if self.chance.random() < 0.5:
+                conditions.append(self.condition([alias], own[:at] + outer))
+        return " AND ".join(conditions) or "true"
+
+    def group(self, outer, depth):
+        """FROM items, WHERE text, aliases that can be seen outside, of one group of relations."""
+        c = self.chance
+        own = [self.alias() for _ in range(c.choice([1, 1, 2, 2, 3, 4]) if depth == 0 else c.choice([1, 1, 2]))]
+        text = self.relation(own[0])
+        for at, alias in enumerate(own[1:], 1):
+            text += f" JOIN {self.relation(alias)} ON {self.conditions([alias], own[:at])}"
+        visible = list(own)
+        if depth < 2:
+            for _ in range(c.choice([0, 0, 1, 1, 2])):
+                inner, on, seen = self.group(visible, depth + 1)
+                text += f" LEFT JOIN {f'({inner})' if ' JOIN ' in inner else inner} ON {on}"
+                visible += seen
+        where = self.conditions(own, outer if depth else [])
+        if depth == 0:
+            for _ in range(c.choice([0, 0, 1, 2])):
+                inner, on, _ = self.group(visible, 2)
+                where += f" AND {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {inner} WHERE {on})"
+            if len(visible) > len(own):
+                for _ in range(c.choice([0, 1])):
+                    where += f" AND {self.condition(visible, [])}"
+            if c.random() < 0.15:
+                text += f", generate_series(0, {c.randrange(4)}) AS f(x)"
+                where += f" AND f.x = {self.column(visible)}"
+        return text, where, visible
+
+    def query(self):
+        text, where, visible = self.group([], 0)
+        columns = ", ".join(self.column(visible) for _ in range(self.chance.randrange(1, 5)))
+        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", f"sum({self.column(visible)} * 3), count(*)"])
+        return f"SELECT {head} FROM {text} WHERE {where}"
+
+
+def make_tables(cursor, chance):
+    """Two or three pairs of a quad and a heap table with the same rows, some of them deleted again."""
+    count = chance.choice([1, 1, 2, 3])
+    for n in range(count):
+        cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
+        cursor.execute("SELECT set_config('quad.orders', %s, true), set_config('quad.leaf_quads', %s, true)",
+                       (chance.choice(ORDERS), chance.choice(["0", "4"])))
+        columns = ", ".join(f"{c} bigint NOT NULL" for c in COLUMNS)
+        cursor.execute(f"CREATE TABLE join_quad{n} ({columns}) USING quad")
+        cursor.execute(f"CREATE TABLE join_heap{n} ({columns}) USING heap")
+        size = chance.choice([0, 3, 30, 60])
+        rows = {(chance.randrange(8), chance.randrange(4), chance.randrange(8), chance.randrange(2)) for _ in range(size)}
+        for row in rows:
+            cursor.execute(f"INSERT INTO join_heap{n} VALUES (%s, %s, %s, %s)", row)
+        cursor.execute(f"INSERT INTO join_quad{n} SELECT * FROM join_heap{n}")
+        for table in ("quad", "heap"):
+            cursor.execute(f"DELETE FROM join_{table}{n} WHERE s = 7")
+        if chance.random() < 0.5:
+            cursor.execute(f"ANALYZE join_quad{n}")
+    return count
+
+
+def answer(cursor, sql, limit):
+    cursor.execute(sql)
+    rows = cursor.fetchmany(limit + 1)
+    return None if len(rows) > limit else collections.Counter(rows)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--cases", type=int, default=600)
+    options.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    options = options.parse_args()
+    report = Report("join")
+    connection = psycopg2.connect("")
+    cursor = connection.cursor()
+    used = wrong = large = 0
+    count = 1
+    for case in range(options.cases):
+        chance = random.Random(f"{options.seed}/{case}")
+        if case % 25 == 0:
+            tables = random.Random(f"{options.seed}/tables/{case}")
+            count = make_tables(cursor, tables)
+            connection.commit()
+        sql = Maker(chance, count).query()
+        quad = sql.format(*(f"join_quad{n}" for n in range(3)))
+        heap = sql.format(*(f"join_heap{n}" for n in range(3)))
+        batch = chance.choice([1, 2, 3, 7, 100, 10000])
+        memory = chance.choice(["64kB", "4MB"])
+        cursor.execute("SET LOCAL statement_timeout = '20s'")
+        cursor.execute("SET LOCAL jit = off")
+        cursor.execute(f"SET LOCAL quad.join_batch_size = {batch}")
+        cursor.execute(f"SET LOCAL work_mem = '{memory}'")
+        try:
+            expected = answer(cursor, heap, 20000)
+            if expected is None:
+                large += 1
+                continue
+            found = answer(cursor, quad, 20000)
+            cursor.execute("EXPLAIN " + quad)
+            used += any("Quad Join" in row[0] for row in cursor.fetchall())
+            cursor.execute("SET LOCAL quad.enable_quad_join = off")
+            without = answer(cursor, quad, 20000)
+        except psycopg2.Error as error:
+            print(f"{error}{quad}", file=sys.stderr)
+            wrong += 1
+            report.check(False, f"case {case}", f"seed {options.seed}: {error}{quad}")
+            connection.rollback()
+            continue
+        connection.rollback()
+        if found != expected or without != expected:
+            wrong += 1
+            which = "with the node" if found != expected else "without the node"
+            report.check(False, f"case {case}", f"seed {options.seed}, batch {batch}: answer {which} is wrong: {quad}")
+    report.check(wrong == 0, f"{options.cases} random queries, seed {options.seed}, {large} too large to compare")
+    report.check(used > options.cases / 2, f"most of them use the node: {used}")
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+-- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
+begin;
+select plan(44);
+
+create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into q select i, 1, i + 1, 0 from generate_series(1, 2000) i;
+insert into q select i, 2, i % 10, i % 2 from generate_series(1, 2000) i;
+insert into r select i, 3, i % 7, 0 from generate_series(1, 2000, 3) i;
+analyze q;
+analyze r;
+
+create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
+declare line text; result text := '';
+begin
+    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
+    return result;
+end $f$;
+create function pg_temp.joins(query text) returns bigint language sql as
+    $f$ select count(*) from regexp_matches(pg_temp.plan_of(query), 'Quad Join', 'g') $f$;
+-- The same answer without the node.
+create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
+begin
+    execute 'create temp table with_node as ' || query;
+    set local quad.enable_quad_join = off;
+    execute 'create temp table without_node as ' || query;
+    set local quad.enable_quad_join = on;
+    return next bag_eq('select * from with_node', 'select * from without_node', name);
+    drop table with_node, without_node;
+end $f$;
+
+-- Shapes of queries.
+create table shapes (name text, query text);
+insert into shapes values
+    ('a chain', 'select a.s, c.o from q a join q b on b.s = a.o join q c on c.s = b.o where a.p = 1 and b.p = 2 and c.p = 1'),
+    ('a star', 'select a.s, a.o, b.o bo, c.o co from q a, q b, r c where a.s = b.s and c.s = b.s and a.p = 1 and b.p = 2 and c.p = 3'),
+    ('a cycle', 'select count(*) from q a, q b, q c where a.o = b.s and b.o = c.s and c.o = a.s'),
+    ('pieces that share nothing', 'select a.s, b.s bs from q a, q b where a.p = 1 and a.s < 4 and b.p = 2 and b.s = 17'),
+    ('an optional pattern', 'select a.s, b.o from q a left join r b on b.s = a.o and b.p = 3 where a.p = 1'),
+    ('an optional group', 'select a.s, b.o, c.o co from q a left join (q b join r c on c.s = b.s and c.o = 2) on b.s = a.o and b.p = 2 where a.p = 1'),
+    ('options in options', 'select a.s, b.o, c.o co from q a left join (q b left join r c on c.s = b.s and c.o = 2) on b.s = a.o and b.p = 2 where a.p = 1'),
+    ('an option that is tested above', 'select a.s, b.o from q a left join r b on b.s = a.o where a.p = 1 and (b.o is null or b.o = 3)'),
+    ('exists', 'select a.s from q a where a.p = 1 and exists (select from r b where b.s = a.o)'),
+    ('not exists', 'select a.s from q a where a.p = 1 and not exists (select from r b, q c where b.s = a.o and c.s = b.o)'),
+    ('filters', 'select a.s, b.o from q a, q b where a.s = b.s and a.o + b.o > 500 and a.o <> b.o and a.s = any (array[1, 500, 900])'),
+    ('a limit', 'select count(*) from (select a.s from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 limit 5) x'),
+    ('an aggregate', 'select b.o, count(*) from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 group by b.o'),
+    ('an order', 'select a.s, b.o from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 order by b.o desc, a.s limit 7'),
+    ('inside a nested loop', 'select f.x, b.o from generate_series(1, 5) f(x), q a, q b where a.s = f.x and b.s = a.o and a.p = 1 and b.p = 2'),
+    ('lateral', 'select f.x, l.o from generate_series(1, 3) f(x), lateral (select b.o from q a, q b where a.s = f.x and b.s = a.o and a.p = 1 order by 1 limit 3) l');
+select ok(pg_temp.joins(query) >= 1, 'Quad Join for ' || name) from shapes;
+select pg_temp.same(query, 'same answer for ' || name) from shapes;
+
+-- Batches of one row, and next to no memory.
+set local quad.join_batch_size = 1;
+select pg_temp.same((select query from shapes where name = 'an optional group'), 'batches of one row');
+reset quad.join_batch_size;
+
+-- Cancelled wherever it is.
+set local statement_timeout = '300ms';
+create function pg_temp.cancelled(query text) returns boolean language plpgsql as $f$
+begin
+    execute query;
+    return false;
+exception when query_canceled then
+    return true;
+end $f$;
+select ok(pg_temp.cancelled('select count(*) from q a, q b, q c where a.g = b.g or b.g = c.g'), 'statement_timeout');
+set local statement_timeout = 0;
+
+-- Generic plans choose their order by the values they are run with.
+prepare generic(bigint, bigint) as select count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 and a.o = $1 and b.o = $2;
+set local plan_cache_mode = force_generic_plan;
+select results_eq('execute generic(3, 2)', 'values (1::bigint)', 'a generic plan');
+select results_eq('execute generic(3, null)', 'values (0::bigint)', 'a generic plan with NULL');
+reset plan_cache_mode;
+
+-- A cursor sees what was there when it was opened.
+declare c scroll cursor for select a.s from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 order by 1;
+delete from q where s > 10;
+select is((select count(*) from q a, q b where a.o = b.s and a.p = 1 and b.p = 2), 9::bigint, 'deleted quads are gone');
+move forward 1500 in c;
+select results_eq('fetch 1 from c', 'values (1501::bigint)', 'an open cursor still sees them');
+close c;
+
+-- Where it stays out of the way.
+select is(pg_temp.joins('select a.s from q a full join q b on a.s = b.s'), 0::bigint, 'FULL JOIN');
+select is(pg_temp.joins('select a.s from q a, q b where a.s = b.o for update'), 0::bigint, 'FOR UPDATE');
+select is(pg_temp.joins('delete from q a using q b where a.s = b.o'), 0::bigint, 'DELETE');
+
+-- Rights and policies.
+create role quad_join_reader;
+grant select (s, p) on q to quad_join_reader;
+grant select on r to quad_join_reader;
+create policy odd on r using (s % 2 = 1);
+alter table r enable row level security;
+create function peek(bigint) returns boolean language plpgsql cost 0.0001 as
+    $f$ begin if $1 % 2 = 0 then raise exception 'hidden row seen'; end if; return true; end $f$;
+set local role quad_join_reader;
+select throws_ok('select a.o from q a, r b where a.s = b.s', '42501', null, 'column rights');
+select results_eq('select distinct b.s % 2 from q a, r b where a.s = b.s', 'values (1::bigint)', 'a policy hides rows');
+select lives_ok('select count(*) from q a, r b where a.s = b.s and peek(b.s)', 'conditions of the user see no hidden row');
+reset role;
+
+select * from finish();
+rollback;
