@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell licences unit pgtap isolation races crash standby soak badinput bsbm w3c remote cluster"
+ALL="fmt clippy shell licences unit pgtap isolation races join crash standby soak badinput bsbm w3c remote cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -101,7 +101,7 @@ run_suite() {
         fi
         ;;
     unit) suite_unit ;;
-    pgtap | isolation | races | crash | standby | soak | badinput | bsbm | w3c | remote | cluster) sql_suite "$1" "test/$1/run" ;;
+    pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | remote | cluster) sql_suite "$1" "test/$1/run" ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }

@@ -163,7 +163,6 @@ def main():
             cursor.execute("SET LOCAL quad.enable_quad_join = off")
             without = answer(cursor, quad, 20000)
         except psycopg2.Error as error:
-            print(f"{error}{quad}", file=sys.stderr)
             wrong += 1
             report.check(False, f"case {case}", f"seed {options.seed}: {error}{quad}")
             connection.rollback()
@@ -173,6 +172,9 @@ def main():
             wrong += 1
             which = "with the node" if found != expected else "without the node"
             report.check(False, f"case {case}", f"seed {options.seed}, batch {batch}: answer {which} is wrong: {quad}")
+    for n in range(3):
+        cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
+    connection.commit()
     report.check(wrong == 0, f"{options.cases} random queries, seed {options.seed}, {large} too large to compare")
     report.check(used > options.cases / 2, f"most of them use the node: {used}")
     report.finish()

@@ -93,7 +93,8 @@ select unalike(pg_temp.plan('select * from q where s = 5'), '%Quad Scan%', 'quad
 select is(pg_temp.subsets(), 0::bigint, 'every subset without Quad Scan');
 set local quad.enable_quad_scan = on;
 
--- Inner side of a nested loop, with parameters.
+-- Inner side of a nested loop, with parameters; Quad Join would do without the loop.
+set local quad.enable_quad_join = off;
 set local enable_hashjoin = off;
 set local enable_mergejoin = off;
 select matches(pg_temp.plan('select count(*) from q a join q b on b.s = a.o where a.p = 3 and a.s < 20'), 'Nested Loop(.|\n)*Quad Scan(.|\n)*Quad Scan',
@@ -111,6 +112,7 @@ set local enable_mergejoin = on;
 set local enable_nestloop = off;
 select is((select count(*) from q a join q b on b.s = a.o), (select count(*) from h a join h b on b.s = a.o), 'hash or merge join');
 set local enable_nestloop = on;
+set local quad.enable_quad_join = on;
 
 -- Prepared statements, custom and generic plans.
 prepare by_s(bigint) as select count(*) from q where s = $1;

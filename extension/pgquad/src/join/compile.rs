@@ -426,7 +426,7 @@ unsafe fn equal_columns(
                 return None;
             }
             let var = node.cast::<pg_sys::Var>();
-            let own = (*var).varlevelsup == 0 && pg_sys::bms_is_member((*var).varno as i32, relids);
+            let own = (*var).varlevelsup == 0 && pg_sys::bms_is_member((*var).varno, relids);
             own.then(|| ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1))
         };
         Some((column(0)?, column(1)?))
