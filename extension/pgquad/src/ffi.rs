@@ -68,7 +68,10 @@ mod raw {
             access: pg_sys::ExecScanAccessMtd,
             recheck: pg_sys::ExecScanRecheckMtd,
         ) -> *mut pg_sys::TupleTableSlot;
-        pub fn log_smgrcreate(node: *const pg_sys::RelFileNode, fork: pg_sys::ForkNumber::Type);
+        pub fn log_smgrcreate(
+            node: *const crate::compat::FileLocator,
+            fork: pg_sys::ForkNumber::Type,
+        );
     }
 }
 
@@ -120,7 +123,7 @@ guarded!(
 guarded!(
     /// Logs the creation of a relation fork (`catalog/storage_xlog.h`).
     #[allow(non_snake_case)]
-    log_smgrcreate(node: *const pg_sys::RelFileNode, fork: pg_sys::ForkNumber::Type)
+    log_smgrcreate(node: *const crate::compat::FileLocator, fork: pg_sys::ForkNumber::Type)
 );
 
 /// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes straight to the

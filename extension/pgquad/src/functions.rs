@@ -18,7 +18,7 @@ fn check(rel: &PgRelation, right: u32) {
                 "Quad tables are made by quad.create_store or CREATE TABLE ... USING quad.",
             );
         }
-        if pg_sys::pg_class_aclcheck(rel.oid(), pg_sys::GetUserId(), right)
+        if pg_sys::pg_class_aclcheck(rel.oid(), pg_sys::GetUserId(), right as pg_sys::AclMode)
             != pg_sys::AclResult::ACLCHECK_OK
         {
             raise(
@@ -123,7 +123,7 @@ fn rebuild(
     check(&relation, pg_sys::ACL_SELECT);
     let (oid, name) = (relation.oid(), relation.name().to_owned());
     // SAFETY: a look-up by oid in a transaction.
-    if !unsafe { pg_sys::pg_class_ownercheck(oid, pg_sys::GetUserId()) } {
+    if !unsafe { crate::compat::owns(oid) } {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be owner of table {name}"),

@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 
 pub mod am;
+mod compat;
 pub mod dictionary;
 pub mod error;
 mod ffi;

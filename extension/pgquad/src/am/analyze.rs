@@ -5,6 +5,7 @@ use crate::storage::{leaf_sample, Sampled};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+#[cfg(not(feature = "pg17"))]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn next_block(
     scan: pg_sys::TableScanDesc,
@@ -12,10 +13,39 @@ pub unsafe extern "C-unwind" fn next_block(
     _strategy: pg_sys::BufferAccessStrategy,
 ) -> bool {
     // SAFETY: ANALYZE passes a scan made by our `begin` and a block of the relation.
+    unsafe { sample(scan, block) }
+    true
+}
+
+/// ANALYZE of PostgreSQL 17 hands out pages by a stream, which reads ahead.
+#[cfg(feature = "pg17")]
+#[pg_guard]
+pub unsafe extern "C-unwind" fn next_block(
+    scan: pg_sys::TableScanDesc,
+    stream: *mut pg_sys::ReadStream,
+) -> bool {
+    // SAFETY: ANALYZE passes a scan made by our `begin`; the stream gives pinned pages of the relation.
+    unsafe {
+        let buffer = pg_sys::read_stream_next_buffer(stream, std::ptr::null_mut());
+        if buffer == 0 {
+            return false;
+        }
+        let block = pg_sys::BufferGetBlockNumber(buffer);
+        pg_sys::ReleaseBuffer(buffer);
+        sample(scan, block);
+    }
+    true
+}
+
+/// Gets the rows of a block ready for `next_tuple`.
+///
+/// # Safety
+/// `scan` was made by our `begin`; the relation has the block.
+unsafe fn sample(scan: pg_sys::TableScanDesc, block: pg_sys::BlockNumber) {
+    // SAFETY: the caller's promise.
     unsafe {
         let sample = leaf_sample((*scan).rs_rd, block);
         analyze_page(scan, sample);
-        true
     }
 }
 

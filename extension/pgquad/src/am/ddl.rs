@@ -1,6 +1,7 @@
 //! Creating, truncating, copying and rebuilding quad tables.
 
 use super::{shape, table_options};
+use crate::compat::FileLocator;
 use crate::storage::{self, options};
 use crate::{ffi, hooks};
 use pgquad_btree::{initial_pages, Options, Page};
@@ -12,9 +13,9 @@ const INIT: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::INIT_FORKNUM;
 
 /// New storage for a table: a file with the metapage and an empty root per order (and the same as init fork if unlogged).
 #[pg_guard]
-pub unsafe extern "C-unwind" fn set_new_filenode(
+pub unsafe extern "C-unwind" fn set_new_file(
     rel: pg_sys::Relation,
-    newrnode: *const pg_sys::RelFileNode,
+    newrnode: *const FileLocator,
     persistence: core::ffi::c_char,
     freeze_xid: *mut pg_sys::TransactionId,
     minmulti: *mut pg_sys::MultiXactId,
@@ -65,7 +66,7 @@ fn wal_for_new_files() -> bool {
 /// The fork was just created and is empty.
 unsafe fn write_pages(
     smgr: pg_sys::SMgrRelation,
-    node: *const pg_sys::RelFileNode,
+    node: *const FileLocator,
     fork: pg_sys::ForkNumber::Type,
     pages: &mut [Page],
     logged: bool,
@@ -84,7 +85,13 @@ unsafe fn write_pages(
                 );
             }
             pg_sys::PageSetChecksumInplace(image.cast(), block as pg_sys::BlockNumber);
-            pg_sys::smgrextend(smgr, fork, block as pg_sys::BlockNumber, image, false);
+            pg_sys::smgrextend(
+                smgr,
+                fork,
+                block as pg_sys::BlockNumber,
+                image.cast(),
+                false,
+            );
         }
     }
 }
@@ -124,10 +131,7 @@ unsafe fn restart(rel: pg_sys::Relation, options: &Options) {
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn copy_data(
-    rel: pg_sys::Relation,
-    newrnode: *const pg_sys::RelFileNode,
-) {
+pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, newrnode: *const FileLocator) {
     // SAFETY: as `heapam_relation_copy_data`: an exclusively locked relation is copied fork by fork to a new file.
     unsafe {
         let persistence = (*(*rel).rd_rel).relpersistence;

@@ -49,7 +49,10 @@ fn routine() -> &'static pg_sys::TableAmRoutine {
                 tuple_update: Some(modify::update),
                 tuple_lock: Some(modify::lock),
                 finish_bulk_insert: Some(modify::finish_bulk_insert),
-                relation_set_new_filenode: Some(ddl::set_new_filenode),
+                #[cfg(feature = "pg15")]
+                relation_set_new_filenode: Some(ddl::set_new_file),
+                #[cfg(not(feature = "pg15"))]
+                relation_set_new_filelocator: Some(ddl::set_new_file),
                 relation_nontransactional_truncate: Some(ddl::nontransactional_truncate),
                 relation_copy_data: Some(ddl::copy_data),
                 relation_copy_for_cluster: Some(ddl::copy_for_cluster),

@@ -3,8 +3,8 @@
 use super::scan::store_quad;
 use super::{shape, tid};
 use crate::error::{raise, raise_hint};
-use crate::ffi;
 use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
+use crate::{compat, ffi};
 use pgquad_btree::Quad;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -248,18 +248,18 @@ pub unsafe extern "C-unwind" fn update(
     wait: bool,
     tmfd: *mut pg_sys::TM_FailureData,
     lockmode: *mut pg_sys::LockTupleMode::Type,
-    update_indexes: *mut bool,
+    update_indexes: *mut compat::UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
     // SAFETY: PostgreSQL passes an open relation, a row identity of this statement, the new row and a valid snapshot.
     unsafe {
         *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-        *update_indexes = false;
+        *update_indexes = compat::UPDATE_NO_INDEX;
         let result = delete_quad(rel, otid, cid, snapshot, wait, tmfd);
         if result == pg_sys::TM_Result::TM_Ok {
             let quad = take(rel, slot);
             let xid = writer(rel, 0);
             Table::open(rel).insert_updated(quad, xid, cid);
-            pg_sys::pgstat_count_heap_update(rel, false);
+            compat::count_update(rel);
         }
         result
     }

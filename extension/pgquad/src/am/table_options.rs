@@ -259,10 +259,7 @@ unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
         }
         let relid = table_of(alter);
         // Somebody who may not alter the table is told so by the statement itself.
-        if !concerned
-            || !is_quad_relid(relid)
-            || !pg_sys::pg_class_ownercheck(relid, pg_sys::GetUserId())
-        {
+        if !concerned || !is_quad_relid(relid) || !crate::compat::owns(relid) {
             return pg_sys::InvalidOid;
         }
         pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32);

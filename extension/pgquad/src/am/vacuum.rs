@@ -1,5 +1,6 @@
 //! VACUUM: folds and cleans every order, gives empty pages back, advances relfrozenxid.
 
+use crate::compat;
 use crate::storage::Table;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -12,21 +13,7 @@ pub unsafe extern "C-unwind" fn vacuum(
 ) {
     // SAFETY: VACUUM passes an open relation under ShareUpdateExclusiveLock and its parameters.
     unsafe {
-        let mut oldest_xmin = pg_sys::InvalidTransactionId;
-        let mut oldest_multi = pg_sys::MultiXactId::from(0);
-        let mut freeze_limit = pg_sys::InvalidTransactionId;
-        let mut multi_cutoff = pg_sys::MultiXactId::from(0);
-        pg_sys::vacuum_set_xid_limits(
-            rel,
-            (*params).freeze_min_age,
-            (*params).freeze_table_age,
-            (*params).multixact_freeze_min_age,
-            (*params).multixact_freeze_table_age,
-            &mut oldest_xmin,
-            &mut oldest_multi,
-            &mut freeze_limit,
-            &mut multi_cutoff,
-        );
+        let (oldest_xmin, oldest_multi) = compat::oldest_needed(rel, params);
         let outcome = Table::open(rel).vacuum();
         pg_sys::IndexFreeSpaceMapVacuum(rel);
 

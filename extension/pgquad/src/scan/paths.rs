@@ -2,6 +2,7 @@
 
 use super::conditions::{self, list_iter, Condition};
 use super::exec;
+use crate::compat;
 use crate::error::raise_hint;
 use crate::ffi::Methods;
 use crate::{am, guc, storage};
@@ -276,7 +277,7 @@ impl Planning {
                     );
                 }
             }
-            found.retain(|c| !pg_sys::bms_is_empty(c.outer(self.rti)));
+            found.retain(|c| !compat::is_empty(c.outer(self.rti)));
             found
         }
     }
@@ -290,7 +291,7 @@ impl Planning {
             let mut sets: Vec<pg_sys::Relids> = Vec::new();
             let mut add = |set: pg_sys::Relids| {
                 if sets.len() < MOST
-                    && !pg_sys::bms_is_empty(set)
+                    && !compat::is_empty(set)
                     && !sets.iter().any(|s| pg_sys::bms_equal(*s, set))
                 {
                     sets.push(set);
@@ -318,7 +319,7 @@ impl Planning {
         unsafe {
             let bounds: Vec<(usize, Bound)> =
                 conditions.iter().map(|c| (c.column, c.bound)).collect();
-            let parameterised = !pg_sys::bms_is_empty(outer);
+            let parameterised = !compat::is_empty(outer);
             let mut useful: Vec<(usize, Prefix)> = self
                 .orders
                 .iter()
@@ -354,13 +355,11 @@ impl Planning {
                     pg_sys::InvalidOid,
                     0,
                 );
-                let one = pg_sys::build_expression_pathkey(
+                let one = compat::expression_pathkey(
                     self.root,
                     var.cast(),
-                    std::ptr::null_mut(),
                     pg_sys::Oid::from(pg_sys::Int8LessOperator),
                     (*self.rel).relids,
-                    false,
                 );
                 if one.is_null() {
                     break;
@@ -440,7 +439,7 @@ impl Planning {
                 .used
                 .iter()
                 .filter(|&&i| conditions[i].bound == Bound::Any)
-                .map(|&i| pg_sys::estimate_array_length(conditions[i].value.cast()).max(1) as f64)
+                .map(|&i| compat::array_length(self.root, conditions[i].value.cast()).max(1.0))
                 .product();
             let mut qual = pg_sys::QualCost::default();
             pg_sys::cost_qual_eval(&mut qual, (*self.rel).baserestrictinfo, self.root);
@@ -482,7 +481,7 @@ unsafe fn is_redundant(new: *mut pg_sys::List, earlier: *mut pg_sys::List) -> bo
     // SAFETY: lists of live pathkeys.
     unsafe {
         let class = (*conditions::list_node(new, 0).cast::<pg_sys::PathKey>()).pk_eclass;
-        ((*class).ec_has_const && !(*class).ec_below_outer_join)
+        compat::is_constant(class)
             || list_iter::<pg_sys::PathKey>(earlier).any(|key| (*key).pk_eclass == class)
     }
 }

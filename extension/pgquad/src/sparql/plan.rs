@@ -11,6 +11,7 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use crate::compat;
 use crate::error::raise;
 use crate::guc::ENABLE_QUAD_SCAN;
 use crate::term::TermOut;
@@ -200,6 +201,7 @@ pub fn type_of(kind: ParamKind) -> pg_sys::Oid {
 ///
 /// They are set without the machinery of SET, which costs more than all else that a small query does.
 pub struct Planning {
+    path: compat::CatalogPath,
     join_collapse_limit: i32,
     from_collapse_limit: i32,
 }
@@ -207,16 +209,10 @@ pub struct Planning {
 impl Planning {
     /// Puts the settings in force until the value is dropped, after an error too.
     pub fn begin() -> Self {
-        let mut path = pg_sys::OverrideSearchPath {
-            schemas: std::ptr::null_mut(),
-            addCatalog: true,
-            addTemp: false,
-            generation: 0,
-        };
-        // SAFETY: the path is copied; the limits are plain variables of this process.
+        // SAFETY: within a transaction; the limits are plain variables of this process.
         unsafe {
-            pg_sys::PushOverrideSearchPath(&mut path);
             let saved = Self {
+                path: compat::CatalogPath::push(),
                 join_collapse_limit: pg_sys::join_collapse_limit,
                 from_collapse_limit: pg_sys::from_collapse_limit,
             };
@@ -235,7 +231,7 @@ impl Drop for Planning {
             pg_sys::from_collapse_limit = self.from_collapse_limit;
             // After an error the end of the transaction takes the path away.
             if !std::thread::panicking() {
-                pg_sys::PopOverrideSearchPath();
+                self.path.pop();
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
 
 use super::{stop_points, wal};
+use crate::compat;
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -70,7 +71,7 @@ pub fn relation_needs_wal(rel: pg_sys::Relation) -> bool {
         let r = &*rel;
         let permanent = (*r.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8;
         let minimal = pg_sys::wal_level < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
-        permanent && (!minimal || (r.rd_createSubid == 0 && r.rd_firstRelfilenodeSubid == 0))
+        permanent && (!minimal || !compat::new_in_transaction(r))
     }
 }
 
@@ -212,7 +213,7 @@ impl PageStore for RelationStore {
             }
             if self.needs_wal() {
                 pg_sys::log_newpages(
-                    &raw mut (*self.rel).rd_node,
+                    compat::file_of(self.rel),
                     MAIN,
                     guards.len() as i32,
                     blocks.as_mut_ptr(),

@@ -20,6 +20,7 @@ pub use reader::TableReader;
 pub use snapshot::PgSnapshot;
 pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
 
+use crate::compat::{self, FileLocator};
 use pgquad_btree::Options;
 use pgrx::pg_sys;
 
@@ -56,13 +57,10 @@ pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
 ///
 /// # Safety
 /// `rel` is open; `new` is the file about to be made for it.
-pub unsafe fn replaced_options(
-    rel: pg_sys::Relation,
-    new: &pg_sys::RelFileNode,
-) -> Option<Options> {
+pub unsafe fn replaced_options(rel: pg_sys::Relation, new: &FileLocator) -> Option<Options> {
     // SAFETY: the caller's promise; a relation of ours whose file is another than the new one has a metapage.
     unsafe {
-        ((*rel).rd_node.relNode != new.relNode && crate::am::is_quad(rel))
+        (!compat::same_file(&*compat::file_of(rel), new) && crate::am::is_quad(rel))
             .then(|| Table::open(rel).meta().options())
     }
 }

@@ -81,7 +81,7 @@ fn statement_nonce() -> [u8; 16] {
     let statement = unsafe {
         (
             pg_sys::GetCurrentStatementStartTimestamp(),
-            (*pg_sys::MyProc).lxid,
+            crate::compat::local_transaction(),
             pg_sys::GetCurrentCommandId(false),
         )
     };
