@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Common ground of the scripts in dev/ and test/: where things are, who runs the server, how to say what happens.
 # Sourced, never run. Settings taken from the environment:
-#   PG_CONFIG         pg_config of the PostgreSQL 15 to build for and run (default: Debian's)
+#   PG_CONFIG         pg_config of the PostgreSQL (15, 16 or 17) to build for and run (default: Debian's 15)
 #   PGQUAD_PORT       port of the private server (default 54329)
 #   PGQUAD_STATE      directory of the private server and of test leftovers (default target/pgquad, or below /var/lib or /tmp
 #                     when the server's user cannot reach that)
@@ -15,9 +15,12 @@ export HOME
 [ -d "$HOME/.cargo/bin" ] && PATH=$HOME/.cargo/bin:$PATH
 export PATH
 
-export PG_MAJOR=15
-DEBIAN_PG_CONFIG=/usr/lib/postgresql/$PG_MAJOR/bin/pg_config
+DEBIAN_PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
 : "${PG_CONFIG:=$DEBIAN_PG_CONFIG}"
+# The major version of that PostgreSQL; Debian's where nothing is installed yet.
+PG_MAJOR=15
+if [ -x "$PG_CONFIG" ]; then PG_MAJOR=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); fi
+export PG_MAJOR
 : "${PGQUAD_PORT:=54329}"
 : "${PGQUAD_SHARED:=$PGQUAD_ROOT/../shared}"
 : "${CARGO_TARGET_DIR:=$PGQUAD_ROOT/target}"

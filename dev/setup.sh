@@ -88,9 +88,9 @@ share_pgtap() {
 }
 
 install_packages
-case $("$PG_CONFIG" --version) in
-"PostgreSQL $PG_MAJOR"*) ;;
-*) die "$PG_CONFIG is $("$PG_CONFIG" --version): PostgreSQL $PG_MAJOR is needed" ;;
+case $PG_MAJOR in
+15 | 16 | 17) ;;
+*) die "$PG_CONFIG is $("$PG_CONFIG" --version): PostgreSQL 15, 16 or 17 is needed" ;;
 esac
 check_rust
 install_cargo_pgrx

@@ -55,6 +55,8 @@ class Checks:
 
     def run(self):
         for check in [
+            self.set_up_can_be_repeated,
+            self.tables_of_the_configuration,
             self.extension_is_on_every_node,
             self.tables_are_distributed,
             self.shards_keep_the_options,
@@ -146,6 +148,26 @@ class Checks:
         return by_count[-1][0], by_count[-2][0]
 
     # -- checks
+
+    def set_up_can_be_repeated(self):
+        query = "select nodename, nodeport, isactive from pg_dist_node order by 2"
+        before = self.rows(query)
+        same("nodes", len(before), len(self.cluster.servers))
+        self.cluster.run_file("cluster.sql", **self.cluster.addresses())
+        same("nodes after another run", self.rows(query), before)
+
+    def tables_of_the_configuration(self):
+        self.cluster.run_file("tables.sql", shards=4)
+        try:
+            for table, column, orders in [("quads_s", "s", ["spog", "psog"]), ("quads_o", "o", ["ospg", "posg"])]:
+                kind = "select distribution_column, shard_count, access_method from citus_tables where table_name = %s::regclass"
+                same(table, self.rows(kind, (table,)), [(column, 4, "quad")])
+                same(f"orders of {table}", [row[0] for row in self.options(self.connection, table)], orders)
+            self.execute("insert into quads_s select i, 1, i + 1, 0 from generate_series(1, 100) i")
+            self.execute("insert into quads_o select i, 1, i + 1, 0 from generate_series(1, 100) i")
+            same("path of two steps", self.value("select count(*) from quads_o o join quads_s s on o.o = s.s"), 99)
+        finally:
+            self.execute("drop table if exists quads_s, quads_o")
 
     def extension_is_on_every_node(self):
         query = "select extversion from pg_extension where extname = 'pgquad'"

@@ -1,6 +1,9 @@
 """A Citus cluster of throw-away servers on loopback: one coordinator, two workers."""
 
-from pgquad_test import Server
+import os
+import subprocess
+
+from pgquad_test import Server, bin_path
 
 SETTINGS = {
     # Citus insists on being first.
@@ -29,14 +32,28 @@ class Cluster:
             for server in self.servers:
                 server.init().start()
                 server.query("create extension citus")
-            self.coordinator.query("select citus_set_coordinator_host('127.0.0.1', %s)", (self.coordinator.port,))
-            for worker in self.workers:
-                self.coordinator.query("select citus_add_node('127.0.0.1', %s)", (worker.port,))
-            self.coordinator.query("create extension pgquad")
+            self.run_file("cluster.sql", **self.addresses())
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def addresses(self):
+        """What cluster.sql wants to know."""
+        return {
+            "coordinator": f"127.0.0.1:{self.coordinator.port}",
+            "workers": " ".join(f"127.0.0.1:{worker.port}" for worker in self.workers),
+        }
+
+    def run_file(self, name, **variables):
+        """Runs a file of citus-config on the coordinator, as users do."""
+        psql = [bin_path("psql"), "-X", "-q", "-h", "127.0.0.1", "-p", str(self.coordinator.port), "-U", "postgres", "-d", "postgres"]
+        for variable, value in variables.items():
+            psql += ["-v", f"{variable}={value}"]
+        path = os.path.join(os.environ["PGQUAD_ROOT"], "citus-config", name)
+        done = subprocess.run([*psql, "-f", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name}: {done.stdout}")
 
     def __exit__(self, *_):
         for server in self.servers:
