@@ -1,6 +1,6 @@
 -- The functions that users and their programs rely on, with the names of their parameters and their result types.
 begin;
-select plan(29);
+select plan(32);
 
 create function pg_temp.signature(name text) returns setof text language sql as $$
     select format('(%s) %s', pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid))
@@ -29,6 +29,9 @@ select pg_temp.has('sparql_json', '{query,store,base}', 1, 'text');
 select pg_temp.has('ask', '{query,store,base}', 1, 'boolean');
 select pg_temp.has('construct', '{query,store,base}', 1, 'TABLE(subject quad.term, predicate quad.term, object quad.term)');
 select pg_temp.has('describe', '{query,store,base}', 1, 'TABLE(subject quad.term, predicate quad.term, object quad.term)');
+select pg_temp.has('construct_text', '{query,format,store,base}', 1, 'text');
+select pg_temp.has('describe_text', '{query,format,store,base}', 1, 'text');
+select pg_temp.has('create_view', '{name,query,store,base,types}', 2, 'void');
 select pg_temp.has('update', '{request,store,base}', 1, 'bigint');
 select pg_temp.has('sparql_to_sql', '{query,store,base}', 1, 'text');
 select pg_temp.has('explain', '{query,store,base}', 1, 'SETOF text');

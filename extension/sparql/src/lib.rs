@@ -22,15 +22,19 @@ mod star;
 mod template;
 mod text;
 mod translate;
+mod types;
 mod update;
 
-use spargebra::{Query, SparqlParser, Update};
+use spargebra::{SparqlParser, Update};
+
+pub use spargebra::Query;
 
 pub use dataset::{DefaultGraph, Target};
 pub use error::Error;
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Output, Translated, Undecoded};
 pub use template::{Shape, Template};
+pub use types::{column_types, ColumnType};
 pub use update::{
     delete_data_sql, insert_data_sql, translate_update, DataQuad, Operation, Statement,
 };

@@ -6,6 +6,7 @@ mod answer;
 mod cache;
 mod execute;
 mod explain;
+mod graph_text;
 mod json;
 mod plan;
 mod query;
@@ -14,6 +15,7 @@ mod request;
 mod results;
 mod statements;
 mod update;
+mod view;
 
 /// Defines settings; called once from `_PG_init`.
 pub fn init() {

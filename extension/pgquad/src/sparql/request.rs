@@ -1,8 +1,8 @@
 //! From the arguments of an SQL function to SQL text.
 
 use pgquad_sparql::{
-    parse_query, parse_update, translate_query, translate_update, Error, Form, Operation, Target,
-    Translated,
+    parse_query, parse_update, translate_query, translate_update, Error, Form, Operation, Query,
+    Target, Translated,
 };
 use pgrx::PgSqlErrorCode;
 
@@ -18,6 +18,14 @@ const EMPTY_STORE: &str =
 /// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built (0A000).
 pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated {
     translate(text, target(&table_to_read(store)), base)
+}
+
+/// A query for a view: parsed, and translated for a store that exists.
+pub fn query_for_view(text: &str, store: Option<&str>, base: Option<&str>) -> (Query, Translated) {
+    let query = parse_query(text, base).unwrap_or_else(|error| fail(error));
+    let table = store::resolve(store, true).table();
+    let translated = translate_query(&query, target(&table)).unwrap_or_else(|error| fail(error));
+    (query, translated)
 }
 
 /// A query for a target, translated. Raises errors as [`query`] does.

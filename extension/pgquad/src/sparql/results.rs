@@ -109,7 +109,8 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("the formats are UTF-8")
 }
 
-fn to_oxrdf(term: &Term<'_>) -> oxrdf::Term {
+/// The term for the serializers.
+pub fn to_oxrdf(term: &Term<'_>) -> oxrdf::Term {
     match *term {
         Term::Iri(iri) => NamedNode::new_unchecked(iri).into(),
         // Written `_:<label>`.

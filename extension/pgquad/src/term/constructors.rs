@@ -1,6 +1,7 @@
 //! Functions that make terms, section 17.4.2. NULL is the error.
 
 use pgquad_term::func::terms;
+use pgquad_term::Term;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -24,6 +25,18 @@ pub fn random_bytes() -> [u8; 16] {
 #[pg_extern(immutable, parallel_safe)]
 fn fn_iri(term: TermArg<'_>, base: &str) -> Option<TermOut> {
     value(terms::iri(&term.term(), base)).map(TermOut)
+}
+
+/// The IRI with this text, which must be absolute.
+#[pg_extern(immutable, parallel_safe)]
+fn iri(text: &str) -> TermOut {
+    match terms::iri(&Term::string(text), "") {
+        Ok(term) => TermOut(term),
+        Err(error) => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            format!("\"{text}\" is not an absolute IRI: {error}"),
+        ),
+    }
 }
 
 /// STRDT.

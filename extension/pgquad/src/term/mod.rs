@@ -13,6 +13,7 @@ mod datum;
 mod hashing;
 mod io;
 mod opclass;
+mod simplify;
 mod sort;
 mod strings;
 mod time;
