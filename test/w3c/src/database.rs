@@ -1,5 +1,9 @@
 //! The server under test.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Transaction};
 
@@ -148,6 +152,40 @@ impl Session<'_> {
             &[&text, &format, &graph, &file.iri],
         )?;
         Ok(())
+    }
+
+    /// Loads a document into the default store.
+    pub fn load_text(&mut self, text: &str, format: &str, base: &str) -> Result<i64> {
+        self.transaction
+            .execute("SELECT quad.create_store('main')", &[])?;
+        let sql = "SELECT quad.load_text($1, $2, base => $3)";
+        Ok(self
+            .transaction
+            .query_one(sql, &[&text, &format, &base])?
+            .get(0))
+    }
+
+    /// Loads a file into the default store; the server has to be on this machine.
+    pub fn load_file_of_server(&mut self, path: &Path, format: &str, base: &str) -> Result<i64> {
+        let copy = std::env::temp_dir().join(format!("pgquad-w3c-{}", std::process::id()));
+        let copied = std::fs::read(path).and_then(|bytes| {
+            std::fs::write(&copy, bytes)?;
+            std::fs::set_permissions(&copy, Permissions::from_mode(0o644))
+        });
+        if let Err(error) = copied {
+            return Err(Failure {
+                code: None,
+                message: format!("{}: {error}", copy.display()),
+            });
+        }
+        self.transaction
+            .execute("SELECT quad.create_store('main')", &[])?;
+        let sql = "SELECT quad.load($1, $2, base => $3)";
+        let name = copy.to_string_lossy().into_owned();
+        let loaded = self.transaction.query_one(sql, &[&name, &format, &base]);
+        // It is only a copy.
+        let _ = std::fs::remove_file(&copy);
+        Ok(loaded?.get(0))
     }
 
     /// Calls a function on a request and its base IRI that gives a text.

@@ -1,4 +1,4 @@
-//! Runs the W3C test suite of SPARQL 1.1 against a PostgreSQL server with pgquad, reading the suite's own manifests.
+//! Runs the W3C test suites of SPARQL 1.1 and of the RDF 1.1 formats against a PostgreSQL server with pgquad, reading their own manifests.
 //!
 //! Answers are compared as bags, in order where the query asks for one, with blank nodes up to isomorphism. Each test runs in a
 //! transaction that is rolled back. Environment: PGHOST, PGPORT, PGUSER, PGDATABASE; PGQUAD_SHARED (default `../shared`).
@@ -7,6 +7,7 @@ mod answer;
 mod database;
 mod endpoint;
 mod manifest;
+mod rdf;
 mod tests;
 
 use std::collections::BTreeMap;
@@ -14,12 +15,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use database::Database;
+use manifest::Test;
 use tests::{run, Outcome};
 
 fn main() -> ExitCode {
     let shared = std::env::var_os("PGQUAD_SHARED").unwrap_or_else(|| "../shared".into());
-    let suite = PathBuf::from(shared).join("w3c/sparql11");
-    if !suite.is_dir() {
+    let suites = PathBuf::from(shared).join("w3c");
+    if !suites.is_dir() {
         println!("SKIPPED: ../shared/w3c not found");
         return ExitCode::from(77);
     }
@@ -27,12 +29,22 @@ fn main() -> ExitCode {
     let mut database = Database::create();
     let mut totals = [0; 3];
     let mut directories: BTreeMap<String, [usize; 3]> = BTreeMap::new();
-    for test in manifest::read(&suite) {
+    let sparql = manifest::read_sparql(&suites.join("sparql11"));
+    let mut tests: Vec<(Test, Option<&str>)> = sparql.into_iter().map(|t| (t, None)).collect();
+    for (directory, format) in rdf::SUITES {
+        let documents = manifest::read_rdf(&suites.join("rdf11"), directory);
+        tests.extend(documents.into_iter().map(|t| (t, Some(format))));
+    }
+    for (test, format) in tests {
         let name = format!("{}/{}", test.directory, test.name);
         if !wanted.is_empty() && !wanted.iter().any(|w| *w == test.directory || *w == name) {
             continue;
         }
-        let place = report(&name, run(&test, &mut database));
+        let outcome = match format {
+            Some(format) => rdf::run(&test, format, &mut database),
+            None => run(&test, &mut database),
+        };
+        let place = report(&name, outcome);
         totals[place] += 1;
         directories.entry(test.directory).or_default()[place] += 1;
     }

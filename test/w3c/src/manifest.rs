@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use oxrdf::{Graph, NamedNodeRef, NamedOrBlankNodeRef, TermRef};
 use oxrdfio::{RdfFormat, RdfParser};
 
-/// IRI of the directory that the suite has on the web; its files refer to each other relative to it.
-const BASE: &str = "http://www.w3.org/2009/sparql/docs/tests/data-sparql11/";
+/// IRIs of the directories that the suites have on the web; their files refer to each other relative to them.
+const SPARQL_BASE: &str = "http://www.w3.org/2009/sparql/docs/tests/data-sparql11/";
+const RDF_BASE: &str = "https://w3c.github.io/rdf-tests/rdf/rdf11/";
 
 const MF: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#";
 const QT: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#";
@@ -53,16 +54,27 @@ pub struct Test {
     pub after: Data,
 }
 
-/// All tests, in the order of the manifests.
-pub fn read(suite: &Path) -> Vec<Test> {
-    let top = Manifest::parse(suite, "manifest-all.ttl");
+/// The tests of an RDF format, which are in this directory.
+pub fn read_rdf(suite: &Path, directory: &str) -> Vec<Test> {
+    let manifest = Manifest::parse(suite, RDF_BASE, &format!("{directory}/manifest.ttl"));
+    manifest
+        .list_of(manifest.root(), &format!("{MF}entries"))
+        .into_iter()
+        .map(|entry| manifest.test(entry, directory))
+        .collect()
+}
+
+/// All tests of SPARQL, in the order of the manifests.
+pub fn read_sparql(suite: &Path) -> Vec<Test> {
+    let top = Manifest::parse(suite, SPARQL_BASE, "manifest-all.ttl");
     let mut tests = Vec::new();
     for include in top.list_of(top.root(), &format!("{MF}include")) {
         let TermRef::NamedNode(iri) = include else {
             panic!("an included manifest has an IRI");
         };
-        let relative = iri.as_str().strip_prefix(BASE).expect("within the suite");
-        let manifest = Manifest::parse(suite, relative);
+        let relative = iri.as_str().strip_prefix(SPARQL_BASE);
+        let relative = relative.expect("within the suite");
+        let manifest = Manifest::parse(suite, SPARQL_BASE, relative);
         let directory = relative.split('/').next().unwrap_or_default();
         for entry in manifest.list_of(manifest.root(), &format!("{MF}entries")) {
             tests.push(manifest.test(entry, directory));
@@ -74,12 +86,13 @@ pub fn read(suite: &Path) -> Vec<Test> {
 struct Manifest {
     graph: Graph,
     iri: String,
+    base: &'static str,
     suite: PathBuf,
 }
 
 impl Manifest {
-    fn parse(suite: &Path, relative: &str) -> Self {
-        let iri = format!("{BASE}{relative}");
+    fn parse(suite: &Path, base: &'static str, relative: &str) -> Self {
+        let iri = format!("{base}{relative}");
         let bytes = std::fs::read(suite.join(relative))
             .unwrap_or_else(|error| panic!("{relative}: {error}"));
         let graph = RdfParser::from_format(RdfFormat::Turtle)
@@ -94,6 +107,7 @@ impl Manifest {
         Self {
             graph: graph.iter().map(|t| t.as_ref()).collect(),
             iri,
+            base,
             suite: suite.to_owned(),
         }
     }
@@ -220,7 +234,7 @@ impl Manifest {
         let TermRef::NamedNode(iri) = term else {
             return None;
         };
-        let relative = iri.as_str().strip_prefix(BASE)?;
+        let relative = iri.as_str().strip_prefix(self.base)?;
         Some(File {
             iri: iri.as_str().to_owned(),
             path: self.suite.join(relative),
