@@ -69,6 +69,20 @@ pub unsafe fn owns(relid: pg_sys::Oid) -> bool {
     }
 }
 
+/// The parts of a qualified name; an ERROR when it is none.
+///
+/// # Safety
+/// `name` is a C string.
+pub unsafe fn qualified_name(name: *const core::ffi::c_char) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::stringToQualifiedNameList(name);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::stringToQualifiedNameList(name, std::ptr::null_mut());
+    }
+}
+
 /// Whether a set of relations has no member.
 ///
 /// # Safety
@@ -104,6 +118,31 @@ pub unsafe fn expression_pathkey(
         );
         #[cfg(not(feature = "pg15"))]
         return pg_sys::build_expression_pathkey(root, expression, operator, rels, false);
+    }
+}
+
+/// The equalities that the equivalence classes imply between two sides of an inner join.
+///
+/// # Safety
+/// Live planner nodes.
+pub unsafe fn implied_equalities(
+    root: *mut pg_sys::PlannerInfo,
+    both: pg_sys::Relids,
+    outer: pg_sys::Relids,
+    inner: *mut pg_sys::RelOptInfo,
+) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::generate_join_implied_equalities(root, both, outer, inner);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::generate_join_implied_equalities(
+            root,
+            both,
+            outer,
+            inner,
+            std::ptr::null_mut(),
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::describe::Described;
 use super::{level, plan};
+use crate::compat;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
@@ -240,7 +241,7 @@ pub unsafe fn add_parameterised(
             let needed = pg_sys::bms_difference(needed, (*joined).relids);
             let known = list_iter::<pg_sys::ParamPathInfo>((*joined).ppilist)
                 .any(|info| pg_sys::bms_equal((*info).ppi_req_outer, needed));
-            if known || pg_sys::bms_is_empty(needed) {
+            if known || compat::is_empty(needed) {
                 continue;
             }
             let selectivity = pg_sys::clauselist_selectivity(
@@ -283,7 +284,7 @@ unsafe fn movable(
                 clauses = pg_sys::lappend(clauses, clause.cast());
             }
         }
-        let implied = pg_sys::generate_join_implied_equalities(root, both, outer, joined);
+        let implied = compat::implied_equalities(root, both, outer, joined);
         for clause in list_iter::<pg_sys::RestrictInfo>(implied) {
             if pg_sys::join_clause_is_movable_into(clause, (*joined).relids, both) {
                 clauses = pg_sys::lappend(clauses, clause.cast());

@@ -10,6 +10,7 @@
 
 use super::level;
 use super::paths::{self, Joining};
+use crate::compat;
 use crate::scan::conditions::list_iter;
 use crate::{am, ffi, scan};
 use pgrx::pg_sys;
@@ -38,7 +39,7 @@ unsafe extern "C-unwind" fn join_search(
     // SAFETY: arguments are the planner's own.
     unsafe {
         let candidates = level::candidates(root);
-        if pg_sys::bms_is_empty(candidates) {
+        if compat::is_empty(candidates) {
             level::forget(root);
             return search(root, levels, initial);
         }

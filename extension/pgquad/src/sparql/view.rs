@@ -90,8 +90,7 @@ fn qualified(name: &str) -> String {
     // SAFETY: the functions raise errors for what is no name, for schemas that are not there or that the caller may not create in; the
     // strings they give are of the current memory context.
     let (schema, relation) = unsafe {
-        let range =
-            pg_sys::makeRangeVarFromNameList(pg_sys::stringToQualifiedNameList(text.as_ptr()));
+        let range = pg_sys::makeRangeVarFromNameList(crate::compat::qualified_name(text.as_ptr()));
         let schema = pg_sys::get_namespace_name(pg_sys::RangeVarGetCreationNamespace(range));
         (
             CStr::from_ptr(schema).to_string_lossy().into_owned(),
