@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell licences unit pgtap isolation races join crash standby soak badinput bsbm w3c remote cluster"
+ALL="fmt clippy shell licences unit pgtap isolation races join crash standby soak badinput bsbm w3c differential remote cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -18,7 +18,7 @@ book() {
     local verdict=PASS
     if [ "$3" -gt 0 ]; then verdict=FAIL; elif [ "$2" -eq 0 ]; then verdict=SKIPPED; fi
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-    summary+=("$(printf '%-8s %-10s %5d passed %4d failed %4d skipped  %s' "$verdict" "$1" "$2" "$3" "$4" "${5:-}")")
+    summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped  %s' "$verdict" "$1" "$2" "$3" "$4" "${5:-}")")
     if [ "$verdict" = FAIL ]; then say "FAIL $1 (log: $logs/$1.log)"; else say "$verdict $1${5:+: $5}"; fi
 }
 
@@ -101,7 +101,7 @@ run_suite() {
         fi
         ;;
     unit) suite_unit ;;
-    pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | remote | cluster) sql_suite "$1" "test/$1/run" ;;
+    pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | differential | remote | cluster) sql_suite "$1" "test/$1/run" ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }

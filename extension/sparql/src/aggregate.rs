@@ -1,12 +1,12 @@
 //! GROUP BY and the set functions (SPARQL 1.1 sections 11 and 18.5.1).
 
-use spargebra::algebra::{AggregateExpression, AggregateFunction, GraphPattern};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
 use spargebra::term::Variable;
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::Col;
 use crate::error::Error;
-use crate::expression::{Operand, Scope};
+use crate::expression::{has_exists, used_variables, Operand, Scope};
 use crate::params::ParamKind;
 use crate::translate::{Env, Translator};
 
@@ -19,9 +19,13 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         let inner = self.block(inner, env)?;
+        let (inner, aggregates) = self.with_outer_arguments(inner, aggregates, env)?;
         let mut outputs = Vec::new();
         let mut columns = Vec::new();
-        for key in keys {
+        for (place, key) in keys.iter().enumerate() {
+            if keys[..place].contains(key) {
+                continue;
+            }
             // A key that nothing binds is the same, unbound, for every solution.
             if let Some(col) = inner.vars.get(key) {
                 outputs.push(col.any().to_owned());
@@ -29,7 +33,7 @@ impl Translator<'_> {
             }
         }
         let bound_keys = outputs.len();
-        for (variable, aggregate) in aggregates {
+        for (variable, aggregate) in &aggregates {
             let col = self.aggregate(aggregate, &inner, env)?;
             outputs.push(col.any().to_owned());
             columns.push((variable, col));
@@ -65,6 +69,40 @@ impl Translator<'_> {
         Ok(block)
     }
 
+    /// The arguments that mention variables from outside, as patterns of EXISTS can, become columns of the block: SQL takes an aggregate over nothing but columns of
+    /// an outer query for one of that query.
+    fn with_outer_arguments(
+        &mut self,
+        mut inner: Block,
+        aggregates: &[(Variable, AggregateExpression)],
+        env: &Env,
+    ) -> Result<(Block, Vec<(Variable, AggregateExpression)>), Error> {
+        let mut aggregates = aggregates.to_vec();
+        let mut changed = false;
+        for (_, aggregate) in &mut aggregates {
+            let AggregateExpression::FunctionCall { expr, .. } = aggregate else {
+                continue;
+            };
+            let from_outside = used_variables(expr).iter().any(|v| {
+                inner.vars.get(v).is_none() && Scope::of(&inner.vars, env).get(v).is_some()
+            });
+            if !from_outside && !has_exists(expr) {
+                continue;
+            }
+            let operand = self.operand(expr, &Scope::of(&inner.vars, env))?;
+            if let Some(col) = operand.into_col(&mut self.params) {
+                let argument = self.hidden("arg");
+                inner.vars.set(argument.clone(), col);
+                *expr = Expression::Variable(argument);
+                changed = true;
+            }
+        }
+        if changed {
+            inner = self.wrap(inner);
+        }
+        Ok((inner, aggregates))
+    }
+
     fn aggregate(
         &mut self,
         aggregate: &AggregateExpression,
@@ -73,7 +111,12 @@ impl Translator<'_> {
     ) -> Result<Col, Error> {
         let (name, expression, distinct) = match aggregate {
             AggregateExpression::CountSolutions { distinct } => {
-                let cols: Vec<&str> = inner.vars.iter().map(|(_, c)| c.any()).collect();
+                let cols: Vec<&str> = inner
+                    .vars
+                    .iter()
+                    .filter(|(variable, _)| is_named(variable))
+                    .map(|(_, c)| c.any())
+                    .collect();
                 return Ok(count(match (distinct, cols.is_empty()) {
                     (false, _) => "count(*)".to_owned(),
                     (true, true) => "LEAST(count(*), 1)".to_owned(),
@@ -125,6 +168,12 @@ impl Translator<'_> {
             AggregateFunction::Count => unreachable!("dealt with above"),
         }))
     }
+}
+
+/// Whether the query names the variable: neither the translator has made it nor is it a blank node.
+fn is_named(variable: &Variable) -> bool {
+    let name = variable.as_str();
+    !name.starts_with('#') && !name.starts_with("_:")
 }
 
 fn count(sql: String) -> Col {

@@ -30,7 +30,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    fn get(&self, variable: &Variable) -> Option<&'s Col> {
+    pub fn get(&self, variable: &Variable) -> Option<&'s Col> {
         let find = |v: &Variable| self.vars.get(v).or_else(|| self.env.outer.get(v));
         find(variable).or_else(|| match &self.env.graph_variable {
             Some((named, hidden)) if named == variable => find(hidden),
@@ -199,7 +199,8 @@ impl Translator<'_> {
                     alternatives.push(self.equal(&a, &b, lax));
                 }
                 Operand::Bool(match alternatives.len() {
-                    0 => "FALSE".to_owned(),
+                    // An error on the left is one even where there is nothing to compare with.
+                    0 => self.defined(&a, "FALSE"),
                     1 => alternatives.remove(0),
                     _ => format!("({})", alternatives.join(" OR ")),
                 })
@@ -343,6 +344,19 @@ impl Translator<'_> {
             .map(|o| o.term_sql(&mut self.params))
             .collect();
         Operand::Term(format!("({})", build(&sql)))
+    }
+
+    /// An SQL boolean where the operand has a value, NULL where it is unbound or an error.
+    fn defined(&mut self, operand: &Operand, value: &str) -> String {
+        let test = match operand {
+            Operand::Constant(_) => return value.to_owned(),
+            Operand::Unbound => return "NULL::boolean".to_owned(),
+            Operand::Col(col) if !col.nullable => return value.to_owned(),
+            Operand::Col(col) => col.bound_sql(),
+            Operand::Bool(sql) => format!("({sql}) IS NOT NULL"),
+            Operand::Term(sql) => format!("{sql} IS NOT NULL"),
+        };
+        format!("CASE WHEN {test} THEN {value} END")
     }
 
     /// `=` (sections 17.3 and 17.4.1.7). Ids are compared where that gives the same answer as the values.
@@ -592,6 +606,11 @@ pub(crate) fn needs_row(expression: &Expression) -> bool {
 /// Whether the expression of a variable is long, so that it is better computed once.
 pub(crate) fn is_heavy(col: &Col) -> bool {
     col.any().len() > HEAVY
+}
+
+/// Whether EXISTS occurs.
+pub(crate) fn has_exists(expression: &Expression) -> bool {
+    any(expression, |e| matches!(e, Expression::Exists(_)))
 }
 
 /// Variables that the expression itself mentions; one with EXISTS mentions a variable that nothing binds.

@@ -1,0 +1,178 @@
+//! One case: data, and a query or an update request on them, answered by both engines.
+
+use crate::answer::{agree, blanks, shown, Relation, Row, MOST_BLANKS};
+use crate::grammar::{computes, Flavour, Quad, Query, Shape, Update};
+use crate::order::disorder;
+use crate::reference::{self, Answer};
+use crate::server::{Database, Session};
+use crate::syntax::name;
+
+/// Rows beyond which an answer is not compared: a product of everything with everything tells nothing new.
+const MOST_ROWS: usize = 3000;
+
+/// What is done with the data.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// A query.
+    Query(Query),
+    /// The operations of an update request.
+    Update(Vec<Update>),
+}
+
+/// A case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Which terms there are.
+    pub flavour: Flavour,
+    /// The data.
+    pub data: Vec<Quad>,
+    /// The request.
+    pub request: Request,
+}
+
+/// What became of a case.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The engines agree.
+    Agreed,
+    /// They do not; how.
+    Differed(String),
+    /// They were not compared; why.
+    Left(String),
+}
+
+impl Case {
+    /// The request as text.
+    pub fn text(&self) -> String {
+        match &self.request {
+            Request::Query(query) => query.text(),
+            Request::Update(operations) => Update::request(operations),
+        }
+    }
+
+    /// The data as N-Quads.
+    pub fn nquads(&self) -> String {
+        reference::dataset(&self.data).to_string()
+    }
+
+    /// Runs the case.
+    pub fn run(&self, database: &mut Database) -> Outcome {
+        let mut session = database.begin();
+        if let Err(error) = session.load(&self.nquads()) {
+            return Outcome::Differed(format!("the data cannot be loaded: {}", error.0));
+        }
+        match &self.request {
+            Request::Query(query) => self.run_query(query, &mut session),
+            Request::Update(operations) => {
+                self.run_update(&Update::request(operations), &mut session)
+            }
+        }
+    }
+
+    fn run_query(&self, query: &Query, session: &mut Session<'_>) -> Outcome {
+        let dataset = reference::dataset(&self.data);
+        let expected = match reference::query(&dataset, &query.without_choice().text()) {
+            Ok(answer) => answer,
+            Err(error) => return Outcome::Left(format!("{error} {}", query.text())),
+        };
+        let text = query.text();
+        match (expected, &query.shape) {
+            (Answer::Boolean(expected), _) => match session.ask(&text) {
+                Ok(given) if given == expected => Outcome::Agreed,
+                Ok(given) => Outcome::Differed(format!("expected {expected}, got {given}")),
+                Err(error) => Outcome::Differed(error.0),
+            },
+            (Answer::Triples(expected), _) => match session.construct(&text) {
+                Ok(given) => self.compare(&expected, &given, Relation::Same),
+                Err(error) => Outcome::Differed(error.0),
+            },
+            (Answer::Solutions { variables, rows }, Shape::Select(select)) => {
+                if rows.len() > MOST_ROWS {
+                    return Outcome::Left("too many rows".to_owned());
+                }
+                let given = match session.select(&text, &variables) {
+                    Ok(given) => given,
+                    Err(error) => return Outcome::Differed(error.0),
+                };
+                let relation = match (select.slice, select.modifier) {
+                    (Some((offset, limit)), _) => {
+                        Relation::Part(rows.len().saturating_sub(offset).min(limit))
+                    }
+                    (None, "REDUCED") => Relation::Reduced,
+                    _ => Relation::Same,
+                };
+                let keys: Vec<(usize, bool)> = select
+                    .order
+                    .iter()
+                    .filter_map(|(var, descending)| {
+                        let place = variables.iter().position(|v| *v == name(*var))?;
+                        Some((place, *descending))
+                    })
+                    .collect();
+                if let Some((a, b)) = disorder(&given, &keys) {
+                    return Outcome::Differed(format!("{a:?} comes before {b:?}"));
+                }
+                match self.compare(&rows, &given, relation) {
+                    Outcome::Agreed => same_count(session, &text, given.len()),
+                    other => other,
+                }
+            }
+            (answer, _) => Outcome::Differed(format!("an answer of another form: {answer:?}")),
+        }
+    }
+
+    fn run_update(&self, text: &str, session: &mut Session<'_>) -> Outcome {
+        let mut dataset = reference::dataset(&self.data);
+        if let Err(error) = reference::update(&mut dataset, text) {
+            return Outcome::Left(error);
+        }
+        if dataset.len() > MOST_ROWS {
+            return Outcome::Left("too many quads".to_owned());
+        }
+        match session.update(text).and_then(|()| session.quads()) {
+            Ok(given) => self.compare(&reference::quads(&dataset), &given, Relation::Same),
+            Err(error) => Outcome::Differed(error.0),
+        }
+    }
+
+    fn compare(&self, expected: &[Row], given: &[Row], relation: Relation) -> Outcome {
+        if blanks(expected).len() > MOST_BLANKS {
+            return Outcome::Left("too many blank nodes".to_owned());
+        }
+        if agree(expected, given, relation) {
+            return Outcome::Agreed;
+        }
+        let computed = match &self.request {
+            Request::Query(query) => computes(query),
+            Request::Update(_) => true,
+        };
+        if self.flavour == Flavour::Lexical && computed {
+            let canonical = |rows: &[Row]| -> Vec<Row> {
+                rows.iter()
+                    .map(|row| {
+                        row.iter()
+                            .map(|term| term.as_ref().map(reference::canonical))
+                            .collect()
+                    })
+                    .collect()
+            };
+            if agree(&canonical(expected), &canonical(given), relation) {
+                return Outcome::Agreed;
+            }
+        }
+        Outcome::Differed(format!(
+            "expected ({relation:?}) {}\n  got {}",
+            shown(expected),
+            shown(given)
+        ))
+    }
+}
+
+/// The SQL that is shown has to be SQL, with as many rows.
+fn same_count(session: &mut Session<'_>, text: &str, rows: usize) -> Outcome {
+    match session.count_by_sql(text) {
+        Ok(count) if count == rows => Outcome::Agreed,
+        Ok(count) => Outcome::Differed(format!("sparql_to_sql gives {count} rows, not {rows}")),
+        Err(error) => Outcome::Differed(format!("sparql_to_sql: {}", error.0)),
+    }
+}

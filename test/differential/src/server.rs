@@ -1,0 +1,215 @@
+//! The server under test.
+
+use std::collections::BTreeMap;
+
+use oxrdf::Term;
+use postgres::{Client, Config, NoTls, Transaction};
+
+use crate::answer::Row;
+
+const NAME: &str = "pgquad_differential";
+
+/// Statements that set up a session: a statement that runs this long has failed, whatever it would give.
+const SETUP: &str = "CREATE EXTENSION pgquad; SELECT quad.create_store('main')";
+const TIMEOUT: &str = "SET statement_timeout = '20s'";
+
+/// A connection to a database of its own.
+pub struct Database {
+    client: Client,
+}
+
+fn config() -> Config {
+    let variable =
+        |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let mut config = Config::new();
+    config
+        .host(&variable("PGHOST", "127.0.0.1"))
+        .port(
+            variable("PGPORT", "5432")
+                .parse()
+                .expect("PGPORT is a number"),
+        )
+        .user(&variable("PGUSER", "postgres"));
+    if let Ok(password) = std::env::var("PGPASSWORD") {
+        config.password(password);
+    }
+    config
+}
+
+fn connect(name: &str) -> Client {
+    config()
+        .dbname(name)
+        .connect(NoTls)
+        .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
+}
+
+/// An error of the server, with its SQLSTATE.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        Self(match error.as_db_error() {
+            Some(error) => format!("{}: {}", error.code().code(), error.message()),
+            None => error.to_string(),
+        })
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+impl Database {
+    /// A new database with the extension and an empty store.
+    pub fn create() -> Self {
+        let mut admin = connect("postgres");
+        admin
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"))
+            .and_then(|()| {
+                admin.batch_execute(&format!(
+                    "CREATE DATABASE {NAME} TEMPLATE template0 ENCODING 'UTF8'"
+                ))
+            })
+            .expect("a database can be made");
+        let mut client = connect(NAME);
+        client
+            .batch_execute(SETUP)
+            .expect("the extension can be made");
+        client.batch_execute(TIMEOUT).expect("a setting");
+        Self { client }
+    }
+
+    /// Removes the database.
+    pub fn drop(self) {
+        drop(self.client);
+        connect("postgres")
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
+            .expect("the database can be dropped");
+    }
+
+    /// Starts a transaction, which is rolled back when it goes out of scope. A lost connection is made anew.
+    pub fn begin(&mut self) -> Session<'_> {
+        if self.client.is_closed() {
+            self.client = connect(NAME);
+            self.client.batch_execute(TIMEOUT).expect("a setting");
+        }
+        Session {
+            transaction: self.client.transaction().expect("a transaction can start"),
+        }
+    }
+}
+
+/// A transaction in which a case runs.
+pub struct Session<'a> {
+    transaction: Transaction<'a>,
+}
+
+impl Session<'_> {
+    /// Adds quads, as N-Quads, to the store.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn load(&mut self, nquads: &str) -> Result<()> {
+        self.transaction
+            .execute("SELECT quad.load_text($1, 'nq')", &[&nquads])?;
+        Ok(())
+    }
+
+    /// The answer to a SELECT query, in these columns.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn select(&mut self, query: &str, columns: &[String]) -> Result<Vec<Row>> {
+        let sql = "SELECT s::text FROM quad.sparql($1) AS s";
+        self.transaction
+            .query(sql, &[&query])?
+            .iter()
+            .map(|row| {
+                let json: BTreeMap<String, String> =
+                    serde_json::from_str(row.get(0)).map_err(|error| Failure(error.to_string()))?;
+                columns
+                    .iter()
+                    .map(|column| json.get(column).map(|text| parse_term(text)).transpose())
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// The answer to an ASK query.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn ask(&mut self, query: &str) -> Result<bool> {
+        Ok(self
+            .transaction
+            .query_one("SELECT quad.ask($1)", &[&query])?
+            .get(0))
+    }
+
+    /// The triples of a CONSTRUCT query.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn construct(&mut self, query: &str) -> Result<Vec<Row>> {
+        let sql = "SELECT quad.term_out(subject)::text, quad.term_out(predicate)::text, \
+                   quad.term_out(object)::text FROM quad.construct($1)";
+        self.rows(sql, &[&query])
+    }
+
+    /// Number of rows of the SQL that a query is translated to.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn count_by_sql(&mut self, query: &str) -> Result<usize> {
+        let sql: String = self
+            .transaction
+            .query_one("SELECT quad.sparql_to_sql($1)", &[&query])?
+            .get(0);
+        Ok(self.transaction.query(&sql, &[])?.len())
+    }
+
+    /// Runs an update request.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn update(&mut self, request: &str) -> Result<()> {
+        self.transaction
+            .execute("SELECT quad.update($1)", &[&request])?;
+        Ok(())
+    }
+
+    /// All quads of the store; the graph last, `None` for the default graph.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn quads(&mut self) -> Result<Vec<Row>> {
+        let sql =
+            "SELECT quad.term_out(quad.decode(s))::text, quad.term_out(quad.decode(p))::text, \
+                   quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
+                   FROM quad_stores.main";
+        self.rows(sql, &[])
+    }
+
+    fn rows(
+        &mut self,
+        sql: &str,
+        parameters: &[&(dyn postgres::types::ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
+        self.transaction
+            .query(sql, parameters)?
+            .iter()
+            .map(|row| {
+                (0..row.len())
+                    .map(|place| {
+                        let text: Option<String> = row.get(place);
+                        text.map(|text| parse_term(&text)).transpose()
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+fn parse_term(text: &str) -> Result<Term> {
+    text.parse()
+        .map_err(|error| Failure(format!("not a term: {text}: {error}")))
+}
