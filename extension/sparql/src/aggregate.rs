@@ -6,7 +6,7 @@ use spargebra::term::Variable;
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::Col;
 use crate::error::Error;
-use crate::expression::{has_exists, used_variables, Operand, Scope};
+use crate::expression::{has_exists, needs_row, used_variables, Operand, Scope};
 use crate::params::ParamKind;
 use crate::translate::{Env, Translator};
 
@@ -19,7 +19,7 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         let inner = self.block(inner, env)?;
-        let (inner, aggregates) = self.with_outer_arguments(inner, aggregates, env)?;
+        let (inner, aggregates) = self.with_computed_arguments(inner, aggregates, env)?;
         let mut outputs = Vec::new();
         let mut columns = Vec::new();
         for (place, key) in keys.iter().enumerate() {
@@ -69,9 +69,9 @@ impl Translator<'_> {
         Ok(block)
     }
 
-    /// The arguments that mention variables from outside, as patterns of EXISTS can, become columns of the block: SQL takes an aggregate over nothing but columns of
-    /// an outer query for one of that query.
-    fn with_outer_arguments(
+    /// The arguments that are computed before they are aggregated become columns of the block. SQL takes an aggregate over nothing but
+    /// columns of an outer query for one of that query, and knows no numbers of solutions within it.
+    fn with_computed_arguments(
         &mut self,
         mut inner: Block,
         aggregates: &[(Variable, AggregateExpression)],
@@ -83,14 +83,20 @@ impl Translator<'_> {
             let AggregateExpression::FunctionCall { expr, .. } = aggregate else {
                 continue;
             };
-            let from_outside = used_variables(expr).iter().any(|v| {
-                inner.vars.get(v).is_none() && Scope::of(&inner.vars, env).get(v).is_some()
-            });
-            if !from_outside && !has_exists(expr) {
+            if needs_row(expr) {
+                inner = self.numbered(inner);
+            }
+            let scope = Scope {
+                row: inner.row.as_deref(),
+                ..Scope::of(&inner.vars, env)
+            };
+            let from_outside = used_variables(expr)
+                .iter()
+                .any(|v| inner.vars.get(v).is_none() && scope.get(v).is_some());
+            if !from_outside && !has_exists(expr) && !needs_row(expr) {
                 continue;
             }
-            let operand = self.operand(expr, &Scope::of(&inner.vars, env))?;
-            if let Some(col) = operand.into_col(&mut self.params) {
+            if let Some(col) = self.operand(expr, &scope)?.into_col(&mut self.params) {
                 let argument = self.hidden("arg");
                 inner.vars.set(argument.clone(), col);
                 *expr = Expression::Variable(argument);

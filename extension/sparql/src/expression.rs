@@ -479,17 +479,13 @@ impl Translator<'_> {
                 let base = self.base.clone().unwrap_or_default();
                 terms.push(self.params.sql(ParamKind::Text, &base));
             }
-            Function::BNode if !terms.is_empty() => match scope.row {
-                Some(row) => terms.push(row.to_owned()),
-                None => {
-                    return Err(Error::unsupported(
-                        "BNODE with an argument outside BIND and SELECT",
-                    ));
-                }
-            },
+            // Without a number there is but one solution to tell from others: the one that a condition is tested on.
+            Function::BNode if !terms.is_empty() => terms.push(scope.row.unwrap_or("0").to_owned()),
             _ => {}
         }
-        let function = function::of(name, terms.len())?;
+        let Some(function) = function::of(name, terms.len())? else {
+            return Ok(Operand::Unbound);
+        };
         let call = format!("{}({})", function.name, terms.join(", "));
         Ok(if function.boolean {
             Operand::Bool(call)

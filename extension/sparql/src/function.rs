@@ -1,5 +1,8 @@
 //! Names of the functions of SPARQL 1.1 section 17.4 and 17.5 in SQL.
 
+use std::borrow::Cow;
+
+use pgquad_term::Xsd;
 use spargebra::algebra::Function;
 
 use crate::error::Error;
@@ -8,22 +11,23 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
 /// An SQL function.
 pub(crate) struct SqlFunction {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Whether it gives an SQL boolean rather than a `quad.term`.
     pub boolean: bool,
 }
 
-/// The SQL function for a call with `arguments` SQL arguments.
-pub(crate) fn of(function: &Function, arguments: usize) -> Result<SqlFunction, Error> {
-    let term = |name| SqlFunction {
-        name,
+/// The SQL function for a call with `arguments` SQL arguments; `None` for an IRI that names no function: the call is an error of
+/// evaluation.
+pub(crate) fn of(function: &Function, arguments: usize) -> Result<Option<SqlFunction>, Error> {
+    let term = |name: &'static str| SqlFunction {
+        name: name.into(),
         boolean: false,
     };
-    let boolean = |name| SqlFunction {
-        name,
+    let boolean = |name: &'static str| SqlFunction {
+        name: name.into(),
         boolean: true,
     };
-    Ok(match function {
+    Ok(Some(match function {
         Function::Str => term("quad.fn_str"),
         Function::Lang => term("quad.fn_lang"),
         Function::LangMatches => boolean("quad.fn_langmatches"),
@@ -71,31 +75,24 @@ pub(crate) fn of(function: &Function, arguments: usize) -> Result<SqlFunction, E
         Function::IsNumeric => boolean("quad.fn_isnumeric"),
         Function::Regex => boolean("quad.fn_regex"),
         Function::Custom(iri) => {
-            let name = iri.as_str().strip_prefix(XSD).and_then(cast);
-            let Some(name) = name else {
-                return Err(Error::unsupported(format!("function {iri}")));
+            let Some(name) = iri.as_str().strip_prefix(XSD).and_then(cast) else {
+                return Ok(None);
             };
             if arguments != 1 {
                 return Err(Error::Invalid(format!(
                     "the cast {iri} takes one argument, not {arguments}"
                 )));
             }
-            term(name)
+            SqlFunction {
+                name: name.into(),
+                boolean: false,
+            }
         }
-    })
+    }))
 }
 
-/// Casts of section 17.5 by the local name of the datatype.
-fn cast(datatype: &str) -> Option<&'static str> {
-    Some(match datatype {
-        "string" => "quad.cast_string",
-        "boolean" => "quad.cast_boolean",
-        "integer" => "quad.cast_integer",
-        "decimal" => "quad.cast_decimal",
-        "double" => "quad.cast_double",
-        "float" => "quad.cast_float",
-        "dateTime" => "quad.cast_datetime",
-        "date" => "quad.cast_date",
-        _ => return None,
-    })
+/// Casts of section 17.5, and to the other datatypes whose values are understood, by the local name of the datatype.
+fn cast(datatype: &str) -> Option<String> {
+    (datatype == "string" || Xsd::from_local_name(datatype).is_some())
+        .then(|| format!("quad.cast_{}", datatype.to_ascii_lowercase()))
 }

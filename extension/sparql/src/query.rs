@@ -215,8 +215,7 @@ impl Translator<'_> {
     ) -> Result<Answer, Error> {
         let mut block = self.block(pattern, &Env::new())?;
         if template.iter().any(has_blank_node) {
-            block.row = Some("row_number() OVER ()".to_owned());
-            block = self.wrap(block);
+            block = self.numbered(block);
         }
         let triples: Vec<[Col; 3]> = template
             .iter()

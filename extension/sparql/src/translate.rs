@@ -7,7 +7,7 @@ use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
 use crate::dataset::Dataset;
 use crate::error::Error;
-use crate::expression::{is_heavy, is_volatile, used_variables, Scope};
+use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Scope};
 use crate::params::{ParamKind, Params};
 use crate::service::Service;
 
@@ -131,6 +131,15 @@ impl<'a> Translator<'a> {
         block.derived(&alias, false, "")
     }
 
+    /// The block with a number for each solution.
+    pub fn numbered(&mut self, mut block: Block) -> Block {
+        if block.row.is_none() {
+            block.row = Some("row_number() OVER ()".to_owned());
+            block = self.wrap(block);
+        }
+        block
+    }
+
     /// The pattern as a block.
     pub fn block(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let rel = self.pattern(pattern, env)?;
@@ -150,7 +159,11 @@ impl<'a> Translator<'a> {
             } => self.left_join(left, right, expression.as_ref(), env)?,
             GraphPattern::Filter { expr, inner } => {
                 let mut block = self.block(inner, env)?;
-                let conditions = self.conditions(expr, &Scope::of(&block.vars, env))?;
+                let scope = Scope {
+                    row: block.row.as_deref(),
+                    ..Scope::of(&block.vars, env)
+                };
+                let conditions = self.conditions(expr, &scope)?;
                 for condition in conditions {
                     block.add_condition(condition);
                 }
@@ -175,7 +188,11 @@ impl<'a> Translator<'a> {
             } => self.group(inner, variables, aggregates, env)?,
             GraphPattern::OrderBy { inner, expression } => {
                 let block = self.block(inner, env)?;
-                let order = self.order_keys(expression, &Scope::of(&block.vars, env))?;
+                let scope = Scope {
+                    row: block.row.as_deref(),
+                    ..Scope::of(&block.vars, env)
+                };
+                let order = self.order_keys(expression, &scope)?;
                 return Ok(Rel {
                     order,
                     ..Rel::plain(block)
@@ -575,9 +592,8 @@ impl<'a> Translator<'a> {
         env: &Env,
     ) -> Result<Block, Error> {
         let mut block = self.block(inner, env)?;
-        if crate::expression::needs_row(expression) && block.row.is_none() {
-            block.row = Some("row_number() OVER ()".to_owned());
-            block = self.wrap(block);
+        if needs_row(expression) {
+            block = self.numbered(block);
         }
         let scope = Scope {
             row: block.row.as_deref(),

@@ -426,15 +426,39 @@ FROM (
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
-    let refused = |query: &str| match try_translate(query) {
-        Err(Error::Unsupported(what)) => what,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(
-        refused("SELECT * { ?x ?y ?z FILTER(:f(?z)) }"),
-        "function <http://e/f>"
+fn a_call_of_an_unknown_function_is_an_error_of_evaluation() {
+    assert_sql(
+        "SELECT (:f(?z) AS ?v) { ?x :p ?z FILTER(:f(?z) || ?z = :a) }",
+        "SELECT NULL::quad.term AS \"v\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p = $1
+  AND (NULL::boolean OR q1.o = $2)",
     );
+}
+
+#[test]
+fn a_key_of_group_by_counts_once() {
+    assert_sql(
+        "SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x ?x",
+        "SELECT quad.decode(t1.\"x\") AS \"x\", t1.\"#1\" AS \"n\"
+FROM (
+  SELECT q1.s AS \"x\", quad.from_int(count(*)) AS \"#1\"
+  FROM quads AS q1
+  WHERE q1.g = 0
+    AND q1.p = $1
+  GROUP BY 1
+) AS t1",
+    );
+}
+
+#[test]
+fn an_aggregate_over_an_outer_variable_is_one_of_its_own_query() {
+    let sql = translate(
+        "SELECT * { ?x :p ?y FILTER EXISTS { SELECT ?y { } GROUP BY ?y HAVING (COUNT(?y) > 0) } }",
+    )
+    .sql();
+    assert!(sql.contains("count(t1.\"#0\")"), "{sql}");
 }
 
 #[test]

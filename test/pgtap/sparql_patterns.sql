@@ -1,0 +1,140 @@
+-- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
+begin;
+select plan(89);
+create function pg_temp.prefixed(request text) returns text language sql as $$
+    select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
+-- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
+create function pg_temp.solutions(query text) returns text[] language plpgsql as $$
+declare
+    columns text[];
+    result text[];
+begin
+    columns := string_to_array(split_part(quad.sparql_csv(pg_temp.prefixed(query)), E'\r\n', 1), ',');
+    select array_agg(line order by line collate "C") into result from (
+        select (select string_agg(coalesce(regexp_replace(row->>name, '<http://[^>]*[/#]([^>/#]+)>', '\1'), '-'), ' ' order by n)
+                from unnest(columns) with ordinality as c(name, n)) as line
+        from quad.sparql(pg_temp.prefixed(query)) as row) as lines;
+    return coalesce(result, '{}');
+end $$;
+create function pg_temp.gives(section text, query text, variadic expected text[]) returns text language sql as $$
+    select is(pg_temp.solutions(query), expected, section || ': ' || query) $$;
+create function pg_temp.nothing(section text, query text) returns text language sql as $$
+    select is(pg_temp.solutions(query), '{}', section || ': ' || query) $$;
+-- Makes the store hold this and nothing else.
+create function pg_temp.data(quads text) returns void language sql as $$
+    select quad.update(pg_temp.prefixed('DROP ALL; INSERT DATA {' || quads || '}')) $$;
+
+-- 18.4 Property paths
+select pg_temp.data(':a :p :b . :b :p :c . :c :p :a . :a :q :b');
+select pg_temp.gives('18.4', 'SELECT ?x { :none :p? ?x }', 'none');
+select pg_temp.gives('18.4', 'SELECT ?x { ?x (:p|:p?) :none }', 'none');
+select pg_temp.gives('18.4', 'SELECT ?x { "lit" :p* ?x }', '"lit"');
+select pg_temp.gives('18.4', 'SELECT (1 AS ?x) { :none :p* :none }', '"1"^^integer');
+select pg_temp.nothing('18.4', 'SELECT ?x { :none :p+ ?x }');
+select pg_temp.nothing('18.4', 'SELECT ?x { :none :p*/:p* ?x }');
+select pg_temp.gives('18.4', 'SELECT ?x { :a :p+ ?x }', 'a', 'b', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a :p* ?x }', 'a', 'b', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a (:p|:q) ?x }', 'b', 'b');
+select pg_temp.gives('18.4', 'SELECT ?x { :a (:p|:q)+ ?x }', 'a', 'b', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a (:p?|:q?) ?x }', 'a', 'a', 'b', 'b');
+select pg_temp.gives('18.4', 'SELECT ?x { :a :p/:p ?x }', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a ^:p ?x }', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a !:p ?x }', 'b');
+select pg_temp.gives('18.4', 'SELECT ?x { :a !(^:p|:q) ?x }', 'b');
+select pg_temp.gives('18.4', 'SELECT ?x { :b !(^:p|:q) ?x }', 'a', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { :a !^:q ?x }', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { ?x :q? ?x }', 'a', 'b', 'c');
+select pg_temp.gives('18.4', 'SELECT ?x { ?x :p+ ?x }', 'a', 'b', 'c');
+select pg_temp.gives('9.1', 'SELECT ?x { :a (:p/:p)* ?x }', 'a', 'b', 'c');
+
+-- 18.5 and 18.2.2.6 OPTIONAL and the scope of its filters
+select pg_temp.data(':a :p 1 . :b :p 2 . :b :q 3 . :a :r :b');
+select pg_temp.gives('18.2.2.6', 'SELECT ?x ?z { ?x :p ?y OPTIONAL { ?x :q ?z FILTER(?y > 1) } }', 'a -', 'b "3"^^integer');
+select pg_temp.gives('18.2.2.6', 'SELECT ?x ?z { ?x :p ?y OPTIONAL { { ?x :q ?z FILTER(?y > 1) } } }', 'a -', 'b -');
+select pg_temp.gives('18.2.2.6', 'SELECT ?x ?z { ?x :p ?y OPTIONAL { ?x :q ?z FILTER(?nothing) } }', 'a -', 'b -');
+select pg_temp.gives('18.5', 'SELECT ?x ?z { :a :p ?y OPTIONAL { :b :q ?z OPTIONAL { ?x :r ?w FILTER(?y = 1) } } }', '- "3"^^integer');
+select pg_temp.gives('18.5', 'SELECT ?x ?v { ?x :p ?y OPTIONAL { ?x :q ?v } OPTIONAL { :b :q ?v } }', 'a "3"^^integer', 'b "3"^^integer');
+select pg_temp.gives('18.2.2.5', 'SELECT ?x { FILTER(?y = 2) ?x :p ?y }', 'b');
+
+-- 18.5 MINUS, 18.6 EXISTS
+select pg_temp.gives('8.3.1', 'SELECT ?x { ?x :p ?y MINUS { ?a :q ?b } }', 'a', 'b');
+select pg_temp.nothing('8.3.1', 'SELECT ?x { ?x :p ?y FILTER NOT EXISTS { ?a :q ?b } }');
+select pg_temp.gives('8.3.2', 'SELECT ?x { ?x :p ?y MINUS { :b :q 3 } }', 'a', 'b');
+select pg_temp.gives('8.3.3', 'SELECT ?x { ?x :p ?n FILTER NOT EXISTS { ?x :q ?m FILTER(?n < ?m) } }', 'a');
+select pg_temp.gives('8.3.3', 'SELECT ?x { ?x :p ?n MINUS { ?x :q ?m FILTER(?n < ?m) } }', 'a', 'b');
+select pg_temp.gives('18.5', 'SELECT ?x { ?x :p ?y MINUS { ?x :q ?z } }', 'a');
+select pg_temp.gives('18.5', 'SELECT ?x { ?x :p ?y OPTIONAL { ?x :q ?z } MINUS { ?w :q ?z } }', 'a');
+select pg_temp.gives('18.5', 'SELECT (1 AS ?x) { FILTER EXISTS { MINUS {} } }', '"1"^^integer');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y OPTIONAL { ?x :q ?z FILTER EXISTS { :a :r ?x } } FILTER(BOUND(?z)) }', 'b');
+select pg_temp.gives('18.6', 'SELECT ?x ?e { ?x :p ?y BIND(EXISTS { ?x :q ?z } AS ?e) }', 'a "false"^^boolean', 'b "true"^^boolean');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { { SELECT ?x { ?x :q ?z } } } }', 'b');
+select pg_temp.gives('18.6', 'SELECT ?y { ?x :p ?y FILTER EXISTS { SELECT ?y {} GROUP BY ?y HAVING (COUNT(?y) > 0) } }', '"1"^^integer', '"2"^^integer');
+
+-- 12 Subqueries, 10 BIND and VALUES
+select pg_temp.gives('12', 'SELECT ?x ?n { ?x :p ?y { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } }', 'a "2"^^integer', 'b "2"^^integer');
+select pg_temp.gives('12', 'SELECT ?x ?y { ?x :p ?y { SELECT ?x { ?x :p ?y } ORDER BY DESC(?y) LIMIT 1 } }', 'b "2"^^integer');
+select pg_temp.nothing('12', 'SELECT ?x { ?x :p ?y { SELECT ?z { ?z :q ?w FILTER(?y = 2) } } }');
+select pg_temp.gives('10.1', 'SELECT ?x ?w { ?x :p ?y BIND(?y / 0 AS ?w) }', 'a -', 'b -');
+select pg_temp.gives('10.1', 'SELECT ?x { ?x :p ?y { BIND(?y AS ?w) FILTER(!BOUND(?w)) } }', 'a', 'b');
+select pg_temp.gives('10.2', 'SELECT ?x ?y { ?x :p ?y } VALUES (?x ?y) { (:a UNDEF) (UNDEF 2) (:a 1) }',
+    'a "1"^^integer', 'a "1"^^integer', 'b "2"^^integer');
+select pg_temp.nothing('10.2', 'SELECT ?x { ?x :p ?y } VALUES ?x { }');
+select pg_temp.gives('10.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x VALUES ?x { :a }', 'a "1"^^integer');
+select pg_temp.gives('10.2', 'SELECT ?x ?u { VALUES (?x ?u) { (UNDEF UNDEF) (:unknown "new") } }', '- -', 'unknown "new"');
+
+-- 13 Data sets and GRAPH
+select pg_temp.data(':a :p :d . GRAPH :g { :a :p 1 . :b :p 2 } GRAPH :h { :a :p 1 }');
+select pg_temp.gives('13.2', 'SELECT ?y FROM :g FROM :h FROM :g { :a :p ?y }', '"1"^^integer');
+select pg_temp.gives('13.2', 'SELECT ?g ?y FROM :h FROM NAMED :g { :a :p ?y GRAPH ?g { :a :p ?y } }', 'g "1"^^integer');
+select pg_temp.nothing('13.2', 'SELECT ?y FROM NAMED :g { :a :p ?y }');
+select pg_temp.nothing('13.2', 'SELECT ?y FROM :g { GRAPH :g { :a :p ?y } }');
+select pg_temp.gives('18.6', 'SELECT ?g { GRAPH ?g {} }', 'g', 'h');
+select pg_temp.gives('18.6', 'SELECT (1 AS ?x) { GRAPH :g {} }', '"1"^^integer');
+select pg_temp.nothing('18.6', 'SELECT (1 AS ?x) { GRAPH :none {} }');
+select pg_temp.nothing('18.6', 'SELECT ?y { GRAPH :none { VALUES ?y { 1 } } }');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { BIND(1 AS ?g) } }');
+select pg_temp.gives('18.6', 'SELECT ?g ?x { GRAPH ?g { ?x :p 2 MINUS {} } }', 'g b');
+select pg_temp.gives('18.6', 'SELECT ?g ?n { GRAPH ?g { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } } }', 'g "2"^^integer', 'h "1"^^integer');
+select pg_temp.gives('18.6', 'SELECT ?g (COUNT(DISTINCT ?y) AS ?n) { GRAPH ?g { ?x :p* ?y } } GROUP BY ?g', 'g "4"^^integer', 'h "2"^^integer');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { ?x :p 1 } GRAPH ?g { ?x :p 2 } }');
+
+-- 11 and 18.5.1 Aggregates
+select pg_temp.data(':a :p 1, 2.5, "x" . :b :p 1, 1.0 . :c :p 3e0 . :d :p :e');
+select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(?y + 1) AS ?n) { ?x :p ?y }', '"5"^^integer');
+select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(?nothing) AS ?n) { ?x :p ?y }', '"0"^^integer');
+select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(*) AS ?n) { ?x :none ?y }', '"0"^^integer');
+select pg_temp.nothing('11.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :none ?y } GROUP BY ?x');
+select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(DISTINCT ?y) AS ?n) { ?x :p ?y }', '"6"^^integer');
+select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(DISTINCT *) AS ?n) { { ?x :p [] } }', '"4"^^integer');
+select pg_temp.gives('18.5.1.3', 'SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } GROUP BY ?x', 'a -', 'b "2.0"^^decimal', 'c "3.0E0"^^double', 'd -');
+select pg_temp.gives('18.5.1.3', 'SELECT (SUM(?y) AS ?n) { ?x :none ?y }', '"0"^^integer');
+select pg_temp.gives('18.5.1.3', 'SELECT (SUM(DISTINCT ?y) AS ?n) { :b :p ?y }', '"2.0"^^decimal');
+select pg_temp.gives('18.5.1.4', 'SELECT (AVG(?y) AS ?n) { :b :p ?y }', '"1.0"^^decimal');
+select pg_temp.gives('18.5.1.4', 'SELECT (AVG(?y) AS ?n) { ?x :none ?y }', '"0"^^integer');
+select pg_temp.gives('18.5.1.5', 'SELECT (MIN(?y) AS ?n) { ?x :none ?y }', '-');
+select pg_temp.gives('18.5.1.7', 'SELECT (GROUP_CONCAT(?y) AS ?n) { ?x :none ?y }', '""');
+select pg_temp.gives('18.5.1.7', 'SELECT (GROUP_CONCAT(STR(?y); SEPARATOR="|") AS ?n) { { SELECT ?y { :a :p ?y FILTER(isNumeric(?y)) } } FILTER(?y = 1) }', '"1"');
+select pg_temp.gives('18.5.1.8', 'SELECT (SAMPLE(?y) AS ?n) { ?x :none ?y }', '-');
+select pg_temp.gives('18.5.1.8', 'SELECT (SAMPLE(?y / 0) AS ?n) { :b :p ?y }', '-');
+select pg_temp.gives('11.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :p 1 } GROUP BY ?x ?x', 'a "1"^^integer', 'b "1"^^integer');
+select pg_temp.gives('11.2', 'SELECT ?k (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (isIRI(?y) AS ?k)', '"false"^^boolean "6"^^integer', '"true"^^boolean "1"^^integer');
+select pg_temp.gives('11.2', 'SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (?y / 0)', '"7"^^integer');
+select pg_temp.gives('11.3', 'SELECT ?x { ?x :p ?y } GROUP BY ?x HAVING (COUNT(*) > 1) (COUNT(*) < 3)', 'b');
+select pg_temp.gives('18.5.1', 'SELECT (COUNT(EXISTS { ?y :p ?z }) AS ?n) { ?x :p ?y }', '"7"^^integer');
+select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT BNODE("a")) AS ?n) { :b :p ?y }', '"2"^^integer');
+select pg_temp.gives('17.4.2.9', 'SELECT ?x { ?x :p 3e0 BIND(BNODE("a") AS ?b) FILTER(?b = BNODE("a")) }', 'c');
+
+-- 15 Solution modifiers
+select pg_temp.data(':s :p 10, 9, "b", "a"@en, :i, [], true . :t :q 1');
+select is(array(select row->>'y' from quad.sparql(pg_temp.prefixed('SELECT ?y { :s :p ?y FILTER(isNumeric(?y)) } ORDER BY DESC(?y)')) as row),
+    array['"10"^^<http://www.w3.org/2001/XMLSchema#integer>', '"9"^^<http://www.w3.org/2001/XMLSchema#integer>'], '15.1: by value');
+select is(array(select row->>'k' from quad.sparql(pg_temp.prefixed(
+        'SELECT ?k { { ?x :q ?z } UNION { :s :p ?y } BIND(IF(!BOUND(?y), "unbound", IF(isBLANK(?y), "blank", IF(isIRI(?y), "iri", "literal"))) AS ?k) } ORDER BY ?y')) as row),
+    array['"unbound"', '"blank"', '"iri"', '"literal"', '"literal"', '"literal"', '"literal"', '"literal"'], '15.1: unbound, blank nodes, IRIs, literals');
+select pg_temp.gives('15.3', 'SELECT DISTINCT ?x { ?x :p ?y }', 's');
+select pg_temp.gives('15.3.1', 'SELECT DISTINCT ?y { VALUES ?y { 1 1.0 01 1 } }', '"01"^^integer', '"1"^^integer', '"1.0"^^decimal');
+select pg_temp.nothing('15.5', 'SELECT ?x { ?x :p ?y } LIMIT 0');
+select pg_temp.nothing('15.4', 'SELECT ?x { ?x :q ?y } OFFSET 1');
+
+select * from finish();
+rollback;
