@@ -106,10 +106,10 @@ select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(*) AS ?n) { ?x :none ?y }', '"0"
 select pg_temp.nothing('11.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :none ?y } GROUP BY ?x');
 select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(DISTINCT ?y) AS ?n) { ?x :p ?y }', '"6"^^integer');
 select pg_temp.gives('18.5.1.2', 'SELECT (COUNT(DISTINCT *) AS ?n) { { ?x :p [] } }', '"4"^^integer');
-select pg_temp.gives('18.5.1.3', 'SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } GROUP BY ?x', 'a -', 'b "2.0"^^decimal', 'c "3.0E0"^^double', 'd -');
+select pg_temp.gives('18.5.1.3', 'SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } GROUP BY ?x', 'a -', 'b "2"^^decimal', 'c "3.0E0"^^double', 'd -');
 select pg_temp.gives('18.5.1.3', 'SELECT (SUM(?y) AS ?n) { ?x :none ?y }', '"0"^^integer');
-select pg_temp.gives('18.5.1.3', 'SELECT (SUM(DISTINCT ?y) AS ?n) { :b :p ?y }', '"2.0"^^decimal');
-select pg_temp.gives('18.5.1.4', 'SELECT (AVG(?y) AS ?n) { :b :p ?y }', '"1.0"^^decimal');
+select pg_temp.gives('18.5.1.3', 'SELECT (SUM(DISTINCT ?y) AS ?n) { :b :p ?y }', '"2"^^decimal');
+select pg_temp.gives('18.5.1.4', 'SELECT (AVG(?y) AS ?n) { :b :p ?y }', '"1"^^decimal');
 select pg_temp.gives('18.5.1.4', 'SELECT (AVG(?y) AS ?n) { ?x :none ?y }', '"0"^^integer');
 select pg_temp.gives('18.5.1.5', 'SELECT (MIN(?y) AS ?n) { ?x :none ?y }', '-');
 select pg_temp.gives('18.5.1.7', 'SELECT (GROUP_CONCAT(?y) AS ?n) { ?x :none ?y }', '""');
@@ -118,7 +118,7 @@ select pg_temp.gives('18.5.1.8', 'SELECT (SAMPLE(?y) AS ?n) { ?x :none ?y }', '-
 select pg_temp.gives('18.5.1.8', 'SELECT (SAMPLE(?y / 0) AS ?n) { :b :p ?y }', '-');
 select pg_temp.gives('11.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :p 1 } GROUP BY ?x ?x', 'a "1"^^integer', 'b "1"^^integer');
 select pg_temp.gives('11.2', 'SELECT ?k (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (isIRI(?y) AS ?k)', '"false"^^boolean "6"^^integer', '"true"^^boolean "1"^^integer');
-select pg_temp.gives('11.2', 'SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (?y / 0)', '"7"^^integer');
+select pg_temp.gives('11.2', 'SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (?y / 0)', '"1"^^integer', '"6"^^integer');
 select pg_temp.gives('11.3', 'SELECT ?x { ?x :p ?y } GROUP BY ?x HAVING (COUNT(*) > 1) (COUNT(*) < 3)', 'b');
 select pg_temp.gives('18.5.1', 'SELECT (COUNT(EXISTS { ?y :p ?z }) AS ?n) { ?x :p ?y }', '"7"^^integer');
 select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT BNODE("a")) AS ?n) { :b :p ?y }', '"2"^^integer');

@@ -69,20 +69,48 @@ impl Case {
         }
     }
 
+    /// Runs the query of the same shape with other constants and then the query itself, which finds the template of the first one;
+    /// then the query under each of the settings, which a plan of the cache would not know of.
     fn run_query(&self, query: &Query, session: &mut Session<'_>) -> Outcome {
+        let (text, plain) = (query.text(), query.without_choice().text());
+        let others = exchanged(&text);
+        if others != text {
+            let outcome = self.ask(query, &others, &exchanged(&plain), session);
+            if let Outcome::Differed(how) = outcome {
+                return Outcome::Differed(format!("with other constants:\n{others}\n{how}"));
+            }
+        }
+        let outcome = self.ask(query, &text, &plain, session);
+        if !matches!(outcome, Outcome::Agreed) {
+            return outcome;
+        }
+        for (setting, value) in session.settings() {
+            session.set("quad.template_cache_size", "0");
+            session.set(setting, value);
+            let outcome = self.ask(query, &text, &plain, session);
+            session.reset(setting);
+            session.reset("quad.template_cache_size");
+            if let Outcome::Differed(how) = outcome {
+                return Outcome::Differed(format!("with {setting} = {value}: {how}"));
+            }
+        }
+        Outcome::Agreed
+    }
+
+    /// Answers a text by both engines; `plain` is the text without what leaves a choice.
+    fn ask(&self, query: &Query, text: &str, plain: &str, session: &mut Session<'_>) -> Outcome {
         let dataset = reference::dataset(&self.data);
-        let expected = match reference::query(&dataset, &query.without_choice().text()) {
+        let expected = match reference::query(&dataset, plain) {
             Ok(answer) => answer,
-            Err(error) => return Outcome::Left(format!("{error} {}", query.text())),
+            Err(error) => return Outcome::Left(error),
         };
-        let text = query.text();
         match (expected, &query.shape) {
-            (Answer::Boolean(expected), _) => match session.ask(&text) {
+            (Answer::Boolean(expected), _) => match session.ask(text) {
                 Ok(given) if given == expected => Outcome::Agreed,
                 Ok(given) => Outcome::Differed(format!("expected {expected}, got {given}")),
                 Err(error) => Outcome::Differed(error.0),
             },
-            (Answer::Triples(expected), _) => match session.construct(&text) {
+            (Answer::Triples(expected), _) => match session.construct(text) {
                 Ok(given) => self.compare(&expected, &given, Relation::Same),
                 Err(error) => Outcome::Differed(error.0),
             },
@@ -90,7 +118,7 @@ impl Case {
                 if rows.len() > MOST_ROWS {
                     return Outcome::Left("too many rows".to_owned());
                 }
-                let given = match session.select(&text, &variables) {
+                let given = match session.select(text, &variables) {
                     Ok(given) => given,
                     Err(error) => return Outcome::Differed(error.0),
                 };
@@ -113,7 +141,7 @@ impl Case {
                     return Outcome::Differed(format!("{a:?} comes before {b:?}"));
                 }
                 match self.compare(&rows, &given, relation) {
-                    Outcome::Agreed => same_count(session, &text, given.len()),
+                    Outcome::Agreed => same_count(session, text, given.len()),
                     other => other,
                 }
             }
@@ -166,6 +194,30 @@ impl Case {
             shown(given)
         ))
     }
+}
+
+/// The text with constants in the places of others of their kind.
+fn exchanged(text: &str) -> String {
+    const TURNS: [&[&str]; 5] = [
+        &[":s ", ":t ", ":u "],
+        &[":p", ":q", ":r"],
+        &[":g ", ":h "],
+        &["\"a\"", "\"b\""],
+        &["(1 ", "(2 ", "(0 "],
+    ];
+    let (prefixes, query) = text.split_at(crate::syntax::PREFIXES.len());
+    let mut rest = query;
+    let mut out = prefixes.to_owned();
+    while let Some(c) = rest.chars().next() {
+        let found = TURNS.iter().find_map(|turn| {
+            let place = turn.iter().position(|old| rest.starts_with(old))?;
+            Some((turn[place], turn[(place + 1) % turn.len()]))
+        });
+        let (old, new) = found.unwrap_or((&rest[..c.len_utf8()], &rest[..c.len_utf8()]));
+        out.push_str(new);
+        rest = &rest[old.len()..];
+    }
+    out
 }
 
 /// The SQL that is shown has to be SQL, with as many rows.

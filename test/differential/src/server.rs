@@ -13,9 +13,16 @@ const NAME: &str = "pgquad_differential";
 const SETUP: &str = "CREATE EXTENSION pgquad; SELECT quad.create_store('main')";
 const TIMEOUT: &str = "SET statement_timeout = '20s'";
 
+/// Settings that change how a query is run, and the values beside the usual ones. Those that the server does not know are left out.
+const SETTINGS: [(&str, &str); 2] = [
+    ("quad.enable_quad_join", "off"),
+    ("quad.enable_quad_scan", "off"),
+];
+
 /// A connection to a database of its own.
 pub struct Database {
     client: Client,
+    settings: Vec<(&'static str, &'static str)>,
 }
 
 fn config() -> Config {
@@ -75,7 +82,13 @@ impl Database {
             .batch_execute(SETUP)
             .expect("the extension can be made");
         client.batch_execute(TIMEOUT).expect("a setting");
-        Self { client }
+        let mut settings = SETTINGS.to_vec();
+        settings.retain(|(name, _)| {
+            client
+                .query_one("SELECT current_setting($1, true) IS NOT NULL", &[name])
+                .is_ok_and(|row| row.get(0))
+        });
+        Self { client, settings }
     }
 
     /// Removes the database.
@@ -93,6 +106,7 @@ impl Database {
             self.client.batch_execute(TIMEOUT).expect("a setting");
         }
         Session {
+            settings: self.settings.clone(),
             transaction: self.client.transaction().expect("a transaction can start"),
         }
     }
@@ -100,10 +114,30 @@ impl Database {
 
 /// A transaction in which a case runs.
 pub struct Session<'a> {
+    settings: Vec<(&'static str, &'static str)>,
     transaction: Transaction<'a>,
 }
 
 impl Session<'_> {
+    /// The settings that queries are to be run under.
+    pub fn settings(&self) -> Vec<(&'static str, &'static str)> {
+        self.settings.clone()
+    }
+
+    /// Changes a setting until the end of the transaction. One that cannot be changed is seen by what comes next.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let _ = self
+            .transaction
+            .batch_execute(&format!("SET LOCAL {name} = '{value}'"));
+    }
+
+    /// Gives a setting its usual value.
+    pub fn reset(&mut self, name: &str) {
+        let _ = self
+            .transaction
+            .batch_execute(&format!("SET LOCAL {name} TO DEFAULT"));
+    }
+
     /// Adds quads, as N-Quads, to the store.
     ///
     /// # Errors

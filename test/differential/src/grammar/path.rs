@@ -8,12 +8,16 @@ use proptest::prelude::*;
 /// A path of any operators. Alternatives keep duplicates (section 18.4), but not those that the reference has within other paths:
 /// outside of what is repeated, which drops duplicates in any case, they are alternatives of different predicates.
 pub fn path() -> BoxedStrategy<String> {
-    let step = choice(vec![
-        (4, predicate().prop_map(str::to_owned).boxed()),
-        (1, predicate().prop_map(|p| format!("^{p}")).boxed()),
-        (1, negated_set().boxed()),
-    ]);
-    let (mut layer, mut repeated) = (step.clone(), step);
+    let step = |negated: BoxedStrategy<String>| {
+        choice(vec![
+            (4, predicate().prop_map(str::to_owned).boxed()),
+            (1, predicate().prop_map(|p| format!("^{p}")).boxed()),
+            (1, negated),
+        ])
+    };
+    let one_way = any::<bool>().prop_flat_map(|inverse| negated_set(Just(inverse).boxed()));
+    let mut layer = step(one_way.boxed());
+    let mut repeated = step(negated_set(any::<bool>().boxed()));
     for _ in 0..2 {
         let (outside, inside) = (layer.clone(), repeated.clone());
         let common = |below: &BoxedStrategy<String>| {
@@ -49,12 +53,15 @@ fn suffix(part: BoxedStrategy<String>, operator: &'static str) -> BoxedStrategy<
     part.prop_map(move |p| format!("({p}){operator}")).boxed()
 }
 
-fn negated_set() -> impl Strategy<Value = String> {
-    vec((any::<bool>(), predicate()), 1..3).prop_map(|members| {
-        let members: Vec<String> = members
-            .into_iter()
-            .map(|(inverse, p)| format!("{}{p}", if inverse { "^" } else { "" }))
-            .collect();
-        format!("!({})", members.join("|"))
-    })
+/// A negated property set; one of both ways is an alternative.
+fn negated_set(inverse: BoxedStrategy<bool>) -> BoxedStrategy<String> {
+    vec((inverse, predicate()), 1..3)
+        .prop_map(|members| {
+            let members: Vec<String> = members
+                .into_iter()
+                .map(|(inverse, p)| format!("{}{p}", if inverse { "^" } else { "" }))
+                .collect();
+            format!("!({})", members.join("|"))
+        })
+        .boxed()
 }
