@@ -1,6 +1,6 @@
 -- Operators and functions of SPARQL 1.1 (sections 17.2 to 17.5), asked in SPARQL.
 begin;
-select plan(272);
+select plan(275);
 -- The value of an expression in N-Triples form, datatypes of XML Schema by their local name; NULL for an error.
 create function pg_temp.value(expression text) returns text language sql as $$
     select replace(replace(row->>'v', '<http://www.w3.org/2001/XMLSchema#', '<xsd:'), '"^^<xsd:integer>', '"')
@@ -68,6 +68,9 @@ select pg_temp.gives(section, expression, expected) from (values
     ('17.3', $$:a <= :a$$, null),
     ('17.3', $$"a" < "b"$$, '"true"^^<xsd:boolean>'),
     ('17.3', $$"a" < 1$$, null),
+    ('17.3', $$1 < "NaN"^^xsd:double$$, '"false"^^<xsd:boolean>'),
+    ('17.3', $$1 >= "NaN"^^xsd:double$$, '"false"^^<xsd:boolean>'),
+    ('17.3', $$1 < "INF"^^xsd:double$$, '"true"^^<xsd:boolean>'),
     ('17.3', $$true > false$$, '"true"^^<xsd:boolean>'),
     ('17.3', $$"NaN"^^xsd:double = "NaN"^^xsd:double$$, '"false"^^<xsd:boolean>'),
     ('17.3', $$"NaN"^^xsd:double != "NaN"^^xsd:double$$, '"true"^^<xsd:boolean>'),

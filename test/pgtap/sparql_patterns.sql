@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(89);
+select plan(92);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -67,6 +67,7 @@ select pg_temp.gives('18.5', 'SELECT ?x { ?x :p ?y OPTIONAL { ?x :q ?z } MINUS {
 select pg_temp.gives('18.5', 'SELECT (1 AS ?x) { FILTER EXISTS { MINUS {} } }', '"1"^^integer');
 select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y OPTIONAL { ?x :q ?z FILTER EXISTS { :a :r ?x } } FILTER(BOUND(?z)) }', 'b');
 select pg_temp.gives('18.6', 'SELECT ?x ?e { ?x :p ?y BIND(EXISTS { ?x :q ?z } AS ?e) }', 'a "false"^^boolean', 'b "true"^^boolean');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { { ?x :none ?w } UNION {} FILTER(?x = :a && BOUND(?y)) } }', 'a');
 select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { { SELECT ?x { ?x :q ?z } } } }', 'b');
 select pg_temp.gives('18.6', 'SELECT ?y { ?x :p ?y FILTER EXISTS { SELECT ?y {} GROUP BY ?y HAVING (COUNT(?y) > 0) } }', '"1"^^integer', '"2"^^integer');
 
@@ -93,6 +94,8 @@ select pg_temp.gives('18.6', 'SELECT (1 AS ?x) { GRAPH :g {} }', '"1"^^integer')
 select pg_temp.nothing('18.6', 'SELECT (1 AS ?x) { GRAPH :none {} }');
 select pg_temp.nothing('18.6', 'SELECT ?y { GRAPH :none { VALUES ?y { 1 } } }');
 select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { BIND(1 AS ?g) } }');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { :a :p 1 . ?g :none* ?y } }');
+select pg_temp.gives('18.6', 'SELECT ?g { GRAPH ?g { :a :p* 1 FILTER(?g = :g) } }', 'g');
 select pg_temp.gives('18.6', 'SELECT ?g ?x { GRAPH ?g { ?x :p 2 MINUS {} } }', 'g b');
 select pg_temp.gives('18.6', 'SELECT ?g ?n { GRAPH ?g { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } } }', 'g "2"^^integer', 'h "1"^^integer');
 select pg_temp.gives('18.6', 'SELECT ?g (COUNT(DISTINCT ?y) AS ?n) { GRAPH ?g { ?x :p* ?y } } GROUP BY ?g', 'g "4"^^integer', 'h "2"^^integer');

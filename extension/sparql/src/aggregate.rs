@@ -92,7 +92,7 @@ impl Translator<'_> {
             };
             let from_outside = used_variables(expr)
                 .iter()
-                .any(|v| inner.vars.get(v).is_none() && scope.get(v).is_some());
+                .any(|v| scope.is_from_outside(v));
             if !from_outside && !has_exists(expr) && !needs_row(expr) {
                 continue;
             }

@@ -4,7 +4,7 @@ use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::term::{Literal, Variable};
 
 use crate::block::parenthesised;
-use crate::column::{constant, same_sql, Col, Kind, Vars, FIRST_BLANK, FIRST_LITERAL};
+use crate::column::{coalesced, constant, same_sql, Col, Kind, Vars, FIRST_BLANK, FIRST_LITERAL};
 use crate::error::Error;
 use crate::function;
 use crate::params::{inline_id_of, ParamKind, Params};
@@ -30,12 +30,29 @@ impl<'s> Scope<'s> {
         }
     }
 
-    pub fn get(&self, variable: &Variable) -> Option<&'s Col> {
-        let find = |v: &Variable| self.vars.get(v).or_else(|| self.env.outer.get(v));
-        find(variable).or_else(|| match &self.env.graph_variable {
-            Some((named, hidden)) if named == variable => find(hidden),
+    /// What the variable is here. One of the solution that EXISTS is tested on has its value wherever the pattern leaves it unbound.
+    pub fn get(&self, variable: &Variable, params: &mut Params) -> Option<Col> {
+        let find =
+            |v: &Variable, params: &mut Params| match (self.vars.get(v), self.env.outer.get(v)) {
+                (Some(local), Some(outer)) if local.nullable => Some(if outer.nullable {
+                    coalesced(outer, local, params)
+                } else {
+                    outer.clone()
+                }),
+                (local, outer) => local.or(outer).cloned(),
+            };
+        find(variable, params).or_else(|| match &self.env.graph_variable {
+            Some((named, hidden)) if named == variable => find(hidden, params),
             _ => None,
         })
+    }
+}
+
+impl Scope<'_> {
+    /// Whether the value of the variable can be that of a solution outside.
+    pub fn is_from_outside(&self, variable: &Variable) -> bool {
+        self.env.outer.get(variable).is_some()
+            || (self.env.graph_variable.as_ref()).is_some_and(|(named, _)| named == variable)
     }
 }
 
@@ -219,8 +236,8 @@ impl Translator<'_> {
         Ok(match expression {
             Expression::NamedNode(iri) => Operand::iri(iri.to_string()),
             Expression::Literal(literal) => Operand::literal(literal),
-            Expression::Variable(variable) => match scope.get(variable) {
-                Some(col) => Operand::Col(col.clone()),
+            Expression::Variable(variable) => match scope.get(variable, &mut self.params) {
+                Some(col) => Operand::Col(col),
                 None => Operand::Unbound,
             },
             Expression::And(..)
@@ -228,7 +245,7 @@ impl Translator<'_> {
             | Expression::Equal(..)
             | Expression::In(..) => Operand::Bool(self.boolean(expression, false, scope)?),
             Expression::Not(inner) => Operand::Bool(match inner.as_ref() {
-                Expression::Bound(variable) => match scope.get(variable) {
+                Expression::Bound(variable) => match scope.get(variable, &mut self.params) {
                     Some(col) => col.unbound_sql(),
                     None => "TRUE".to_owned(),
                 },
@@ -260,10 +277,12 @@ impl Translator<'_> {
             Expression::UnaryPlus(a) => self.call("quad.pos", &[a], scope)?,
             Expression::UnaryMinus(a) => self.call("quad.neg", &[a], scope)?,
             Expression::Exists(pattern) => Operand::Bool(self.exists(pattern, scope)?),
-            Expression::Bound(variable) => Operand::Bool(match scope.get(variable) {
-                Some(col) => col.bound_sql(),
-                None => "FALSE".to_owned(),
-            }),
+            Expression::Bound(variable) => {
+                Operand::Bool(match scope.get(variable, &mut self.params) {
+                    Some(col) => col.bound_sql(),
+                    None => "FALSE".to_owned(),
+                })
+            }
             Expression::If(test, yes, no) => {
                 let test = self.boolean(test, false, scope)?;
                 let branches = vec![self.operand(yes, scope)?, self.operand(no, scope)?];

@@ -678,11 +678,10 @@ impl<'a> Translator<'a> {
             let col = Col::of_quad(format!("{alias}.g"), Kind::Iri);
             block.vars.set(hidden.clone(), col.clone());
             inner_env.graph = Graph::Fixed(format!("{alias}.g"));
-            inner_env.graph_variable = None;
+            // Expressions see the name of the graph, but patterns do not have it for a constant.
+            inner_env.graph_variable = Some((variable.clone(), hidden.clone()));
+            inner_env.outer.set(hidden.clone(), col);
             inner_env.sideways = Vars::default();
-            if inner_env.outer.get(variable).is_none() {
-                inner_env.outer.set(variable.clone(), col);
-            }
             let mut each = self.block(inner, &inner_env)?;
             each.lateral = true;
             let each = self.wrap(each);

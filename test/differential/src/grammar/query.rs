@@ -100,7 +100,8 @@ pub fn query(flavour: Flavour) -> BoxedStrategy<Query> {
     ]);
     let named = choice(vec![
         (8, Just(Vec::new()).boxed()),
-        (1, vec(graph(), 1..3).boxed()),
+        (1, graph().prop_map(|g| vec![g]).boxed()),
+        (1, Just(vec![":g", ":h"]).boxed()),
     ]);
     (shape, default, named)
         .prop_map(|(shape, from, from_named)| Query {

@@ -23,10 +23,11 @@ const PREDICATES: [&str; 3] = [":p", ":q", ":r"];
 const GRAPHS: [&str; 2] = [":g", ":h"];
 /// Blank nodes of the data.
 const BLANKS: [&str; 2] = ["_:x", "_:y"];
-/// Literals whose lexical form is canonical. No finite doubles: engines write computed ones in different ways.
+/// Literals whose lexical form is canonical. No doubles: engines write computed ones in different
+/// ways, and to the reference the order of NaN is an error rather than false.
 /// Times with a zone are more than 14 hours away from times without, here and in expressions: the order of closer ones is not determined
 /// (XSD 1.1 part 2 section 3.3.7), which is an error that the reference does not make of `=`.
-const CANONICAL: [&str; 25] = [
+const CANONICAL: [&str; 23] = [
     "1",
     "2",
     "\"a\"",
@@ -44,8 +45,6 @@ const CANONICAL: [&str; 25] = [
     "\"\u{e9}\u{1d4b3}y a\"",
     "\"1.5\"^^xsd:decimal",
     "\"-0.25\"^^xsd:decimal",
-    "\"INF\"^^xsd:double",
-    "\"NaN\"^^xsd:double",
     "\"2020-01-01T00:00:00Z\"^^xsd:dateTime",
     "\"2021-06-01T00:00:00\"^^xsd:dateTime",
     "\"2019-12-31T19:00:00.5-05:00\"^^xsd:dateTime",

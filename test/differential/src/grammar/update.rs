@@ -171,7 +171,7 @@ pub fn update(flavour: Flavour) -> BoxedStrategy<Vec<Update>> {
                 // At most one USING: see the data set of queries.
                 (
                     vec((Just("USING"), graph()), 0..2),
-                    vec((Just("USING NAMED"), graph()), 0..3),
+                    vec((Just("USING NAMED"), graph()), 0..2),
                 )
                     .prop_map(|(using, named)| [using, named].concat())
                     .boxed(),
