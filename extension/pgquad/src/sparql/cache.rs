@@ -71,7 +71,8 @@ impl Prepared {
         }
         let undecoded = &self.entry.template.translated().undecoded;
         let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
-        let plan = Rc::new(Plan::prepare(&undecoded.sql(), &types));
+        let plan = Plan::prepare(&undecoded.sql(), &types);
+        let plan = Rc::new(if size() > 0 { plan.settled() } else { plan });
         *self.entry.plan.borrow_mut() = Some(plan.clone());
         plan
     }
@@ -245,7 +246,7 @@ fn entry(template: Template, text: String, target: Target<'_>) -> Rc<Entry> {
 
 /// The templates that this session keeps, the last used first. A template is the text of its queries with `$1`, `$2`, ... for the
 /// constants that may differ; a text without them stands for itself. `hits` counts the queries that found it; the last two columns
-/// say how often PostgreSQL planned its SQL for all constants and for those at hand.
+/// say how often its SQL took a plan for all constants and one for those at hand.
 #[pg_extern(volatile)]
 #[allow(clippy::type_complexity)]
 fn template_cache() -> TableIterator<

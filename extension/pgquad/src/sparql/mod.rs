@@ -7,6 +7,7 @@ mod cache;
 mod execute;
 mod explain;
 mod graph_text;
+mod joins;
 mod json;
 mod plan;
 mod query;

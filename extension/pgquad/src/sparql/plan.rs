@@ -11,22 +11,24 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::joins;
 use crate::compat;
 use crate::error::raise;
-use crate::guc::ENABLE_QUAD_SCAN;
+use crate::guc::{ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN};
 use crate::term::TermOut;
 
 /// How the SQL of a query whose constants are parameters is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum PlanMode {
+    /// Once, for all constants, when all joins are `Quad Join`s, which choose their order as they run; else as PostgreSQL sees fit: for
+    /// the constants at hand a few times, then for all if that promises to be no worse.
     #[name = c"auto"]
-    /// As PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no worse.
     Auto,
-    #[name = c"generic"]
     /// Once, for all constants.
+    #[name = c"generic"]
     Generic,
-    #[name = c"custom"]
     /// For the constants at hand, each time.
+    #[name = c"custom"]
     Custom,
 }
 
@@ -37,7 +39,7 @@ pub fn init() {
     GucRegistry::define_enum_guc(
         c"quad.template_plans",
         c"Whether the SQL of a SPARQL query is planned for its constants or for all.",
-        c"\"auto\" leaves the choice to PostgreSQL, \"generic\" plans each template once, \"custom\" plans each query.",
+        c"\"auto\" plans a template once when Quad Join does its joins and leaves the choice to PostgreSQL when not, \"generic\" plans each template once, \"custom\" plans each query.",
         &PLAN_MODE,
         GucContext::Userset,
         GucFlags::default(),
@@ -49,6 +51,7 @@ pub fn init() {
 struct Settings {
     mode: PlanMode,
     quad_scan: bool,
+    quad_join: bool,
 }
 
 impl Settings {
@@ -56,6 +59,7 @@ impl Settings {
         Self {
             mode: PLAN_MODE.get(),
             quad_scan: ENABLE_QUAD_SCAN.get(),
+            quad_join: ENABLE_QUAD_JOIN.get(),
         }
     }
 }
@@ -98,6 +102,27 @@ impl Plan {
             types,
             settings,
         }
+    }
+
+    /// Plans the statement for all constants and settles for that if it depends on none: see [`PlanMode::Auto`].
+    pub fn settled(self) -> Self {
+        if self.settings.mode != PlanMode::Auto || !self.settings.quad_join {
+            return self;
+        }
+        Spi::connect(|_| {
+            let _planning = Planning::begin();
+            // SAFETY: SPI is connected. The plan has one statement, so there is a cached plan of it, which is held while its
+            // statements are looked at. The options are read at each execution.
+            unsafe {
+                let cached = pg_sys::SPI_plan_get_cached_plan(self.plan.as_ptr());
+                check(cached.is_null(), "plan");
+                if !joins::any((*cached).stmt_list) {
+                    (*self.source()).cursor_options |= pg_sys::CURSOR_OPT_GENERIC_PLAN as i32;
+                }
+                pg_sys::ReleaseCachedPlan(cached, pg_sys::CurrentResourceOwner);
+            }
+        });
+        self
     }
 
     /// Whether it is the plan that would be made now.
@@ -167,11 +192,19 @@ impl Plan {
 
     /// How often the statement was planned for all constants and for those at hand.
     pub fn counts(&self) -> (i64, i64) {
+        // SAFETY: the source lives as long as the plan.
+        unsafe {
+            let source = self.source();
+            ((*source).num_generic_plans, (*source).num_custom_plans)
+        }
+    }
+
+    /// What PostgreSQL's plan cache has of the statement.
+    fn source(&self) -> *mut pg_sys::CachedPlanSource {
         // SAFETY: the plan is kept; its list holds one source for each statement, and there is one statement.
         unsafe {
             let sources = pg_sys::SPI_plan_get_plan_sources(self.plan.as_ptr());
-            let source = pg_sys::list_nth(sources, 0).cast::<pg_sys::CachedPlanSource>();
-            ((*source).num_generic_plans, (*source).num_custom_plans)
+            pg_sys::list_nth(sources, 0).cast()
         }
     }
 }
