@@ -16,6 +16,8 @@ import svg
 from server import bench_server, rows
 
 OWN = "pgquad"
+# Queries of each template that are explained.
+PROFILED = 5
 
 
 def arguments(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
@@ -75,9 +77,9 @@ def measure(server, name, title, mix, scale, found, options):
             log, targets, "--clients", options.clients, "--rounds", str(options.rounds), *length, "--timeout", str(options.timeout)
         )
     describe(page, name, scale, results, options)
+    profile(page, connection, log, results, f"{name}-{scale}.profile.txt", options.quick)
     if not options.quick:
         save(f"{name}-{scale}.json", results)
-        profile(connection, log, f"{name}-{scale}.profile.txt")
     page.write()
 
 
@@ -205,18 +207,41 @@ def floor(page, results):
     )
 
 
-def profile(connection, log, name):
-    """The plan of the first query of each template with what each step took, to results/<name>."""
+def plans(connection, log):
+    """Plans of the first queries of each template with what each step took, as lines: {number: [plan, ..]}."""
     opener = gzip.open if log.endswith(".gz") else open
-    seen = {}
+    found = {}
     with opener(log, "rt", encoding="utf-8") as file:
-        for line in file:
-            entry = json.loads(line)
-            seen.setdefault(entry["query_nr"], entry["sparql"])
+        for entry in map(json.loads, file):
+            plans_of = found.setdefault(entry["query_nr"], [])
+            if len(plans_of) < PROFILED:
+                lines = [row[0] for row in rows(connection, "select quad.explain(%s, \"analyze\" => true)", (entry["sparql"],))]
+                plans_of.append(lines[lines.index("Plan:") :])
+    return dict(sorted(found.items()))
+
+
+def execution_time(plan):
+    return float(next(line for line in plan if "Execution Time:" in line).split()[2])
+
+
+def profile(page, connection, log, results, name, quick):
+    """Where the time of each query goes, and the plans to results/<name>."""
+    found = plans(connection, log)
+    first = min(turn["clients"] for turn in results["runs"])
+    own, empty = medians(results, first)[OWN]["queries"], results["floor"][OWN]["empty"]
+    lines = []
+    for number, of_number in found.items():
+        whole, executing = own[str(number)]["p50"], statistics.median(map(execution_time, of_number))
+        lines.append([number, *map(report.number, (whole, empty, executing, max(0.0, whole - empty - executing)))])
+    page.add("Where the time of a query goes (milliseconds; latency: median of the log, execution: median of the first plans under EXPLAIN ANALYZE,\n"
+             "which costs time itself; the rest is looking up the template and its constants, decoding, writing JSON, sending):\n")  # fmt: skip
+    page.table(["query", "latency", "empty round trip", "execution", "rest"], lines)
+    if quick:
+        return
     with open(os.path.join(report.RESULTS, name), "w", encoding="utf-8") as out:
-        for number, query in sorted(seen.items()):
-            lines = [row[0] for row in rows(connection, "select quad.explain(%s, \"analyze\" => true)", (query,))]
-            out.write(f"=== query {number}\n" + "\n".join(lines) + "\n\n")
+        for number, of_number in found.items():
+            plan = [line[:160] for line in of_number[0] if "Output: " not in line]
+            out.write(f"=== query {number}\n" + "\n".join(plan) + "\n\n")
 
 
 def save(name, results):
