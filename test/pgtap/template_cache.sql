@@ -1,6 +1,6 @@
 -- The cache of templates: queries that differ in their constants only share a translation and its plan.
 BEGIN;
-SELECT plan(68);
+SELECT plan(76);
 
 SELECT quad.load_text($$
     PREFIX : <http://x/>
@@ -137,6 +137,25 @@ SET LOCAL quad.enable_quad_join = off;
 SELECT pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }');
 SELECT is((SELECT custom_plans FROM quad.template_cache()), 1::bigint, 'planned anew under other settings');
 SET LOCAL quad.enable_quad_join = on;
+
+-- A text that is its own template is kept when it comes again.
+SELECT quad.template_cache_reset();
+SELECT is(pg_temp.o('SELECT ?o { ?o :p 1 BIND("unused" AS ?x) }'), 'a', 'a constant that is not used');
+SELECT is((SELECT templates FROM quad.template_cache_stats()), 0::bigint, 'makes no template');
+SELECT is(pg_temp.o('SELECT ?o { ?o :p 1 BIND("unused" AS ?x) }'), 'a', 'a second time');
+SELECT is(pg_temp.o('SELECT ?o { ?o :p 1 BIND("unused" AS ?x) }'), 'a', 'a third time');
+SELECT results_eq('SELECT templates, hits FROM quad.template_cache_stats()', 'VALUES (1::bigint, 1::bigint)', 'it is kept');
+
+-- Operators and functions are PostgreSQL's own, whatever the path.
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.never(bigint, bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT false';
+CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.never);
+SET LOCAL search_path = evil, pg_catalog, public;
+SELECT quad.template_cache_reset();
+SELECT is((SELECT count(*)::text FROM quad.sparql('SELECT * { <http://x/a> <http://x/p> ?x . ?x <http://x/p> ?y }')), '3', 'under a hostile path');
+SELECT is((SELECT count(*)::text FROM quad.sparql('SELECT * { <http://x/b> <http://x/p> ?x . ?x <http://x/p> ?y }')), '4', 'with a plan that is there');
+SELECT ok(quad.sparql_json('SELECT * { <http://x/a> <http://x/p> ?x . ?x <http://x/p> ?y }') LIKE '%http://x/b%', 'in JSON');
+RESET search_path;
 
 -- A query within the run of another one of the same template.
 CREATE FUNCTION pg_temp.next(term text) RETURNS text LANGUAGE sql AS $$

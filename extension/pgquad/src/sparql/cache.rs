@@ -5,7 +5,8 @@
 //! watch over. An entry that is in use while it is thrown out lives on until its user is done.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use pgquad_sparql::{DefaultGraph, Form, Output, Param, Shape, Target, Template, Translated};
@@ -72,7 +73,11 @@ impl Prepared {
         let undecoded = &self.entry.template.translated().undecoded;
         let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
         let plan = Plan::prepare(&undecoded.sql(), &types);
-        let plan = Rc::new(if size() > 0 { plan.settled() } else { plan });
+        let plan = Rc::new(if self.entry.kept {
+            plan.settled()
+        } else {
+            plan
+        });
         *self.entry.plan.borrow_mut() = Some(plan.clone());
         plan
     }
@@ -84,6 +89,8 @@ struct Entry {
     /// The text with numbers for constants; the whole text of a query that is its own template.
     text: String,
     table: String,
+    /// Whether it is in the cache, so that there will be more queries of it.
+    kept: bool,
     plan: RefCell<Option<Rc<Plan>>>,
     hits: Cell<i64>,
     /// When it was last used, in queries of this backend.
@@ -120,6 +127,8 @@ struct Key {
 #[derive(Default)]
 struct Cache {
     templates: HashMap<Key, Known>,
+    /// Hashes of the last whole texts that came for the first time.
+    seen: VecDeque<u64>,
     clock: u64,
     hits: i64,
     misses: i64,
@@ -132,6 +141,19 @@ impl Cache {
         let known = self.templates.get(key)?;
         known.used().set(self.clock);
         Some(known)
+    }
+
+    /// Whether the key has come before. Most texts that are their own templates never come again, and would drive out those that do.
+    fn is_seen(&mut self, key: &Key) -> bool {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let hash = hasher.finish();
+        if self.seen.contains(&hash) {
+            return true;
+        }
+        self.seen.truncate(size().saturating_sub(1));
+        self.seen.push_front(hash);
+        false
     }
 
     fn put(&mut self, key: Key, known: Known) {
@@ -161,7 +183,7 @@ enum Found {
 /// A query, translated or from the cache. Raises the errors of [`request::translate`].
 pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
     if size() == 0 || text.len() > Shape::LONGEST {
-        return alone(request::translate(text, target, base), text, target);
+        return alone(request::translate(text, target, base), text, target, false);
     }
     let key = |text: &str, whole| Key {
         table: target.table.to_owned(),
@@ -182,7 +204,7 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
                     request::try_translate(text, target, base)
                 });
                 if let Some(template) = template {
-                    let entry = entry(template, shape.readable(), target);
+                    let entry = entry(template, shape.readable(), target, true);
                     keep(key, Known::Template(entry.clone()));
                     let params = own.undecoded.params;
                     return Prepared { entry, params };
@@ -197,8 +219,11 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
         return found;
     }
     let translated = translated.unwrap_or_else(|| request::translate(text, target, base));
-    let prepared = alone(translated, text, target);
-    keep(key, Known::Template(prepared.entry.clone()));
+    let again = CACHE.with_borrow_mut(|cache| cache.is_seen(&key));
+    let prepared = alone(translated, text, target, again);
+    if again {
+        keep(key, Known::Template(prepared.entry.clone()));
+    }
     prepared
 }
 
@@ -226,18 +251,19 @@ fn keep(key: Key, known: Known) {
     });
 }
 
-/// A query that is its own template.
-fn alone(translated: Translated, text: &str, target: Target<'_>) -> Prepared {
+/// A query that is its own template. `kept`: it will be in the cache.
+fn alone(translated: Translated, text: &str, target: Target<'_>, kept: bool) -> Prepared {
     let params = translated.undecoded.params.clone();
-    let entry = entry(Template::of_one(translated), text.to_owned(), target);
+    let entry = entry(Template::of_one(translated), text.to_owned(), target, kept);
     Prepared { entry, params }
 }
 
-fn entry(template: Template, text: String, target: Target<'_>) -> Rc<Entry> {
+fn entry(template: Template, text: String, target: Target<'_>, kept: bool) -> Rc<Entry> {
     Rc::new(Entry {
         template,
         text,
         table: target.table.to_owned(),
+        kept,
         plan: RefCell::new(None),
         hits: Cell::new(0),
         used: Cell::new(0),

@@ -162,9 +162,8 @@ impl Plan {
         check(status < 0, "execute");
     }
 
-    /// Runs a query to its end, with SPI connected. Its rows go to `destination`.
+    /// Runs a query to its end, with SPI connected and [`Planning`] begun. Its rows go to `destination`.
     pub fn run_into(&self, values: &[pg_sys::Datum], destination: *mut pg_sys::DestReceiver) {
-        let _planning = Planning::begin();
         // SAFETY: SPI is connected; the list has a place for each parameter, and there is a value for each. The caller passes a
         // destination that lives until the end of the call.
         let status = unsafe {

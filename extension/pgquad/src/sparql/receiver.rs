@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::answer::Batch;
-use super::plan::Plan;
+use super::plan::{Plan, Planning};
 
 /// Rows that are decoded at once.
 const BATCH: usize = 1000;
@@ -15,6 +15,8 @@ const BATCH: usize = 1000;
 struct Receiver<'a> {
     /// What PostgreSQL sees of it. It must come first.
     destination: pg_sys::_DestReceiver,
+    /// In force until the plan begins to run: what policies call runs with the settings of the caller.
+    planning: Option<Planning>,
     batch: Batch,
     flush: &'a mut dyn FnMut(&Batch),
 }
@@ -43,10 +45,15 @@ pub fn stream(
             rDestroy: Some(nothing),
             mydest: pg_sys::CommandDest::DestTuplestore,
         },
+        planning: None,
         batch: Batch::new(outputs),
         flush: &mut flush,
     };
-    Spi::connect(|_| plan.run_into(values, (&raw mut receiver).cast()));
+    Spi::connect(|_| {
+        receiver.planning = Some(Planning::begin());
+        plan.run_into(values, (&raw mut receiver).cast());
+    });
+    receiver.planning = None;
     receiver.flush();
 }
 
@@ -74,11 +81,14 @@ unsafe extern "C-unwind" fn receive(
     true
 }
 
+#[pg_guard]
 unsafe extern "C-unwind" fn start(
-    _destination: *mut pg_sys::DestReceiver,
+    destination: *mut pg_sys::DestReceiver,
     _operation: core::ffi::c_int,
     _columns: pg_sys::TupleDesc,
 ) {
+    // SAFETY: as in `receive`.
+    unsafe { (*destination.cast::<Receiver<'_>>()).planning = None };
 }
 
 unsafe extern "C-unwind" fn nothing(_destination: *mut pg_sys::DestReceiver) {}
