@@ -138,6 +138,13 @@ fn check_name(name: &str) {
             "the name of a store must not be empty",
         );
     }
+    // They would be hard to see, and some stand for something in SQL that is being built.
+    if name.chars().any(char::is_control) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "the name of a store must not contain control characters",
+        );
+    }
     if name.len() > MAX_NAME {
         raise(
             PgSqlErrorCode::ERRCODE_NAME_TOO_LONG,
