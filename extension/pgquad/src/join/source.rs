@@ -64,6 +64,7 @@ impl Source for NodeSource {
         // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole
         // batch: nothing inside owns memory, so that an ERROR may leave it at any row.
         unsafe {
+            let evaluate = (*state).evalfunc.expect("a compiled expression");
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
                 (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
@@ -78,7 +79,12 @@ impl Source for NodeSource {
                             pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ FLIP));
                     }
                     let mut is_null = false;
-                    let datum = pg_sys::ExecEvalExprSwitchContext(state, context, &mut is_null);
+                    // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not cross the guard
+                    // around this loop.
+                    let before = pg_sys::CurrentMemoryContext;
+                    pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
+                    let datum = evaluate(state, context, &mut is_null);
+                    pg_sys::CurrentMemoryContext = before;
                     *keep = !is_null && datum.value() != 0;
                     pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
                 }
