@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(44);
+select plan(49);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -47,9 +47,13 @@ insert into shapes values
     ('an aggregate', 'select b.o, count(*) from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 group by b.o'),
     ('an order', 'select a.s, b.o from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 order by b.o desc, a.s limit 7'),
     ('inside a nested loop', 'select f.x, b.o from generate_series(1, 5) f(x), q a, q b where a.s = f.x and b.s = a.o and a.p = 1 and b.p = 2'),
+    ('a count per row', 'select x, (select count(*) from q a, q b where a.s = f.x and b.s = a.o) from generate_series(1998, 2002) f(x)'),
+    ('counts in expressions', 'select count(*) + 1 as n, count(*) as m from q a, q b where a.s = b.o and a.p = 1 and a.g = b.g'),
     ('lateral', 'select f.x, l.o from generate_series(1, 3) f(x), lateral (select b.o from q a, q b where a.s = f.x and b.s = a.o and a.p = 1 order by 1 limit 3) l');
 select ok(pg_temp.joins(query) >= 1, 'Quad Join for ' || name) from shapes;
 select pg_temp.same(query, 'same answer for ' || name) from shapes;
+
+select matches(pg_temp.plan_of('select count(*) from q a, q b where a.s = b.o'), 'Quad Count', 'rows are counted without being made');
 
 -- Batches of one row, and next to no memory.
 set local quad.join_batch_size = 1;

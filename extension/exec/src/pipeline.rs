@@ -126,6 +126,9 @@ pub struct Pipeline {
     turns: u32,
     /// Identity of each table in [`Fanouts`].
     tables: Vec<u64>,
+    /// Rows are counted, not made.
+    counting: bool,
+    counted: u64,
 }
 
 const ALL: u64 = u64::MAX;
@@ -161,6 +164,8 @@ impl Pipeline {
             steps: Vec::new(),
             turns: 0,
             tables,
+            counting: false,
+            counted: 0,
         };
         pipeline.add_group(&plan.root);
         pipeline
@@ -217,6 +222,17 @@ impl Pipeline {
     pub fn stop(&mut self) {
         self.pending = None;
         self.frames = Vec::new();
+    }
+
+    /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
+    pub fn count<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> u64 {
+        self.output = SlotSet::default();
+        self.counting = true;
+        self.counted = 0;
+        while let Some(rows) = self.next(source, fanouts) {
+            self.counted += rows.len as u64;
+        }
+        self.counted
     }
 
     /// What each pattern has cost, in the order of the plan (a group's patterns before those of the groups inside it).
@@ -352,7 +368,9 @@ impl Pipeline {
                 continue;
             }
             match self.choose(source, fanouts, &rows, &scope) {
-                Next::Pattern(i, expected) => self.enter_pattern(source, rows, scopes, i, expected),
+                Next::Pattern(i, expected) => {
+                    self.enter_pattern(source, fanouts, rows, scopes, (i, expected));
+                }
                 Next::Child(i) => self.enter_child(rows, scopes, i),
             }
             return None;
@@ -531,9 +549,16 @@ impl Pipeline {
             if let Some(count) = self.counts[info.step] {
                 return count;
             }
-            // Counts of a predicate alone hardly change from query to query.
-            let common = access.constant & 0b101 == 0 && access.is_plain();
-            let known = if common { fanouts.get(&what) } else { None };
+            // Counts of a predicate alone hardly change from query to query, and few subjects have many quads of one predicate. What an
+            // object binds is counted: it may be a rare value or a common one.
+            let plain = access.is_plain();
+            let known = fanouts
+                .get(&what)
+                .filter(|&rows| match access.constant & 0b101 {
+                    0 => plain,
+                    0b001 => plain && rows <= FEW,
+                    _ => false,
+                });
             let expected = known.unwrap_or_else(|| {
                 let mut ranges = Vec::new();
                 access.ranges(rows, 0, &self.params, &mut ranges);
@@ -574,10 +599,10 @@ impl Pipeline {
     fn enter_pattern<S: Source>(
         &mut self,
         source: &mut S,
+        fanouts: &mut Fanouts,
         rows: Bindings,
         mut scopes: Vec<Scope>,
-        i: usize,
-        expected: f64,
+        (i, expected): (usize, f64),
     ) {
         let top = scopes.len() - 1;
         scopes[top].patterns &= !(1 << i);
@@ -601,7 +626,7 @@ impl Pipeline {
         } else {
             expected * rows.len as f64
         };
-        let probing = Probing::new(
+        let mut probing = Probing::new(
             table,
             access,
             rows,
@@ -612,6 +637,17 @@ impl Pipeline {
         stats.batches += 1;
         stats.keys += probing.distinct_keys() as u64;
         stats.probes += probing.probes() as u64;
+        let last = scopes[top];
+        if self.counting && top == 0 && last.patterns | last.filters | last.children == 0 {
+            let clock = source.clock();
+            let counted = probing.count(source, &self.params);
+            fanouts.add(what, probing.probes(), probing.read);
+            self.counted += counted;
+            let stats = &mut self.steps[step];
+            stats.rows += counted;
+            stats.time += source.clock() - clock;
+            return;
+        }
         self.frames.push(Frame {
             work: Work::Probe(Box::new(probing), step, what),
             scopes,
@@ -637,6 +673,8 @@ impl Pipeline {
     }
 }
 
+/// A subject's quads of one predicate that are not worth counting.
+const FEW: f64 = 4.0;
 /// Expected quads for a key that binds subject, predicate and object.
 const LOOKUP: f64 = 0.5;
 /// Batches from this size on are sampled instead of judged by earlier queries.

@@ -160,6 +160,39 @@ impl Probing {
         }
     }
 
+    /// Number of all rows that are left, without making them.
+    pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
+        let mut sum = 0;
+        while self.more {
+            source.interrupt();
+            self.more = source.read(
+                self.table,
+                self.access.order,
+                &mut self.probe,
+                &self.ranges,
+                self.most,
+                &mut self.batch,
+                &mut self.spans,
+            );
+            self.read += self.batch.len();
+            let plain = self.access.checks.is_empty() && self.access.compared.is_empty();
+            let mut row = 0;
+            for span in &self.spans {
+                let end = span.end as usize;
+                let key = self.owners[span.range as usize] as usize;
+                let all = &self.rows[self.starts[key] as usize..self.starts[key + 1] as usize];
+                sum += if plain {
+                    (all.len() * (end - row)) as u64
+                } else {
+                    let accepted = (row..end).filter(|&row| self.accepts(row, params));
+                    accepted.map(|row| self.mates(all, row).len() as u64).sum()
+                };
+                row = end;
+            }
+        }
+        sum
+    }
+
     /// Pairs quads of the batch with rows of the input, a chunk of them.
     fn pair(&mut self, params: &[Value]) {
         self.pairs.0.clear();

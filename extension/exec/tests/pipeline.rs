@@ -365,6 +365,8 @@ fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<
             }
         }
     }
+    pipeline.start(params.to_vec());
+    assert_eq!(pipeline.count(trees, &mut fanouts), rows.len() as u64);
     rows
 }
 

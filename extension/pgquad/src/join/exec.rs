@@ -228,14 +228,7 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
     unsafe {
         let join = &mut *(*state.cast::<QuadJoinState>()).join;
         if !join.started {
-            join.started = true;
-            let context = (*state).ps.ps_ExprContext;
-            let params: Vec<Value> = join
-                .params
-                .iter()
-                .map(|&(expr, kind)| parameter(expr, context, kind))
-                .collect();
-            join.pipeline.start(params);
+            join.start(state);
         }
         join.at = 0;
         // A filter may run a query of its own, whose node then learns for itself.
@@ -244,6 +237,38 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
         FANOUTS.set(fanouts);
         join.rows = rows.unwrap_or_default();
         join.rows.len > 0
+    }
+}
+
+/// Number of the rows that a begun node would hand out; none of them is handed out any more.
+///
+/// # Safety
+/// `state` is a begun node of this module that has not been read.
+pub unsafe fn count_rows(state: *mut QuadJoinState) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let join = &mut *(*state).join;
+        join.start(&raw mut (*state).css.ss);
+        let mut fanouts = FANOUTS.take();
+        let counted = join.pipeline.count(&mut join.source, &mut fanouts);
+        FANOUTS.set(fanouts);
+        counted
+    }
+}
+
+impl QuadJoin {
+    /// Evaluates the parameters and begins the join.
+    unsafe fn start(&mut self, state: *mut pg_sys::ScanState) {
+        self.started = true;
+        // SAFETY: the node that this is a part of, begun.
+        let params: Vec<Value> = unsafe {
+            let context = (*state).ps.ps_ExprContext;
+            self.params
+                .iter()
+                .map(|&(expr, kind)| parameter(expr, context, kind))
+                .collect()
+        };
+        self.pipeline.start(params);
     }
 }
 

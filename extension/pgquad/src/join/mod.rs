@@ -1,6 +1,7 @@
 //! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See README.md beside this file.
 
 mod compile;
+mod count;
 mod describe;
 mod exec;
 mod explain;
@@ -17,4 +18,5 @@ pub fn init() {
     exec::init();
     paths::init();
     search::init();
+    count::init();
 }
