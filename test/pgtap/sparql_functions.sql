@@ -1,6 +1,6 @@
 -- Operators and functions of SPARQL 1.1 (sections 17.2 to 17.5), asked in SPARQL.
 begin;
-select plan(275);
+select plan(276);
 -- The value of an expression in N-Triples form, datatypes of XML Schema by their local name; NULL for an error.
 create function pg_temp.value(expression text) returns text language sql as $$
     select replace(replace(row->>'v', '<http://www.w3.org/2001/XMLSchema#', '<xsd:'), '"^^<xsd:integer>', '"')
@@ -36,6 +36,7 @@ select pg_temp.gives(section, expression, expected) from (values
 select pg_temp.gives(section, expression, expected) from (values
     ('17.3', $$1/2$$, '"0.5"^^<xsd:decimal>'),
     ('17.3', $$4/2$$, '"2"^^<xsd:decimal>'),
+    ('17.3', $$0/1.5$$, '"0"^^<xsd:decimal>'),
     ('17.3', $$1/0$$, null),
     ('17.3', $$1.0/0$$, null),
     ('17.3', $$1e0/0$$, '"INF"^^<xsd:double>'),

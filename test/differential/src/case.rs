@@ -17,6 +17,8 @@ pub enum Request {
     Query(Query),
     /// The operations of an update request.
     Update(Vec<Update>),
+    /// A text that may be no query at all, which is only planned.
+    Text(String),
 }
 
 /// A case.
@@ -47,6 +49,7 @@ impl Case {
         match &self.request {
             Request::Query(query) => query.text(),
             Request::Update(operations) => Update::request(operations),
+            Request::Text(text) => text.clone(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Case {
             Request::Update(operations) => {
                 self.run_update(&Update::request(operations), &mut session)
             }
+            Request::Text(text) => plan(&mut session, text),
         }
     }
 
@@ -172,7 +176,7 @@ impl Case {
         }
         let computed = match &self.request {
             Request::Query(query) => computes(query),
-            Request::Update(_) => true,
+            Request::Update(_) | Request::Text(_) => true,
         };
         if self.flavour == Flavour::Lexical && computed {
             let canonical = |rows: &[Row]| -> Vec<Row> {
@@ -193,6 +197,24 @@ impl Case {
             shown(expected),
             shown(given)
         ))
+    }
+}
+
+/// SQLSTATEs of a refusal: syntax, a value or a form that does not fit, too deep or long, not built.
+const REFUSALS: [&str; 6] = ["42601", "22023", "42809", "54001", "54000", "0A000"];
+
+/// What is a query has to become SQL that PostgreSQL plans; all else has to be refused for a reason.
+fn plan(session: &mut Session<'_>, text: &str) -> Outcome {
+    let sql = match session.sql(text) {
+        Ok(sql) => sql,
+        Err(error) if REFUSALS.iter().any(|code| error.0.starts_with(code)) => {
+            return Outcome::Agreed;
+        }
+        Err(error) => return Outcome::Differed(error.0),
+    };
+    match session.explain(&sql) {
+        Ok(()) => Outcome::Agreed,
+        Err(error) => Outcome::Differed(format!("{}\n{sql}", error.0)),
     }
 }
 

@@ -105,6 +105,7 @@ fn cases() -> BoxedStrategy<Case> {
                 1,
                 grammar::update(flavour).prop_map(Request::Update).boxed(),
             ),
+            (1, grammar::text().prop_map(Request::Text).boxed()),
         ]);
         (grammar::data(flavour), request)
             .prop_map(move |(data, request)| Case {

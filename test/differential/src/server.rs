@@ -189,16 +189,33 @@ impl Session<'_> {
         self.rows(sql, &[&query])
     }
 
+    /// The SQL that a query is translated to.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn sql(&mut self, query: &str) -> Result<String> {
+        Ok(self
+            .transaction
+            .query_one("SELECT quad.sparql_to_sql($1)", &[&query])?
+            .get(0))
+    }
+
     /// Number of rows of the SQL that a query is translated to.
     ///
     /// # Errors
     /// Those of the server.
     pub fn count_by_sql(&mut self, query: &str) -> Result<usize> {
-        let sql: String = self
-            .transaction
-            .query_one("SELECT quad.sparql_to_sql($1)", &[&query])?
-            .get(0);
+        let sql = self.sql(query)?;
         Ok(self.transaction.query(&sql, &[])?.len())
+    }
+
+    /// Plans a statement.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn explain(&mut self, sql: &str) -> Result<()> {
+        self.transaction.query(&format!("EXPLAIN {sql}"), &[])?;
+        Ok(())
     }
 
     /// Runs an update request.

@@ -293,11 +293,12 @@ impl Expressions {
             (2, self.number.clone()),
             (
                 3,
-                infix(
-                    &["+", "-", "*", "/"],
-                    self.number.clone(),
-                    self.number.clone(),
-                ),
+                infix(&["+", "-", "*"], self.number.clone(), self.number.clone()),
+            ),
+            // The reference cannot divide zero by a decimal that is no integer.
+            (
+                1,
+                infix(&["/"], self.number.clone(), atoms(&["1", "2", "0", "-3"])),
             ),
             (1, prefix("- ", self.number.clone())),
             (1, prefix("+ ", self.number.clone())),

@@ -3,12 +3,14 @@
 //! Everything is built in layers: what nests takes its parts from the layer below.
 
 mod expression;
+mod mutation;
 mod path;
 mod pattern;
 mod query;
 mod terms;
 mod update;
 
+pub use mutation::text;
 pub use query::{computes, query, Query, Shape};
 pub use terms::{data, Quad};
 pub use update::{update, Update};
