@@ -386,6 +386,10 @@ impl Expressions {
                 call_of(&["MD5", "SHA1", "SHA256", "SHA384", "SHA512"], vec![string]),
             ),
             (1, call("TZ", vec![self.moment.clone()])),
+            (
+                1,
+                call("STR", vec![call("TIMEZONE", vec![self.moment.clone()])]),
+            ),
         ];
         choice(arms)
     }
@@ -394,7 +398,6 @@ impl Expressions {
         choice(vec![
             (4, self.moment.clone()),
             (1, call("xsd:dateTime", vec![self.any.clone()])),
-            (1, call("TIMEZONE", vec![self.moment.clone()])),
         ])
     }
 }
