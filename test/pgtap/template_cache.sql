@@ -1,6 +1,6 @@
 -- The cache of templates: queries that differ in their constants only share a translation and its plan.
 BEGIN;
-SELECT plan(76);
+SELECT plan(79);
 
 SELECT quad.load_text($$
     PREFIX : <http://x/>
@@ -207,6 +207,18 @@ SET LOCAL ROLE template_reader;
 SELECT throws_ok($$SELECT quad.sparql('PREFIX : <http://x/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT ?o { :a :p ?o }', 'brief')$$,
                  '42501', NULL, 'who may not any more');
 RESET ROLE;
+-- An error that is caught leaves the settings of the caller as they were.
+CREATE SCHEMA own;
+CREATE TABLE own.here (x int);
+GRANT USAGE ON SCHEMA own TO template_reader;
+GRANT SELECT ON own.here TO template_reader;
+SET LOCAL search_path = own, public;
+SET LOCAL ROLE template_reader;
+DO $$ BEGIN PERFORM quad.sparql_json('SELECT * { ?s ?p ?o }', 'brief'); EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;
+SELECT lives_ok('SELECT * FROM here', 'the path is the one of the caller');
+SELECT is(current_setting('join_collapse_limit'), '8', 'and so are the settings of the planner');
+RESET ROLE;
+RESET search_path;
 GRANT SELECT ON quad_stores.brief TO template_reader;
 SELECT quad.load_text('<http://x/b> <http://x/p> <http://x/other> .', 'nt', store => 'brief');
 ALTER TABLE quad_stores.brief ENABLE ROW LEVEL SECURITY;
@@ -216,6 +228,11 @@ SET LOCAL ROLE template_reader;
 SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 1::bigint, 'the other role those of its policy');
 RESET ROLE;
 SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 2::bigint, 'and the owner all again');
+
+-- Answers of more than a batch.
+SELECT quad.load_text(string_agg(format('<http://x/many> <http://x/n> %s .', n), E'\n'), 'ttl') FROM generate_series(1, 2000) n;
+SELECT results_eq($$SELECT count(*), count(DISTINCT object::text) FROM quad.construct('CONSTRUCT { ?s ?p ?o } { ?s <http://x/n> ?o . ?s ?p ?o }')$$,
+    'VALUES (2000::bigint, 2000::bigint)', 'two batches and an empty one');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -89,79 +89,95 @@ impl Tuple {
 
 /// An answer being read, a batch at a time, from a cursor of its own. It ends with the transaction at the latest.
 pub struct Cursor {
-    portal: CString,
+    /// `None` when all rows have been taken from it.
+    portal: Option<CString>,
+    /// Rows that have been taken and not been read yet.
     batch: Batch,
     params: Vec<Param>,
-    done: bool,
 }
 
 /// Rows that are asked for at once.
 const BATCH: i64 = 1000;
 
 impl Cursor {
-    /// Starts a query.
+    /// Starts a query and takes its first rows, which most often are all.
     pub fn open(prepared: Prepared) -> Self {
         let plan = prepared.plan();
         let mut values = values(&prepared.params);
-        let portal = Spi::connect(|_| name_of(plan.open(&mut values)));
+        let mut batch = Batch::new(prepared.outputs());
+        let portal = Spi::connect(|_| {
+            let portal = plan.open(&mut values);
+            // SAFETY: SPI is connected, and the portal has just been opened.
+            unsafe { take(portal, &mut batch) }.then(|| name_of(portal))
+        });
         Self {
             portal,
-            batch: Batch::new(prepared.outputs()),
+            batch,
             params: prepared.params,
-            done: false,
         }
     }
 
     /// The next batch, each row read by `read`; empty at the end.
     pub fn fetch<T>(&mut self, read: impl FnMut(&Row<'_>) -> T) -> Vec<T> {
-        if self.done {
-            return Vec::new();
+        if self.batch.is_empty() {
+            if let Some(name) = self.portal.take() {
+                let more = Spi::connect(|_| {
+                    // SAFETY: SPI is connected, and the portal is looked up each time: it may have ended with a subtransaction.
+                    unsafe {
+                        let portal = pg_sys::SPI_cursor_find(name.as_ptr());
+                        if portal.is_null() {
+                            raise(
+                                PgSqlErrorCode::ERRCODE_INVALID_CURSOR_STATE,
+                                "the transaction in which the query was started is over",
+                            );
+                        }
+                        take(portal, &mut self.batch)
+                    }
+                });
+                self.portal = more.then_some(name);
+            }
         }
+        let rows = self.batch.read(&self.params, read);
         self.batch.clear();
-        Spi::connect(|_| {
-            // SAFETY: SPI is connected, and the portal is looked up by name each time: it may have ended with a subtransaction.
-            unsafe {
-                let portal = pg_sys::SPI_cursor_find(self.portal.as_ptr());
-                if portal.is_null() {
-                    raise(
-                        PgSqlErrorCode::ERRCODE_INVALID_CURSOR_STATE,
-                        "the transaction in which the query was started is over",
-                    );
-                }
-                pg_sys::SPI_cursor_fetch(portal, true, BATCH);
-            }
-            for tuple in current_tuples() {
-                self.batch.push(|place| tuple.datum(place));
-            }
-        });
-        if self.batch.len() < BATCH as usize {
-            self.close();
-        }
-        self.batch.read(&self.params, read)
+        rows
     }
+}
 
-    fn close(&mut self) {
-        if self.done {
-            return;
+/// Takes rows from a portal and says whether there may be more; if not, the portal is closed.
+///
+/// # Safety
+/// SPI is connected, the portal is open.
+unsafe fn take(portal: pg_sys::Portal, batch: &mut Batch) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::SPI_cursor_fetch(portal, true, BATCH);
+        for tuple in current_tuples() {
+            batch.push(|place| tuple.datum(place));
         }
-        self.done = true;
-        Spi::connect(|_| {
-            // SAFETY: SPI is connected; a portal that is not there any more needs no closing.
-            unsafe {
-                let portal = pg_sys::SPI_cursor_find(self.portal.as_ptr());
-                if !portal.is_null() {
-                    pg_sys::SPI_cursor_close(portal);
-                }
-            }
-        });
+        let more = batch.len() == BATCH as usize;
+        if !more {
+            pg_sys::SPI_cursor_close(portal);
+        }
+        more
     }
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
+        let Some(name) = self.portal.take() else {
+            return;
+        };
         // SAFETY: plain look at the state of the transaction. One that is being aborted closes its portals itself.
         if unsafe { pg_sys::IsTransactionState() } && !std::thread::panicking() {
-            self.close();
+            Spi::connect(|_| {
+                // SAFETY: SPI is connected; a portal that is not there any more needs no closing.
+                unsafe {
+                    let portal = pg_sys::SPI_cursor_find(name.as_ptr());
+                    if !portal.is_null() {
+                        pg_sys::SPI_cursor_close(portal);
+                    }
+                }
+            });
         }
     }
 }
