@@ -33,6 +33,7 @@ def arguments(description, scales, clients="1,8", mixes=50, passes=0, timeout=60
     parser.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
     parser.add_argument("--passes", type=int, default=passes, help=f"a turn is so many times the log, not a time; 0: a time (default {passes})")
     parser.add_argument("--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})")
+    parser.add_argument("--check-every", type=int, default=1, help="compare the answers to each Nth query of the log (default 1)")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.scales, chosen.rounds, chosen.seconds = "100k", 2, 2
@@ -72,11 +73,13 @@ def measure(server, name, title, mix, scale, found, options):
     with contextlib.ExitStack() as stack:
         targets = ["--postgres", f"{OWN}={dsn(server)}"]
         for peer in found:
-            targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, dataset.key))))
+            targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, dataset.key), options.timeout)))
         length = ["--passes", str(options.passes), "--warm-mixes", "0"] if options.passes else ["--seconds", str(options.seconds)]
         results = replay(
-            log, targets, "--clients", options.clients, "--rounds", str(options.rounds), *length, "--timeout", str(options.timeout)
-        )
+            log, targets, "--clients", options.clients, "--rounds", str(options.rounds), *length,
+            "--timeout", str(options.timeout),
+            "--check-every", str(options.check_every),
+        )  # fmt: skip
     describe(page, name, scale, log, results, options)
     profile(page, connection, log, results, f"{name}-{scale}.profile.txt", options.quick)
     if not options.quick:
@@ -85,7 +88,8 @@ def measure(server, name, title, mix, scale, found, options):
 
 
 def medians(results, clients):
-    """Of the runs with so many clients: {store: {"mixes": [..], "queries": {number: {figure: median}}, "failures": {number: text}}}."""
+    """Of the runs with so many clients: {store: {"mixes": [..], "queries": {number: {figure: median}}, "failures": {number: text}}}.
+    A query whose answer could not be compared has failed too: some stores break off an answer without an error."""
     stores = {}
     for turn in results["runs"]:
         if turn["clients"] == clients:
@@ -100,7 +104,10 @@ def medians(results, clients):
                 }
                 for number in sorted({n for turn in turns for n in turn["latencies"]}, key=int)
             },
-            "failures": {n: f["text"] for turn in turns for n, f in turn["failures"].items()},
+            "failures": {
+                **{str(f["query"]): f["text"] for f in results.get("check", {}).get(name, {}).get("failed", [])},
+                **{n: f["text"] for turn in turns for n, f in turn["failures"].items()},
+            },
         }
         for name, turns in stores.items()
     }
@@ -122,8 +129,8 @@ def describe(page, name, scale, log, results, options):
                     store,
                     report.spread(found["mixes"]),
                     report.ratio(own / statistics.median(found["mixes"])),
-                    report.number(by_medians[store]),
-                    report.ratio(by_medians[OWN] / by_medians[store]),
+                    report.number(by_medians[store]) if by_medians[store] else "-",
+                    report.ratio(by_medians[OWN] / by_medians[store]) if by_medians[store] else "-",
                 ]
                 for store, found in stores.items()
             ],
@@ -169,7 +176,8 @@ def describe(page, name, scale, log, results, options):
 
 def mixes_of_medians(found, weights):
     """Mixes an hour of one client for whom every query takes the median time of its template; `weights`: how often the mix asks each."""
-    return 3_600_000 / sum(weight * found["queries"].get(number, {"p50": math.inf})["p50"] for number, weight in weights.items())
+    times = {number: math.inf if number in found["failures"] else found["queries"][number]["p50"] for number in weights}
+    return 3_600_000 / sum(weight * times[number] for number, weight in weights.items())
 
 
 def weights_of(log):

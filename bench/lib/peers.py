@@ -51,12 +51,12 @@ class Peer:
         return directory
 
     @contextlib.contextmanager
-    def serving(self, directory):
-        """Serves a store; yields the URL of its endpoint."""
+    def serving(self, directory, timeout):
+        """Serves a store; yields the URL of its endpoint. Queries may take so many seconds."""
         port = free_port()
         url = f"http://127.0.0.1:{port}{self._run('path')}"
         with tempfile.TemporaryFile() as log:
-            command = [os.path.join(SCRIPTS, self.name), "serve", directory, str(port)]
+            command = [os.path.join(SCRIPTS, self.name), "serve", directory, str(port), str(timeout)]
             server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
             try:
                 _wait_for(url, server, log)

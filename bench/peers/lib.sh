@@ -4,7 +4,8 @@
 #   version          name and version, one line; fails when it is not set up
 #   load FILE DIR    loads an N-Triples file into a new store in a directory
 #   optimize DIR     puts that store into the order it likes best for reading
-#   serve DIR PORT   serves that store on 127.0.0.1 until it is killed
+#   serve DIR PORT SECONDS
+#                    serves that store on 127.0.0.1 until it is killed; gives up on queries after a time where it can
 #   path             what comes after http://127.0.0.1:PORT in the URL of the endpoint
 set -euo pipefail
 PEERS=${PGQUAD_PEERS:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/target/bench-peers}
