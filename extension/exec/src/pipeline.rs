@@ -485,34 +485,43 @@ impl Pipeline {
                 return Next::Child(i);
             }
         }
-        let mut best: Option<(usize, f64)> = None;
+        // A filter that a pattern makes testable leaves fewer rows for what comes after.
+        let tested = |i: usize| {
+            let mut after = known;
+            after.add_all(&group.patterns[i].needs);
+            bits(scope.filters)
+                .filter(|&f| group.filters[f].1.within(&after))
+                .count()
+        };
+        let tested: Vec<i32> = (0..group.patterns.len())
+            .map(|i| tested(i) as i32)
+            .collect();
+        let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
         let mut ranked: Vec<(usize, f64)> = Vec::new();
         for &i in near.iter().chain(&far) {
             let joined = near.contains(&i);
             let expected = self.expected(source, fanouts, rows, scope.group, i, false);
             // What shares no variable multiplies the rows, whatever comes next.
-            if !joined && !near.is_empty() && expected > 1.0 {
-                continue;
-            }
-            ranked.push((i, expected));
-            if best.is_none_or(|(_, least)| expected < least) {
-                best = Some((i, expected));
+            if joined || near.is_empty() || expected <= 1.0 {
+                ranked.push((i, expected));
             }
         }
+        let by_weight =
+            |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
         // A large batch deserves a closer look at the best few.
-        if rows.len >= SAMPLED && ranked.len() > 1 {
-            ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
-            best = ranked
-                .iter()
-                .take(3)
-                .map(|&(i, _)| {
-                    (
-                        i,
-                        self.expected(source, fanouts, rows, scope.group, i, true),
-                    )
-                })
-                .min_by(|a, b| a.1.total_cmp(&b.1));
-        }
+        let best = if rows.len >= SAMPLED && ranked.len() > 1 {
+            ranked.sort_by(by_weight);
+            ranked.truncate(3);
+            let close = ranked.iter().map(|&(i, _)| {
+                (
+                    i,
+                    self.expected(source, fanouts, rows, scope.group, i, true),
+                )
+            });
+            close.collect::<Vec<_>>().into_iter().min_by(by_weight)
+        } else {
+            ranked.into_iter().min_by(by_weight)
+        };
         match (best, optional) {
             (Some((i, expected)), _) => Next::Pattern(i, expected),
             (None, Some(i)) => Next::Child(i),
@@ -673,6 +682,8 @@ impl Pipeline {
     }
 }
 
+/// Share of rows that a filter leaves, for want of better knowledge.
+const FILTERED: f64 = 0.5;
 /// A subject's quads of one predicate that are not worth counting.
 const FEW: f64 = 4.0;
 /// Expected quads for a key that binds subject, predicate and object.

@@ -129,6 +129,9 @@ unsafe extern "C-unwind" fn begin(
             tests.push(TestExpr {
                 state: pg_sys::ExecInitExpr(expr(params.len() + tests.len()), parent),
                 places: places[at + 1..end].iter().map(|&p| p as usize).collect(),
+                volatile: pg_sys::contain_volatile_functions(
+                    expr(params.len() + tests.len()).cast(),
+                ),
             });
             at = end;
         }

@@ -4,9 +4,12 @@ use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Probe, Span};
 use pgquad_exec::{Bindings, Slot, Source};
 use pgrx::pg_sys;
+use std::cmp::Ordering;
 use std::time::Instant;
 
 const FLIP: u64 = 1 << 63;
+/// Fewer rows are not worth sorting.
+const FEW: usize = 16;
 
 /// A filter's expression.
 pub struct TestExpr {
@@ -14,6 +17,8 @@ pub struct TestExpr {
     pub state: *mut pg_sys::ExprState,
     /// For each variable of the filter, its place in the scan tuple.
     pub places: Vec<usize>,
+    /// Equal rows may have different results.
+    pub volatile: bool,
 }
 
 /// Tables and expressions of a begun node.
@@ -60,6 +65,17 @@ impl Source for NodeSource {
             .zip(needs)
             .map(|(&place, &slot)| (place, rows.ids(slot)))
             .collect();
+        let values: Vec<&[u64]> = columns.iter().filter_map(|column| column.1).collect();
+        let equal = |a: usize, b: usize| values.iter().all(|ids| ids[a] == ids[b]);
+        // Equal rows stand side by side, so that each is tested once.
+        let mut order: Vec<usize> = (0..keep.len()).collect();
+        if !test.volatile && keep.len() > FEW {
+            order.sort_unstable_by(|&a, &b| {
+                let differing = values.iter().find(|ids| ids[a] != ids[b]);
+                differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))
+            });
+        }
+        let mut last: Option<(usize, bool)> = None;
         let (slot, context, state) = (self.slot, self.context, test.state);
         // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole
         // batch: nothing inside owns memory, so that an ERROR may leave it at any row.
@@ -69,8 +85,14 @@ impl Source for NodeSource {
                 (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
                 (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
                 (*context).ecxt_scantuple = slot;
-                for (row, keep) in keep.iter_mut().enumerate() {
-                    if !*keep {
+                for &row in &order {
+                    if !keep[row] {
+                        continue;
+                    }
+                    if let Some((_, kept)) =
+                        last.filter(|&(other, _)| !test.volatile && equal(other, row))
+                    {
+                        keep[row] = kept;
                         continue;
                     }
                     for &(place, ids) in &columns {
@@ -85,7 +107,8 @@ impl Source for NodeSource {
                     pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
                     let datum = evaluate(state, context, &mut is_null);
                     pg_sys::CurrentMemoryContext = before;
-                    *keep = !is_null && datum.value() != 0;
+                    keep[row] = !is_null && datum.value() != 0;
+                    last = Some((row, keep[row]));
                     pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
                 }
             });
