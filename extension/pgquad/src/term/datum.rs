@@ -116,7 +116,19 @@ impl IntoDatum for TermOut {
     }
 
     fn type_oid() -> pg_sys::Oid {
-        pgrx::regtypein(SQL_NAME)
+        // By way of the catalogue cache: arrays ask for each value, and parsing the name takes as long as making one.
+        // SAFETY: look-ups by names that end with NUL.
+        unsafe {
+            let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), false);
+            pg_sys::GetSysCacheOid(
+                pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
+                pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber,
+                pg_sys::Datum::from(c"term".as_ptr()),
+                pg_sys::Datum::from(schema),
+                pg_sys::Datum::null(),
+                pg_sys::Datum::null(),
+            )
+        }
     }
 }
 
