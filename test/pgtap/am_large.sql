@@ -86,9 +86,9 @@ set local min_parallel_table_scan_size = 0;
 set local work_mem = '4MB';
 select is((select count(*) from q), (select count(*) from h) + 200, 'count, parallel if it likes');
 select is((select sum(o) from q where g = 1 and s <= 60000), (select sum(o) from h where g = 1), 'sum, parallel if it likes');
-set local force_parallel_mode = on;
+select set_config(name, 'on', true) from pg_settings where name in ('force_parallel_mode', 'debug_parallel_query') \g /dev/null
 select is((select count(*) from q where p = 3), (select count(*) from h where p = 3), 'force_parallel_mode');
-set local force_parallel_mode = off;
+select set_config(name, 'off', true) from pg_settings where name in ('force_parallel_mode', 'debug_parallel_query') \g /dev/null
 
 -- Every key the same but the last column, and the same with the first.
 truncate q;

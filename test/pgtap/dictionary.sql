@@ -93,7 +93,7 @@ SELECT is(quad.decode(quad.encode('<http://example.org/dropped>')), '<http://exa
 
 -- Parallel workers read the dictionary, with what this transaction has added.
 CREATE TABLE many_for_workers AS SELECT term, id FROM many;
-SET LOCAL force_parallel_mode = on;
+select set_config(name, 'on', true) from pg_settings where name in ('force_parallel_mode', 'debug_parallel_query') \g /dev/null
 SET LOCAL parallel_setup_cost = 0;
 SET LOCAL parallel_tuple_cost = 0;
 SET LOCAL min_parallel_table_scan_size = 0;
@@ -105,7 +105,7 @@ SELECT ok(string_agg(line, ' ') ~ 'Gather', 'workers are used') FROM pg_temp.pla
     'SELECT count(*) FROM many_for_workers WHERE quad.decode(id) = term AND quad.find(term) = id') line;
 SELECT is((SELECT count(*) FROM many_for_workers WHERE quad.decode(id) = term AND quad.find(term) = id), 5000::bigint,
           'and find all terms');
-RESET force_parallel_mode;
+select set_config(name, 'off', true) from pg_settings where name in ('force_parallel_mode', 'debug_parallel_query') \g /dev/null
 
 -- Without rights on the tables
 CREATE ROLE dictionary_test_user;

@@ -1,5 +1,6 @@
 //! Where PostgreSQL 15, 16 and 17 differ, as far as this crate notices: one name for what has several.
 
+use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 
 /// What identifies the file of a relation.
@@ -144,6 +145,92 @@ pub unsafe fn implied_equalities(
             std::ptr::null_mut(),
         );
     }
+}
+
+/// The members of a set that are relations. Since PostgreSQL 16 outer joins are members, too.
+///
+/// # Safety
+/// Live planner nodes.
+pub unsafe fn base_relations(
+    root: *mut pg_sys::PlannerInfo,
+    relids: pg_sys::Relids,
+) -> pg_sys::Relids {
+    #[cfg(feature = "pg15")]
+    {
+        let _ = root;
+        relids
+    }
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::bms_difference(relids, (*root).outer_join_rels)
+    }
+}
+
+/// Whether a member of a set of relations is an outer join.
+///
+/// # Safety
+/// Live planner nodes.
+pub unsafe fn is_outer_join(root: *mut pg_sys::PlannerInfo, member: i32) -> bool {
+    #[cfg(feature = "pg15")]
+    {
+        let _ = (root, member);
+        false
+    }
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::bms_is_member(member, (*root).outer_join_rels)
+    }
+}
+
+/// Whether an entry of the range table is a relation.
+///
+/// # Safety
+/// A live node.
+pub unsafe fn is_relation(rte: *mut pg_sys::RangeTblEntry) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION }
+}
+
+/// The variables of an expression, or of a list of expressions: the nodes themselves.
+///
+/// # Safety
+/// A live expression.
+pub unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
+    let flags = pg_sys::PVC_RECURSE_AGGREGATES
+        | pg_sys::PVC_RECURSE_WINDOWFUNCS
+        | pg_sys::PVC_RECURSE_PLACEHOLDERS;
+    // SAFETY: the caller's promise.
+    unsafe { list_iter(pg_sys::pull_var_clause(expression, flags as i32)).collect() }
+}
+
+/// An expression as a node can compute it from what `tlist` has. Since PostgreSQL 16 a variable also says which outer joins can
+/// have made it null; a node that carries out several joins computes conditions below such a join and answers above it from
+/// the same columns, so the conditions have to name them as the columns do.
+///
+/// # Safety
+/// Live nodes; the entries of `tlist` are variables.
+pub unsafe fn as_in(expression: *mut pg_sys::Node, tlist: *mut pg_sys::List) -> *mut pg_sys::Node {
+    #[cfg(feature = "pg15")]
+    let _ = tlist;
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: the caller's promise; the copy is changed only.
+    unsafe {
+        let copy = pg_sys::copyObjectImpl(expression.cast()).cast::<pg_sys::Node>();
+        for var in variables(copy) {
+            let mut columns = list_iter::<pg_sys::TargetEntry>(tlist)
+                .map(|entry| (*entry).expr.cast::<pg_sys::Var>());
+            let column =
+                columns.find(|c| ((**c).varno, (**c).varattno) == ((*var).varno, (*var).varattno));
+            if let Some(column) = column {
+                (*var).varnullingrels = (*column).varnullingrels;
+            }
+        }
+        copy
+    }
+    #[cfg(feature = "pg15")]
+    expression
 }
 
 /// Whether the members of a class equal a constant, so that ordering by them says nothing.

@@ -2,6 +2,7 @@
 
 use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
+use crate::compat;
 use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::list_node;
@@ -142,6 +143,10 @@ unsafe extern "C-unwind" fn begin(
             member = pg_sys::bms_next_member((*scan).custom_relids, member);
             if member < 0 {
                 break;
+            }
+            let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
+            if !compat::is_relation(rte.cast()) {
+                continue;
             }
             let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
             names.push(u64::from((*rel).rd_id.to_u32()));

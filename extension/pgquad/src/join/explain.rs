@@ -1,6 +1,7 @@
 //! EXPLAIN of `Quad Join`: one line per pattern, in the order in which they were first used when the query has run.
 
 use super::exec::QuadJoinState;
+use crate::compat;
 use pgquad_exec::{Group, Kind, Pattern, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -130,9 +131,11 @@ unsafe fn alias(
 ) -> String {
     // SAFETY: the set of the plan's own relations and EXPLAIN's range table.
     unsafe {
-        let mut member = -1;
-        for _ in 0..=place {
+        let (mut member, mut passed) = (-1, -1);
+        while passed < place {
             member = pg_sys::bms_next_member(relids, member);
+            let rte = pg_sys::list_nth((*es).rtable, member - 1);
+            passed += i32::from(compat::is_relation(rte.cast()));
         }
         let name = pg_sys::list_nth((*es).rtable_names, member - 1).cast::<core::ffi::c_char>();
         if name.is_null() {

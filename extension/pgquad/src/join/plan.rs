@@ -6,6 +6,7 @@
 use super::compile::{columns_of, compile, Cell};
 use super::exec;
 use super::paths::QuadJoinPath;
+use crate::compat;
 use crate::error::raise_hint;
 use crate::scan::conditions::list_iter;
 use pgrx::prelude::*;
@@ -42,7 +43,8 @@ pub unsafe extern "C-unwind" fn plan_path(
         let described = &*(*path.cast::<QuadJoinPath>()).described;
         // The target list may yet be replaced by one that computes more; it can use no other columns than these.
         let output = columns_of((*(*rel).reltarget).exprs.cast());
-        let Some(compiled) = compile(root, described, (*rel).relids, output) else {
+        let relids = compat::base_relations(root, (*rel).relids);
+        let Some(compiled) = compile(root, described, relids, output) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "the join of quad patterns has too many conditions",
@@ -59,11 +61,13 @@ pub unsafe extern "C-unwind" fn plan_path(
         }
         let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
 
+        let scan_tlist = scan_tlist(root, &columns, (*(*rel).reltarget).exprs);
         let mut exprs = std::ptr::null_mut();
         for (value, _) in &compiled.params {
             exprs = pg_sys::lappend(exprs, value.cast());
         }
         for (test, _) in &compiled.tests {
+            let test = compat::as_in(test.cast(), scan_tlist);
             exprs = pg_sys::lappend(exprs, test.cast());
         }
         let mut tests = Vec::new();
@@ -71,7 +75,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             tests.push(cells.len() as i32);
             tests.extend(cells.iter().map(place));
         }
-        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index((*rel).relids, rti as i32);
+        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32);
         let lists: [Vec<i32>; 5] = [
             compiled.plan.encode(),
             compiled.output.iter().map(place).collect(),
@@ -98,27 +102,34 @@ pub unsafe extern "C-unwind" fn plan_path(
         (*scan).flags = (*path).flags;
         (*scan).custom_exprs = exprs;
         (*scan).custom_private = private;
-        (*scan).custom_scan_tlist = scan_tlist(root, &columns);
+        (*scan).custom_scan_tlist = scan_tlist;
         (*scan).methods = exec::scan_methods();
         scan.cast()
     }
 }
 
-/// Target entries for columns.
-unsafe fn scan_tlist(root: *mut pg_sys::PlannerInfo, columns: &[Cell]) -> *mut pg_sys::List {
+/// Target entries for columns, as they occur in `output` if they do.
+unsafe fn scan_tlist(
+    root: *mut pg_sys::PlannerInfo,
+    columns: &[Cell],
+    output: *mut pg_sys::List,
+) -> *mut pg_sys::List {
     // SAFETY: live planner nodes.
     unsafe {
+        let output = compat::variables(output.cast());
         let mut tlist = std::ptr::null_mut();
         for (at, &(relation, column)) in columns.iter().enumerate() {
             debug_assert!(!(*(*root).simple_rel_array.add(relation as usize)).is_null());
-            let var = pg_sys::makeVar(
-                relation as i32,
-                column as i16 + 1,
-                pg_sys::INT8OID,
-                -1,
-                pg_sys::InvalidOid,
-                0,
-            );
+            let (relation, column) = (relation as i32, column as i16 + 1);
+            let is_column =
+                |v: &&*mut pg_sys::Var| (***v).varno == relation && (***v).varattno == column;
+            let var = match output.iter().find(is_column) {
+                Some(var) => pg_sys::copyObjectImpl(var.cast()).cast(),
+                None => {
+                    let none = pg_sys::InvalidOid;
+                    pg_sys::makeVar(relation, column, pg_sys::INT8OID, -1, none, 0)
+                }
+            };
             let entry =
                 pg_sys::makeTargetEntry(var.cast(), at as i16 + 1, std::ptr::null_mut(), false);
             tlist = pg_sys::lappend(tlist, entry.cast());

@@ -177,6 +177,9 @@ unsafe fn all_quad(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo)
                 return true;
             }
             let rte = *(*root).simple_rte_array.add(member as usize);
+            if compat::is_outer_join(root, member) {
+                continue;
+            }
             if rte.is_null()
                 || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
                 || !am::is_quad_relid((*rte).relid)
