@@ -292,9 +292,12 @@ impl Expressions {
         let mut arms = vec![
             (2, self.number.clone()),
             (
-                3,
-                infix(&["+", "-", "*"], self.number.clone(), self.number.clone()),
+                2,
+                infix(&["+", "*"], self.number.clone(), self.number.clone()),
             ),
+            // Differences of times, which pgquad has beyond SPARQL 1.1, are none of the reference.
+            (1, infix(&["-"], self.number.clone(), numbers())),
+            (1, infix(&["-"], numbers(), self.number.clone())),
             // The reference cannot divide zero by a decimal that is no integer.
             (
                 1,
