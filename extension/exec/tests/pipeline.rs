@@ -1,107 +1,15 @@
 //! The pipeline against nested loops over a list of quads: random quads, random plans, all batch sizes.
 
-use pgquad_btree::mem::{MemStore, Txns};
-use pgquad_btree::{
-    initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, FROZEN_XID,
-};
+mod common;
+
+use common::{holds, Trees, FLIP};
+use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bindings, Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot,
-    Source, Test, Tuning, Value,
+    Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot, Test,
+    Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
-
-const FLIP: u64 = 1 << 63;
-
-struct Trees {
-    tables: Vec<(Quads<MemStore>, Vec<[u8; 4]>)>,
-    txns: Txns,
-}
-
-impl Trees {
-    fn new(tables: &[Vec<Quad>], orders: &[&str]) -> Self {
-        let orders: Vec<Order> = orders.iter().map(|o| o.parse().unwrap()).collect();
-        let tables = tables.iter().map(|quads| {
-            let mut options = Options::with_orders(&orders);
-            for o in &mut options.orders {
-                (o.inner_fanout, o.leaf_quads) = (4, 4);
-            }
-            let trees = Quads::open(MemStore::new(initial_pages(&options).unwrap())).unwrap();
-            for (n, order) in orders.iter().enumerate() {
-                let mut keys: Vec<Key> = quads.iter().map(|q| key_of(*order, q)).collect();
-                keys.sort_unstable();
-                trees
-                    .tree(n)
-                    .unwrap()
-                    .build(keys.into_iter(), FROZEN_XID, 0, 1.0)
-                    .unwrap();
-            }
-            (trees, orders.iter().map(Order::columns).collect())
-        });
-        Self {
-            tables: tables.collect(),
-            txns: Txns::default(),
-        }
-    }
-}
-
-/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second.
-fn holds(expr: u16, values: &[Option<u64>]) -> bool {
-    match expr {
-        0 => values[0].is_some_and(|v| v & 1 == 1),
-        _ => values[0].is_none() || values[0] <= values[1],
-    }
-}
-
-impl Source for Trees {
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
-        &self.tables[usize::from(table)].1
-    }
-
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.tables[usize::from(table)]
-            .0
-            .tree(order)
-            .unwrap()
-            .range_count(low, high)
-            .unwrap()
-    }
-
-    fn read(
-        &mut self,
-        table: u16,
-        order: usize,
-        probe: &mut Probe,
-        ranges: &[(Key, Key)],
-        enough: usize,
-        batch: &mut Batch,
-        spans: &mut Vec<Span>,
-    ) -> bool {
-        let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
-        probe
-            .read(
-                tree,
-                &self.txns.snapshot(&[], 1),
-                ranges,
-                enough,
-                batch,
-                spans,
-            )
-            .unwrap()
-    }
-
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
-        for (row, keep) in keep.iter_mut().enumerate() {
-            let values: Vec<Option<u64>> = needs
-                .iter()
-                .map(|&s| rows.ids(s).map(|ids| ids[row]))
-                .collect();
-            *keep = *keep && holds(expr, &values);
-        }
-    }
-
-    fn interrupt(&mut self) {}
-}
 
 type Row = Vec<Option<u64>>;
 
