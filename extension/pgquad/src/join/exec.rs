@@ -136,8 +136,9 @@ unsafe extern "C-unwind" fn begin(
             });
             at = end;
         }
+        let mut readers = Vec::new();
         let mut tables = Vec::new();
-        let mut names = Vec::new();
+        let mut names: Vec<u64> = Vec::new();
         let mut member = -1;
         loop {
             member = pg_sys::bms_next_member((*scan).custom_relids, member);
@@ -149,14 +150,24 @@ unsafe extern "C-unwind" fn begin(
                 continue;
             }
             let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
-            names.push(u64::from((*rel).rd_id.to_u32()));
-            tables.push(TableReader::new(rel, (*estate).es_snapshot));
+            let name = u64::from((*rel).rd_id.to_u32());
+            // Most patterns read the same table.
+            let reader = match names.iter().position(|&known| known == name) {
+                Some(table) => tables[table],
+                None => {
+                    readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                    readers.len() - 1
+                }
+            };
+            names.push(name);
+            tables.push(reader);
         }
         let join = QuadJoin {
             pipeline: Pipeline::new(&plan, names, tuning(&plan)),
             plan,
             relations: integers(scan, Private::Relations),
             source: NodeSource {
+                readers,
                 tables,
                 tests,
                 slot: (*node).ss.ss_ScanTupleSlot,

@@ -2,7 +2,7 @@
 
 use super::exec::QuadJoinState;
 use crate::compat;
-use pgquad_exec::{Group, Kind, Pattern, StepStats};
+use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
@@ -24,7 +24,7 @@ pub unsafe extern "C-unwind" fn explain(
         let mut steps: Vec<(StepStats, String)> = Vec::new();
         for (n, (kind, pattern)) in patterns.iter().enumerate() {
             let stats = join.pipeline.steps()[n];
-            let orders = join.source.tables[usize::from(pattern.table)].orders();
+            let orders = join.source.orders(pattern.table);
             let mut line = format!(
                 "{kind}{} ({})",
                 alias((*scan).custom_relids, join.relations[n], es),

@@ -23,8 +23,10 @@ pub struct TestExpr {
 
 /// Tables and expressions of a begun node.
 pub struct NodeSource {
-    /// The tables, in the order of the plan.
-    pub tables: Vec<TableReader>,
+    /// One reader for each table.
+    pub readers: Vec<TableReader>,
+    /// The reader of each of the plan's tables.
+    pub tables: Vec<usize>,
     /// The filters' expressions, in the order of the plan.
     pub tests: Vec<TestExpr>,
     /// The node's scan slot, which expressions read.
@@ -35,13 +37,19 @@ pub struct NodeSource {
     pub since: Option<Instant>,
 }
 
+impl NodeSource {
+    fn reader(&self, table: u16) -> &TableReader {
+        &self.readers[self.tables[usize::from(table)]]
+    }
+}
+
 impl Source for NodeSource {
     fn orders(&self, table: u16) -> &[[u8; 4]] {
-        self.tables[usize::from(table)].orders()
+        self.reader(table).orders()
     }
 
     fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.tables[usize::from(table)].count(order, low, high)
+        self.reader(table).count(order, low, high)
     }
 
     fn read(
@@ -54,7 +62,8 @@ impl Source for NodeSource {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
-        self.tables[usize::from(table)].read(order, probe, ranges, enough, batch, spans)
+        self.reader(table)
+            .read(order, probe, ranges, enough, batch, spans)
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
