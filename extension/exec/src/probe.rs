@@ -145,36 +145,31 @@ impl Probing {
             if !self.more {
                 return None;
             }
-            source.interrupt();
-            self.more = source.read(
-                self.table,
-                self.access.order,
-                &mut self.probe,
-                &self.ranges,
-                self.chunk,
-                &mut self.batch,
-                &mut self.spans,
-            );
-            self.read += self.batch.len();
+            self.read_on(source, self.chunk);
             (self.span, self.row, self.mate) = (0, 0, 0);
         }
+    }
+
+    /// Reads the next quads, about as many as `enough`.
+    fn read_on<S: Source>(&mut self, source: &mut S, enough: usize) {
+        source.interrupt();
+        self.more = source.read(
+            self.table,
+            self.access.order,
+            &mut self.probe,
+            &self.ranges,
+            enough,
+            &mut self.batch,
+            &mut self.spans,
+        );
+        self.read += self.batch.len();
     }
 
     /// Number of all rows that are left, without making them.
     pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
         let mut sum = 0;
         while self.more {
-            source.interrupt();
-            self.more = source.read(
-                self.table,
-                self.access.order,
-                &mut self.probe,
-                &self.ranges,
-                self.most,
-                &mut self.batch,
-                &mut self.spans,
-            );
-            self.read += self.batch.len();
+            self.read_on(source, self.most);
             let plain = self.access.checks.is_empty() && self.access.compared.is_empty();
             let mut row = 0;
             for span in &self.spans {
