@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(49);
+select plan(52);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -87,7 +87,14 @@ move forward 1500 in c;
 select results_eq('fetch 1 from c', 'values (1501::bigint)', 'an open cursor still sees them');
 close c;
 
+-- Conditions in numbers, and long lists.
+select is((select pg_temp.joins('select a.s from q a, q b where a.o = b.s and ' || string_agg(format('(a.s <> %1$s or b.o <> %1$s)', i), ' and '))
+    from generate_series(1, 90) i), 1::bigint, 'ninety conditions');
+select is((select count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = any (array(select i::bigint from generate_series(2, 3000) i))), 10::bigint,
+    'a list of three thousand');
+
 -- Where it stays out of the way.
+select is(pg_temp.joins('select a.s from q a, q b where a.s = b.o and random() < 0.5'), 0::bigint, 'volatile conditions without columns');
 select is(pg_temp.joins('select a.s from q a full join q b on a.s = b.s'), 0::bigint, 'FULL JOIN');
 select is(pg_temp.joins('select a.s from q a, q b where a.s = b.o for update'), 0::bigint, 'FOR UPDATE');
 select is(pg_temp.joins('delete from q a using q b where a.s = b.o'), 0::bigint, 'DELETE');

@@ -47,6 +47,9 @@ pub(crate) struct Access {
     pub bound: u8,
 }
 
+/// Batches of so few rows may have a range for every member of a list.
+const FEW_ROWS: usize = 8;
+
 /// Whether a pattern cannot match any row of a batch: it needs a variable that is unbound, or a parameter that is NULL.
 pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
     let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
@@ -74,9 +77,20 @@ impl Access {
         for &(column, bound, param) in &pattern.conditions {
             conditions.push((column, bound, Operand::Param(param)));
         }
-        let bounds: Vec<(usize, Bound)> =
-            conditions.iter().map(|c| (usize::from(c.0), c.1)).collect();
-        let (order, prefix) = best_order(orders, &bounds);
+        // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
+        let listed =
+            rows.len <= FEW_ROWS || !conditions.iter().any(|c| matches!(c.2, Operand::Slot(_)));
+        let offered: Vec<usize> = (0..conditions.len())
+            .filter(|&i| listed || conditions[i].1 != Bound::Any)
+            .collect();
+        let bounds: Vec<(usize, Bound)> = offered
+            .iter()
+            .map(|&i| (usize::from(conditions[i].0), conditions[i].1))
+            .collect();
+        let (order, mut prefix) = best_order(orders, &bounds);
+        for used in &mut prefix.used {
+            *used = offered[*used];
+        }
         let columns = orders[order];
         let place = |column: u8| columns.iter().position(|&c| c == column).unwrap_or(0);
         let mut access = Self {
@@ -184,11 +198,11 @@ fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Optio
     }
 }
 
-/// Whether `value` compares with a parameter as asked.
+/// Whether `value` compares with a parameter as asked; lists are sorted.
 #[inline]
 pub(crate) fn holds(value: u64, bound: Bound, param: &Value) -> bool {
     match (bound, param) {
-        (Bound::Any, Value::List(list)) => list.contains(&value),
+        (Bound::Any, Value::List(list)) => list.binary_search(&value).is_ok(),
         (Bound::Lt, Value::One(v)) => value < *v,
         (Bound::Le, Value::One(v)) => value <= *v,
         (Bound::Eq, Value::One(v)) => value == *v,

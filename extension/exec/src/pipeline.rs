@@ -211,7 +211,13 @@ impl Pipeline {
     }
 
     /// Begins (again) with these parameters. Figures of the steps go on adding up.
-    pub fn start(&mut self, params: Vec<Value>) {
+    pub fn start(&mut self, mut params: Vec<Value>) {
+        for param in &mut params {
+            if let Value::List(list) = param {
+                list.sort_unstable();
+                list.dedup();
+            }
+        }
         self.params = params;
         self.counts = vec![None; self.steps.len()];
         self.frames.clear();

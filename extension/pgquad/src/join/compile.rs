@@ -254,6 +254,7 @@ impl Compiler {
                     }
                 }
             }
+            let mut tests = Vec::new();
             for condition in prepared.conditions {
                 match condition {
                     Condition::Equal(..) => {}
@@ -267,15 +268,16 @@ impl Compiler {
                             .unwrap_or(0);
                         patterns[at].conditions.push((column as u8, bound, number));
                     }
-                    Condition::Test(clause, cells) => {
-                        let needs = cells.iter().map(|cell| visible[cell]).collect();
-                        filters.push(Filter {
-                            test: Test::Expr(self.tests.len() as u16),
-                            needs,
-                        });
-                        self.tests.push(((*clause).clause, cells));
-                    }
+                    Condition::Test(clause, cells) => tests.push(((*clause).clause, cells)),
                 }
+            }
+            for (test, cells) in at_most(tests, MOST_PATTERNS.saturating_sub(filters.len())) {
+                let needs = cells.iter().map(|cell| visible[cell]).collect();
+                filters.push(Filter {
+                    test: Test::Expr(self.tests.len() as u16),
+                    needs,
+                });
+                self.tests.push((test, cells));
             }
             // From outside, only what this group has added is new.
             visible.retain(|cell, _| !outer.contains_key(cell));
@@ -341,6 +343,31 @@ impl Compiler {
                 row: self.slot(),
             }
         }
+    }
+}
+
+/// No more than `most` tests: the last one is the conjunction of those that are too many.
+unsafe fn at_most(
+    mut tests: Vec<(*mut pg_sys::Expr, Vec<Cell>)>,
+    most: usize,
+) -> Vec<(*mut pg_sys::Expr, Vec<Cell>)> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        if tests.len() > most && most > 0 {
+            let mut all = std::ptr::null_mut();
+            let mut needed: Vec<Cell> = Vec::new();
+            for (test, cells) in tests.split_off(most - 1) {
+                all = pg_sys::lappend(all, test.cast());
+                for cell in cells {
+                    if !needed.contains(&cell) {
+                        needed.push(cell);
+                    }
+                }
+            }
+            let both = pg_sys::makeBoolExpr(pg_sys::BoolExprType::AND_EXPR, all, -1);
+            tests.push((both, needed));
+        }
+        tests
     }
 }
 

@@ -8,7 +8,7 @@ use crate::guc;
 use crate::scan::conditions::list_node;
 use crate::scan::parameter;
 use crate::storage::TableReader;
-use pgquad_exec::{Bindings, Column, Fanouts, Pipeline, Plan, Tuning, Value};
+use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -130,9 +130,7 @@ unsafe extern "C-unwind" fn begin(
             tests.push(TestExpr {
                 state: pg_sys::ExecInitExpr(expr(params.len() + tests.len()), parent),
                 places: places[at + 1..end].iter().map(|&p| p as usize).collect(),
-                volatile: pg_sys::contain_volatile_functions(
-                    expr(params.len() + tests.len()).cast(),
-                ),
+                volatile: changes(expr(params.len() + tests.len()).cast()),
             });
             at = end;
         }
@@ -188,11 +186,17 @@ unsafe extern "C-unwind" fn begin(
     }
 }
 
+/// Whether an expression may give equal rows different results; what a subquery does cannot be seen from here.
+unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
+    // SAFETY: an expression of a live plan.
+    unsafe { pg_sys::contain_volatile_functions(expr) || pg_sys::contain_subplans(expr) }
+}
+
 /// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just read.
 fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
-    let patterns = plan.root.patterns.len() + plan.root.children.len();
+    let patterns = batches(&plan.root);
     let row = (8 * usize::from(plan.slots) + 64) * patterns.max(1);
     let most = (guc::JOIN_BATCH_SIZE.get() as usize)
         .min(bytes / row)
@@ -201,6 +205,12 @@ fn tuning(plan: &Plan) -> Tuning {
         first: FIRST_BATCH.min(most),
         most,
     }
+}
+
+/// Batches that can be under way in a group: one for each pattern, two for each group inside.
+fn batches(group: &Group) -> usize {
+    let inside = group.children.iter().map(|child| 2 + batches(&child.group));
+    group.patterns.len() + inside.sum::<usize>()
 }
 
 /// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can fail

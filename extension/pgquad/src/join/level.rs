@@ -129,6 +129,10 @@ unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
         for list in [(*rel).baserestrictinfo, (*rel).joininfo] {
             for clause in list_iter::<pg_sys::RestrictInfo>(list) {
                 let expr = (*clause).clause.cast::<pg_sys::Node>();
+                // A volatile condition on no column is to be tested for each joined row, not as soon as it can be.
+                if pg_sys::bms_is_empty((*clause).clause_relids) {
+                    return false;
+                }
                 if (*expr).type_ == pg_sys::NodeTag::T_CurrentOfExpr || (*clause).pseudoconstant {
                     return false;
                 }
