@@ -102,6 +102,10 @@ pub(super) fn decode_decimal(payload: u64) -> Option<String> {
     let digits = (payload & ((1 << DIGITS_BITS) - 1)) as usize;
     let dropped = 10_u64.pow(FRACTION_DIGITS.checked_sub(digits)? as u32);
     let scaled = decimal_millionths(payload);
+    // The least number of the payload has no positive counterpart, and is not given to any decimal.
+    if scaled == -DECIMAL_BIAS {
+        return None;
+    }
     let sign = if scaled < 0 { "-" } else { "" };
     let magnitude = scaled.unsigned_abs();
     if !magnitude.is_multiple_of(dropped) {
@@ -174,4 +178,19 @@ pub(super) fn float_value(payload: u64) -> Option<f32> {
 pub(super) fn decode_float(payload: u64) -> Option<String> {
     let value = float_value(payload)?;
     (!value.is_nan() || value.to_bits() == f32::NAN.to_bits()).then(|| format_float(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_at_the_ends_of_the_range() {
+        assert_eq!(encode_decimal("-36028797018.963968"), None);
+        assert_eq!(decode_decimal(FRACTION_DIGITS as u64), None);
+        for end in ["-36028797018.963967", "36028797018.963967"] {
+            let payload = encode_decimal(end).unwrap();
+            assert_eq!(decode_decimal(payload).as_deref(), Some(end));
+        }
+    }
 }
