@@ -6,6 +6,7 @@
 use super::exec::{self, QuadJoinState};
 use super::paths::quad_join_of;
 use crate::ffi::Methods;
+use crate::scan::clear;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -222,15 +223,13 @@ unsafe extern "C-unwind" fn exec(
     unsafe {
         let state = node.cast::<QuadCountState>();
         let slot = (*node).ss.ss_ScanTupleSlot;
-        if let Some(clear) = (*(*slot).tts_ops).clear {
-            clear(slot);
-        }
+        clear(slot);
         let projection = (*node).ss.ps.ps_ProjInfo;
         if (*state).done {
             return if projection.is_null() {
                 slot
             } else {
-                empty((*node).ss.ps.ps_ResultTupleSlot)
+                clear((*node).ss.ps.ps_ResultTupleSlot)
             };
         }
         (*state).done = true;
@@ -256,18 +255,6 @@ unsafe extern "C-unwind" fn exec(
         (*context).ecxt_scantuple = slot;
         pg_sys::ExecProject(projection)
     }
-}
-
-/// # Safety
-/// `slot` is a live slot.
-unsafe fn empty(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(clear) = (*(*slot).tts_ops).clear {
-            clear(slot);
-        }
-    }
-    slot
 }
 
 #[pg_guard]

@@ -6,7 +6,7 @@ use crate::compat;
 use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::list_node;
-use crate::scan::parameter;
+use crate::scan::{clear, parameter};
 use crate::storage::TableReader;
 use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Tuning, Value};
 use pgrx::pg_sys;
@@ -228,10 +228,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
         let slot = (*state).ss_ScanTupleSlot;
         let join = (*state.cast::<QuadJoinState>()).join;
         if (*join).at >= (*join).rows.len && !refill(state) {
-            if let Some(clear) = (*(*slot).tts_ops).clear {
-                clear(slot);
-            }
-            return slot;
+            return clear(slot);
         }
         let join = &mut *join;
         let row = join.at;

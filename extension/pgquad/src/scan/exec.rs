@@ -314,9 +314,11 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
     }
 }
 
+/// The slot, empty: what a node returns at its end.
+///
 /// # Safety
-/// `slot` is a virtual slot.
-unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
+/// `slot` is a live slot.
+pub unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(clear) = (*(*slot).tts_ops).clear {
