@@ -3,20 +3,25 @@
 
 mod access;
 mod bindings;
+mod choose;
 mod codec;
 mod fanout;
+mod filter;
+mod layout;
 mod order;
 mod pipeline;
 mod plan;
 mod probe;
 mod source;
+mod stats;
 
 pub use access::{key_ranges, match_order, Bound, Prefix, Value};
 pub use bindings::{Bindings, Column};
 pub use codec::DecodeError;
 pub use fanout::Fanouts;
-pub use pipeline::{Pipeline, StepStats, Tuning};
+pub use pipeline::{Pipeline, Tuning};
 pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 pub use source::Source;
+pub use stats::StepStats;

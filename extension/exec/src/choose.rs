@@ -1,0 +1,188 @@
+//! The choice of the next pattern for a batch: the one with the fewest expected quads per row. Exact counts where only constants bind
+//! a pattern, what earlier probes found or a sample of the batch's own keys elsewhere.
+
+use crate::access::{Bound, Value};
+use crate::bindings::Bindings;
+use crate::fanout::{Fanouts, Probed};
+use crate::layout::{bits, Scope};
+use crate::order::{is_hopeless, Access};
+use crate::pipeline::Pipeline;
+use crate::plan::{Kind, Pattern, SlotSet};
+use crate::probe::{count, sample};
+use crate::source::Source;
+
+/// What to do next with a batch.
+pub(crate) enum Next {
+    Pattern(usize, f64),
+    Child(usize),
+}
+
+/// Share of rows that a filter leaves, for want of better knowledge.
+const FILTERED: f64 = 0.5;
+/// A subject's quads of one predicate that are not worth counting.
+const FEW: f64 = 4.0;
+/// Expected quads for a key that binds subject, predicate and object.
+const LOOKUP: f64 = 0.5;
+/// Batches from this size on are sampled instead of judged by earlier queries.
+const SAMPLED: usize = 1000;
+/// Keys counted for a first guess, and for a closer one.
+const SAMPLES: usize = 3;
+const CLOSE_SAMPLES: usize = 12;
+
+impl Pipeline {
+    /// What to do next with rows in a group that is not done.
+    pub(crate) fn choose<S: Source>(
+        &mut self,
+        source: &mut S,
+        fanouts: &Fanouts,
+        rows: &Bindings,
+        scope: &Scope,
+    ) -> Next {
+        let group = &self.layout.groups[scope.group];
+        let known = rows.known();
+        let runnable = |i: &usize| group.children[*i].needs.within(&known);
+        if let Some(test) = bits(scope.children)
+            .filter(runnable)
+            .find(|&i| group.children[i].kind != Kind::Left)
+        {
+            return Next::Child(test);
+        }
+        let optional = bits(scope.children).find(runnable);
+        if bits(scope.patterns).nth(1).is_none() && optional.is_none() {
+            if let Some(only) = bits(scope.patterns).next() {
+                return Next::Pattern(only, f64::NAN);
+            }
+        }
+        let connected = |i: usize| group.patterns[i].needs.meets(&known);
+        let near: Vec<usize> = bits(scope.patterns).filter(|&i| connected(i)).collect();
+        let far: Vec<usize> = bits(scope.patterns).filter(|&i| !connected(i)).collect();
+        // An optional group goes first where it alone leads on to the patterns that are left.
+        if let (true, Some(i)) = (near.is_empty(), optional) {
+            let leads = far
+                .iter()
+                .any(|&p| group.patterns[p].needs.meets(&group.children[i].binds));
+            if far.is_empty() || leads {
+                return Next::Child(i);
+            }
+        }
+        // A filter that a pattern makes testable leaves fewer rows for what comes after.
+        let tested = |i: usize| {
+            let mut after = known;
+            after.add_all(&group.patterns[i].needs);
+            bits(scope.filters)
+                .filter(|&f| group.filters[f].1.within(&after))
+                .count()
+        };
+        let tested: Vec<i32> = (0..group.patterns.len())
+            .map(|i| tested(i) as i32)
+            .collect();
+        let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
+        let mut ranked: Vec<(usize, f64)> = Vec::new();
+        for &i in near.iter().chain(&far) {
+            let joined = near.contains(&i);
+            let expected = self.expected(source, fanouts, rows, scope.group, i, false);
+            // What shares no variable multiplies the rows, whatever comes next.
+            if joined || near.is_empty() || expected <= 1.0 {
+                ranked.push((i, expected));
+            }
+        }
+        let by_weight =
+            |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
+        // A large batch deserves a closer look at the best few.
+        let best = if rows.len >= SAMPLED && ranked.len() > 1 {
+            ranked.sort_by(by_weight);
+            ranked.truncate(3);
+            let close = ranked.iter().map(|&(i, _)| {
+                (
+                    i,
+                    self.expected(source, fanouts, rows, scope.group, i, true),
+                )
+            });
+            close.collect::<Vec<_>>().into_iter().min_by(by_weight)
+        } else {
+            ranked.into_iter().min_by(by_weight)
+        };
+        match (best, optional) {
+            (Some((i, expected)), _) => Next::Pattern(i, expected),
+            (None, Some(i)) => Next::Child(i),
+            (None, None) => unreachable!("a group that is not done has a step that can be taken"),
+        }
+    }
+
+    /// Expected quads per row for a pattern.
+    fn expected<S: Source>(
+        &mut self,
+        source: &mut S,
+        fanouts: &Fanouts,
+        rows: &Bindings,
+        group: usize,
+        i: usize,
+        closely: bool,
+    ) -> f64 {
+        let info = &self.layout.groups[group].patterns[i];
+        if is_hopeless(&info.pattern, rows, &self.params) {
+            return 0.0;
+        }
+        let table = info.pattern.table;
+        let access = Access::new(
+            &info.pattern,
+            source.orders(table),
+            rows,
+            &SlotSet::default(),
+        );
+        if access.is_lookup() {
+            return LOOKUP;
+        }
+        let what = self.probed(&info.pattern, &access);
+        if access.bound == 0 {
+            if let Some(count) = self.counts[info.step] {
+                return count;
+            }
+            // Counts of a predicate alone hardly change from query to query, and few subjects have many quads of one predicate. What an
+            // object binds is counted: it may be a rare value or a common one.
+            let plain = access.is_plain();
+            let known = fanouts
+                .get(&what)
+                .filter(|&rows| match access.constant & 0b101 {
+                    0 => plain,
+                    0b001 => plain && rows <= FEW,
+                    _ => false,
+                });
+            let expected = known.unwrap_or_else(|| {
+                let mut ranges = Vec::new();
+                access.ranges(rows, 0, &self.params, &mut ranges);
+                count(source, table, access.order, &ranges)
+            });
+            self.counts[info.step] = Some(expected);
+            return expected;
+        }
+        match fanouts.get(&what) {
+            Some(known) if !closely => known,
+            _ => sample(
+                source,
+                table,
+                &access,
+                rows,
+                &self.params,
+                if closely { CLOSE_SAMPLES } else { SAMPLES },
+            ),
+        }
+    }
+
+    /// What figures of a pattern are kept under.
+    pub(crate) fn probed(&self, pattern: &Pattern, access: &Access) -> Probed {
+        let predicate = pattern
+            .conditions
+            .iter()
+            .find(|c| c.0 == 1 && c.1 == Bound::Eq);
+        Probed {
+            table: self.tables[usize::from(pattern.table)],
+            predicate: predicate.and_then(|c| match self.params[usize::from(c.2)] {
+                Value::One(value) => Some(value),
+                _ => None,
+            }),
+            constant: access.constant,
+            bound: access.bound,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The groups of a plan with the variables of their parts, and what is left to do in a group.
+
+use crate::plan::{Filter, Group, Kind, Pattern, Plan, Slot, SlotSet};
+
+/// A pattern of a group.
+pub(crate) struct PatternInfo {
+    pub pattern: Pattern,
+    pub needs: SlotSet,
+    /// Its place among the patterns of the whole plan.
+    pub step: usize,
+}
+
+/// A group inside another one.
+pub(crate) struct ChildInfo {
+    pub kind: Kind,
+    pub group: usize,
+    pub exports: Vec<(Slot, Slot)>,
+    pub needs: SlotSet,
+    pub binds: SlotSet,
+    pub row: Slot,
+}
+
+/// A group: its patterns, filters with what they need, and the groups inside it.
+pub(crate) struct GroupInfo {
+    pub patterns: Vec<PatternInfo>,
+    pub filters: Vec<(Filter, SlotSet)>,
+    pub children: Vec<ChildInfo>,
+}
+
+/// What is left to do in one group.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope {
+    pub group: usize,
+    pub patterns: u64,
+    pub filters: u64,
+    pub children: u64,
+    /// The frame that entered the group; of no meaning in the outermost.
+    pub frame: usize,
+    /// Number of the child in the group around.
+    pub child: usize,
+}
+
+/// All groups of a plan, the outermost first.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// A group comes before those inside it.
+    pub groups: Vec<GroupInfo>,
+    /// Number of patterns.
+    pub steps: usize,
+}
+
+impl Layout {
+    /// The groups of `plan`.
+    pub fn new(plan: &Plan) -> Self {
+        let mut layout = Self::default();
+        layout.add(&plan.root);
+        layout
+    }
+
+    fn add(&mut self, group: &Group) -> usize {
+        let at = self.groups.len();
+        let first_step = self.steps;
+        self.steps += group.patterns.len();
+        let patterns = group.patterns.iter().enumerate().map(|(i, p)| PatternInfo {
+            needs: p
+                .cells
+                .iter()
+                .flatten()
+                .copied()
+                .chain(p.links.iter().map(|l| l.1))
+                .collect(),
+            pattern: p.clone(),
+            step: first_step + i,
+        });
+        let filters = group
+            .filters
+            .iter()
+            .map(|f| (f.clone(), f.needs.iter().copied().collect()));
+        self.groups.push(GroupInfo {
+            patterns: patterns.collect(),
+            filters: filters.collect(),
+            children: Vec::new(),
+        });
+        for child in &group.children {
+            let info = ChildInfo {
+                kind: child.kind,
+                group: self.add(&child.group),
+                exports: child.exports.clone(),
+                needs: child.needs.iter().copied().collect(),
+                binds: child.binds(),
+                row: child.row,
+            };
+            self.groups[at].children.push(info);
+        }
+        at
+    }
+
+    /// All that is to do in a group.
+    pub fn scope(&self, group: usize, frame: usize, child: usize) -> Scope {
+        let info = &self.groups[group];
+        Scope {
+            group,
+            patterns: first_bits(info.patterns.len()),
+            filters: first_bits(info.filters.len()),
+            children: first_bits(info.children.len()),
+            frame,
+            child,
+        }
+    }
+
+    /// The variables that are of use after the current step.
+    pub fn live(&self, output: SlotSet, scopes: &[Scope]) -> SlotSet {
+        let mut live = output;
+        for (depth, scope) in scopes.iter().enumerate() {
+            let group = &self.groups[scope.group];
+            if depth > 0 {
+                let child = &self.groups[scopes[depth - 1].group].children[scope.child];
+                live.add(child.row);
+                for &(copy, original) in &child.exports {
+                    if live.has(copy) {
+                        live.add(original);
+                    }
+                }
+            }
+            bits(scope.patterns).for_each(|i| live.add_all(&group.patterns[i].needs));
+            bits(scope.filters).for_each(|i| live.add_all(&group.filters[i].1));
+            for i in bits(scope.children) {
+                let child = &group.children[i];
+                live.add_all(&child.needs);
+            }
+        }
+        live
+    }
+}
+
+fn first_bits(n: usize) -> u64 {
+    if n >= 64 {
+        u64::MAX
+    } else {
+        (1 << n) - 1
+    }
+}
+
+/// The bits that are set in a mask.
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
+}
