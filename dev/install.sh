@@ -20,7 +20,9 @@ installed_digest() {
     [ -e "$libdir/pgquad.so" ] && cat "$libdir/pgquad.so" "$extdir"/pgquad[-.]* | sha256sum
 }
 
-if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$(sources_digest) $(installed_digest)" ]; then
+# Taken before the build: what changes meanwhile is built the next time.
+sources=$(sources_digest)
+if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sources $(installed_digest)" ]; then
     exit 0
 fi
 
@@ -48,4 +50,4 @@ put() {
 put 'pgquad.so' "$libdir" 755
 put 'pgquad.control' "$extdir" 644
 put 'pgquad--*.sql' "$extdir" 644
-printf '%s %s\n' "$(sources_digest)" "$(installed_digest)" >"$stamp"
+printf '%s %s\n' "$sources" "$(installed_digest)" >"$stamp"

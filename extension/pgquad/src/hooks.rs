@@ -45,6 +45,7 @@ extern "C-unwind" fn at_transaction_end(
     use pg_sys::XactEvent::*;
     if matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE) {
         pending::flush_all();
+        am::tid::close_all();
     }
     if matches!(
         event,

@@ -48,12 +48,20 @@ pub fn recall(tid: &pg_sys::ItemPointerData) -> Option<Quad> {
     })
 }
 
-/// Forgets everything; called when a transaction ends.
+/// Forgets everything before a commit: after deferred triggers, nobody asks for a row again. At a commit, the resource owner closes
+/// files too, but complains of each.
+pub fn close_all() {
+    let map = MAP.take();
+    if let Some(file) = map.file {
+        // SAFETY: the file was opened in this transaction, which has not ended, and is not used after this.
+        unsafe { pg_sys::BufFileClose(file) }
+    }
+}
+
+/// Forgets everything; called when a transaction has ended.
 pub fn forget_all() {
-    MAP.with_borrow_mut(|map| {
-        // The file itself belongs to the transaction's resource owner, which closes it.
-        *map = TidMap::default();
-    });
+    // After an abort the file is closed by the transaction's resource owner.
+    MAP.take();
 }
 
 impl TidMap {
