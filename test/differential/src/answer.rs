@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oxrdf::Term;
 
-/// A row: terms, `None` for an unbound variable (or the default graph).
-pub type Row = Vec<Option<Term>>;
+pub use pgquad_test_database::Row;
 
 /// Blank nodes up to which all mappings between those of two answers are tried.
 pub const MOST_BLANKS: usize = 6;

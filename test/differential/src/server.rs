@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use oxrdf::Term;
-use postgres::{Client, Config, NoTls, Transaction};
+use pgquad_test_database::{connect, parse_term, rows, NotATerm, QUADS};
+use postgres::{Client, Transaction};
 
 use crate::answer::Row;
 
 const NAME: &str = "pgquad_differential";
 
-/// Statements that set up a session: a statement that runs this long has failed, whatever it would give.
-const SETUP: &str = "CREATE EXTENSION pgquad; SELECT quad.create_store('main')";
+/// A statement that runs this long has failed, whatever it would give.
 const TIMEOUT: &str = "SET statement_timeout = '20s'";
 
 /// Settings that change how a query is run, and the values beside the usual ones. Those that the server does not know are left out.
@@ -23,31 +22,6 @@ const SETTINGS: [(&str, &str); 2] = [
 pub struct Database {
     client: Client,
     settings: Vec<(&'static str, &'static str)>,
-}
-
-fn config() -> Config {
-    let variable =
-        |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let mut config = Config::new();
-    config
-        .host(&variable("PGHOST", "127.0.0.1"))
-        .port(
-            variable("PGPORT", "5432")
-                .parse()
-                .expect("PGPORT is a number"),
-        )
-        .user(&variable("PGUSER", "postgres"));
-    if let Ok(password) = std::env::var("PGPASSWORD") {
-        config.password(password);
-    }
-    config
-}
-
-fn connect(name: &str) -> Client {
-    config()
-        .dbname(name)
-        .connect(NoTls)
-        .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
 }
 
 /// An error of the server, with its SQLSTATE.
@@ -63,24 +37,21 @@ impl From<postgres::Error> for Failure {
     }
 }
 
+impl From<NotATerm> for Failure {
+    fn from(error: NotATerm) -> Self {
+        Self(error.0)
+    }
+}
+
 type Result<T> = std::result::Result<T, Failure>;
 
 impl Database {
     /// A new database with the extension and an empty store.
     pub fn create() -> Self {
-        let mut admin = connect("postgres");
-        admin
-            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"))
-            .and_then(|()| {
-                admin.batch_execute(&format!(
-                    "CREATE DATABASE {NAME} TEMPLATE template0 ENCODING 'UTF8'"
-                ))
-            })
-            .expect("a database can be made");
-        let mut client = connect(NAME);
+        let mut client = pgquad_test_database::create(NAME);
         client
-            .batch_execute(SETUP)
-            .expect("the extension can be made");
+            .batch_execute("SELECT quad.create_store('main')")
+            .expect("a store can be made");
         client.batch_execute(TIMEOUT).expect("a setting");
         let mut settings = SETTINGS.to_vec();
         settings.retain(|(name, _)| {
@@ -94,9 +65,7 @@ impl Database {
     /// Removes the database.
     pub fn drop(self) {
         drop(self.client);
-        connect("postgres")
-            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
-            .expect("the database can be dropped");
+        pgquad_test_database::drop(NAME);
     }
 
     /// Starts a transaction, which is rolled back when it goes out of scope. A lost connection is made anew.
@@ -162,7 +131,7 @@ impl Session<'_> {
                     serde_json::from_str(row.get(0)).map_err(|error| Failure(error.to_string()))?;
                 columns
                     .iter()
-                    .map(|column| json.get(column).map(|text| parse_term(text)).transpose())
+                    .map(|column| Ok(json.get(column).map(|text| parse_term(text)).transpose()?))
                     .collect()
             })
             .collect()
@@ -186,7 +155,7 @@ impl Session<'_> {
     pub fn construct(&mut self, query: &str) -> Result<Vec<Row>> {
         let sql = "SELECT quad.term_out(subject)::text, quad.term_out(predicate)::text, \
                    quad.term_out(object)::text FROM quad.construct($1)";
-        self.rows(sql, &[&query])
+        rows(&mut self.transaction, sql, &[&query])
     }
 
     /// The SQL that a query is translated to.
@@ -233,34 +202,6 @@ impl Session<'_> {
     /// # Errors
     /// Those of the server.
     pub fn quads(&mut self) -> Result<Vec<Row>> {
-        let sql =
-            "SELECT quad.term_out(quad.decode(s))::text, quad.term_out(quad.decode(p))::text, \
-                   quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
-                   FROM quad_stores.main";
-        self.rows(sql, &[])
+        rows(&mut self.transaction, QUADS, &[])
     }
-
-    fn rows(
-        &mut self,
-        sql: &str,
-        parameters: &[&(dyn postgres::types::ToSql + Sync)],
-    ) -> Result<Vec<Row>> {
-        self.transaction
-            .query(sql, parameters)?
-            .iter()
-            .map(|row| {
-                (0..row.len())
-                    .map(|place| {
-                        let text: Option<String> = row.get(place);
-                        text.map(|text| parse_term(&text)).transpose()
-                    })
-                    .collect()
-            })
-            .collect()
-    }
-}
-
-fn parse_term(text: &str) -> Result<Term> {
-    text.parse()
-        .map_err(|error| Failure(format!("not a term: {text}: {error}")))
 }

@@ -10,8 +10,7 @@ use sparesults::{QueryResultsFormat, QueryResultsParser, SliceQueryResultsParser
 use crate::endpoint::read;
 use crate::manifest::File;
 
-/// A row: terms, `None` for an unbound variable.
-pub type Row = Vec<Option<Term>>;
+pub use pgquad_test_database::Row;
 
 /// An answer.
 #[derive(Clone, Debug)]

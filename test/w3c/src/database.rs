@@ -5,37 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use postgres::error::SqlState;
-use postgres::{Client, Config, NoTls, Transaction};
+use postgres::{Client, Transaction};
 
 use crate::answer::{format_of, Row};
 use crate::endpoint::{read, Endpoints};
 use crate::manifest::{Data, File};
-use oxrdf::Term;
 use oxrdfio::RdfFormat;
+use pgquad_test_database::{connect, rows, NotATerm, QUADS};
 
 const NAME: &str = "pgquad_w3c";
 
 /// A connection to a database of its own.
 pub struct Database {
     client: Client,
-}
-
-fn config() -> Config {
-    let variable =
-        |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let mut config = Config::new();
-    config
-        .host(&variable("PGHOST", "127.0.0.1"))
-        .port(
-            variable("PGPORT", "5432")
-                .parse()
-                .expect("PGPORT is a number"),
-        )
-        .user(&variable("PGUSER", "postgres"));
-    if let Ok(password) = std::env::var("PGPASSWORD") {
-        config.password(password);
-    }
-    config
 }
 
 /// What a session needs to ask endpoints on the loopback interface.
@@ -47,38 +29,18 @@ pub fn connect_to_test_database() -> Client {
     connect(NAME)
 }
 
-fn connect(name: &str) -> Client {
-    config()
-        .dbname(name)
-        .connect(NoTls)
-        .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
-}
-
 impl Database {
     /// A new database with the extension.
     pub fn create() -> Self {
-        let mut admin = connect("postgres");
-        admin
-            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
-            .and_then(|()| {
-                admin.batch_execute(&format!(
-                    "CREATE DATABASE {NAME} TEMPLATE template0 ENCODING 'UTF8'"
-                ))
-            })
-            .expect("a database can be made");
-        let mut client = connect(NAME);
-        client
-            .batch_execute("CREATE EXTENSION pgquad")
-            .expect("the extension can be made");
-        Self { client }
+        Self {
+            client: pgquad_test_database::create(NAME),
+        }
     }
 
     /// Removes the database.
     pub fn drop(self) {
         drop(self.client);
-        connect("postgres")
-            .batch_execute(&format!("DROP DATABASE IF EXISTS {NAME}"))
-            .expect("the database can be dropped");
+        pgquad_test_database::drop(NAME);
     }
 
     /// Starts a transaction; it is rolled back when it goes out of scope.
@@ -114,6 +76,15 @@ impl From<postgres::Error> for Failure {
                 Some(error) => format!("{}: {}", error.code().code(), error.message()),
                 None => error.to_string(),
             },
+        }
+    }
+}
+
+impl From<NotATerm> for Failure {
+    fn from(error: NotATerm) -> Self {
+        Self {
+            code: None,
+            message: error.0,
         }
     }
 }
@@ -209,41 +180,11 @@ impl Session<'_> {
     pub fn construct(&mut self, query: &str, base: &str) -> Result<Vec<Row>> {
         let sql = "SELECT quad.term_out(subject)::text, quad.term_out(predicate)::text, \
                    quad.term_out(object)::text FROM quad.construct($1, NULL, $2)";
-        self.rows(sql, &[&query, &base])
+        rows(&mut self.transaction, sql, &[&query, &base])
     }
 
     /// All quads of the default store; the graph last, `None` for the default graph.
     pub fn quads(&mut self) -> Result<Vec<Row>> {
-        let sql =
-            "SELECT quad.term_out(quad.decode(s))::text, quad.term_out(quad.decode(p))::text, \
-                   quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
-                   FROM quad_stores.main";
-        self.rows(sql, &[])
+        rows(&mut self.transaction, QUADS, &[])
     }
-
-    fn rows(
-        &mut self,
-        sql: &str,
-        parameters: &[&(dyn postgres::types::ToSql + Sync)],
-    ) -> Result<Vec<Row>> {
-        self.transaction
-            .query(sql, parameters)?
-            .iter()
-            .map(|row| {
-                (0..row.len())
-                    .map(|place| {
-                        let text: Option<String> = row.get(place);
-                        text.map(|text| parse_term(&text)).transpose()
-                    })
-                    .collect()
-            })
-            .collect()
-    }
-}
-
-fn parse_term(text: &str) -> Result<Term> {
-    text.parse().map_err(|error| Failure {
-        code: None,
-        message: format!("not a term: {text}: {error}"),
-    })
 }
