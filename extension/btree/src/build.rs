@@ -10,7 +10,8 @@ use crate::key::{cmp, separator, Key, KEY_MIN};
 use crate::leaf::{encode_uniform, uniform_plan, LeafView, CAPACITY};
 use crate::meta::Meta;
 use crate::packed::MAX_RUN;
-use crate::page::{BlockNo, Frame, Page, PageKind, F_ROOT, NO_BLOCK};
+use crate::page::{BlockNo, Frame, Page, PageKind, FROZEN_XID, F_ROOT, NO_BLOCK};
+use crate::settle::marks_of;
 use crate::store::{Change, PageStore};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -214,6 +215,13 @@ impl<S: PageStore> Tree<S> {
                 low,
                 block: out.next(),
                 count: n as u64,
+                marks: if xmin.0 == FROZEN_XID {
+                    marks_of(self.order(), |column, value| {
+                        window.columns(n)[column].iter().all(|v| *v == value)
+                    })
+                } else {
+                    0
+                },
             });
             out.push(*encode_uniform(plan, window.columns(n), xmin, &frame));
             window.consume(n);
@@ -293,6 +301,7 @@ impl<S: PageStore> Tree<S> {
                 low: frame.low,
                 block: out.next(),
                 count,
+                marks: 0,
             });
             out.push(*page);
             rest = after;

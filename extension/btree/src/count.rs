@@ -1,12 +1,37 @@
-//! Range counts from the cumulative counts of the inner pages.
+//! Range counts: estimates from the cumulative counts of the inner pages, and exact counts of what a snapshot sees.
 
-use crate::descend::Path;
+use crate::descend::{Path, Target};
 use crate::error::Result;
-use crate::key::{cmp, Key};
+use crate::filter::{known_count, Filter, Filtered};
+use crate::inner::InnerView;
+use crate::key::{cmp, Key, KEY_MAX};
 use crate::leaf::LeafView;
-use crate::store::PageStore;
+use crate::page::{BlockNo, Frame, NO_BLOCK};
+use crate::scan::{Counter, Walk};
+use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
 use std::cmp::Ordering;
+
+/// What counting has taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Leaves read.
+    pub leaves: u64,
+    /// Leaves counted without reading them.
+    pub skipped: u64,
+}
+
+/// A range that has to be read: from a key to another one, that included unless `open`.
+struct Part {
+    from: Key,
+    to: Key,
+    open: bool,
+    /// Where it starts, as far as known.
+    leaf: BlockNo,
+}
+
+/// A place in a tree, and its page.
+type Found<R> = (R, BlockNo, Frame);
 
 impl<S: PageStore> Tree<S> {
     /// The number of entries from `lower` to `upper`, both included: versions, whoever sees them. Reads
@@ -28,5 +53,147 @@ impl<S: PageStore> Tree<S> {
         let mut before = 0;
         let (page, block, _) = self.find_counting(key, 0, &mut Path::new(), &mut before)?;
         Ok(before + LeafView::open(&page, block)?.rank(key, or_equal)? as u64)
+    }
+
+    /// The number of keys from `lower` to `upper`, both included, that the snapshot sees and that pass the filters. Leaves
+    /// that their parents say are settled are not read.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn count_visible(
+        &self,
+        lower: &Key,
+        upper: &Key,
+        filters: &[Filter],
+        snapshot: &dyn Snapshot,
+        work: &mut Work,
+    ) -> Result<u64> {
+        if cmp(lower, upper) == Ordering::Greater {
+            return Ok(0);
+        }
+        let mut counter = Filtered::new(filters, Counter(0));
+        let mut known = 0;
+        let mut parts = Vec::new();
+        let mut at = *lower;
+        loop {
+            self.store.interrupt();
+            let high = match self.parent_of_leaves(&at)? {
+                Some((page, block, frame)) => {
+                    let inner = InnerView::open(&page, block)?;
+                    known +=
+                        self.settled_part(&inner, &frame, &at, upper, filters, &mut parts, work);
+                    frame.high
+                }
+                None => {
+                    parts.push(Part {
+                        from: at,
+                        to: *upper,
+                        open: false,
+                        leaf: NO_BLOCK,
+                    });
+                    None
+                }
+            };
+            for part in parts.drain(..) {
+                self.count_part(&part, snapshot, &mut counter, work)?;
+            }
+            match high {
+                Some(high) if cmp(&high, upper) != Ordering::Greater => at = high,
+                _ => return Ok(known + counter.to.0),
+            }
+        }
+    }
+
+    /// The parent of the leaf that holds `key`, share-locked; none when the only leaf is the root.
+    fn parent_of_leaves(&self, key: &Key) -> Result<Option<Found<S::Read>>> {
+        if self.root.get().1 == 0 && self.refresh_root()?.1 == 0 {
+            return Ok(None);
+        }
+        match self.find(Target::Holding(key), 1, &mut Path::new()) {
+            // The tree may have become low meanwhile.
+            Err(_) if self.refresh_root()?.1 == 0 => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Counts the settled children of a page between `at` and `upper`; what has to be read goes to `parts`.
+    #[allow(clippy::too_many_arguments)]
+    fn settled_part(
+        &self,
+        inner: &InnerView<'_>,
+        frame: &Frame,
+        at: &Key,
+        upper: &Key,
+        filters: &[Filter],
+        parts: &mut Vec<Part>,
+        work: &mut Work,
+    ) -> u64 {
+        let mut known = 0;
+        let first = inner.child_for(at);
+        let mut low = inner.low(first);
+        for i in first..inner.children() {
+            if i > first && cmp(&low, upper) == Ordering::Greater {
+                break;
+            }
+            let high = match i + 1 < inner.children() {
+                true => Some(inner.low(i + 1)),
+                false => frame.high,
+            };
+            let ends_inside = match &high {
+                Some(high) => cmp(high, upper) != Ordering::Greater,
+                None => *upper == KEY_MAX,
+            };
+            if ends_inside && cmp(at, &low) != Ordering::Greater {
+                let (marks, count) = (inner.marks(i), inner.count(i));
+                if let Some(count) = known_count(filters, self.order(), marks, count) {
+                    known += count;
+                    work.skipped += 1;
+                    low = high.unwrap_or(KEY_MAX);
+                    continue;
+                }
+            }
+            let from = *at.max(&low);
+            let (to, open) = match high {
+                Some(high) if ends_inside => (high, true),
+                _ => (*upper, false),
+            };
+            match parts.last_mut() {
+                Some(last) if last.open && last.to == from => (last.to, last.open) = (to, open),
+                _ => parts.push(Part {
+                    from,
+                    to,
+                    open,
+                    leaf: inner.block(i),
+                }),
+            }
+            low = high.unwrap_or(KEY_MAX);
+        }
+        known
+    }
+
+    /// Counts by reading leaves.
+    fn count_part(
+        &self,
+        part: &Part,
+        snapshot: &dyn Snapshot,
+        counter: &mut Filtered<'_, Counter>,
+        work: &mut Work,
+    ) -> Result<()> {
+        let (mut at, mut hint) = (part.from, part.leaf);
+        loop {
+            self.store.interrupt();
+            let (page, block, frame) = self.leaf_holding(&at, hint)?;
+            let leaf = LeafView::open(&page, block)?;
+            let from = Some(&at).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
+            let to = Some(&part.to).filter(|k| !frame.ends_before(k));
+            Walk::new(&leaf, snapshot).run(from, to, part.open, counter)?;
+            work.leaves += 1;
+            match frame.high {
+                Some(high) if cmp(&high, &part.to) == Ordering::Less => at = high,
+                Some(high) if high == part.to && !part.open => at = high,
+                _ => return Ok(()),
+            }
+            hint = frame.right;
+        }
     }
 }

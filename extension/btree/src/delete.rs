@@ -169,6 +169,7 @@ impl<S: PageStore> Tree<S> {
                 action,
                 &mut versions,
             )? {
+                self.unsettle(&page, block, &frame, &mut path)?;
                 let (image, step) = editor.finish();
                 self.store
                     .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
@@ -218,6 +219,7 @@ impl<S: PageStore> Tree<S> {
                 }
                 marked += 1;
             }
+            self.unsettle(&page, block, &frame, &mut path)?;
             // A key whose versions were marked in part is marked again after the rebuild.
             let (image, step) = editor.finish();
             // The bits of a large deletion are shorter than a list of what is deleted.
@@ -259,6 +261,7 @@ impl<S: PageStore> Tree<S> {
         let counted = leaf.counted();
         let mut entries = Vec::new();
         leaf.decode(&mut entries)?;
+        self.unsettle(&page, block, frame, path)?;
         let folded = fold(&mut entries, writer.status);
         let mut scratch = self.scratch.borrow_mut();
         if entries.len() <= self.leaf_max() {

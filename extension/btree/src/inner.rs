@@ -1,5 +1,6 @@
 //! Inner pages: a packed run of children, each with the key its range starts at, its block, and the
-//! number of entries below it and its left neighbours in the page.
+//! number of entries below it and its left neighbours in the page; then, in parents of leaves, the
+//! *marks*: two bits for each child, which `settle.rs` explains. A page without room for them has none.
 
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
@@ -14,6 +15,18 @@ pub(crate) const CAPACITY: usize = SPECIAL - RUN_AT;
 const CHILD: usize = 4;
 const CUMULATIVE: usize = 5;
 
+/// The mark of a settled leaf: everyone sees all its entries, and their number is noted exactly.
+pub(crate) const SETTLED: u8 = 1;
+/// The mark of a settled leaf whose quads are all in the default graph.
+pub(crate) const DEFAULT_GRAPH: u8 = 2;
+/// Bits of the marks of one child.
+const MARK_BITS: usize = 2;
+
+/// Bytes of the marks of `n` children.
+fn marks_bytes(n: usize) -> usize {
+    (n * MARK_BITS).div_ceil(8)
+}
+
 /// A child of an inner page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
@@ -23,12 +36,16 @@ pub struct Child {
     pub block: BlockNo,
     /// Entries below the child, as far as reported.
     pub count: u64,
+    /// What is known of a leaf: [`SETTLED`], [`DEFAULT_GRAPH`].
+    pub marks: u8,
 }
 
 /// An inner page, opened for reading.
 #[derive(Clone, Copy)]
 pub struct InnerView<'a> {
+    page: &'a Page,
     run: Run<'a, 6>,
+    marked: bool,
     block: BlockNo,
 }
 
@@ -43,7 +60,13 @@ impl<'a> InnerView<'a> {
         if run.len() == 0 {
             return corrupt(block, "inner page without children");
         }
-        Ok(InnerView { run, block })
+        let marked = page.lower() >= run.end() + marks_bytes(run.len());
+        Ok(InnerView {
+            page,
+            run,
+            marked,
+            block,
+        })
     }
 
     /// Number of children.
@@ -54,12 +77,45 @@ impl<'a> InnerView<'a> {
 
     /// Bytes in use of the [`CAPACITY`].
     pub(crate) fn used(&self) -> usize {
-        self.run.end() - RUN_AT
+        self.end() - RUN_AT
     }
 
     /// The first byte behind the used ones.
     pub(crate) fn end(&self) -> usize {
         self.run.end()
+            + if self.marked {
+                marks_bytes(self.children())
+            } else {
+                0
+            }
+    }
+
+    /// Whether the page has marks.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// The byte and the place in it of the marks of child `i`.
+    fn marks_at(&self, i: usize) -> (usize, usize) {
+        let bit = i * MARK_BITS;
+        (self.run.end() + bit / 8, bit % 8)
+    }
+
+    /// The marks of child `i`.
+    #[inline]
+    pub(crate) fn marks(&self, i: usize) -> u8 {
+        if !self.marked {
+            return 0;
+        }
+        let (byte, bit) = self.marks_at(i);
+        self.page.0[byte] >> bit & ((1 << MARK_BITS) - 1)
+    }
+
+    /// The number of entries noted for child `i`.
+    #[inline]
+    pub(crate) fn count(&self, i: usize) -> u64 {
+        self.count_before(i + 1)
+            .saturating_sub(self.count_before(i))
     }
 
     /// The low fence of child `i`.
@@ -129,6 +185,7 @@ impl<'a> InnerView<'a> {
                 low,
                 block,
                 count: sum - before,
+                marks: self.marks(i),
             });
             before = sum;
         }
@@ -174,6 +231,22 @@ pub(crate) fn encode_inner(children: &[Child], frame: &Frame) -> Option<Box<Page
     let mut page = Page::zeroed();
     page.init(frame);
     plan.write(std::array::from_fn(|c| &columns[c][..]), &mut page, RUN_AT);
-    page.set_lower(RUN_AT + plan.bytes());
+    let mut used = plan.bytes();
+    if children.iter().any(|c| c.marks != 0) && used + marks_bytes(children.len()) <= CAPACITY {
+        for (i, child) in children.iter().enumerate() {
+            let bit = i * MARK_BITS;
+            page.0[RUN_AT + used + bit / 8] |= child.marks << (bit % 8);
+        }
+        used += marks_bytes(children.len());
+    }
+    page.set_lower(RUN_AT + used);
     Some(page)
+}
+
+/// Sets the marks of child `i` in the image of a page that has marks.
+pub(crate) fn set_marks(image: &mut Page, block: BlockNo, i: usize, marks: u8) -> Result<()> {
+    let (byte, bit) = InnerView::open(image, block)?.marks_at(i);
+    let others = image.0[byte] & !(((1 << MARK_BITS) - 1) << bit);
+    image.0[byte] = others | marks << bit;
+    Ok(())
 }

@@ -189,6 +189,7 @@ impl<S: PageStore> Tree<S> {
         }
         if let Some(editor) = editor.filter(|_| done > 0) {
             self.store.stop("insert-decided");
+            self.unsettle(&page, block, frame, path)?;
             let (image, step) = editor.finish();
             self.store
                 .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
@@ -261,6 +262,7 @@ impl<S: PageStore> Tree<S> {
             }
             drop(scratch);
             self.store.stop("fold");
+            self.unsettle(&page, block, frame, path)?;
             let news = entries.len().abs_diff(counted);
             if images.len() > 1 {
                 self.install(

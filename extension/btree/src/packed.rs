@@ -345,6 +345,13 @@ impl<'a, const C: usize> Run<'a, C> {
             .wrapping_add(raw & col.offset_mask)
     }
 
+    /// The value of column `c` if the run stores one for all tuples.
+    #[inline]
+    pub fn constant(&self, c: usize) -> Option<u64> {
+        let col = &self.columns[c];
+        (col.field == 0).then(|| self.page.u64(col.frames))
+    }
+
     /// The first four columns of tuple `i`.
     #[inline]
     pub fn key(&self, i: usize) -> Key {

@@ -187,6 +187,9 @@ pub(crate) fn inner_step(
         rest = &rest[at..];
         match rest.first() {
             Some(o) if o.low == child.low && o.block == child.block => {
+                if o.marks != child.marks {
+                    return Ok(None);
+                }
                 if o.count == child.count {
                     script.run(KEEP, 1);
                 } else {
@@ -194,6 +197,7 @@ pub(crate) fn inner_step(
                 }
                 rest = &rest[1..];
             }
+            _ if child.marks != 0 => return Ok(None),
             _ => script.child(child),
         }
     }
@@ -358,6 +362,7 @@ fn redo_inner(page: &mut Page, bytes: &mut Bytes<'_>) -> Result<()> {
                 low: bytes.key()?,
                 block: bytes.u32()?,
                 count: bytes.number()?,
+                marks: 0,
             }),
             _ => match rest.next() {
                 Some(child) => children.push(Child {

@@ -66,7 +66,7 @@ impl Batch {
 }
 
 /// What becomes of the visible keys of a leaf.
-trait Sink {
+pub(crate) trait Sink {
     /// Base entries `lo..hi`.
     fn range(&mut self, run: &Run<'_, 4>, lo: usize, hi: usize);
     /// A key from the tail.
@@ -99,7 +99,7 @@ impl Sink for Batch {
 }
 
 /// Counts only.
-struct Counter(u64);
+pub(crate) struct Counter(pub u64);
 
 impl Sink for Counter {
     fn range(&mut self, _: &Run<'_, 4>, lo: usize, hi: usize) {
@@ -119,7 +119,7 @@ enum Last {
 }
 
 /// Hands the visible keys of one leaf to a sink, each once.
-struct Walk<'a, 'l> {
+pub(crate) struct Walk<'a, 'l> {
     leaf: &'a LeafView<'l>,
     snapshot: &'a dyn Snapshot,
     /// Base entries of `base_xmin` are visible.
@@ -135,7 +135,7 @@ struct Walk<'a, 'l> {
 
 impl<'a, 'l> Walk<'a, 'l> {
     #[inline]
-    fn new(leaf: &'a LeafView<'l>, snapshot: &'a dyn Snapshot) -> Self {
+    pub(crate) fn new(leaf: &'a LeafView<'l>, snapshot: &'a dyn Snapshot) -> Self {
         let (xmin, cmin) = leaf.base_xmin();
         let young_visible = xmin == FROZEN_XID || snapshot.sees_insert(xmin, cmin);
         let (xmax, cmax) = leaf.base_xmax();
@@ -156,7 +156,7 @@ impl<'a, 'l> Walk<'a, 'l> {
     /// Everything from `lower` (if it is past the start of the page) to `upper` (if before its end),
     /// that included unless `open`.
     #[inline]
-    fn run(
+    pub(crate) fn run(
         &mut self,
         lower: Option<&Key>,
         upper: Option<&Key>,
@@ -516,7 +516,11 @@ impl<S: PageStore> Tree<S> {
     /// The leaf whose range holds `key`, share-locked: `hint`, its right neighbour, or what a descent
     /// finds.
     #[inline]
-    fn leaf_holding(&self, key: &Key, hint: BlockNo) -> Result<(S::Read, BlockNo, Frame)> {
+    pub(crate) fn leaf_holding(
+        &self,
+        key: &Key,
+        hint: BlockNo,
+    ) -> Result<(S::Read, BlockNo, Frame)> {
         let mut block = hint;
         for _ in 0..2 {
             if block == NO_BLOCK {

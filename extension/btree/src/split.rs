@@ -102,12 +102,14 @@ impl<S: PageStore> Tree<S> {
                 low: high,
                 block: frame.right,
                 count: right_count,
+                marks: 0,
             };
             if frame.is_root() {
                 let old = Child {
                     low: frame.low,
                     block,
                     count: left_count,
+                    marks: 0,
                 };
                 return self.grow(left, &image, &frame, [old, new]);
             }

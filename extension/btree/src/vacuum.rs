@@ -121,6 +121,9 @@ impl<S: PageStore> Tree<S> {
                 }
             }
             self.recount(&key, level + 1, path)?;
+            if level == 0 {
+                self.settle(&key, path)?;
+            }
             match high {
                 Some(h) => key = h,
                 None => return Ok(()),
@@ -233,6 +236,7 @@ impl<S: PageStore> Tree<S> {
         }
         children.remove(i + 1);
         children[i].count = count;
+        children[i].marks = 0;
         let Some(mut parent_image) = encode_inner(&children, &pframe) else {
             return Ok(false);
         };

@@ -29,6 +29,8 @@ pub struct Verified {
     pub pages: Vec<BlockNo>,
     /// Children whose parent has another number of entries noted than they have.
     pub inexact_counts: u64,
+    /// Leaves that their parents have marked as settled.
+    pub settled: u64,
     /// Pages whose right sibling has no downlink yet: left behind by a crash, and harmless.
     pub incomplete_splits: u64,
 }
@@ -39,6 +41,7 @@ struct Expected {
     low: Key,
     high: Option<Key>,
     count: Option<u64>,
+    marks: u8,
 }
 
 struct Check<'a, S: PageStore> {
@@ -67,6 +70,7 @@ impl<S: PageStore> Tree<S> {
             low: KEY_MIN,
             high: None,
             count: None,
+            marks: 0,
         }];
         for level in (0..=level).rev() {
             expected = check.level(level, &expected, level == self.root.get().1);
@@ -139,6 +143,9 @@ impl<S: PageStore> Check<'_, S> {
                 let count = entry_count(&page, &frame, block);
                 if let (Some(count), Some(known)) = (self.checked(block, count), known.take()) {
                     self.out.inexact_counts += u64::from(count != known);
+                    if e.marks != 0 {
+                        self.settled(&page, block, &frame, e.marks, count == known);
+                    }
                 }
                 if !frame.incomplete() {
                     if frame.high != e.high {
@@ -169,6 +176,23 @@ impl<S: PageStore> Check<'_, S> {
             }
         }
         below
+    }
+
+    /// Checks a leaf that its parent has marked.
+    fn settled(&mut self, page: &Page, block: BlockNo, frame: &Frame, marks: u8, exact: bool) {
+        if frame.kind != PageKind::Leaf {
+            return;
+        }
+        let Some(leaf) = self.checked(block, LeafView::open(page, block)) else {
+            return;
+        };
+        self.out.settled += 1;
+        if marks & !leaf.marks(self.tree.order()) != 0 || frame.incomplete() {
+            self.problem(block, "marked as settled, and is not");
+        }
+        if !exact {
+            self.problem(block, "marked as settled, and counted wrongly");
+        }
     }
 
     fn page(&mut self, page: &Page, block: BlockNo, frame: &Frame, below: &mut Vec<Expected>) {
@@ -213,7 +237,11 @@ impl<S: PageStore> Check<'_, S> {
                 low: c.low,
                 high,
                 count: Some(c.count),
+                marks: c.marks,
             });
+            if c.marks != 0 && frame.level > 1 {
+                self.problem(block, format!("child {i} is marked, and no leaf"));
+            }
         }
     }
 

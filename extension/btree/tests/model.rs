@@ -2,8 +2,9 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Key, Meta, Mode, Options,
-    Quad, Quads, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Filter, GroupCursor,
+    Groups, Key, Meta, Mode, Options, Quad, Quads, Snapshot, Tree, Work, Writer, DEFAULT_ORDERS,
+    KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -50,6 +51,76 @@ fn quad(n: u16) -> Quad {
                 (n % 5) << 59 | (n / 2),
                 if n % 7 == 0 { -1 } else { 0 },
             ]
+        }
+    }
+}
+
+/// Counts, filtered and grouped, against the keys that are seen.
+fn check_counts(
+    tree: &Tree<MemStore>,
+    snap: &dyn Snapshot,
+    (lower, upper): (Key, Key),
+    keys: &[Key],
+) {
+    let zero = 1 << 63;
+    let graph = tree.order().position(3) as u8;
+    let filter = |column, low, high, outside| Filter {
+        column,
+        low,
+        high,
+        outside,
+    };
+    for filters in [
+        vec![],
+        vec![filter(graph, zero, zero, false)],
+        vec![filter(graph, zero, zero, true)],
+        vec![
+            filter(graph, zero - 1, zero, false),
+            filter(2, zero, zero + 60, false),
+        ],
+    ] {
+        let passing: Vec<&Key> = keys
+            .iter()
+            .filter(|k| {
+                filters.iter().all(|f: &Filter| {
+                    let value = k[usize::from(f.column)];
+                    (f.low <= value && value <= f.high) != f.outside
+                })
+            })
+            .collect();
+        let mut work = Work::default();
+        let counted = tree
+            .count_visible(&lower, &upper, &filters, snap, &mut work)
+            .unwrap();
+        assert_eq!(
+            counted,
+            passing.len() as u64,
+            "{} {filters:?}",
+            tree.order()
+        );
+        for depth in 1..=4 {
+            let expected: Vec<(&[u64], u64)> = passing
+                .chunk_by(|a, b| a[..depth] == b[..depth])
+                .map(|group| (&group[0][..depth], group.len() as u64))
+                .collect();
+            let ways = [(true, 1), (false, 7), (true, usize::MAX), (false, 1)];
+            let (counting, enough) = ways[depth - 1];
+            let mut cursor = GroupCursor::new(lower, upper, depth, counting);
+            let mut groups = Groups::default();
+            let mut at = 0;
+            while cursor
+                .next_batch(tree, snap, &filters, enough, &mut groups, &mut work)
+                .unwrap()
+            {
+                for i in 0..groups.len() {
+                    let values: Vec<u64> = (0..depth).map(|c| groups.columns[c][i]).collect();
+                    let (group, count) = expected.get(at).expect("a group that is not there");
+                    assert_eq!(values, *group);
+                    assert!(!counting || groups.counts[i] == *count, "{group:?}");
+                    at += 1;
+                }
+            }
+            assert_eq!(at, expected.len(), "groups of depth {depth}");
         }
     }
 }
@@ -278,6 +349,7 @@ impl World {
                     cursor.count_rest(tree, snap).unwrap(),
                     expected.len() as u64
                 );
+                check_counts(tree, snap, (lower, upper), &expected);
             }
         }
         assert_eq!(self.quads.exists(&a, snap).unwrap(), has(&seat.sees, &a));
@@ -336,6 +408,20 @@ impl World {
         for tree in self.quads.trees() {
             let v = tree.verify(&snap).unwrap();
             assert_eq!(v.inexact_counts, 0);
+            let stats = tree.stats().unwrap();
+            if stats.height > 1 {
+                assert_eq!(v.settled, stats.leaves);
+                let mut work = Work::default();
+                let all = tree
+                    .count_visible(&KEY_MIN, &KEY_MAX, &[], &snap, &mut work)
+                    .unwrap();
+                assert_eq!(all, v.visible);
+                let counted = Work {
+                    leaves: 0,
+                    skipped: stats.leaves,
+                };
+                assert_eq!(work, counted);
+            }
             used.extend(v.pages);
         }
         self.quads.reclaim();

@@ -2,8 +2,8 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Cursor, Deletion, Direction, Mode, Options, Quad, Quads, Writer,
-    DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, Batch, Cursor, Deletion, Direction, GroupCursor, Groups, Mode, Options, Quad,
+    Quads, Work, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -167,6 +167,19 @@ fn read(store: &MemStore, txns: &Txns, stop: &AtomicBool, scans: &AtomicUsize) {
                 found.sort_unstable();
                 assert_eq!(*seen.get_or_insert_with(|| found.clone()), found);
                 tree.range_count(&KEY_MIN, &KEY_MAX).unwrap();
+                let mut work = Work::default();
+                let counted = tree.count_visible(&KEY_MIN, &KEY_MAX, &[], &snap, &mut work);
+                assert_eq!(counted.unwrap(), keys.len() as u64);
+                let mut cursor = GroupCursor::new(KEY_MIN, KEY_MAX, 1, true);
+                let mut groups = Groups::default();
+                let mut sum = 0;
+                while cursor
+                    .next_batch(tree, &snap, &[], 10, &mut groups, &mut work)
+                    .unwrap()
+                {
+                    sum += groups.counts.iter().sum::<u64>();
+                }
+                assert_eq!(sum, keys.len() as u64);
             }
         }
         let all: BTreeSet<Quad> = seen.unwrap_or_default().into_iter().collect();
