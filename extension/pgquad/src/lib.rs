@@ -4,6 +4,7 @@ use pgrx::prelude::*;
 
 pub mod am;
 mod compat;
+mod custom;
 pub mod dictionary;
 pub mod error;
 mod ffi;

@@ -3,42 +3,32 @@
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level without GROUP BY and
 //! HAVING whose aggregates are all `count(*)` gets it.
 
-use super::exec::{self, QuadJoinState};
+use super::exec;
 use super::paths::quad_join_of;
+use crate::custom::{self, clear, Callbacks};
 use crate::ffi::Methods;
-use crate::scan::clear;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
-    CustomName: c"Quad Count".as_ptr(),
-    PlanCustomPath: Some(plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+const NAME: &std::ffi::CStr = c"Quad Count";
 
-static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
-    CustomName: c"Quad Count".as_ptr(),
-    CreateCustomScanState: Some(create_state),
-});
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods(NAME, plan_path);
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
-    CustomName: c"Quad Count".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: None,
-});
+static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: None,
+    },
+);
 
 /// `count(*)` (`pg_proc.dat`).
 const COUNT_ROWS: pg_sys::Oid = pg_sys::Oid::from_u32(2803);
@@ -49,8 +39,8 @@ pub fn init() {
     unsafe {
         PREVIOUS = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(create_upper_paths);
-        pg_sys::RegisterCustomScanMethods(&raw const SCAN_METHODS.0);
     }
+    custom::register(&SCAN_METHODS);
 }
 
 #[pg_guard]
@@ -77,19 +67,13 @@ unsafe extern "C-unwind" fn create_upper_paths(
         if !(*child).param_info.is_null() {
             return;
         }
-        let path = pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast::<pg_sys::CustomPath>();
-        (*path).path.type_ = pg_sys::NodeTag::T_CustomPath;
-        (*path).path.pathtype = pg_sys::NodeTag::T_CustomScan;
-        (*path).path.parent = output;
-        (*path).path.pathtarget = (*output).reltarget;
+        let path: *mut pg_sys::CustomPath = custom::new_path(output, &PATH_METHODS);
         (*path).path.rows = 1.0;
         // The rows that the join would have to make and pass on are what is saved.
         (*path).path.startup_cost =
             (*child).total_cost - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
         (*path).path.total_cost = (*path).path.startup_cost + pg_sys::cpu_tuple_cost;
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
-        (*path).methods = &raw const PATH_METHODS.0;
         pg_sys::add_path(output, path.cast());
     }
 }
@@ -159,34 +143,22 @@ unsafe extern "C-unwind" fn plan_path(
             );
             columns = pg_sys::lappend(columns, entry.cast());
         }
-        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
-        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
-        (*scan).scan.plan.targetlist = tlist;
-        (*scan).scan.scanrelid = 0;
-        (*scan).flags = (*path).flags;
+        let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
         (*scan).custom_plans = plans;
         (*scan).custom_scan_tlist = columns;
-        (*scan).methods = &raw const SCAN_METHODS.0;
         scan.cast()
     }
 }
 
-/// PostgreSQL's node with our part behind it; the first field must be the node.
-#[repr(C)]
-struct QuadCountState {
-    css: pg_sys::CustomScanState,
+/// The node's own part.
+struct QuadCount {
     done: bool,
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
-    unsafe {
-        let state = pg_sys::palloc0(size_of::<QuadCountState>()).cast::<QuadCountState>();
-        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
-        (*state).css.methods = &raw const EXEC_METHODS.0;
-        state.cast()
-    }
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadCount>(&EXEC_METHODS) }
 }
 
 #[pg_guard]
@@ -202,6 +174,7 @@ unsafe extern "C-unwind" fn begin(
             let child = pg_sys::ExecInitNode(plan, estate, eflags);
             (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
         }
+        custom::set_own(node, QuadCount { done: false });
     }
 }
 
@@ -221,24 +194,23 @@ unsafe extern "C-unwind" fn exec(
 ) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: a begun node, whose scan slot is a virtual one with a place for each aggregate.
     unsafe {
-        let state = node.cast::<QuadCountState>();
+        let count = custom::own::<QuadCount, _>(node);
         let slot = (*node).ss.ss_ScanTupleSlot;
         clear(slot);
-        let projection = (*node).ss.ps.ps_ProjInfo;
-        if (*state).done {
-            return if projection.is_null() {
+        if (*count).done {
+            return if (*node).ss.ps.ps_ProjInfo.is_null() {
                 slot
             } else {
                 clear((*node).ss.ps.ps_ResultTupleSlot)
             };
         }
-        (*state).done = true;
+        (*count).done = true;
         let child = child(node);
         let instrument = (*child).instrument;
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
         }
-        let counted = exec::count_rows(child.cast::<QuadJoinState>());
+        let counted = exec::count_rows(child);
         if !instrument.is_null() {
             pg_sys::InstrStopNode(instrument, counted as f64);
         }
@@ -247,13 +219,7 @@ unsafe extern "C-unwind" fn exec(
             *(*slot).tts_isnull.add(place) = false;
         }
         pg_sys::ExecStoreVirtualTuple(slot);
-        if projection.is_null() {
-            return slot;
-        }
-        let context = (*node).ss.ps.ps_ExprContext;
-        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-        (*context).ecxt_scantuple = slot;
-        pg_sys::ExecProject(projection)
+        custom::project(node)
     }
 }
 
@@ -268,7 +234,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node. A child whose parameters have changed is rescanned when it is next asked, which this node does past the
     // executor's entry: so it is told at once.
     unsafe {
-        (*node.cast::<QuadCountState>()).done = false;
+        (*custom::own::<QuadCount, _>(node)).done = false;
         let child = child(node);
         if !(*node).ss.ps.chgParam.is_null() {
             pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);

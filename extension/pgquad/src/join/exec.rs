@@ -3,38 +3,34 @@
 use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
 use crate::compat;
+use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::list_node;
-use crate::scan::{clear, parameter};
+use crate::scan::parameter;
 use crate::storage::TableReader;
 use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 use std::cell::RefCell;
 use std::time::Instant;
 
-static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
-    CustomName: c"Quad Join".as_ptr(),
-    CreateCustomScanState: Some(create_state),
-});
+const NAME: &std::ffi::CStr = c"Quad Join";
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
-    CustomName: c"Quad Join".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: Some(super::explain::explain),
-});
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(super::explain::explain),
+    },
+);
 
 /// Rows of the first batch of a step.
 const FIRST_BATCH: usize = 100;
@@ -42,17 +38,6 @@ const FIRST_BATCH: usize = 100;
 thread_local! {
     /// What probes of this session have found.
     static FANOUTS: RefCell<Fanouts> = RefCell::new(Fanouts::new());
-}
-
-/// The methods that plans point at.
-pub fn scan_methods() -> *const pg_sys::CustomScanMethods {
-    &raw const SCAN_METHODS.0
-}
-
-/// Makes plans with this node readable by copies.
-pub fn init() {
-    // SAFETY: called once from _PG_init.
-    unsafe { pg_sys::RegisterCustomScanMethods(&raw const SCAN_METHODS.0) }
 }
 
 /// The node's own part, in the executor's per-query context.
@@ -74,25 +59,12 @@ pub struct QuadJoin {
     at: usize,
 }
 
-/// PostgreSQL's node with our part behind it; the first field must be the node.
-#[repr(C)]
-pub struct QuadJoinState {
-    css: pg_sys::CustomScanState,
-    /// Set by BeginCustomScan.
-    pub join: *mut QuadJoin,
-}
-
 const FLIP: u64 = 1 << 63;
 
 #[pg_guard]
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
-    unsafe {
-        let state = pg_sys::palloc0(size_of::<QuadJoinState>()).cast::<QuadJoinState>();
-        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
-        (*state).css.methods = &raw const EXEC_METHODS.0;
-        state.cast()
-    }
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadJoin>(&EXEC_METHODS) }
 }
 
 #[pg_guard]
@@ -181,8 +153,7 @@ unsafe extern "C-unwind" fn begin(
             rows: Bindings::default(),
             at: 0,
         };
-        (*node.cast::<QuadJoinState>()).join =
-            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(join);
+        custom::set_own(node, join);
     }
 }
 
@@ -226,7 +197,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
     // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every variable of the answer.
     unsafe {
         let slot = (*state).ss_ScanTupleSlot;
-        let join = (*state.cast::<QuadJoinState>()).join;
+        let join = custom::own::<QuadJoin, _>(state);
         if (*join).at >= (*join).rows.len && !refill(state) {
             return clear(slot);
         }
@@ -252,7 +223,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
 unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
     // SAFETY: as for `next`.
     unsafe {
-        let join = &mut *(*state.cast::<QuadJoinState>()).join;
+        let join = &mut *custom::own::<QuadJoin, _>(state);
         if !join.started {
             join.start(state);
         }
@@ -270,11 +241,11 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
 ///
 /// # Safety
 /// `state` is a begun node of this module that has not been read.
-pub unsafe fn count_rows(state: *mut QuadJoinState) -> u64 {
+pub unsafe fn count_rows(state: *mut pg_sys::PlanState) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let join = &mut *(*state).join;
-        join.start(&raw mut (*state).css.ss);
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        join.start(state.cast());
         let mut fanouts = FANOUTS.take();
         let counted = join.pipeline.count(&mut join.source, &mut fanouts);
         FANOUTS.set(fanouts);
@@ -310,7 +281,7 @@ unsafe extern "C-unwind" fn recheck(
 unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node; the value itself is dropped with its memory context.
     unsafe {
-        let join = (*node.cast::<QuadJoinState>()).join;
+        let join = custom::own::<QuadJoin, _>(node);
         if !join.is_null() {
             (*join).pipeline.stop();
             (*join).rows = Bindings::default();
@@ -323,7 +294,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
 unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node.
     unsafe {
-        let join = &mut *(*node.cast::<QuadJoinState>()).join;
+        let join = &mut *custom::own::<QuadJoin, _>(node);
         join.started = false;
         join.rows = Bindings::default();
         join.at = 0;

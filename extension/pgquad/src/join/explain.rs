@@ -1,7 +1,7 @@
 //! EXPLAIN of `Quad Join`: one line per pattern, in the order in which they were first used when the query has run.
 
-use super::exec::QuadJoinState;
-use crate::compat;
+use super::exec::QuadJoin;
+use crate::{compat, custom};
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -17,7 +17,7 @@ pub unsafe extern "C-unwind" fn explain(
 ) {
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
-        let join = &*(*node.cast::<QuadJoinState>()).join;
+        let join = &*custom::own::<QuadJoin, _>(node);
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let mut patterns = Vec::new();
         collect(&join.plan.root, "", &mut patterns);

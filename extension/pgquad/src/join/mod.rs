@@ -15,7 +15,7 @@ pub use level::outer_candidates;
 
 /// Registers the node and the planner hooks; called once from `_PG_init`.
 pub fn init() {
-    exec::init();
+    crate::custom::register(&exec::SCAN_METHODS);
     paths::init();
     search::init();
     count::init();

@@ -2,9 +2,9 @@
 
 use super::describe::Described;
 use super::{level, plan};
-use crate::compat;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
+use crate::{compat, custom};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -17,11 +17,8 @@ thread_local! {
     static JOINING: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
-    CustomName: c"Quad Join".as_ptr(),
-    PlanCustomPath: Some(plan::plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(c"Quad Join", plan::plan_path);
 
 /// PostgreSQL's path with ours behind it; the first field must be the path.
 #[repr(C)]
@@ -164,16 +161,9 @@ unsafe fn keep_only(rel: *mut pg_sys::RelOptInfo, path: *mut QuadJoinPath) {
 }
 
 unsafe fn make(rel: *mut pg_sys::RelOptInfo, described: Described) -> *mut QuadJoinPath {
-    // SAFETY: zeroed memory is a valid path apart from the fields that are set; both live in the planner's context.
+    // SAFETY: a live planner node; both live in the planner's context.
     unsafe {
-        let path = pg_sys::palloc0(size_of::<QuadJoinPath>()).cast::<QuadJoinPath>();
-        (*path).path.path.type_ = pg_sys::NodeTag::T_CustomPath;
-        (*path).path.path.pathtype = pg_sys::NodeTag::T_CustomScan;
-        (*path).path.path.parent = rel;
-        (*path).path.path.pathtarget = (*rel).reltarget;
-        (*path).path.path.rows = (*rel).rows;
-        (*path).path.flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).path.methods = &raw const PATH_METHODS.0;
+        let path: *mut QuadJoinPath = custom::new_path(rel, &PATH_METHODS);
         (*path).described =
             PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(described);
         path

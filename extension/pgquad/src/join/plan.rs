@@ -6,9 +6,9 @@
 use super::compile::{columns_of, compile, Cell};
 use super::exec;
 use super::paths::QuadJoinPath;
-use crate::compat;
 use crate::error::raise_hint;
 use crate::scan::conditions::list_iter;
+use crate::{compat, custom};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -95,15 +95,10 @@ pub unsafe extern "C-unwind" fn plan_path(
             }
             private = pg_sys::lappend(private, integers.cast());
         }
-        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
-        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
-        (*scan).scan.plan.targetlist = tlist;
-        (*scan).scan.scanrelid = 0;
-        (*scan).flags = (*path).flags;
+        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;
         (*scan).custom_private = private;
         (*scan).custom_scan_tlist = scan_tlist;
-        (*scan).methods = exec::scan_methods();
         scan.cast()
     }
 }

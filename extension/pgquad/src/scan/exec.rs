@@ -3,45 +3,30 @@
 
 use super::conditions::{list_iter, list_node};
 use crate::am::tid;
+use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::storage::OrderCursor;
 use pgquad_btree::{quad_of, Order};
 use pgquad_exec::{key_ranges, Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
-static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
-    CustomName: c"Quad Scan".as_ptr(),
-    CreateCustomScanState: Some(create_state),
-});
+const NAME: &std::ffi::CStr = c"Quad Scan";
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
-    CustomName: c"Quad Scan".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: Some(super::explain::explain),
-});
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
 
-/// The methods that plans point at.
-pub fn scan_methods() -> *const pg_sys::CustomScanMethods {
-    &raw const SCAN_METHODS.0
-}
-
-/// Makes plans with this node readable by copies (parallel workers, plan trees sent as text).
-pub fn init() {
-    // SAFETY: called once from _PG_init.
-    unsafe { pg_sys::RegisterCustomScanMethods(&raw const SCAN_METHODS.0) }
-}
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(super::explain::explain),
+    },
+);
 
 /// Counters shown by EXPLAIN ANALYZE.
 #[derive(Default, Clone, Copy)]
@@ -81,25 +66,12 @@ pub struct QuadScan {
     pub counters: Counters,
 }
 
-/// PostgreSQL's node with our part behind it; the first field must be the node.
-#[repr(C)]
-pub struct QuadScanState {
-    css: pg_sys::CustomScanState,
-    /// Set by BeginCustomScan.
-    pub scan: *mut QuadScan,
-}
-
 const FLIP: u64 = 1 << 63;
 
 #[pg_guard]
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
-    unsafe {
-        let state = pg_sys::palloc0(size_of::<QuadScanState>()).cast::<QuadScanState>();
-        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
-        (*state).css.methods = &raw const EXEC_METHODS.0;
-        state.cast()
-    }
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadScan>(&EXEC_METHODS) }
 }
 
 /// Integers of a plan's private list.
@@ -165,8 +137,7 @@ unsafe extern "C-unwind" fn begin(
             at: 0,
             counters: Counters::default(),
         };
-        (*node.cast::<QuadScanState>()).scan =
-            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(scan);
+        custom::set_own(node, scan);
     }
 }
 
@@ -182,7 +153,7 @@ unsafe extern "C-unwind" fn exec(
             if ps.ps_ProjInfo.is_null() {
                 return next(&raw mut (*node).ss);
             }
-            let output = (*(*node.cast::<QuadScanState>()).scan).output;
+            let output = (*custom::own::<QuadScan, _>(node)).output;
             if let Some(output) = output {
                 return next_projected(&raw mut (*node).ss, output);
             }
@@ -282,7 +253,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
 unsafe fn at_next_row<'a>(state: *mut pg_sys::ScanState) -> Option<&'a mut QuadScan> {
     // SAFETY: as for `next`.
     unsafe {
-        let scan = (*state.cast::<QuadScanState>()).scan;
+        let scan = custom::own::<QuadScan, _>(state);
         if (*scan).at >= (*scan).rows && !refill(state) {
             return None;
         }
@@ -295,7 +266,7 @@ unsafe fn at_next_row<'a>(state: *mut pg_sys::ScanState) -> Option<&'a mut QuadS
 unsafe extern "C-unwind" fn remember(state: *mut pg_sys::ScanState, row: usize) {
     // SAFETY: as for `next`; scans that need identities read all columns.
     unsafe {
-        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
+        let scan = &mut *custom::own::<QuadScan, _>(state);
         let key = scan.cursor.batch().key(row);
         (*(*state).ss_ScanTupleSlot).tts_tid = tid::remember(quad_of(scan.order, &key));
     }
@@ -310,22 +281,8 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
         // The slot keeps what never changes from row to row: the table, and values of columns that nobody reads.
         (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
         (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
-        (*(*state.cast::<QuadScanState>()).scan).refill(state)
+        (*custom::own::<QuadScan, _>(state)).refill(state)
     }
-}
-
-/// The slot, empty: what a node returns at its end.
-///
-/// # Safety
-/// `slot` is a live slot.
-pub unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(clear) = (*(*slot).tts_ops).clear {
-            clear(slot);
-        }
-    }
-    slot
 }
 
 #[pg_guard]
@@ -336,7 +293,7 @@ unsafe extern "C-unwind" fn recheck(
     // SAFETY: EvalPlanQual passes a filled slot of the scanned table; quads never change in place, so only the conditions
     // that the key ranges enforced have to be looked at again.
     unsafe {
-        let scan = &mut *(*state.cast::<QuadScanState>()).scan;
+        let scan = &mut *custom::own::<QuadScan, _>(state);
         pg_sys::slot_getallattrs(slot);
         let values: [u64; 4] =
             std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ FLIP);
@@ -352,7 +309,7 @@ unsafe extern "C-unwind" fn recheck(
 unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node; the value itself is dropped with its memory context.
     unsafe {
-        let scan = (*node.cast::<QuadScanState>()).scan;
+        let scan = custom::own::<QuadScan, _>(node);
         if !scan.is_null() {
             (*scan).rows = 0;
             (*scan).cursor.close();
@@ -364,7 +321,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
 unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node.
     unsafe {
-        let scan = &mut *(*node.cast::<QuadScanState>()).scan;
+        let scan = &mut *custom::own::<QuadScan, _>(node);
         scan.started = false;
         scan.rows = 0;
         scan.at = 0;

@@ -1,7 +1,8 @@
 //! EXPLAIN of `Quad Scan`: the order walked, the conditions its key range enforces, and with ANALYZE what it cost.
 
 use super::conditions::list_node;
-use super::exec::QuadScanState;
+use super::exec::QuadScan;
+use crate::custom;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -15,7 +16,7 @@ pub unsafe extern "C-unwind" fn explain(
 ) {
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
-        let scan = &*(*node.cast::<QuadScanState>()).scan;
+        let scan = &*custom::own::<QuadScan, _>(node);
         text("Order", &scan.order.to_string(), es);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let exprs = (*plan).custom_exprs;

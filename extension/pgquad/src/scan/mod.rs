@@ -5,11 +5,11 @@ mod exec;
 mod explain;
 mod paths;
 
-pub use exec::{clear, parameter};
+pub use exec::parameter;
 pub use paths::complete;
 
 /// Registers the node and the planner hook; called once from `_PG_init`.
 pub fn init() {
-    exec::init();
+    crate::custom::register(&exec::SCAN_METHODS);
     paths::init();
 }

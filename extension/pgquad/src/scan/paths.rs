@@ -3,6 +3,7 @@
 use super::conditions::{self, list_iter, Condition};
 use super::exec;
 use crate::compat;
+use crate::custom;
 use crate::error::raise_hint;
 use crate::ffi::Methods;
 use crate::{am, guc, storage};
@@ -12,11 +13,8 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
-    CustomName: c"Quad Scan".as_ptr(),
-    PlanCustomPath: Some(plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(c"Quad Scan", plan_path);
 
 /// CPU cost of one descent from the root, in units of `cpu_operator_cost`.
 const DESCENT_OPERATORS: f64 = 20.0;
@@ -380,24 +378,17 @@ impl Planning {
         outer: pg_sys::Relids,
         pathkeys: *mut pg_sys::List,
     ) -> *mut pg_sys::CustomPath {
-        // SAFETY: live planner nodes; makeNode-like zeroed allocation in the planner's context.
+        // SAFETY: live planner nodes.
         unsafe {
-            let path =
-                pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast::<pg_sys::CustomPath>();
-            (*path).path.type_ = pg_sys::NodeTag::T_CustomPath;
-            (*path).path.pathtype = pg_sys::NodeTag::T_CustomScan;
-            (*path).path.parent = self.rel;
-            (*path).path.pathtarget = (*self.rel).reltarget;
+            let path: *mut pg_sys::CustomPath = custom::new_path(self.rel, &PATH_METHODS);
             (*path).path.param_info = pg_sys::get_baserel_parampathinfo(self.root, self.rel, outer);
             (*path).path.pathkeys = pathkeys;
-            (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
             (*path).custom_private = pg_sys::list_make1_impl(
                 pg_sys::NodeTag::T_IntList,
                 pg_sys::ListCell {
                     int_value: order as i32,
                 },
             );
-            (*path).methods = &raw const PATH_METHODS.0;
             (*path).path.rows = if (*path).path.param_info.is_null() {
                 (*self.rel).rows
             } else {
@@ -570,15 +561,11 @@ unsafe extern "C-unwind" fn plan_path(
                 rest = pg_sys::lappend(rest, clause.cast());
             }
         }
-        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
-        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
-        (*scan).scan.plan.targetlist = tlist;
+        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
         (*scan).scan.scanrelid = relid;
-        (*scan).flags = (*path).flags;
         (*scan).custom_exprs = pg_sys::list_concat(values, shown);
         (*scan).custom_private = private;
-        (*scan).methods = exec::scan_methods();
         scan.cast()
     }
 }

@@ -1,0 +1,210 @@
+//! What the custom scan nodes share: tables of callbacks, a state with a part of its own behind PostgreSQL's, new paths and plans.
+
+use crate::ffi::Methods;
+use pgrx::pg_sys;
+use pgrx::PgMemoryContexts;
+use std::ffi::CStr;
+
+/// PostgreSQL's node with our part behind it; the first field must be the node.
+#[repr(C)]
+pub struct State<T> {
+    /// PostgreSQL's part.
+    pub css: pg_sys::CustomScanState,
+    /// Ours, set by BeginCustomScan; in the executor's per-query context.
+    pub own: *mut T,
+}
+
+/// The callbacks of a node; those that it has no use for are not set.
+pub struct Callbacks {
+    /// BeginCustomScan.
+    pub begin: unsafe extern "C-unwind" fn(
+        *mut pg_sys::CustomScanState,
+        *mut pg_sys::EState,
+        core::ffi::c_int,
+    ),
+    /// ExecCustomScan.
+    pub exec:
+        unsafe extern "C-unwind" fn(*mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot,
+    /// EndCustomScan.
+    pub end: unsafe extern "C-unwind" fn(*mut pg_sys::CustomScanState),
+    /// ReScanCustomScan.
+    pub rescan: unsafe extern "C-unwind" fn(*mut pg_sys::CustomScanState),
+    /// ExplainCustomScan.
+    pub explain: Option<
+        unsafe extern "C-unwind" fn(
+            *mut pg_sys::CustomScanState,
+            *mut pg_sys::List,
+            *mut pg_sys::ExplainState,
+        ),
+    >,
+}
+
+/// The table that the state of a node points at.
+pub const fn exec_methods(
+    name: &'static CStr,
+    callbacks: Callbacks,
+) -> Methods<pg_sys::CustomExecMethods> {
+    Methods(pg_sys::CustomExecMethods {
+        CustomName: name.as_ptr(),
+        BeginCustomScan: Some(callbacks.begin),
+        ExecCustomScan: Some(callbacks.exec),
+        EndCustomScan: Some(callbacks.end),
+        ReScanCustomScan: Some(callbacks.rescan),
+        MarkPosCustomScan: None,
+        RestrPosCustomScan: None,
+        EstimateDSMCustomScan: None,
+        InitializeDSMCustomScan: None,
+        ReInitializeDSMCustomScan: None,
+        InitializeWorkerCustomScan: None,
+        ShutdownCustomScan: None,
+        ExplainCustomScan: callbacks.explain,
+    })
+}
+
+/// The table that the plan of a node points at.
+pub const fn scan_methods(
+    name: &'static CStr,
+    create: unsafe extern "C-unwind" fn(*mut pg_sys::CustomScan) -> *mut pg_sys::Node,
+) -> Methods<pg_sys::CustomScanMethods> {
+    Methods(pg_sys::CustomScanMethods {
+        CustomName: name.as_ptr(),
+        CreateCustomScanState: Some(create),
+    })
+}
+
+/// The table that the path of a node points at.
+pub const fn path_methods(
+    name: &'static CStr,
+    plan: unsafe extern "C-unwind" fn(
+        *mut pg_sys::PlannerInfo,
+        *mut pg_sys::RelOptInfo,
+        *mut pg_sys::CustomPath,
+        *mut pg_sys::List,
+        *mut pg_sys::List,
+        *mut pg_sys::List,
+    ) -> *mut pg_sys::Plan,
+) -> Methods<pg_sys::CustomPathMethods> {
+    Methods(pg_sys::CustomPathMethods {
+        CustomName: name.as_ptr(),
+        PlanCustomPath: Some(plan),
+        ReparameterizeCustomPathByChild: None,
+    })
+}
+
+/// Makes plans with a node readable by copies (parallel workers, plan trees sent as text). To be called from `_PG_init`.
+pub fn register(methods: &'static Methods<pg_sys::CustomScanMethods>) {
+    // SAFETY: the table lives as long as the process.
+    unsafe { pg_sys::RegisterCustomScanMethods(&raw const methods.0) }
+}
+
+/// The state of a node without its own part.
+///
+/// # Safety
+/// `methods` is the table of a node whose part is a `T`. Called where PostgreSQL makes the state.
+pub unsafe fn new_state<T>(
+    methods: &'static Methods<pg_sys::CustomExecMethods>,
+) -> *mut pg_sys::Node {
+    // SAFETY: zeroed memory is a valid state apart from tag and methods, which are set.
+    unsafe {
+        let state = pg_sys::palloc0(size_of::<State<T>>()).cast::<State<T>>();
+        (*state).css.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
+        (*state).css.methods = &raw const methods.0;
+        state.cast()
+    }
+}
+
+/// Gives a node its own part, which is dropped with the current memory context.
+///
+/// # Safety
+/// `node` comes from [`new_state`] for a `T`.
+pub unsafe fn set_own<T>(node: *mut pg_sys::CustomScanState, own: T) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*node.cast::<State<T>>()).own =
+            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(own);
+    }
+}
+
+/// The own part of a node; NULL before it has begun.
+///
+/// # Safety
+/// `node` comes from [`new_state`] for a `T`; it may be the node as any of the types that its state starts with.
+#[inline]
+pub unsafe fn own<T, N>(node: *mut N) -> *mut T {
+    // SAFETY: the caller's promise.
+    unsafe { (*node.cast::<State<T>>()).own }
+}
+
+/// A path of `size` bytes, `P` being PostgreSQL's path or one that starts with it, that can project.
+///
+/// # Safety
+/// `parent` is a live planner node; all bytes of a `P` behind PostgreSQL's part may be zero.
+pub unsafe fn new_path<P>(
+    parent: *mut pg_sys::RelOptInfo,
+    methods: &'static Methods<pg_sys::CustomPathMethods>,
+) -> *mut P {
+    // SAFETY: the caller's promise; zeroed memory is a valid path apart from what is set.
+    unsafe {
+        let path = pg_sys::palloc0(size_of::<P>()).cast::<pg_sys::CustomPath>();
+        (*path).path.type_ = pg_sys::NodeTag::T_CustomPath;
+        (*path).path.pathtype = pg_sys::NodeTag::T_CustomScan;
+        (*path).path.parent = parent;
+        (*path).path.pathtarget = (*parent).reltarget;
+        (*path).path.rows = (*parent).rows;
+        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+        (*path).methods = &raw const methods.0;
+        path.cast()
+    }
+}
+
+/// The plan node of a path.
+///
+/// # Safety
+/// Arguments are those of PlanCustomPath.
+pub unsafe fn new_plan(
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    methods: &'static Methods<pg_sys::CustomScanMethods>,
+) -> *mut pg_sys::CustomScan {
+    // SAFETY: the caller's promise; zeroed memory is a valid plan apart from what is set.
+    unsafe {
+        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
+        (*scan).scan.plan.type_ = pg_sys::NodeTag::T_CustomScan;
+        (*scan).scan.plan.targetlist = tlist;
+        (*scan).flags = (*path).flags;
+        (*scan).methods = &raw const methods.0;
+        scan
+    }
+}
+
+/// The slot, empty: what a node returns at its end.
+///
+/// # Safety
+/// `slot` is a live slot.
+pub unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(clear) = (*(*slot).tts_ops).clear {
+            clear(slot);
+        }
+    }
+    slot
+}
+
+/// The scan slot of a node as its target list wants it.
+///
+/// # Safety
+/// `node` is a begun node whose scan slot has been filled.
+pub unsafe fn project(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (slot, projection) = ((*node).ss.ss_ScanTupleSlot, (*node).ss.ps.ps_ProjInfo);
+        if projection.is_null() {
+            return slot;
+        }
+        let context = (*node).ss.ps.ps_ExprContext;
+        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+        (*context).ecxt_scantuple = slot;
+        pg_sys::ExecProject(projection)
+    }
+}
