@@ -7,6 +7,7 @@ import argparse
 import collections
 import os
 import random
+import re
 import sys
 
 import psycopg2
@@ -15,16 +16,70 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from pgquad_test import Report
 
 COLUMNS = "spog"
+# Terms of all kinds that an id can stand for; of some it tells the value.
+TERMS = """1 2 3 -1 07 1.5 2.0 3.00000000 "2"^^xsd:int "3"^^xsd:byte "1.0E0"^^xsd:double "2.5E0"^^xsd:float "NaN"^^xsd:double "1e0"^^xsd:double
+"true"^^xsd:boolean "0"^^xsd:boolean "" "a" "b" "a long string" "another long string" "a"@en "b"@en <http://example.org/a>
+<http://example.org/b> "2020-01-01"^^xsd:date "2020-01-02"^^xsd:date "2020-01-01T00:00:00Z"^^xsd:dateTime "2020-01-01T01:00:00+01:00"^^xsd:dateTime
+"2020-01-01T12:00:00"^^xsd:dateTime "2020-01-03T00:00:00.12345Z"^^xsd:dateTime "P1D"^^xsd:dayTimeDuration "x"^^<http://example.org/t> "x"^^xsd:integer"""
+XSD = "http://www.w3.org/2001/XMLSchema#"
 ORDERS = ["spog,posg,ospg", "spog,psog", "ospg,posg", "gpos", "spog,sopg,psog,posg,ospg,opsg"]
 
 
-class Maker:
-    """Makes the text of one query; `{n}` stands for table number n."""
+def ntriples():
+    """TERMS in the N-Triples form."""
+    for term in re.findall(r'"[^"]*"(?:@\w+|\^\^\S+)?|\S+', TERMS):
+        kind = "decimal" if "." in term else "integer"
+        term = term if term[0] in '"<' else f'"{term}"^^xsd:{kind}'
+        yield re.sub(r"xsd:(\w+)$", rf"<{XSD}\1>", term)
 
-    def __init__(self, chance, tables):
+
+class Maker:
+    """Makes the text of one query; `{n}` stands for table number n. The tables hold `values`, which are ids of terms or are not."""
+
+    def __init__(self, chance, tables, values, terms):
         self.chance = chance
         self.tables = tables
+        self.values = values
+        self.terms = terms
         self.aliases = 0
+
+    def value(self, below=8):
+        return self.values[self.chance.randrange(below)]
+
+    def term(self, columns, depth=0):
+        """An SQL expression of type quad.term."""
+        c = self.chance
+        kind = c.randrange(9 if depth < 2 else 4)
+        if kind < 3:
+            return f"quad.decode({c.choice(columns)})"
+        if kind == 3:
+            return "'{}'::quad.term".format(c.choice(list(ntriples())))
+        if kind < 7:
+            return f"quad.{c.choice(['add', 'sub', 'mul', 'div'])}({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
+        if kind == 7:
+            return f"COALESCE({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
+        return f"quad.{c.choice(['neg', 'pos'])}({self.term(columns, depth + 1)})"
+
+    def test(self, columns, depth=0):
+        """A condition on terms."""
+        c = self.chance
+        operator = c.choice(["eq", "ne", "lt", "le", "gt", "ge"])
+        kind = c.randrange(12 if depth < 2 else 8)
+        if kind < 2:
+            return f"quad.{operator}({c.choice(columns)}, {c.choice(columns)})"
+        if kind < 3:
+            return f"quad.{operator}({c.choice(columns)}, {self.value()}::bigint)"
+        if kind < 6:
+            return f"quad.{operator}({self.term(columns)}, {self.term(columns)})"
+        if kind == 6:
+            return f"quad.{c.choice(['ebv', 'fn_isiri', 'fn_isblank', 'fn_isliteral', 'fn_isnumeric'])}({self.term(columns)})"
+        if kind == 7:
+            return f"{self.term(columns)} IS {c.choice(['', 'NOT '])}NULL"
+        if kind < 10:
+            return f"({self.test(columns, depth + 1)} {c.choice(['AND', 'OR'])} {self.test(columns, depth + 1)})"
+        if kind == 10:
+            return f"NOT {self.test(columns, depth + 1)}"
+        return f"({self.test(columns, depth + 1)}) IS {c.choice(['', 'NOT '])}{c.choice(['TRUE', 'FALSE', 'NULL'])}"
 
     def alias(self):
         self.aliases += 1
@@ -40,17 +95,19 @@ class Maker:
         """A condition that has to do with the aliases `own`."""
         c, everything = self.chance, own + outer
         left, right = self.column(own), self.column(everything)
+        if self.terms and c.random() < 0.4:
+            return self.test([left, right])
         kind = c.randrange(16)
         if kind < 7:
             return f"{left} = {right}"
         if kind < 10:
-            return f"{left.split('.')[0]}.p = {c.randrange(4)}"
+            return f"{left.split('.')[0]}.p = {self.value(4)}"
         return [
-            f"{left} = {c.randrange(8)}",
-            f"{left} {c.choice(['<', '<=', '>', '>='])} {c.randrange(8)}",
-            f"{left} = ANY (ARRAY[{c.randrange(8)}, {c.randrange(8)}, NULL]::bigint[])",
+            f"{left} = {self.value()}",
+            f"{left} {c.choice(['<', '<=', '>', '>='])} {self.value()}",
+            f"{left} = ANY (ARRAY[{self.value()}, {self.value()}, NULL]::bigint[])",
             f"({left} = {right} OR {left} IS NULL)",
-            f"{left} + {right} < {c.randrange(14)}",
+            f"{left} % 8 + {right} % 8 < {c.randrange(14)}",
             f"{left} <> {right}",
         ][kind - 10]
 
@@ -89,18 +146,23 @@ class Maker:
                     where += f" AND {self.condition(visible, [])}"
             if c.random() < 0.15:
                 text += f", generate_series(0, {c.randrange(4)}) AS f(x)"
-                where += f" AND f.x = {self.column(visible)}"
+                where += f" AND f.x = {self.column(visible)} % 8"
         return text, where, visible
 
     def query(self):
         text, where, visible = self.group([], 0)
         columns = ", ".join(self.column(visible) for _ in range(self.chance.randrange(1, 5)))
-        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", f"sum({self.column(visible)} * 3), count(*)"])
+        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", f"sum({self.column(visible)} % 8 * 3), count(*)"])
         return f"SELECT {head} FROM {text} WHERE {where}"
 
 
 def make_tables(cursor, chance):
-    """Two or three pairs of a quad and a heap table with the same rows, some of them deleted again."""
+    """Up to three pairs of a quad and a heap table with the same rows, some of them deleted again; with the values in them."""
+    terms = chance.random() < 0.5
+    values = list(range(8))
+    if terms:
+        cursor.execute("SELECT quad.encode(t::quad.term) FROM unnest(%s) AS t", (chance.sample(list(ntriples()), 8),))
+        values = [row[0] for row in cursor.fetchall()]
     count = chance.choice([1, 1, 2, 3])
     for n in range(count):
         cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
@@ -110,15 +172,16 @@ def make_tables(cursor, chance):
         cursor.execute(f"CREATE TABLE join_quad{n} ({columns}) USING quad")
         cursor.execute(f"CREATE TABLE join_heap{n} ({columns}) USING heap")
         size = chance.choice([0, 3, 30, 60])
-        rows = {(chance.randrange(8), chance.randrange(4), chance.randrange(8), chance.randrange(2)) for _ in range(size)}
+        graphs = [0, values[1]]
+        rows = {(chance.choice(values), chance.choice(values[:4]), chance.choice(values), chance.choice(graphs)) for _ in range(size)}
         for row in rows:
             cursor.execute(f"INSERT INTO join_heap{n} VALUES (%s, %s, %s, %s)", row)
         cursor.execute(f"INSERT INTO join_quad{n} SELECT * FROM join_heap{n}")
         for table in ("quad", "heap"):
-            cursor.execute(f"DELETE FROM join_{table}{n} WHERE s = 7")
+            cursor.execute(f"DELETE FROM join_{table}{n} WHERE s = {values[7]}")
         if chance.random() < 0.5:
             cursor.execute(f"ANALYZE join_quad{n}")
-    return count
+    return count, values, terms
 
 
 def answer(cursor, sql, limit):
@@ -136,14 +199,14 @@ def main():
     connection = psycopg2.connect("")
     cursor = connection.cursor()
     used = wrong = large = 0
-    count = 1
+    count, values, terms = 1, list(range(8)), False
     for case in range(options.cases):
         chance = random.Random(f"{options.seed}/{case}")
         if case % 25 == 0:
             tables = random.Random(f"{options.seed}/tables/{case}")
-            count = make_tables(cursor, tables)
+            count, values, terms = make_tables(cursor, tables)
             connection.commit()
-        sql = Maker(chance, count).query()
+        sql = Maker(chance, count, values, terms).query()
         quad = sql.format(*(f"join_quad{n}" for n in range(3)))
         heap = sql.format(*(f"join_heap{n}" for n in range(3)))
         batch = chance.choice([1, 2, 3, 7, 100, 10000])
@@ -153,7 +216,11 @@ def main():
         cursor.execute(f"SET LOCAL quad.join_batch_size = {batch}")
         cursor.execute(f"SET LOCAL work_mem = '{memory}'")
         try:
-            expected = answer(cursor, heap, 20000)
+            try:
+                expected = answer(cursor, heap, 20000)
+            except psycopg2.errors.QueryCanceled:
+                connection.rollback()
+                expected = None
             if expected is None:
                 large += 1
                 continue

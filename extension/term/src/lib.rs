@@ -28,7 +28,10 @@ mod xsd;
 pub use error::{Error, Result};
 pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
-pub use inline::{compare_inline, inline_id, inline_term};
+pub use inline::{
+    ascending_instants, ascending_numbers, compare_inline, inline_id, inline_number, inline_term,
+    ordinal, Scale,
+};
 pub use ntriples::{parse, parse_prefix, ParseError};
 pub use order::{order, sort_key};
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};

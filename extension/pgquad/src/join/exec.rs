@@ -1,5 +1,6 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
 
+use super::native::Native;
 use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
 use crate::compat;
@@ -99,10 +100,13 @@ unsafe extern "C-unwind" fn begin(
         let (mut tests, mut at) = (Vec::new(), 0);
         while at < places.len() {
             let end = at + 1 + places[at] as usize;
+            let test = expr(params.len() + tests.len());
+            let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
             tests.push(TestExpr {
-                state: pg_sys::ExecInitExpr(expr(params.len() + tests.len()), parent),
-                places: places[at + 1..end].iter().map(|&p| p as usize).collect(),
-                volatile: changes(expr(params.len() + tests.len()).cast()),
+                state: pg_sys::ExecInitExpr(test, parent),
+                native: Native::new(test, &places, parent),
+                places,
+                volatile: changes(test.cast()),
             });
             at = end;
         }
@@ -257,6 +261,7 @@ impl QuadJoin {
     /// Evaluates the parameters and begins the join.
     unsafe fn start(&mut self, state: *mut pg_sys::ScanState) {
         self.started = true;
+        self.source.restart();
         // SAFETY: the node that this is a part of, begun.
         let params: Vec<Value> = unsafe {
             let context = (*state).ps.ps_ExprContext;

@@ -6,6 +6,8 @@ mod describe;
 mod exec;
 mod explain;
 mod level;
+mod native;
+mod operators;
 mod paths;
 mod plan;
 mod search;

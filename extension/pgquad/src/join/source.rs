@@ -1,5 +1,6 @@
 //! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
 
+use super::native::Native;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Probe, Span};
 use pgquad_exec::{Bindings, Slot, Source};
@@ -19,6 +20,8 @@ pub struct TestExpr {
     pub places: Vec<usize>,
     /// Equal rows may have different results.
     pub volatile: bool,
+    /// The same as a test of ids, where there is one.
+    pub native: Option<Native>,
 }
 
 /// Tables and expressions of a begun node.
@@ -38,6 +41,15 @@ pub struct NodeSource {
 }
 
 impl NodeSource {
+    /// Prepares for a new run, in which parameters may have other values.
+    pub fn restart(&mut self) {
+        let natives = self
+            .tests
+            .iter_mut()
+            .filter_map(|test| test.native.as_mut());
+        natives.for_each(Native::restart);
+    }
+
     fn reader(&self, table: u16) -> &TableReader {
         &self.readers[self.tables[usize::from(table)]]
     }
@@ -67,7 +79,16 @@ impl Source for NodeSource {
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
-        let test = &self.tests[usize::from(expr)];
+        let (slot, context) = (self.slot, self.context);
+        let test = &mut self.tests[usize::from(expr)];
+        let mut order: Vec<usize> = match &mut test.native {
+            // SAFETY: the context is that of the node.
+            Some(native) => unsafe { native.test(context, needs, rows, keep) },
+            None => (0..keep.len()).collect(),
+        };
+        if order.is_empty() {
+            return;
+        }
         let columns: Vec<(usize, Option<&[u64]>)> = test
             .places
             .iter()
@@ -77,15 +98,14 @@ impl Source for NodeSource {
         let values: Vec<&[u64]> = columns.iter().filter_map(|column| column.1).collect();
         let equal = |a: usize, b: usize| values.iter().all(|ids| ids[a] == ids[b]);
         // Equal rows stand side by side, so that each is tested once.
-        let mut order: Vec<usize> = (0..keep.len()).collect();
-        if !test.volatile && keep.len() > FEW {
+        if !test.volatile && order.len() > FEW {
             order.sort_unstable_by(|&a, &b| {
                 let differing = values.iter().find(|ids| ids[a] != ids[b]);
                 differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))
             });
         }
         let mut last: Option<(usize, bool)> = None;
-        let (slot, context, state) = (self.slot, self.context, test.state);
+        let state = test.state;
         // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole
         // batch: nothing inside owns memory, so that an ERROR may leave it at any row.
         unsafe {

@@ -10,7 +10,9 @@ mod number;
 mod text;
 mod time;
 
-pub use compare::compare_inline;
+pub use compare::{
+    ascending_instants, ascending_numbers, compare_inline, inline_number, ordinal, Scale,
+};
 
 use crate::id::tag;
 use crate::xsd::Xsd;

@@ -48,6 +48,28 @@ pub(super) fn encode_integer(lexical: &str, xsd: Xsd) -> Option<u64> {
     Some(datatype << INTEGER_BITS | (value + INTEGER_BIAS) as u64)
 }
 
+/// The numbers of the integer types.
+pub(super) const INTEGER_RUNS: std::ops::RangeInclusive<u64> =
+    0..=(Xsd::PositiveInteger.code() - Xsd::Integer.code()) as u64;
+
+/// Least and greatest payload of an integer type.
+pub(super) fn integers(datatype: u64) -> (u64, u64) {
+    let first = datatype << INTEGER_BITS;
+    (first, first | ((1 << INTEGER_BITS) - 1))
+}
+
+/// Least and greatest payload of the doubles that are numbers.
+pub(super) const DOUBLES: (u64, u64) = (
+    !f64::NEG_INFINITY.to_bits() >> DOUBLE_DROPPED_BITS,
+    (f64::INFINITY.to_bits() | 1 << 63) >> DOUBLE_DROPPED_BITS,
+);
+
+/// Least and greatest payload of the floats that are numbers.
+pub(super) const FLOATS: (u64, u64) = (
+    !f32::NEG_INFINITY.to_bits() as u64,
+    (f32::INFINITY.to_bits() | 1 << 31) as u64,
+);
+
 /// The value of an inlined integer.
 pub(super) fn integer_value(payload: u64) -> i64 {
     (payload & ((1 << INTEGER_BITS) - 1)) as i64 - INTEGER_BIAS
@@ -143,6 +165,17 @@ pub(super) fn double_value(payload: u64) -> f64 {
     } else {
         !(ordered | ((1 << DOUBLE_DROPPED_BITS) - 1))
     })
+}
+
+/// A number that sorts as the doubles do; `None` for NaN.
+pub(super) fn double_ordinal(payload: u64) -> Option<i64> {
+    const POSITIVE_ZERO: u64 = 1 << (63 - DOUBLE_DROPPED_BITS);
+    const NEGATIVE_ZERO: u64 = POSITIVE_ZERO - 1;
+    match payload {
+        NEGATIVE_ZERO => Some(POSITIVE_ZERO as i64),
+        _ if double_value(payload).is_nan() => None,
+        _ => Some(payload as i64),
+    }
 }
 
 pub(super) fn decode_double(payload: u64) -> Option<String> {

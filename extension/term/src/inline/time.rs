@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-const ZONED: u64 = 1 << 58;
+/// Flag of values with a time zone.
+pub(super) const ZONED: u64 = 1 << 58;
 const ZONE_BITS: u32 = 7;
 /// Fourteen hours, the largest offset, in quarters of an hour.
 const MAX_QUARTERS: i64 = 14 * 4;
@@ -154,6 +155,11 @@ fn unpack(payload: u64, per_quarter: i64) -> Option<(i64, Option<i64>)> {
 /// The order of two payloads of one tag; `None` when only one has a time zone.
 pub(super) fn compare(a: u64, b: u64) -> Option<Ordering> {
     (a & ZONED == b & ZONED).then(|| (a >> ZONE_BITS).cmp(&(b >> ZONE_BITS)))
+}
+
+/// Whether there is a time zone, and a number that sorts as the instants do.
+pub(super) fn ordinal(payload: u64) -> (bool, i64) {
+    (payload & ZONED != 0, (payload >> ZONE_BITS) as i64)
 }
 
 fn write_date(days: i64, out: &mut String) -> Option<()> {

@@ -8,7 +8,8 @@ mod order;
 pub(crate) use decimal::{from_raw, parse_decimal, to_raw, ONE};
 pub(crate) use float::{double_to_string, float_to_string};
 pub use float::{format_double, format_float, parse_double, parse_float};
-pub(crate) use order::{compare_exactly, compare_promoted};
+pub(crate) use order::compare_exactly;
+pub use order::compare_promoted;
 
 use crate::error::{Error, Result};
 use crate::xsd::Xsd;
@@ -146,7 +147,8 @@ impl Number {
     }
 
     /// Whether the effective boolean value is false: zero or not a number.
-    pub(crate) fn is_falsy(self) -> bool {
+    #[must_use]
+    pub fn is_falsy(self) -> bool {
         match self {
             Self::Integer(value) => value == 0,
             Self::Decimal(value) => to_raw(value) == 0,

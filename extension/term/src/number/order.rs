@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 /// op:numeric-equal and op:numeric-less-than: both sides are promoted to their common type first.
 /// `None` when one is not a number.
-pub(crate) fn compare_promoted(a: Number, b: Number) -> Option<Ordering> {
+#[must_use]
+pub fn compare_promoted(a: Number, b: Number) -> Option<Ordering> {
     match a.promote(b) {
         Ok(Pair::Integers(a, b)) => Some(a.cmp(&b)),
         Ok(Pair::Decimals(a, b)) => Some(a.cmp(&b)),

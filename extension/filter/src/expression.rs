@@ -1,0 +1,154 @@
+//! The expressions that filters are made of. Ids are in the unsigned form of keys: the sign bit of the `bigint` is flipped.
+
+use crate::truth::Truth;
+use crate::value::Value;
+
+/// Number of a value that is the same for all rows of a run, see [`Fixed`].
+pub type Place = usize;
+
+/// An expression of type `bigint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// A column of the rows, by number.
+    Column(usize),
+    /// The same for all rows.
+    Fixed(Place),
+    /// The first that is not NULL.
+    Coalesce(Vec<Ids>),
+}
+
+/// Arithmetic operators with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+}
+
+/// Comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// An expression of type `quad.term`. An error is NULL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Terms {
+    /// The term with an id; none has that of the default graph.
+    Decode(Ids),
+    /// The same for all rows.
+    Fixed(Place),
+    /// Two numbers.
+    Arithmetic(Arithmetic, Box<(Terms, Terms)>),
+    /// `-A`
+    Negated(Box<Terms>),
+    /// `+A`
+    Plus(Box<Terms>),
+    /// A truth value as `xsd:boolean`.
+    Boolean(Box<Test>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Terms>),
+}
+
+/// Kinds of terms that a test asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TermKind {
+    /// isIRI
+    Iri,
+    /// isBlank
+    Blank,
+    /// isLiteral
+    Literal,
+    /// isNumeric
+    Numeric,
+}
+
+/// An expression of type `boolean`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// The same for all rows.
+    Fixed(Place),
+    /// All of them.
+    And(Vec<Test>),
+    /// One of them.
+    Or(Vec<Test>),
+    /// NOT.
+    Not(Box<Test>),
+    /// Comparison of ids as whole numbers.
+    Numbers(Comparison, Ids, Ids),
+    /// Whether an id is one of a fixed list.
+    Among(Ids, Place),
+    /// SPARQL's comparison of terms.
+    Terms(Comparison, Terms, Terms),
+    /// The effective boolean value.
+    Effective(Terms),
+    /// What kind of term it is.
+    Is(TermKind, Terms),
+    /// The id is NULL.
+    NullId(Ids),
+    /// The term is NULL.
+    NullTerm(Terms),
+    /// The condition is NULL.
+    NullTest(Box<Test>),
+    /// The condition is true, and not NULL.
+    IsTrue(Box<Test>),
+    /// The condition is false, and not NULL.
+    IsFalse(Box<Test>),
+}
+
+/// A value that is the same for all rows of a run.
+#[derive(Clone, Debug)]
+pub enum Fixed {
+    /// An id, `None` for NULL.
+    Id(Option<u64>),
+    /// A term.
+    Term(Value),
+    /// A truth value.
+    Truth(Truth),
+    /// A sorted list of ids, and whether it holds NULL too; `None` when the list itself is NULL.
+    List(Option<(Vec<u64>, bool)>),
+}
+
+impl Comparison {
+    /// The comparison that gives the same with the sides exchanged.
+    #[must_use]
+    pub fn commuted(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            other => other,
+        }
+    }
+
+    /// Whether it holds for values in this order.
+    #[inline]
+    #[must_use]
+    pub fn accepts(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Self::Eq => order.is_eq(),
+            Self::Ne => order.is_ne(),
+            Self::Lt => order.is_lt(),
+            Self::Le => order.is_le(),
+            Self::Gt => order.is_gt(),
+            Self::Ge => order.is_ge(),
+        }
+    }
+}

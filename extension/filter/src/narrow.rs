@@ -1,0 +1,217 @@
+//! The ids that a column can have where a condition is true.
+
+use crate::expression::{Comparison, Fixed, Ids, Terms, Test};
+use crate::run::Rows;
+use crate::truth::Truth;
+use crate::value::Value;
+use pgquad_term::id::MAX_PAYLOAD;
+use pgquad_term::{ascending_instants, ascending_numbers, tag, TermId};
+
+const SIGN: u64 = 1 << 63;
+
+/// Ascending, disjoint, inclusive ranges of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intervals(Vec<(u64, u64)>);
+
+impl Intervals {
+    /// Everything.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(vec![(0, u64::MAX)])
+    }
+
+    /// Nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The ranges.
+    #[must_use]
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.0
+    }
+
+    /// Whether it excludes anything.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.0 == [(0, u64::MAX)]
+    }
+
+    /// What is in any of the ranges.
+    #[must_use]
+    pub fn of(mut ranges: Vec<(u64, u64)>) -> Self {
+        ranges.retain(|(low, high)| low <= high);
+        ranges.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
+        for (low, high) in ranges {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Self(merged)
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(mut self, other: &Self) -> Self {
+        self.0.extend(&other.0);
+        Self::of(self.0)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut both = Vec::new();
+        while let (Some(&&x), Some(&&y)) = (a.peek(), b.peek()) {
+            let (low, high) = (x.0.max(y.0), x.1.min(y.1));
+            if low <= high {
+                both.push((low, high));
+            }
+            if x.1 < y.1 {
+                a.next();
+            } else {
+                b.next();
+            }
+        }
+        Self(both)
+    }
+}
+
+impl Test {
+    /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of `row`
+    /// (`None`: NULL). Ids of which the condition's value is unknown are inside.
+    #[must_use]
+    pub fn narrow(&self, column: usize, row: &[Option<u64>], fixed: &[Fixed]) -> Intervals {
+        let columns = row.iter().map(|key| key.as_ref().map(std::slice::from_ref));
+        let rows = Rows {
+            columns: columns.collect(),
+            fixed,
+            len: 1,
+        };
+        self.possible(column, &rows)
+    }
+
+    fn possible(&self, column: usize, rows: &Rows<'_>) -> Intervals {
+        match self {
+            Self::And(all) => all.iter().fold(Intervals::all(), |so_far, test| {
+                so_far.intersection(&test.possible(column, rows))
+            }),
+            Self::Or(all) => all.iter().fold(Intervals::none(), |so_far, test| {
+                so_far.union(&test.possible(column, rows))
+            }),
+            Self::Terms(comparison, a, b) => {
+                let decoded = |term: &Terms| *term == Terms::Decode(Ids::Column(column));
+                if decoded(a) && !b.uses(column) {
+                    satisfying(*comparison, b.evaluate(rows).at(0))
+                } else if decoded(b) && !a.uses(column) {
+                    satisfying(comparison.commuted(), a.evaluate(rows).at(0))
+                } else {
+                    Intervals::all()
+                }
+            }
+            _ => Intervals::all(),
+        }
+    }
+
+    fn uses(&self, column: usize) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::And(all) | Self::Or(all) => all.iter().any(|test| test.uses(column)),
+            Self::Not(test) | Self::NullTest(test) | Self::IsTrue(test) | Self::IsFalse(test) => {
+                test.uses(column)
+            }
+            Self::Numbers(_, a, b) => a.uses(column) || b.uses(column),
+            Self::Among(ids, _) | Self::NullId(ids) => ids.uses(column),
+            Self::Terms(_, a, b) => a.uses(column) || b.uses(column),
+            Self::Effective(term) | Self::Is(_, term) | Self::NullTerm(term) => term.uses(column),
+        }
+    }
+}
+
+impl Ids {
+    fn uses(&self, column: usize) -> bool {
+        match self {
+            Self::Column(number) => *number == column,
+            Self::Fixed(_) => false,
+            Self::Coalesce(all) => all.iter().any(|ids| ids.uses(column)),
+        }
+    }
+}
+
+impl Terms {
+    fn uses(&self, column: usize) -> bool {
+        match self {
+            Self::Decode(ids) => ids.uses(column),
+            Self::Fixed(_) => false,
+            Self::Arithmetic(_, operands) => operands.0.uses(column) || operands.1.uses(column),
+            Self::Negated(term) | Self::Plus(term) => term.uses(column),
+            Self::Boolean(test) => test.uses(column),
+            Self::Coalesce(all) => all.iter().any(|term| term.uses(column)),
+        }
+    }
+}
+
+/// Ids of terms that compare as asked with a value, and of those that only the dictionary can compare.
+fn satisfying(comparison: Comparison, value: Value) -> Intervals {
+    let id = match value {
+        Value::Null => return Intervals::none(),
+        Value::Unknown => return Intervals::all(),
+        Value::Number(_) => None,
+        Value::Id(id) => Some(id),
+    };
+    if comparison == Comparison::Ne {
+        return Intervals::all();
+    }
+    let runs = match id.map(TermId::tag) {
+        None | Some(tag::INTEGER | tag::DECIMAL | tag::DOUBLE | tag::FLOAT) => ascending_numbers(),
+        Some(tag @ (tag::DATE_TIME | tag::DATE)) => ascending_instants(tag),
+        _ => return Intervals::all(),
+    };
+    let mut ranges: Vec<(TermId, TermId)> = Vec::with_capacity(runs.len() + 1);
+    ranges.push((
+        TermId::new(tag::OTHER, 0),
+        TermId::new(tag::OTHER, MAX_PAYLOAD),
+    ));
+    for (low, high) in runs {
+        let compare = |comparison, id| Value::Id(TermId(id)).compare(comparison, value);
+        // Of instants with and without time zone.
+        if compare(Comparison::Lt, low) == Truth::Unknown {
+            ranges.push((TermId(low), TermId(high)));
+            continue;
+        }
+        // In each run, terms below the value come first, then those that are equal, then those above.
+        let below = first_that_is_not(low, high, |id| compare(Comparison::Lt, id) == Truth::True);
+        let not_above =
+            first_that_is_not(low, high, |id| compare(Comparison::Le, id) == Truth::True);
+        let range = match comparison {
+            Comparison::Lt => (low, below),
+            Comparison::Le => (low, not_above),
+            Comparison::Eq => (below, not_above),
+            Comparison::Ge => (below, high + 1),
+            Comparison::Gt => (not_above, high + 1),
+            Comparison::Ne => (low, high + 1),
+        };
+        if range.0 < range.1 {
+            ranges.push((TermId(range.0), TermId(range.1 - 1)));
+        }
+    }
+    let key = |id: TermId| id.0 ^ SIGN;
+    Intervals::of(ranges.into_iter().map(|(a, b)| (key(a), key(b))).collect())
+}
+
+/// The first id from `low` to `high` for which the condition does not hold, `high + 1` if there is none; it holds up to there.
+fn first_that_is_not(mut low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let mut end = high + 1;
+    while low < end {
+        let middle = low + (end - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    low
+}

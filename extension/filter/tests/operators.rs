@@ -1,0 +1,327 @@
+//! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
+
+use pgquad_filter::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, Truth, Value};
+use pgquad_term::func::{numeric, terms as functions};
+use pgquad_term::{compare, inline_id, Term, TermBuf, TermId, Xsd};
+use proptest::prelude::*;
+
+const SIGN: u64 = 1 << 63;
+
+/// A term, and its id in an imagined dictionary.
+#[derive(Clone, Debug)]
+struct Known {
+    term: TermBuf,
+    id: TermId,
+}
+
+fn known(term: TermBuf) -> Known {
+    let number = pgquad_term::term_hash(&term.as_term()) as u64 & 0xffff_ffff | 1;
+    let id = inline_id(&term.as_term())
+        .unwrap_or_else(|| TermId::in_dictionary(&term.as_term(), number, Some(1)));
+    Known { term, id }
+}
+
+fn term() -> impl Strategy<Value = Known> {
+    let xsd = |text: String, xsd| TermBuf::xsd(&text, xsd);
+    prop_oneof![
+        8 => (-5_i64..5).prop_map(move |n| xsd(n.to_string(), Xsd::Integer)),
+        2 => any::<i64>().prop_map(move |n| xsd(n.to_string(), Xsd::Integer)),
+        1 => (-3_i64..3).prop_map(move |n| xsd(n.to_string(), Xsd::Int)),
+        1 => (0_i64..3).prop_map(move |n| xsd(format!("0{n}"), Xsd::Integer)),
+        4 => "-?[0-3](\\.[0-9]{1,3})?".prop_map(move |n| xsd(n, Xsd::Decimal)),
+        1 => "[1-9]\\.[0-9]{7,9}".prop_map(move |n| xsd(n, Xsd::Decimal)),
+        4 => "(-?[0-3]\\.[05]E0|NaN|INF|-INF|-0\\.0E0|1e0|1\\.1E0)".prop_map(move |n| xsd(n, Xsd::Double)),
+        2 => "(-?[0-3]\\.[05]E0|NaN|INF|1\\.1E0)".prop_map(move |n| xsd(n, Xsd::Float)),
+        2 => "(true|false|1)".prop_map(move |n| xsd(n, Xsd::Boolean)),
+        3 => "2020-01-0[1-3]T0[0-2]:00:00(Z|\\+0[1-3]:00)?".prop_map(move |n| xsd(n, Xsd::DateTime)),
+        1 => "2020-01-0[1-3]T0[0-2]:00:00\\.1234Z".prop_map(move |n| xsd(n, Xsd::DateTime)),
+        1 => "2020-01-0[1-3]T0[0-2]:00:00Z".prop_map(move |n| xsd(n, Xsd::DateTimeStamp)),
+        2 => "2020-01-0[1-3](Z|\\+0[1-3]:00)?".prop_map(move |n| xsd(n, Xsd::Date)),
+        1 => "P[1-3]D".prop_map(move |n| xsd(n, Xsd::DayTimeDuration)),
+        3 => "[ab]{0,2}".prop_map(|text| TermBuf::string(&text)),
+        1 => "[ab]{8,9}".prop_map(|text| TermBuf::string(&text)),
+        1 => "[ab]{0,2}".prop_map(|text| TermBuf::language(&text, "en")),
+        1 => "[ab]{1,2}".prop_map(|text| Term::typed(&text, "http://example.org/t").to_buf()),
+        2 => "http://example.org/[ab]".prop_map(|iri| TermBuf::iri(&iri)),
+        1 => (1_u64..4).prop_map(TermBuf::blank_number),
+        1 => "nonsense".prop_map(move |n| xsd(n, Xsd::Integer)),
+    ]
+    .prop_map(known)
+}
+
+/// What a column holds: a term in every row, or NULL in all.
+type Columns = Vec<Option<Vec<Known>>>;
+
+const ROWS: usize = 5;
+
+fn columns() -> impl Strategy<Value = Columns> {
+    // Often all terms of a column are of one kind.
+    let numbers = (-9_i64..9).prop_map(|n| known(TermBuf::integer(n.into())));
+    let decimals = "[0-3]\\.[0-9]{1,2}".prop_map(|n| known(TermBuf::xsd(&n, Xsd::Decimal)));
+    let dates = "2020-01-0[1-3]".prop_map(|n| known(TermBuf::xsd(&n, Xsd::Date)));
+    let column = prop_oneof![
+        prop::collection::vec(numbers, ROWS),
+        prop::collection::vec(decimals, ROWS),
+        prop::collection::vec(dates, ROWS),
+        prop::collection::vec(term(), ROWS),
+    ];
+    prop::collection::vec(prop::option::weighted(0.9, column), 3)
+}
+
+/// Constants: NULL, or a term.
+fn constants() -> impl Strategy<Value = Vec<Option<Known>>> {
+    prop::collection::vec(prop::option::weighted(0.9, term()), 3)
+}
+
+fn comparison() -> impl Strategy<Value = Comparison> {
+    use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    prop::sample::select(vec![Eq, Ne, Lt, Le, Gt, Ge])
+}
+
+fn ids() -> impl Strategy<Value = Ids> {
+    let one = prop_oneof![4 => (0..3_usize).prop_map(Ids::Column), 1 => (0..3_usize).prop_map(Ids::Fixed)];
+    prop_oneof![
+        5 => one.clone(),
+        1 => prop::collection::vec(one, 1..3).prop_map(Ids::Coalesce),
+    ]
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let leaf = prop_oneof![
+        3 => ids().prop_map(Terms::Decode),
+        1 => (3..6_usize).prop_map(Terms::Fixed),
+    ];
+    leaf.prop_recursive(3, 12, 2, |inner| {
+        use Arithmetic::{Add, Div, Mul, Sub};
+        let operator = prop::sample::select(vec![Add, Sub, Mul, Div]);
+        prop_oneof![
+            4 => (operator, inner.clone(), inner.clone())
+                .prop_map(|(o, a, b)| Terms::Arithmetic(o, Box::new((a, b)))),
+            1 => inner.clone().prop_map(|t| Terms::Negated(Box::new(t))),
+            1 => inner.clone().prop_map(|t| Terms::Plus(Box::new(t))),
+            1 => prop::collection::vec(inner.clone(), 1..3).prop_map(Terms::Coalesce),
+            1 => (comparison(), inner.clone(), inner)
+                .prop_map(|(c, a, b)| Terms::Boolean(Box::new(Test::Terms(c, a, b)))),
+        ]
+    })
+}
+
+fn test() -> impl Strategy<Value = Test> {
+    use TermKind::{Blank, Iri, Literal, Numeric};
+    let kind = prop::sample::select(vec![Iri, Blank, Literal, Numeric]);
+    let leaf = prop_oneof![
+        8 => (comparison(), terms(), terms()).prop_map(|(c, a, b)| Test::Terms(c, a, b)),
+        1 => (comparison(), ids(), ids()).prop_map(|(c, a, b)| Test::Numbers(c, a, b)),
+        1 => ids().prop_map(|a| Test::Among(a, 6)),
+        1 => terms().prop_map(Test::Effective),
+        1 => (kind, terms()).prop_map(|(k, t)| Test::Is(k, t)),
+        1 => terms().prop_map(Test::NullTerm),
+        1 => ids().prop_map(Test::NullId),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            2 => prop::collection::vec(inner.clone(), 1..3).prop_map(Test::And),
+            2 => prop::collection::vec(inner.clone(), 1..3).prop_map(Test::Or),
+            1 => inner.clone().prop_map(|t| Test::Not(Box::new(t))),
+            1 => inner.clone().prop_map(|t| Test::NullTest(Box::new(t))),
+            1 => inner.clone().prop_map(|t| Test::IsTrue(Box::new(t))),
+            1 => inner.prop_map(|t| Test::IsFalse(Box::new(t))),
+        ]
+    })
+}
+
+/// The same by the operators on terms.
+struct Oracle<'a> {
+    columns: &'a Columns,
+    constants: &'a [Option<Known>],
+    row: usize,
+}
+
+impl Oracle<'_> {
+    fn id(&self, ids: &Ids) -> Option<&Known> {
+        match ids {
+            Ids::Column(number) => self.columns[*number].as_ref().map(|c| &c[self.row]),
+            Ids::Fixed(place) => self.constants[*place].as_ref(),
+            Ids::Coalesce(all) => all.iter().find_map(|ids| self.id(ids)),
+        }
+    }
+
+    fn term(&self, terms: &Terms) -> Option<TermBuf> {
+        match terms {
+            Terms::Decode(ids) => self.id(ids).map(|known| known.term.clone()),
+            Terms::Fixed(place) => self.constants[*place - 3].as_ref().map(|k| k.term.clone()),
+            Terms::Arithmetic(operator, operands) => {
+                let (a, b) = (self.term(&operands.0)?, self.term(&operands.1)?);
+                let function = match operator {
+                    Arithmetic::Add => numeric::add,
+                    Arithmetic::Sub => numeric::sub,
+                    Arithmetic::Mul => numeric::mul,
+                    Arithmetic::Div => numeric::div,
+                };
+                function(&a.as_term(), &b.as_term()).ok()
+            }
+            Terms::Negated(term) => numeric::neg(&self.term(term)?.as_term()).ok(),
+            Terms::Plus(term) => numeric::pos(&self.term(term)?.as_term()).ok(),
+            Terms::Boolean(test) => self.test(test).map(TermBuf::boolean),
+            Terms::Coalesce(all) => all.iter().find_map(|term| self.term(term)),
+        }
+    }
+
+    /// AND or OR, one operand with the value `decisive` being enough.
+    fn decided_by(&self, tests: &[Test], decisive: bool) -> Option<bool> {
+        let values: Vec<Option<bool>> = tests.iter().map(|test| self.test(test)).collect();
+        if values.contains(&Some(decisive)) {
+            Some(decisive)
+        } else {
+            (!values.contains(&None)).then_some(!decisive)
+        }
+    }
+
+    fn test(&self, test: &Test) -> Option<bool> {
+        match test {
+            Test::Fixed(_) => unreachable!("not made here"),
+            Test::And(all) => self.decided_by(all, false),
+            Test::Or(all) => self.decided_by(all, true),
+            Test::Not(test) => self.test(test).map(|value| !value),
+            Test::Numbers(comparison, a, b) => {
+                let (a, b) = (self.id(a)?, self.id(b)?);
+                Some(comparison.accepts(a.id.cmp(&b.id)))
+            }
+            Test::Among(ids, _) => {
+                let id = self.id(ids)?.id;
+                let mut members = self.constants.iter().flatten();
+                Some(members.any(|member| member.id == id))
+            }
+            Test::Terms(comparison, a, b) => {
+                let (a, b) = (self.term(a)?, self.term(b)?);
+                let function = match comparison {
+                    Comparison::Eq => compare::equal,
+                    Comparison::Ne => compare::not_equal,
+                    Comparison::Lt => compare::less,
+                    Comparison::Le => compare::less_or_equal,
+                    Comparison::Gt => compare::greater,
+                    Comparison::Ge => compare::greater_or_equal,
+                };
+                function(&a.as_term(), &b.as_term()).ok()
+            }
+            Test::Effective(term) => {
+                compare::effective_boolean_value(&self.term(term)?.as_term()).ok()
+            }
+            Test::Is(kind, term) => {
+                let term = self.term(term)?;
+                let term = term.as_term();
+                Some(match kind {
+                    TermKind::Iri => matches!(term, Term::Iri(_)),
+                    TermKind::Blank => matches!(term, Term::Blank(_)),
+                    TermKind::Literal => matches!(term, Term::Literal(_)),
+                    TermKind::Numeric => functions::is_numeric(&term),
+                })
+            }
+            Test::NullId(ids) => Some(self.id(ids).is_none()),
+            Test::NullTerm(term) => Some(self.term(term).is_none()),
+            Test::NullTest(test) => Some(self.test(test).is_none()),
+            Test::IsTrue(test) => Some(self.test(test) == Some(true)),
+            Test::IsFalse(test) => Some(self.test(test) == Some(false)),
+        }
+    }
+}
+
+/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids.
+fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
+    let key = |known: &Known| known.id.0 ^ SIGN;
+    let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
+    list.sort_unstable();
+    let ids = constants.iter().map(|c| Fixed::Id(c.as_ref().map(key)));
+    let terms = constants.iter().map(|constant| {
+        Fixed::Term(match constant {
+            None => Value::Null,
+            Some(known) => Value::of_term(&known.term.as_term(), || Some(known.id)),
+        })
+    });
+    ids.chain(terms)
+        .chain([Fixed::List(Some((list, false)))])
+        .collect()
+}
+
+fn keys(columns: &Columns) -> Vec<Option<Vec<u64>>> {
+    columns
+        .iter()
+        .map(|c| {
+            c.as_ref()
+                .map(|c| c.iter().map(|k| k.id.0 ^ SIGN).collect())
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 4000 } else { 200_000 }))]
+
+    #[test]
+    fn agrees_with_the_operators(test in test(), columns in columns(), constants in constants()) {
+        let keys = keys(&columns);
+        let slices: Vec<Option<&[u64]>> = keys.iter().map(|k| k.as_deref()).collect();
+        let fixed = fixed(&constants);
+        let mut given = Vec::new();
+        test.run(&slices, &fixed, ROWS, |row, truth| given.push((row, truth)));
+        prop_assert_eq!(given.len(), ROWS);
+        for (row, truth) in given {
+            let oracle = Oracle { columns: &columns, constants: &constants, row };
+            if truth != Truth::Unknown {
+                prop_assert_eq!(truth, Truth::of(oracle.test(&test)));
+            }
+            for column in 0..columns.len() {
+                let Some(rows) = &keys[column] else { continue };
+                let others: Vec<Option<u64>> = keys.iter().map(|k| k.as_ref().map(|k| k[row])).collect();
+                let possible = test.narrow(column, &others, &fixed);
+                if truth == Truth::True || truth == Truth::Unknown {
+                    let inside = |&(low, high): &(u64, u64)| low <= rows[row] && rows[row] <= high;
+                    prop_assert!(possible.ranges().iter().any(inside));
+                }
+            }
+        }
+    }
+
+    /// What the ids tell is not left to others.
+    #[test]
+    fn numbers_are_always_told(a in -9_i64..9, b in -9_i64..9, c in -9_i64..9) {
+        let integer = |n: i64| known(TermBuf::integer(n.into()));
+        let columns = [[integer(a).id.0 ^ SIGN], [integer(b).id.0 ^ SIGN]];
+        let slices = [Some(&columns[0][..]), Some(&columns[1][..])];
+        let constant = known(TermBuf::xsd(&format!("{c}.5"), Xsd::Decimal));
+        let fixed = [Fixed::Term(Value::of_term(&constant.term.as_term(), || None))];
+        let decode = |n| Terms::Decode(Ids::Column(n));
+        let sum = Terms::Arithmetic(Arithmetic::Add, Box::new((decode(1), Terms::Fixed(0))));
+        let test = Test::Terms(Comparison::Lt, decode(0), sum);
+        let limit = if c < 0 { c as f64 - 0.5 } else { c as f64 + 0.5 };
+        test.run(&slices, &fixed, 1, |_, truth| {
+            assert_eq!(truth, Truth::of(Some((a as f64) < b as f64 + limit)));
+        });
+    }
+}
+
+#[test]
+fn ranges_are_narrow() {
+    let fixed = [Fixed::Term(Value::Id(
+        inline_id(&TermBuf::integer(5).as_term()).unwrap(),
+    ))];
+    let test = Test::Terms(
+        Comparison::Lt,
+        Terms::Decode(Ids::Column(0)),
+        Terms::Fixed(0),
+    );
+    let possible = test.narrow(0, &[None], &fixed);
+    let has = |term: TermBuf| {
+        let key = known(term).id.0 ^ SIGN;
+        possible.ranges().iter().any(|r| r.0 <= key && key <= r.1)
+    };
+    assert!(has(TermBuf::integer(4)));
+    assert!(!has(TermBuf::integer(5)));
+    assert!(has(TermBuf::xsd("4.9", Xsd::Decimal)));
+    assert!(!has(TermBuf::xsd("5.0", Xsd::Decimal)));
+    assert!(has(TermBuf::xsd("-INF", Xsd::Double)));
+    assert!(!has(TermBuf::xsd("NaN", Xsd::Double)));
+    assert!(!has(TermBuf::string("a")));
+    assert!(!has(TermBuf::iri("http://example.org/")));
+    // A literal of which the dictionary tells more.
+    assert!(has(TermBuf::xsd("07", Xsd::Integer)));
+}

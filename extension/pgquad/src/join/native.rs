@@ -1,0 +1,330 @@
+//! Filters that are tested on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts evaluated.
+
+use super::operators::{operator, Operator};
+use crate::dictionary;
+use crate::scan::conditions::{list_iter, list_node};
+use crate::scan::parameter;
+use crate::term::{TermArg, TermOut};
+use pgquad_exec::{Bindings, Slot};
+use pgquad_filter::{Fixed, Ids, Terms, Test, Truth, Value};
+use pgrx::{pg_sys, FromDatum, IntoDatum};
+
+/// A filter's expression as a test of ids.
+pub struct Native {
+    test: Test,
+    constants: Vec<Constant>,
+    /// Values of the constants in this run, once they are needed.
+    fixed: Option<Vec<Fixed>>,
+}
+
+/// A part of the expression that is the same for all rows of a run.
+struct Constant {
+    kind: Kind,
+    state: *mut pg_sys::ExprState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Id,
+    Term,
+    Truth,
+    List,
+}
+
+impl Native {
+    /// Makes a test of `expr`, whose variables are columns of the scan tuple at `places`. `None` where it does anything that is not known.
+    ///
+    /// # Safety
+    /// `expr` is a boolean expression of the plan of the begun node `parent`.
+    pub unsafe fn new(
+        expr: *mut pg_sys::Expr,
+        places: &[usize],
+        parent: *mut pg_sys::PlanState,
+    ) -> Option<Self> {
+        let mut compiler = Compiler {
+            places,
+            parent,
+            constants: Vec::new(),
+        };
+        // SAFETY: the caller's promise.
+        let test = unsafe { compiler.test(expr.cast())? };
+        Some(Self {
+            test,
+            constants: compiler.constants,
+            fixed: None,
+        })
+    }
+
+    /// Forgets the values of constants: a new run may have others.
+    pub fn restart(&mut self) {
+        self.fixed = None;
+    }
+
+    /// Tests rows for which `keep` is true; makes it false where the test fails, and returns those of which ids do not tell.
+    ///
+    /// # Safety
+    /// `context` is the expression context of the node.
+    pub unsafe fn test(
+        &mut self,
+        context: *mut pg_sys::ExprContext,
+        needs: &[Slot],
+        rows: &Bindings,
+        keep: &mut [bool],
+    ) -> Vec<usize> {
+        // SAFETY: the caller's promise.
+        let fixed = unsafe { self.fixed(context) };
+        let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
+        let mut unknown = Vec::new();
+        self.test
+            .run(&columns, &fixed, keep.len(), |row, truth| match truth {
+                Truth::True => {}
+                Truth::False | Truth::Null => keep[row] = false,
+                Truth::Unknown if keep[row] => unknown.push(row),
+                Truth::Unknown => {}
+            });
+        self.fixed = Some(fixed);
+        unknown
+    }
+
+    /// The values of the constants, which are put back by whoever asks.
+    unsafe fn fixed(&mut self, context: *mut pg_sys::ExprContext) -> Vec<Fixed> {
+        // SAFETY: states of the begun node.
+        self.fixed.take().unwrap_or_else(|| unsafe {
+            let constants = self.constants.iter();
+            constants.map(|c| c.evaluate(context)).collect()
+        })
+    }
+}
+
+impl Constant {
+    unsafe fn evaluate(&self, context: *mut pg_sys::ExprContext) -> Fixed {
+        // SAFETY: the state was made for the node of the context, for an expression of the type that the kind stands for.
+        unsafe {
+            match self.kind {
+                Kind::Id => {
+                    let value = parameter(self.state, context, pg_sys::INT8OID);
+                    return Fixed::Id(match value {
+                        pgquad_exec::Value::One(key) => Some(key),
+                        _ => None,
+                    });
+                }
+                Kind::Term | Kind::Truth | Kind::List => {}
+            }
+            let mut is_null = false;
+            let datum = pg_sys::ExecEvalExprSwitchContext(self.state, context, &mut is_null);
+            match self.kind {
+                Kind::Term if is_null => Fixed::Term(Value::Null),
+                Kind::Term => Fixed::Term(match TermArg::from_datum(datum, false) {
+                    Some(term) => {
+                        let term = term.term();
+                        Value::of_term(&term, || dictionary::find(&term))
+                    }
+                    None => Value::Null,
+                }),
+                Kind::List if is_null => Fixed::List(None),
+                Kind::List => {
+                    let members = Vec::<Option<i64>>::from_datum(datum, false).unwrap_or_default();
+                    let has_null = members.contains(&None);
+                    let mut keys: Vec<u64> = members.into_iter().flatten().map(key).collect();
+                    keys.sort_unstable();
+                    Fixed::List(Some((keys, has_null)))
+                }
+                _ => Fixed::Truth(Truth::of((!is_null).then(|| datum.value() != 0))),
+            }
+        }
+    }
+}
+
+fn key(id: i64) -> u64 {
+    id as u64 ^ 1 << 63
+}
+
+struct Compiler<'a> {
+    places: &'a [usize],
+    parent: *mut pg_sys::PlanState,
+    constants: Vec<Constant>,
+}
+
+impl Compiler<'_> {
+    unsafe fn test(&mut self, node: *mut pg_sys::Node) -> Option<Test> {
+        // SAFETY: an expression of a live plan; each cast follows a check of the tag.
+        unsafe {
+            if let Some(place) = self.constant(node, Kind::Truth) {
+                return Some(Test::Fixed(place));
+            }
+            match (*node).type_ {
+                pg_sys::NodeTag::T_BoolExpr => {
+                    let connective = node.cast::<pg_sys::BoolExpr>();
+                    let mut tests = Vec::new();
+                    for argument in list_iter::<pg_sys::Node>((*connective).args) {
+                        tests.push(self.test(argument)?);
+                    }
+                    Some(match (*connective).boolop {
+                        pg_sys::BoolExprType::AND_EXPR => Test::And(tests),
+                        pg_sys::BoolExprType::OR_EXPR => Test::Or(tests),
+                        _ => Test::Not(Box::new(tests.pop()?)),
+                    })
+                }
+                pg_sys::NodeTag::T_OpExpr => {
+                    let call = node.cast::<pg_sys::OpExpr>();
+                    self.call((*call).opfuncid, (*call).args)
+                }
+                pg_sys::NodeTag::T_FuncExpr => {
+                    let call = node.cast::<pg_sys::FuncExpr>();
+                    self.call((*call).funcid, (*call).args)
+                }
+                pg_sys::NodeTag::T_ScalarArrayOpExpr => {
+                    let any = node.cast::<pg_sys::ScalarArrayOpExpr>();
+                    let equal = (*any).opfuncid.to_u32() == pg_sys::F_INT8EQ && (*any).useOr;
+                    let ids = self.ids(list_node((*any).args, 0)).filter(|_| equal)?;
+                    let list = list_node((*any).args, 1);
+                    Some(Test::Among(ids, self.constant(list, Kind::List)?))
+                }
+                pg_sys::NodeTag::T_NullTest => {
+                    let test = node.cast::<pg_sys::NullTest>();
+                    let inner = self.null_test((*test).arg.cast())?;
+                    Some(match (*test).nulltesttype {
+                        pg_sys::NullTestType::IS_NULL => inner,
+                        _ => Test::Not(Box::new(inner)),
+                    })
+                }
+                pg_sys::NodeTag::T_BooleanTest => {
+                    let test = node.cast::<pg_sys::BooleanTest>();
+                    let inner = Box::new(self.test((*test).arg.cast())?);
+                    let not = |test| Test::Not(Box::new(test));
+                    Some(match (*test).booltesttype {
+                        pg_sys::BoolTestType::IS_TRUE => Test::IsTrue(inner),
+                        pg_sys::BoolTestType::IS_NOT_TRUE => not(Test::IsTrue(inner)),
+                        pg_sys::BoolTestType::IS_FALSE => Test::IsFalse(inner),
+                        pg_sys::BoolTestType::IS_NOT_FALSE => not(Test::IsFalse(inner)),
+                        pg_sys::BoolTestType::IS_UNKNOWN => Test::NullTest(inner),
+                        _ => not(Test::NullTest(inner)),
+                    })
+                }
+                _ => None,
+            }
+        }
+    }
+
+    unsafe fn null_test(&mut self, node: *mut pg_sys::Node) -> Option<Test> {
+        // SAFETY: an expression of a live plan.
+        unsafe {
+            match pg_sys::exprType(node) {
+                pg_sys::INT8OID => self.ids(node).map(Test::NullId),
+                pg_sys::BOOLOID => self.test(node).map(|test| Test::NullTest(Box::new(test))),
+                _ => self.terms(node).map(Test::NullTerm),
+            }
+        }
+    }
+
+    /// A call that gives a boolean.
+    unsafe fn call(&mut self, function: pg_sys::Oid, args: *mut pg_sys::List) -> Option<Test> {
+        // SAFETY: arguments of a call of the function, as many as it takes.
+        unsafe {
+            let argument = |n| list_node(args, n);
+            Some(match operator(function)? {
+                Operator::Numbers(comparison) => {
+                    Test::Numbers(comparison, self.ids(argument(0))?, self.ids(argument(1))?)
+                }
+                Operator::Ids(comparison) => Test::Terms(
+                    comparison,
+                    Terms::Decode(self.ids(argument(0))?),
+                    Terms::Decode(self.ids(argument(1))?),
+                ),
+                Operator::Terms(comparison) => Test::Terms(
+                    comparison,
+                    self.terms(argument(0))?,
+                    self.terms(argument(1))?,
+                ),
+                Operator::Effective => Test::Effective(self.terms(argument(0))?),
+                Operator::Is(kind) => Test::Is(kind, self.terms(argument(0))?),
+                _ => return None,
+            })
+        }
+    }
+
+    unsafe fn terms(&mut self, node: *mut pg_sys::Node) -> Option<Terms> {
+        // SAFETY: as for `test`.
+        unsafe {
+            if let Some(place) = self.constant(node, Kind::Term) {
+                return Some(Terms::Fixed(place));
+            }
+            match (*node).type_ {
+                pg_sys::NodeTag::T_CoalesceExpr => {
+                    let args = (*node.cast::<pg_sys::CoalesceExpr>()).args;
+                    let mut all = Vec::new();
+                    for argument in list_iter::<pg_sys::Node>(args) {
+                        all.push(self.terms(argument)?);
+                    }
+                    Some(Terms::Coalesce(all))
+                }
+                pg_sys::NodeTag::T_FuncExpr => {
+                    let call = node.cast::<pg_sys::FuncExpr>();
+                    let argument = |n| list_node((*call).args, n);
+                    Some(match operator((*call).funcid)? {
+                        Operator::Decode => Terms::Decode(self.ids(argument(0))?),
+                        Operator::FromBool => Terms::Boolean(Box::new(self.test(argument(0))?)),
+                        Operator::Negate => Terms::Negated(Box::new(self.terms(argument(0))?)),
+                        Operator::Plus => Terms::Plus(Box::new(self.terms(argument(0))?)),
+                        Operator::Arithmetic(arithmetic) => {
+                            let operands = (self.terms(argument(0))?, self.terms(argument(1))?);
+                            Terms::Arithmetic(arithmetic, Box::new(operands))
+                        }
+                        _ => return None,
+                    })
+                }
+                _ => None,
+            }
+        }
+    }
+
+    unsafe fn ids(&mut self, node: *mut pg_sys::Node) -> Option<Ids> {
+        // SAFETY: as for `test`.
+        unsafe {
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => {
+                    let var = node.cast::<pg_sys::Var>();
+                    let place = (*var).varattno as usize - 1;
+                    let own = (*var).varno == pg_sys::INDEX_VAR;
+                    let column = self.places.iter().position(|&p| own && p == place);
+                    column.map(Ids::Column)
+                }
+                pg_sys::NodeTag::T_CoalesceExpr => {
+                    let args = (*node.cast::<pg_sys::CoalesceExpr>()).args;
+                    let mut all = Vec::new();
+                    for argument in list_iter::<pg_sys::Node>(args) {
+                        all.push(self.ids(argument)?);
+                    }
+                    Some(Ids::Coalesce(all))
+                }
+                _ => self.constant(node, Kind::Id).map(Ids::Fixed),
+            }
+        }
+    }
+
+    /// The place of an expression of the type that `kind` stands for, if it is the same for all rows.
+    unsafe fn constant(&mut self, node: *mut pg_sys::Node, kind: Kind) -> Option<usize> {
+        // SAFETY: as for `test`.
+        unsafe {
+            let wanted = match kind {
+                Kind::Id => pg_sys::INT8OID,
+                Kind::Term => TermOut::type_oid(),
+                Kind::Truth => pg_sys::BOOLOID,
+                Kind::List => pg_sys::INT8ARRAYOID,
+            };
+            let varies = || {
+                !pg_sys::pull_var_clause(node, 0).is_null()
+                    || pg_sys::contain_volatile_functions(node)
+                    || pg_sys::contain_subplans(node)
+            };
+            if pg_sys::exprType(node) != wanted || varies() {
+                return None;
+            }
+            self.constants.push(Constant {
+                kind,
+                state: pg_sys::ExecInitExpr(node.cast(), self.parent),
+            });
+            Some(self.constants.len() - 1)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Which functions of PostgreSQL and of this extension a filter on ids knows.
+
+use crate::term::TermOut;
+use pgquad_filter::{Arithmetic, Comparison, TermKind};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, IntoDatum};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+/// What a function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Compares whole numbers.
+    Numbers(Comparison),
+    /// Compares the terms with two ids.
+    Ids(Comparison),
+    /// Compares two terms.
+    Terms(Comparison),
+    /// Two numbers, as terms.
+    Arithmetic(Arithmetic),
+    /// `-A`
+    Negate,
+    /// `+A`
+    Plus,
+    /// The term with an id.
+    Decode,
+    /// The term of a boolean.
+    FromBool,
+    /// The effective boolean value.
+    Effective,
+    /// What kind of term it is.
+    Is(TermKind),
+}
+
+thread_local! {
+    /// Functions that have been looked up, `None` for those that are not known here.
+    static KNOWN: RefCell<HashMap<pg_sys::Oid, Option<Operator>>> = RefCell::new(HashMap::new());
+    static WATCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a function does, if that is known.
+pub fn operator(function: pg_sys::Oid) -> Option<Operator> {
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&function).copied()) {
+        return known;
+    }
+    if !WATCHING.replace(true) {
+        // SAFETY: the callback is a plain function that lives as long as the process; registered once.
+        unsafe {
+            pg_sys::CacheRegisterSyscacheCallback(
+                pg_sys::SysCacheIdentifier::PROCOID as i32,
+                Some(changed),
+                pg_sys::Datum::from(0),
+            );
+        }
+    }
+    let found = number_operator(function).or_else(|| term_operator(function));
+    KNOWN.with_borrow_mut(|known| known.insert(function, found));
+    found
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
+    KNOWN.with_borrow_mut(HashMap::clear);
+}
+
+/// Comparisons of `bigint`.
+fn number_operator(function: pg_sys::Oid) -> Option<Operator> {
+    Some(Operator::Numbers(match function.to_u32() {
+        pg_sys::F_INT8EQ => Comparison::Eq,
+        pg_sys::F_INT8NE => Comparison::Ne,
+        pg_sys::F_INT8LT => Comparison::Lt,
+        pg_sys::F_INT8LE => Comparison::Le,
+        pg_sys::F_INT8GT => Comparison::Gt,
+        pg_sys::F_INT8GE => Comparison::Ge,
+        _ => return None,
+    }))
+}
+
+/// Functions of this extension, by name and types of arguments.
+fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
+    let (mut types, mut count) = (std::ptr::null_mut(), 0);
+    // SAFETY: look-ups in the catalogue, whose results are palloc'd; the types are as many as it says.
+    let (name, types) = unsafe {
+        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+        let name = pg_sys::get_func_name(function);
+        if name.is_null() || pg_sys::get_func_namespace(function) != schema {
+            return None;
+        }
+        pg_sys::get_func_signature(function, &mut types, &mut count);
+        let types = (0..count as usize).map(|n| *types.add(n));
+        (
+            CStr::from_ptr(name).to_str().ok()?,
+            types.collect::<Vec<_>>(),
+        )
+    };
+    let all = |wanted: pg_sys::Oid| types.iter().all(|&given| given == wanted);
+    if all(pg_sys::INT8OID) {
+        return match (name, types.len()) {
+            ("decode", 1) => Some(Operator::Decode),
+            (_, 2) => comparison(name).map(Operator::Ids),
+            _ => None,
+        };
+    }
+    if name == "from_bool" && types == [pg_sys::BOOLOID] {
+        return Some(Operator::FromBool);
+    }
+    if !all(TermOut::type_oid()) {
+        return None;
+    }
+    match types.len() {
+        1 => Some(match name {
+            "neg" => Operator::Negate,
+            "pos" => Operator::Plus,
+            "ebv" => Operator::Effective,
+            "fn_isiri" => Operator::Is(TermKind::Iri),
+            "fn_isblank" => Operator::Is(TermKind::Blank),
+            "fn_isliteral" => Operator::Is(TermKind::Literal),
+            "fn_isnumeric" => Operator::Is(TermKind::Numeric),
+            _ => return None,
+        }),
+        2 => comparison(name).map(Operator::Terms).or(match name {
+            "add" => Some(Operator::Arithmetic(Arithmetic::Add)),
+            "sub" => Some(Operator::Arithmetic(Arithmetic::Sub)),
+            "mul" => Some(Operator::Arithmetic(Arithmetic::Mul)),
+            "div" => Some(Operator::Arithmetic(Arithmetic::Div)),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+fn comparison(name: &str) -> Option<Comparison> {
+    Some(match name {
+        "eq" => Comparison::Eq,
+        "ne" => Comparison::Ne,
+        "lt" => Comparison::Lt,
+        "le" => Comparison::Le,
+        "gt" => Comparison::Gt,
+        "ge" => Comparison::Ge,
+        _ => return None,
+    })
+}
