@@ -16,6 +16,8 @@ pub static LEAF_QUADS: GucSetting<Option<CString>> = GucSetting::<Option<CString
 pub static ENABLE_QUAD_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Whether the planner may use `Quad Join`: `quad.enable_quad_join`.
 pub static ENABLE_QUAD_JOIN: GucSetting<bool> = GucSetting::<bool>::new(true);
+/// Whether the planner may use `Quad Groups`: `quad.enable_quad_groups`.
+pub static ENABLE_QUAD_GROUPS: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Most rows of a batch of `Quad Join`: `quad.join_batch_size`.
 pub static JOIN_BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
@@ -90,6 +92,14 @@ pub fn init() {
         c"Lets the planner use Quad Join, the pipelined join of all quad tables of a query level.",
         c"",
         &ENABLE_QUAD_JOIN,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.enable_quad_groups",
+        c"Lets the planner use Quad Groups, which counts and groups quads by counts of the trees and loose scans.",
+        c"",
+        &ENABLE_QUAD_GROUPS,
         GucContext::Userset,
         GucFlags::default(),
     );

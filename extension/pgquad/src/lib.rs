@@ -9,6 +9,7 @@ pub mod dictionary;
 pub mod error;
 mod ffi;
 mod functions;
+mod groups;
 mod guc;
 mod hooks;
 mod join;
@@ -40,6 +41,7 @@ pub extern "C-unwind" fn _PG_init() {
     hooks::init();
     scan::init();
     join::init();
+    groups::init();
     store::init();
     dictionary::init();
     load::init();

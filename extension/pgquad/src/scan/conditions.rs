@@ -29,6 +29,68 @@ impl Condition {
     }
 }
 
+/// The value that a clause `column <> value` compares a column of relation `relid` with, as if it were an equality.
+///
+/// # Safety
+/// As for [`match_clause`].
+pub unsafe fn match_unequal(
+    root: *mut pg_sys::PlannerInfo,
+    relid: pg_sys::Index,
+    clause: *mut pg_sys::RestrictInfo,
+) -> Option<Condition> {
+    // SAFETY: as for `match_clause`.
+    unsafe {
+        let expr = (*clause).clause.cast::<pg_sys::Node>();
+        if (*clause).pseudoconstant || (*expr).type_ != pg_sys::NodeTag::T_OpExpr {
+            return None;
+        }
+        let op = expr.cast::<pg_sys::OpExpr>();
+        let negator = pg_sys::get_negator((*op).opno);
+        if negator == pg_sys::InvalidOid || comparison(negator)? != Bound::Eq {
+            return None;
+        }
+        compared(root, relid, clause, op, Bound::Eq)
+    }
+}
+
+/// What an operator of the integer btree family says about its left side.
+unsafe fn comparison(operator: pg_sys::Oid) -> Option<Bound> {
+    // SAFETY: a catalogue look-up.
+    let strategy =
+        unsafe { pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID) };
+    Bound::from_number(strategy).filter(|b| *b != Bound::Any)
+}
+
+/// The condition `column bound value`, if one side of `op` is a column of the relation and the other a value for it.
+unsafe fn compared(
+    root: *mut pg_sys::PlannerInfo,
+    relid: pg_sys::Index,
+    clause: *mut pg_sys::RestrictInfo,
+    op: *mut pg_sys::OpExpr,
+    bound: Bound,
+) -> Option<Condition> {
+    // SAFETY: as for `match_clause`.
+    unsafe {
+        let args = (*op).args;
+        if args.is_null() || (*args).length != 2 {
+            return None;
+        }
+        let (left, right) = (list_node(args, 0), list_node(args, 1));
+        let (column, value, bound) = if let Some(c) = own_column(relid, left) {
+            (c, right, bound)
+        } else {
+            (own_column(relid, right)?, left, bound.commuted())
+        };
+        usable_value(root, relid, value, &INTEGER_TYPES).map(|value_type| Condition {
+            column,
+            bound,
+            value: value.cast(),
+            value_type,
+            clause,
+        })
+    }
+}
+
 const INTEGER_TYPES: [pg_sys::Oid; 3] = [pg_sys::INT8OID, pg_sys::INT4OID, pg_sys::INT2OID];
 const INTEGER_ARRAYS: [pg_sys::Oid; 3] = [
     pg_sys::INT8ARRAYOID,
@@ -54,27 +116,8 @@ pub unsafe fn match_clause(
         match (*expr).type_ {
             pg_sys::NodeTag::T_OpExpr => {
                 let op = expr.cast::<pg_sys::OpExpr>();
-                let args = (*op).args;
-                if args.is_null() || (*args).length != 2 {
-                    return None;
-                }
-                let left = list_node(args, 0);
-                let right = list_node(args, 1);
-                let strategy =
-                    pg_sys::get_op_opfamily_strategy((*op).opno, pg_sys::INTEGER_BTREE_FAM_OID);
-                let bound = Bound::from_number(strategy).filter(|b| *b != Bound::Any)?;
-                let (column, value, bound) = if let Some(c) = own_column(relid, left) {
-                    (c, right, bound)
-                } else {
-                    (own_column(relid, right)?, left, bound.commuted())
-                };
-                usable_value(root, relid, value, &INTEGER_TYPES).map(|value_type| Condition {
-                    column,
-                    bound,
-                    value: value.cast(),
-                    value_type,
-                    clause,
-                })
+                let bound = comparison((*op).opno)?;
+                compared(root, relid, clause, op, bound)
             }
             pg_sys::NodeTag::T_ScalarArrayOpExpr => {
                 let op = expr.cast::<pg_sys::ScalarArrayOpExpr>();
@@ -126,7 +169,10 @@ pub unsafe fn list_iter<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut
 }
 
 /// Column number if `node` is a plain column of relation `relid`.
-unsafe fn own_column(relid: pg_sys::Index, node: *mut pg_sys::Node) -> Option<usize> {
+///
+/// # Safety
+/// `node` is a live planner node.
+pub unsafe fn own_column(relid: pg_sys::Index, node: *mut pg_sys::Node) -> Option<usize> {
     // SAFETY: as for `match_clause`.
     unsafe {
         let mut node = node;

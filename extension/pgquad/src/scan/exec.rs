@@ -56,6 +56,8 @@ pub struct QuadScan {
     output: Option<Output>,
     bounds: Vec<BoundExpr>,
     cursor: OrderCursor,
+    /// Whether quads come in descending order.
+    pub backward: bool,
     ranges: Vec<([u64; 4], [u64; 4])>,
     next_range: usize,
     started: bool,
@@ -96,13 +98,14 @@ unsafe extern "C-unwind" fn begin(
         let order = list_int(private, 0) as usize;
         let needs_tid = list_int(private, 1) != 0;
         let wanted = list_int(private, 2);
-        let count = list_int(private, 3) as usize;
+        let backward = list_int(private, 3) != 0;
+        let count = list_int(private, 4) as usize;
         let bounds = (0..count)
             .map(|i| BoundExpr {
-                column: list_int(private, 4 + 3 * i) as usize,
-                bound: Bound::from_number(list_int(private, 5 + 3 * i))
+                column: list_int(private, 5 + 3 * i) as usize,
+                bound: Bound::from_number(list_int(private, 6 + 3 * i))
                     .expect("plans hold only known bounds"),
-                value_type: pg_sys::Oid::from(list_int(private, 6 + 3 * i) as u32),
+                value_type: pg_sys::Oid::from(list_int(private, 7 + 3 * i) as u32),
                 state: pg_sys::ExecInitExpr(
                     list_node((*plan).custom_exprs, i).cast(),
                     &raw mut (*node).ss.ps,
@@ -130,6 +133,7 @@ unsafe extern "C-unwind" fn begin(
             needs_tid,
             bounds,
             cursor,
+            backward,
             ranges: Vec::new(),
             next_range: 0,
             started: false,
@@ -354,7 +358,11 @@ impl QuadScan {
             };
             self.next_range += 1;
             self.counters.probes += 1;
-            self.cursor.seek(*low, *high);
+            if self.backward {
+                self.cursor.seek_last(*low, *high);
+            } else {
+                self.cursor.seek(*low, *high);
+            }
         }
     }
 

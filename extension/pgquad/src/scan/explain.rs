@@ -17,7 +17,8 @@ pub unsafe extern "C-unwind" fn explain(
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
         let scan = &*custom::own::<QuadScan, _>(node);
-        text("Order", &scan.order.to_string(), es);
+        let way = if scan.backward { " backward" } else { "" };
+        text("Order", &format!("{}{way}", scan.order), es);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let exprs = (*plan).custom_exprs;
         let count = if exprs.is_null() {

@@ -6,7 +6,7 @@ mod explain;
 mod paths;
 
 pub use exec::parameter;
-pub use paths::complete;
+pub use paths::{complete, pathkeys_of};
 
 /// Registers the node and the planner hook; called once from `_PG_init`.
 pub fn init() {

@@ -7,6 +7,7 @@ use crate::custom;
 use crate::error::raise_hint;
 use crate::ffi::Methods;
 use crate::{am, guc, storage};
+use pgquad_btree::Direction;
 use pgquad_exec::{match_order, Bound, Prefix};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -15,6 +16,9 @@ static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Scan", plan_path);
+
+/// `>` of `bigint` (`pg_operator.dat`).
+const INT8_GREATER: pg_sys::Oid = pg_sys::Oid::from_u32(413);
 
 /// CPU cost of one descent from the root, in units of `cpu_operator_cost`.
 const DESCENT_OPERATORS: f64 = 20.0;
@@ -326,46 +330,43 @@ impl Planning {
                 .collect();
             useful.sort_by_key(|(_, p)| std::cmp::Reverse((p.exact, p.bound, p.range)));
             for (rank, (order, prefix)) in useful.iter().enumerate() {
-                let pathkeys = self.pathkeys(*order, prefix);
-                if rank > 0 && (parameterised || pathkeys.is_null()) {
-                    continue;
+                for way in self.ways() {
+                    let pathkeys = self.pathkeys(*order, prefix, way);
+                    let other = rank > 0 || way == Direction::Backward;
+                    if other && (parameterised || pathkeys.is_null()) {
+                        continue;
+                    }
+                    let path = self.path(*order, prefix, conditions, outer, (way, pathkeys));
+                    pg_sys::add_path(self.rel, path.cast());
                 }
-                let path = self.path(*order, prefix, conditions, outer, pathkeys);
-                pg_sys::add_path(self.rel, path.cast());
             }
         }
     }
 
+    /// The directions in which a walk can be of use: backward where the query wants something in descending order.
+    unsafe fn ways(&self) -> impl Iterator<Item = Direction> {
+        // SAFETY: live planner nodes.
+        let descending = unsafe {
+            list_iter::<pg_sys::PathKey>((*self.root).query_pathkeys)
+                .any(|key| (*key).pk_strategy == pg_sys::BTGreaterStrategyNumber as i32)
+        };
+        let backward = descending.then_some(Direction::Backward);
+        std::iter::once(Direction::Forward).chain(backward)
+    }
+
     /// The sequence the walk delivers: the columns after those bound to one value.
-    unsafe fn pathkeys(&self, order: usize, prefix: &Prefix) -> *mut pg_sys::List {
+    unsafe fn pathkeys(&self, order: usize, prefix: &Prefix, way: Direction) -> *mut pg_sys::List {
+        if prefix.bound > prefix.exact {
+            return std::ptr::null_mut();
+        }
         // SAFETY: live planner nodes.
         unsafe {
-            let mut keys = std::ptr::null_mut();
-            if prefix.bound > prefix.exact {
-                return keys;
-            }
-            for &column in &self.orders[order][prefix.exact..] {
-                let var = pg_sys::makeVar(
-                    self.rti as i32,
-                    i16::from(column) + 1,
-                    pg_sys::INT8OID,
-                    -1,
-                    pg_sys::InvalidOid,
-                    0,
-                );
-                let one = compat::expression_pathkey(
-                    self.root,
-                    var.cast(),
-                    pg_sys::Oid::from(pg_sys::Int8LessOperator),
-                    (*self.rel).relids,
-                );
-                if one.is_null() {
-                    break;
-                }
-                if !is_redundant(one, keys) {
-                    keys = pg_sys::list_concat(keys, one);
-                }
-            }
+            let keys = pathkeys_of(
+                self.root,
+                self.rel,
+                &self.orders[order][prefix.exact..],
+                way,
+            );
             pg_sys::truncate_useless_pathkeys(self.root, self.rel, keys)
         }
     }
@@ -376,19 +377,16 @@ impl Planning {
         prefix: &Prefix,
         conditions: &[Condition],
         outer: pg_sys::Relids,
-        pathkeys: *mut pg_sys::List,
+        (way, pathkeys): (Direction, *mut pg_sys::List),
     ) -> *mut pg_sys::CustomPath {
         // SAFETY: live planner nodes.
         unsafe {
             let path: *mut pg_sys::CustomPath = custom::new_path(self.rel, &PATH_METHODS);
             (*path).path.param_info = pg_sys::get_baserel_parampathinfo(self.root, self.rel, outer);
             (*path).path.pathkeys = pathkeys;
-            (*path).custom_private = pg_sys::list_make1_impl(
-                pg_sys::NodeTag::T_IntList,
-                pg_sys::ListCell {
-                    int_value: order as i32,
-                },
-            );
+            for n in [order as i32, i32::from(way == Direction::Backward)] {
+                (*path).custom_private = pg_sys::lappend_int((*path).custom_private, n);
+            }
             (*path).path.rows = if (*path).path.param_info.is_null() {
                 (*self.rel).rows
             } else {
@@ -477,6 +475,44 @@ unsafe fn is_redundant(new: *mut pg_sys::List, earlier: *mut pg_sys::List) -> bo
     }
 }
 
+/// The pathkeys of these columns of a relation one after the other, as far as the query has a use for them.
+///
+/// # Safety
+/// Live planner nodes; `rel` is a quad table.
+pub unsafe fn pathkeys_of(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    columns: &[u8],
+    way: Direction,
+) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let operator = match way {
+            Direction::Forward => pg_sys::Oid::from(pg_sys::Int8LessOperator),
+            Direction::Backward => INT8_GREATER,
+        };
+        let mut keys = std::ptr::null_mut();
+        for &column in columns {
+            let var = pg_sys::makeVar(
+                (*rel).relid as i32,
+                i16::from(column) + 1,
+                pg_sys::INT8OID,
+                -1,
+                pg_sys::InvalidOid,
+                0,
+            );
+            let one = compat::expression_pathkey(root, var.cast(), operator, (*rel).relids);
+            if one.is_null() {
+                break;
+            }
+            if !is_redundant(one, keys) {
+                keys = pg_sys::list_concat(keys, one);
+            }
+        }
+        keys
+    }
+}
+
 struct ColumnOf {
     rti: pg_sys::Index,
     column: usize,
@@ -504,7 +540,8 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
-/// `custom_private` = order, whether row identities are needed, columns needed (bit `n` = column `n`), number of conditions, then
+/// `custom_private` = order, whether row identities are needed, columns needed (bit `n` = column `n`), whether the walk is backward,
+/// number of conditions, then
 /// (column, bound, type) of each.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
@@ -517,7 +554,8 @@ unsafe extern "C-unwind" fn plan_path(
 ) -> *mut pg_sys::Plan {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        let order = (*(*(*path).custom_private).elements).int_value as usize;
+        let order = pg_sys::list_nth_int((*path).custom_private, 0) as usize;
+        let backward = pg_sys::list_nth_int((*path).custom_private, 1);
         let relid = (*rel).relid;
         let rte = *(*root).simple_rte_array.add(relid as usize);
         let orders = storage::orders_of((*rte).relid).unwrap_or_default();
@@ -536,6 +574,7 @@ unsafe extern "C-unwind" fn plan_path(
             order as i32,
             i32::from(needs_tid),
             needed,
+            backward,
             prefix.used.len() as i32,
         ] {
             private = pg_sys::lappend_int(private, n);

@@ -4,7 +4,7 @@ use super::snapshot::PgSnapshot;
 use super::table::{fail, Table};
 use super::{pending, RelationStore};
 use crate::ffi;
-use pgquad_btree::{Batch, Key, Probe, Span, Tree};
+use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work};
 use pgrx::pg_sys;
 
 /// The orders of an open table, as one snapshot sees them. Holds no page between calls.
@@ -45,6 +45,41 @@ impl TableReader {
     pub fn count(&self, order: usize, low: &Key, high: &Key) -> u64 {
         self.trees[order]
             .range_count(low, high)
+            .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Keys of an order between two keys (inclusive) that the snapshot sees and that pass the filters.
+    pub fn count_visible(
+        &self,
+        order: usize,
+        (low, high): (&Key, &Key),
+        filters: &[Filter],
+        work: &mut Work,
+    ) -> u64 {
+        self.trees[order]
+            .count_visible(low, high, filters, &self.snapshot, work)
+            .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Reads on in a loose scan of an order: [`GroupCursor::next_batch`].
+    pub fn groups(
+        &self,
+        order: usize,
+        cursor: &mut GroupCursor,
+        filters: &[Filter],
+        enough: usize,
+        groups: &mut Groups,
+        work: &mut Work,
+    ) -> bool {
+        cursor
+            .next_batch(
+                &self.trees[order],
+                &self.snapshot,
+                filters,
+                enough,
+                groups,
+                work,
+            )
             .unwrap_or_else(|e| fail(e))
     }
 

@@ -1,0 +1,362 @@
+//! Execution of `Quad Groups`: the conditions become key ranges and filters once per (re)scan; groups come in batches.
+
+use super::plan::{Compared, Decoded};
+use super::shape::Output;
+use crate::custom::{self, clear, Callbacks};
+use crate::ffi::{self, Methods};
+use crate::scan::conditions::list_node;
+use crate::scan::parameter;
+use crate::storage::{self, TableReader};
+use pgquad_btree::{Filter, GroupCursor, Groups, Work};
+use pgquad_exec::{key_ranges, Bound, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+const NAME: &std::ffi::CStr = c"Quad Groups";
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(super::explain::explain),
+    },
+);
+
+/// Groups of the first batch: a LIMIT reads little.
+const FIRST_GROUPS: usize = 16;
+/// Groups of later batches.
+const MOST_GROUPS: usize = 1024;
+const FLIP: u64 = 1 << 63;
+
+/// The node's own part.
+pub struct QuadGroups {
+    /// The plan, decoded.
+    pub plan: Decoded,
+    /// What it reads from.
+    pub reader: TableReader,
+    values: Vec<*mut pg_sys::ExprState>,
+    filters: Vec<Filter>,
+    ranges: Vec<([u64; 4], [u64; 4])>,
+    next_range: usize,
+    cursor: Option<GroupCursor>,
+    batch: Groups,
+    enough: usize,
+    /// The group that may go on in the next batch.
+    open: Option<Group>,
+    started: bool,
+    ended: bool,
+    /// Finished groups, one column for each output.
+    rows: Vec<Vec<u64>>,
+    len: usize,
+    at: usize,
+    /// Pages read and skipped, over all rescans.
+    pub work: Work,
+}
+
+/// A group under way.
+struct Group {
+    /// The columns of the last keys that belong to it.
+    key: [u64; 4],
+    rows: u64,
+    distinct: u64,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadGroups>(&EXEC_METHODS) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    _eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relation is open.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = Decoded::read(scan);
+        let parent = &raw mut (*node).ss.ps;
+        let values = (0..plan.compared.len())
+            .map(|n| pg_sys::ExecInitExpr(list_node((*scan).custom_exprs, n).cast(), parent))
+            .collect();
+        let groups = QuadGroups {
+            reader: TableReader::new((*node).ss.ss_currentRelation, (*estate).es_snapshot),
+            values,
+            filters: Vec::new(),
+            ranges: Vec::new(),
+            next_range: 0,
+            cursor: None,
+            batch: Groups::default(),
+            enough: FIRST_GROUPS,
+            open: None,
+            started: false,
+            ended: false,
+            rows: vec![Vec::new(); plan.outputs.len()],
+            len: 0,
+            at: 0,
+            work: Work::default(),
+            plan,
+        };
+        custom::set_own(node, groups);
+    }
+}
+
+/// The executor's entry. Called for each row, so it adds no guard: finished groups are plain memory, and what can fail (`refill`) is
+/// guarded on its own. No Rust value with a destructor lives in this frame.
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the executor passes a begun node.
+    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+}
+
+unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every output.
+    unsafe {
+        let slot = (*state).ss_ScanTupleSlot;
+        let groups = custom::own::<QuadGroups, _>(state);
+        if (*groups).at >= (*groups).len && !refill(state) {
+            return clear(slot);
+        }
+        let groups = &mut *groups;
+        let row = groups.at;
+        groups.at += 1;
+        for (place, column) in groups.rows.iter().enumerate() {
+            *(*slot).tts_values.add(place) = pg_sys::Datum::from(*column.get_unchecked(row));
+            *(*slot).tts_isnull.add(place) = false;
+        }
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = groups.rows.len() as i16;
+        slot
+    }
+}
+
+/// Finishes the next groups; false at the end.
+#[pg_guard]
+unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
+    // SAFETY: as for `next`.
+    unsafe {
+        let groups = &mut *custom::own::<QuadGroups, _>(state);
+        if !groups.started {
+            groups.start((*state).ps.ps_ExprContext);
+        }
+        groups.refill()
+    }
+}
+
+impl QuadGroups {
+    /// Evaluates the conditions.
+    unsafe fn start(&mut self, context: *mut pg_sys::ExprContext) {
+        self.started = true;
+        let columns = self.reader.orders()[self.plan.order];
+        let mut bounds = Vec::new();
+        self.filters.clear();
+        let mut possible = true;
+        for (n, compared) in self.plan.compared.iter().enumerate() {
+            // SAFETY: an expression of the node, whose context this is.
+            let value = unsafe { parameter(self.values[n], context, compared.value_type) };
+            if n < self.plan.bounds {
+                bounds.push((compared.column, compared.bound, value));
+            } else {
+                let filter = filter(&columns, compared, &value);
+                possible &= filter.is_some();
+                self.filters.extend(filter);
+            }
+        }
+        self.ranges = match possible {
+            true => key_ranges(&columns, &bounds),
+            false => Vec::new(),
+        };
+        self.next_range = 0;
+        self.cursor = None;
+        self.enough = FIRST_GROUPS;
+        self.open = None;
+        self.ended = false;
+    }
+
+    fn refill(&mut self) -> bool {
+        self.rows.iter_mut().for_each(Vec::clear);
+        (self.at, self.len) = (0, 0);
+        while self.len == 0 && !self.ended {
+            storage::interrupt();
+            if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {
+                self.count_all();
+            } else if !self.read_groups() {
+                self.ended = true;
+                self.close();
+            }
+        }
+        self.len > 0
+    }
+
+    fn distinct(&self) -> bool {
+        self.plan.outputs.contains(&Output::Distinct)
+    }
+
+    /// One group of all rows.
+    fn count_all(&mut self) {
+        let mut rows = 0;
+        for (low, high) in &self.ranges {
+            rows += self.reader.count_visible(
+                self.plan.order,
+                (low, high),
+                &self.filters,
+                &mut self.work,
+            );
+        }
+        self.open = Some(Group {
+            key: [0; 4],
+            rows,
+            distinct: 0,
+        });
+        self.ended = true;
+        self.close();
+    }
+
+    /// Reads the next batch of groups; false at the end.
+    fn read_groups(&mut self) -> bool {
+        loop {
+            let Some(cursor) = &mut self.cursor else {
+                let Some(&(low, high)) = self.ranges.get(self.next_range) else {
+                    return false;
+                };
+                self.next_range += 1;
+                self.cursor = Some(GroupCursor::new(
+                    low,
+                    high,
+                    self.plan.inner_depth,
+                    self.plan.counting,
+                ));
+                continue;
+            };
+            let more = self.reader.groups(
+                self.plan.order,
+                cursor,
+                &self.filters,
+                self.enough,
+                &mut self.batch,
+                &mut self.work,
+            );
+            if more {
+                break;
+            }
+            self.cursor = None;
+        }
+        self.enough = MOST_GROUPS;
+        let (depth, inner) = (self.plan.depth, self.plan.inner_depth);
+        let batch = std::mem::take(&mut self.batch);
+        for (i, &rows) in batch.counts.iter().enumerate() {
+            let mut key = [0; 4];
+            for (value, column) in key.iter_mut().zip(&batch.columns[..inner]) {
+                *value = column[i];
+            }
+            // Groups go on where one range ends and the next begins.
+            match &mut self.open {
+                Some(open) if open.key[..depth] == key[..depth] => {
+                    open.distinct += u64::from(open.key[..inner] != key[..inner]);
+                    open.rows += rows;
+                    open.key = key;
+                }
+                _ => {
+                    self.close();
+                    self.open = Some(Group {
+                        key,
+                        rows,
+                        distinct: 1,
+                    });
+                }
+            }
+        }
+        self.batch = batch;
+        true
+    }
+
+    /// Finishes the group under way. Without GROUP BY there is one, whatever there is to count.
+    fn close(&mut self) {
+        let group = match self.open.take() {
+            Some(group) => group,
+            None if self.plan.grouped || !self.ended => return,
+            None => Group {
+                key: [0; 4],
+                rows: 0,
+                distinct: 0,
+            },
+        };
+        let columns = self.reader.orders()[self.plan.order];
+        for (output, values) in self.plan.outputs.iter().zip(&mut self.rows) {
+            values.push(match output {
+                Output::Rows => group.rows,
+                Output::Distinct => group.distinct,
+                Output::Column(column) => {
+                    let place = columns.iter().position(|&c| usize::from(c) == *column);
+                    place.map_or(0, |place| group.key[place]) ^ FLIP
+                }
+            });
+        }
+        self.len += 1;
+    }
+}
+
+/// The filter of a condition that is tested on the way; `None` when nothing can pass.
+fn filter(columns: &[u8; 4], compared: &Compared, value: &Value) -> Option<Filter> {
+    let Value::One(value) = *value else {
+        return None;
+    };
+    let column = columns
+        .iter()
+        .position(|&c| usize::from(c) == compared.column)?;
+    let (low, high) = match compared.bound {
+        Bound::Eq | Bound::Any => (value, value),
+        Bound::Lt => (0, value.checked_sub(1)?),
+        Bound::Le => (0, value),
+        Bound::Ge => (value, u64::MAX),
+        Bound::Gt => (value.checked_add(1)?, u64::MAX),
+    };
+    Some(Filter {
+        column: column as u8,
+        low,
+        high,
+        outside: compared.unequal,
+    })
+}
+
+/// EvalPlanQual never asks: the node is not used where rows are locked.
+unsafe extern "C-unwind" fn recheck(
+    _state: *mut pg_sys::ScanState,
+    _slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; the value itself is dropped with its memory context.
+    unsafe {
+        let groups = custom::own::<QuadGroups, _>(node);
+        if !groups.is_null() {
+            (*groups).rows = Vec::new();
+            (*groups).batch = Groups::default();
+            ((*groups).at, (*groups).len) = (0, 0);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node.
+    unsafe {
+        let groups = &mut *custom::own::<QuadGroups, _>(node);
+        groups.started = false;
+        (groups.at, groups.len) = (0, 0);
+        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+    }
+}

@@ -1,0 +1,245 @@
+//! Planning of `Quad Groups`: a path beside PostgreSQL's own for grouping, aggregates and DISTINCT.
+
+use super::plan::plan_path;
+use super::shape::{Shape, Wanted};
+use crate::ffi::Methods;
+use crate::scan::conditions::{self, list_iter};
+use crate::scan::pathkeys_of;
+use crate::{am, custom, guc};
+use pgquad_btree::Direction;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+
+static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(c"Quad Groups", plan_path);
+
+/// PostgreSQL's path with ours behind it; the first field must be the path.
+#[repr(C)]
+pub struct GroupsPath {
+    path: pg_sys::CustomPath,
+    /// How the query is answered; lives in the planner's memory.
+    pub shape: *const Shape,
+}
+
+/// Installs the hook; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any planning.
+    unsafe {
+        PREVIOUS = pg_sys::create_upper_paths_hook;
+        pg_sys::create_upper_paths_hook = Some(create_upper_paths);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_upper_paths(
+    root: *mut pg_sys::PlannerInfo,
+    stage: pg_sys::UpperRelationKind::Type,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+    extra: *mut core::ffi::c_void,
+) {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, stage, input, output, extra);
+        }
+        use pg_sys::UpperRelationKind::{UPPERREL_DISTINCT, UPPERREL_GROUP_AGG};
+        if !matches!(stage, UPPERREL_GROUP_AGG | UPPERREL_DISTINCT) || !is_quad_table(root, input) {
+            return;
+        }
+        let target = match stage {
+            UPPERREL_DISTINCT => (*root).upper_targets[UPPERREL_DISTINCT as usize],
+            _ => (*output).reltarget,
+        };
+        let (wanted, having) = match stage {
+            UPPERREL_DISTINCT => (distinct(root, input, target), std::ptr::null_mut()),
+            _ => (
+                grouping(root, input, target),
+                (*(*root).parse).havingQual.cast(),
+            ),
+        };
+        let Some(shape) = wanted.and_then(|wanted| Shape::find(root, input, wanted, having)) else {
+            return;
+        };
+        let path: *mut GroupsPath = custom::new_path(output, &PATH_METHODS);
+        (*path).path.path.pathtarget = target;
+        (*path).path.path.pathkeys = pathkeys_of(
+            root,
+            input,
+            &shape.columns[shape.exact.min(shape.depth)..shape.depth],
+            Direction::Forward,
+        );
+        cost(root, input, path, &shape);
+        (*path).shape = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(shape);
+        pg_sys::add_path(output, path.cast());
+    }
+}
+
+/// Whether a level reads one quad table and nothing else, and hands on its rows as they are.
+unsafe fn is_quad_table(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        if !guc::ENABLE_QUAD_GROUPS.get()
+            || !guc::ENABLE_QUAD_SCAN.get()
+            || (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL
+            || (*rel).rtekind != pg_sys::RTEKind::RTE_RELATION
+        {
+            return false;
+        }
+        let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
+        let parse = (*root).parse;
+        !(*rte).inh
+            && (*rte).tablesample.is_null()
+            && am::is_quad_relid((*rte).relid)
+            && (*parse).commandType == pg_sys::CmdType::CMD_SELECT
+            && (*parse).rowMarks.is_null()
+            && (*root).rowMarks.is_null()
+            && !(*parse).hasTargetSRFs
+            && (*parse).groupingSets.is_null()
+            && !(*root).hasPseudoConstantQuals
+    }
+}
+
+/// The columns that a list of `SortGroupClause`s names, if it names nothing else.
+unsafe fn columns(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    clauses: *mut pg_sys::List,
+) -> Option<Vec<usize>> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let mut found = Vec::new();
+        for clause in list_iter::<pg_sys::SortGroupClause>(clauses) {
+            let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+            let column = conditions::own_column((*rel).relid, expr)?;
+            if !found.contains(&column) {
+                found.push(column);
+            }
+        }
+        Some(found)
+    }
+}
+
+/// What SELECT DISTINCT wants, if it is distinct values of columns.
+unsafe fn distinct(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    target: *mut pg_sys::PathTarget,
+) -> Option<Wanted> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parse = (*root).parse;
+        let plain = !(*parse).hasDistinctOn
+            && !(*parse).hasAggs
+            && !(*parse).hasWindowFuncs
+            && (*parse).groupClause.is_null()
+            && (*parse).havingQual.is_null();
+        if !plain {
+            return None;
+        }
+        let mut wanted = Wanted {
+            columns: columns(root, rel, (*parse).distinctClause)?,
+            distinct: None,
+            counting: false,
+            grouped: true,
+        };
+        wanted.ask((*rel).relid, list_iter((*target).exprs))?;
+        (!wanted.columns.is_empty()).then_some(wanted)
+    }
+}
+
+/// What GROUP BY and aggregates want, if it is columns and counts.
+unsafe fn grouping(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    target: *mut pg_sys::PathTarget,
+) -> Option<Wanted> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parse = (*root).parse;
+        let mut wanted = Wanted {
+            columns: columns(root, rel, (*parse).groupClause)?,
+            distinct: None,
+            counting: false,
+            grouped: !(*parse).groupClause.is_null(),
+        };
+        for list in [(*target).exprs, (*parse).havingQual.cast()] {
+            wanted.ask((*rel).relid, parts(list).into_iter())?;
+        }
+        (wanted.grouped || wanted.counting || wanted.distinct.is_some()).then_some(wanted)
+    }
+}
+
+/// The columns outside of aggregates and the aggregates of expressions.
+///
+/// # Safety
+/// `exprs` is a list of live expressions.
+pub unsafe fn parts(exprs: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let flags = pg_sys::PVC_INCLUDE_AGGREGATES
+            | pg_sys::PVC_INCLUDE_WINDOWFUNCS
+            | pg_sys::PVC_RECURSE_PLACEHOLDERS;
+        list_iter(pg_sys::pull_var_clause(exprs.cast(), flags as i32)).collect()
+    }
+}
+
+/// CPU cost of a leaf or inner page, in units of `cpu_operator_cost`.
+const PAGE_OPERATORS: f64 = 20.0;
+/// Share of `cpu_operator_cost` for a quad whose columns are compared with those of the one before.
+const QUAD_SHARE: f64 = 0.1;
+
+/// The leaves of the range are read where groups are small; large ones cost a descent or two. Counts of settled leaves are not
+/// foreseen.
+unsafe fn cost(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut GroupsPath,
+    shape: &Shape,
+) {
+    // SAFETY: live planner nodes; reads of cost settings.
+    unsafe {
+        let quads = (*rel).rows.max(1.0);
+        let groups = |depth: usize| {
+            let mut exprs = std::ptr::null_mut();
+            for &column in &shape.columns[shape.exact.min(depth)..depth] {
+                let attribute = i16::from(column) + 1;
+                let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
+                let var = pg_sys::makeVar(shape.relid as i32, attribute, kind, -1, none, 0);
+                exprs = pg_sys::lappend(exprs, var.cast());
+            }
+            match exprs.is_null() {
+                true => 1.0,
+                false => pg_sys::estimate_num_groups(
+                    root,
+                    exprs,
+                    quads,
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut(),
+                ),
+            }
+        };
+        let share = quads / (*rel).tuples.max(quads);
+        let leaves = (f64::from((*rel).pages) / shape.orders as f64 * share)
+            .ceil()
+            .max(1.0);
+        let inner = groups(shape.inner_depth);
+        let read = match shape.inner_depth {
+            0 => leaves,
+            _ => leaves.min(2.0 * inner),
+        };
+        let each = pg_sys::seq_page_cost + PAGE_OPERATORS * pg_sys::cpu_operator_cost;
+        let compared = quads * (read / leaves) * QUAD_SHARE * pg_sys::cpu_operator_cost;
+        let path = &mut (*path).path.path;
+        path.rows = groups(shape.depth);
+        path.startup_cost = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
+        path.total_cost =
+            path.startup_cost + read * each + compared + path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+        if !shape.wanted.grouped {
+            path.startup_cost = path.total_cost;
+        }
+    }
+}

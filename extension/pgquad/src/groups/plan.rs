@@ -1,0 +1,163 @@
+//! The plan node of `Quad Groups`.
+//!
+//! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use; `custom_exprs` = the values
+//! of conditions; `custom_private` = integers, written by [`plan_path`] and read by [`Decoded::read`].
+
+use super::exec;
+use super::paths::{parts, GroupsPath};
+use super::shape::{output_of, Output};
+use crate::custom;
+use crate::scan::conditions::list_iter;
+use pgquad_exec::Bound;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// A condition: column, kind of bound, type of the value.
+#[derive(Clone, Copy)]
+pub struct Compared {
+    /// The column of the table.
+    pub column: usize,
+    /// The kind of bound.
+    pub bound: Bound,
+    /// `<>` instead of what the bound says.
+    pub unequal: bool,
+    /// Type of the value.
+    pub value_type: pg_sys::Oid,
+}
+
+/// The plan as the executor sees it.
+pub struct Decoded {
+    /// The order that is read.
+    pub order: usize,
+    /// Columns that make the groups.
+    pub depth: usize,
+    /// Columns of the groups that are read.
+    pub inner_depth: usize,
+    /// Whether rows are counted.
+    pub counting: bool,
+    /// Whether no rows make no group.
+    pub grouped: bool,
+    /// How many of the conditions make the key ranges; the others are tested on the way.
+    pub bounds: usize,
+    /// All conditions.
+    pub compared: Vec<Compared>,
+    /// What the scan tuple holds.
+    pub outputs: Vec<Output>,
+}
+
+const OUTPUT_ROWS: i32 = -1;
+const OUTPUT_DISTINCT: i32 = -2;
+
+/// PlanCustomPath.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn plan_path(
+    _root: *mut pg_sys::PlannerInfo,
+    _rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own, and the path is one of ours.
+    unsafe {
+        let shape = &*(*path.cast::<GroupsPath>()).shape;
+        let mut quals = std::ptr::null_mut();
+        for &clause in &shape.rest {
+            quals = pg_sys::lappend(quals, (*clause).clause.cast());
+        }
+        quals = pg_sys::list_concat(quals, shape.having);
+
+        let mut columns: *mut pg_sys::List = std::ptr::null_mut();
+        let mut outputs = Vec::new();
+        for list in [(*(*path).path.pathtarget).exprs, quals] {
+            for node in parts(list) {
+                let known = list_iter::<pg_sys::TargetEntry>(columns)
+                    .any(|entry| pg_sys::equal((*entry).expr.cast(), node.cast()));
+                let Some(output) = output_of(shape.relid, node).filter(|_| !known) else {
+                    continue;
+                };
+                let place = outputs.len() as i16 + 1;
+                let entry =
+                    pg_sys::makeTargetEntry(node.cast(), place, std::ptr::null_mut(), false);
+                columns = pg_sys::lappend(columns, entry.cast());
+                outputs.push(match output {
+                    Output::Column(column) => column as i32,
+                    Output::Rows => OUTPUT_ROWS,
+                    Output::Distinct => OUTPUT_DISTINCT,
+                });
+            }
+        }
+        let bounds = shape.bounds.iter().map(|c| (c, false));
+        let tests = shape.tests.iter().map(|t| (&t.condition, t.unequal));
+        let mut words = vec![
+            shape.order as i32,
+            shape.depth as i32,
+            shape.inner_depth as i32,
+            i32::from(shape.wanted.counting),
+            i32::from(shape.wanted.grouped),
+            shape.bounds.len() as i32,
+            (shape.bounds.len() + shape.tests.len()) as i32,
+        ];
+        let mut values = std::ptr::null_mut();
+        for (condition, unequal) in bounds.chain(tests) {
+            words.extend([
+                condition.column as i32,
+                condition.bound as i32,
+                i32::from(unequal),
+                condition.value_type.to_u32() as i32,
+            ]);
+            values = pg_sys::lappend(values, condition.value.cast());
+        }
+        words.extend(outputs);
+
+        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
+        (*scan).scan.plan.qual = quals;
+        (*scan).scan.scanrelid = shape.relid;
+        (*scan).custom_exprs = values;
+        for word in words {
+            (*scan).custom_private = pg_sys::lappend_int((*scan).custom_private, word);
+        }
+        (*scan).custom_scan_tlist = columns;
+        scan.cast()
+    }
+}
+
+impl Decoded {
+    /// Reads the integers of a plan.
+    ///
+    /// # Safety
+    /// `plan` is a plan made by [`plan_path`], or a copy of one.
+    pub unsafe fn read(plan: *mut pg_sys::CustomScan) -> Self {
+        // SAFETY: the caller's promise.
+        let words: Vec<i32> = unsafe {
+            let list = (*plan).custom_private;
+            (0..pg_sys::list_length(list))
+                .map(|n| pg_sys::list_nth_int(list, n))
+                .collect()
+        };
+        let all = words[6] as usize;
+        let compared = words[7..7 + 4 * all].chunks(4).map(|c| Compared {
+            column: c[0] as usize,
+            bound: Bound::from_number(c[1]).expect("plans hold only known bounds"),
+            unequal: c[2] != 0,
+            value_type: pg_sys::Oid::from(c[3] as u32),
+        });
+        Self {
+            order: words[0] as usize,
+            depth: words[1] as usize,
+            inner_depth: words[2] as usize,
+            counting: words[3] != 0,
+            grouped: words[4] != 0,
+            bounds: words[5] as usize,
+            compared: compared.collect(),
+            outputs: words[7 + 4 * all..]
+                .iter()
+                .map(|&word| match word {
+                    OUTPUT_ROWS => Output::Rows,
+                    OUTPUT_DISTINCT => Output::Distinct,
+                    column => Output::Column(column as usize),
+                })
+                .collect(),
+        }
+    }
+}
