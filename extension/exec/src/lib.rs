@@ -3,17 +3,23 @@
 
 mod access;
 mod bindings;
+mod checks;
 mod choose;
 mod codec;
 mod fanout;
 mod filter;
+mod held;
+mod joining;
 mod layout;
+mod matching;
 mod order;
 mod pipeline;
 mod plan;
 mod probe;
+mod sort;
 mod source;
 mod stats;
+mod table;
 
 pub use access::{key_ranges, match_order, Bound, Prefix, Value};
 pub use bindings::{Bindings, Column};

@@ -34,6 +34,8 @@ pub(crate) struct Access {
     exact: bool,
     /// Variables among the keys, in key order.
     pub keys: Vec<Slot>,
+    /// Known variables, keys or not, with the place in the key.
+    pub known: Vec<(Slot, usize)>,
     /// Known variables that are compared after reading, with the place in the key.
     pub compared: Vec<(Slot, usize)>,
     /// Other checks after reading, by place in the key.
@@ -64,6 +66,17 @@ pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) 
 impl Access {
     /// How to read `pattern` for rows like `rows`, when the variables of `live` are needed afterwards.
     pub fn new(pattern: &Pattern, orders: &[[u8; 4]], rows: &Bindings, live: &SlotSet) -> Self {
+        Self::keyed_by(pattern, orders, rows, live, |_| true)
+    }
+
+    /// How to read it with only some of the known variables as keys. The others are compared after reading, and so may be those.
+    pub fn keyed_by(
+        pattern: &Pattern,
+        orders: &[[u8; 4]],
+        rows: &Bindings,
+        live: &SlotSet,
+        is_key: impl Fn(Slot) -> bool,
+    ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
         let mut conditions: Vec<(u8, Bound, Operand)> = Vec::with_capacity(8);
         for (column, cell) in pattern.cells.iter().enumerate() {
@@ -78,10 +91,13 @@ impl Access {
             conditions.push((column, bound, Operand::Param(param)));
         }
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
-        let listed =
-            rows.len <= FEW_ROWS || !conditions.iter().any(|c| matches!(c.2, Operand::Slot(_)));
+        let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
+        let listed = rows.len <= FEW_ROWS || !conditions.iter().any(|c| keyed(c.2));
         let offered: Vec<usize> = (0..conditions.len())
-            .filter(|&i| listed || conditions[i].1 != Bound::Any)
+            .filter(|&i| match conditions[i].2 {
+                Operand::Slot(slot) => is_key(slot),
+                Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
+            })
             .collect();
         let bounds: Vec<(usize, Bound)> = offered
             .iter()
@@ -99,6 +115,7 @@ impl Access {
             used: prefix.used.iter().map(|&i| conditions[i]).collect(),
             exact: prefix.used.len() == prefix.exact,
             keys: Vec::new(),
+            known: Vec::new(),
             compared: Vec::new(),
             checks: Vec::new(),
             fills: Vec::new(),
@@ -113,7 +130,10 @@ impl Access {
         }
         for (i, &(column, bound, operand)) in conditions.iter().enumerate() {
             match operand {
-                Operand::Slot(_) => access.bound |= 1 << column,
+                Operand::Slot(slot) => {
+                    access.bound |= 1 << column;
+                    access.known.push((slot, place(column)));
+                }
                 Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column,
                 Operand::Param(_) => {}
             }
@@ -150,6 +170,27 @@ impl Access {
     /// Whether all conditions are equalities that the key range covers.
     pub fn is_plain(&self) -> bool {
         self.exact && self.checks.is_empty()
+    }
+
+    /// The variable that is the only key besides constants, and its place in the key.
+    pub fn only_key(&self) -> Option<(Slot, usize)> {
+        match self.keys.as_slice() {
+            [only] if self.exact => {
+                let is_slot = |u: &(u8, Bound, Operand)| matches!(u.2, Operand::Slot(_));
+                Some((*only, self.used.iter().position(is_slot)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes the constants behind place `at` of the key checks after reading.
+    pub fn check_behind(&mut self, at: usize) {
+        for (place, &(_, bound, operand)) in self.used.iter().enumerate().skip(at + 1) {
+            if let Operand::Param(param) = operand {
+                self.mask |= 1 << place;
+                self.checks.push((place, Check::Param(bound, param)));
+            }
+        }
     }
 
     /// Whether subject, predicate and object are all bound: at most one quad a graph.

@@ -7,12 +7,15 @@ use crate::access::Value;
 use crate::bindings::{Bindings, Column};
 use crate::choose::Next;
 use crate::fanout::{Fanouts, Probed};
+use crate::held::Holding;
+use crate::joining::Joining;
 use crate::layout::{Layout, Scope};
 use crate::order::{is_hopeless, Access};
 use crate::plan::{Kind, Plan, Slot, SlotSet};
-use crate::probe::Probing;
 use crate::source::Source;
-use crate::stats::StepStats;
+use crate::stats::{Moment, StepStats};
+use crate::table::Table;
+use std::rc::Rc;
 
 /// Sizes of batches.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,10 @@ pub struct Tuning {
     pub first: usize,
     /// Most rows of a batch.
     pub most: usize,
+    /// Batches from this size on may be joined otherwise than by looking up each of their keys.
+    pub bulk_from: usize,
+    /// Bytes for quads held in memory, to be joined by hash.
+    pub memory: usize,
 }
 
 /// A batch in a child: first it goes in, then the rows that had no match (or those that had) come out.
@@ -37,8 +44,17 @@ enum Progress {
     After,
 }
 
+/// A batch in a pattern.
+struct Joined {
+    joining: Joining,
+    step: usize,
+    what: Probed,
+    /// Quads that it is expected to find.
+    expected: f64,
+}
+
 enum Work {
-    Probe(Box<Probing>, usize, Probed),
+    Join(Joined),
     Child(Entered),
 }
 
@@ -53,14 +69,16 @@ pub struct Pipeline {
     pub(crate) layout: Layout,
     slots: usize,
     output: SlotSet,
-    tuning: Tuning,
+    pub(crate) tuning: Tuning,
     pub(crate) params: Vec<Value>,
     /// The row that everything starts from, until it has been taken.
     pending: Option<(Bindings, Vec<Scope>)>,
     frames: Vec<Frame>,
     /// Counts of patterns that only constants bind, by step.
     pub(crate) counts: Vec<Option<f64>>,
-    steps: Vec<StepStats>,
+    pub(crate) steps: Vec<StepStats>,
+    /// Quads in memory, by step.
+    pub(crate) held: Vec<Holding>,
     turns: u32,
     /// Identity of each table in [`Fanouts`].
     pub(crate) tables: Vec<u64>,
@@ -83,6 +101,7 @@ impl Pipeline {
             pending: None,
             frames: Vec::new(),
             counts: Vec::new(),
+            held: Vec::new(),
             turns: 0,
             tables,
             counting: false,
@@ -100,6 +119,10 @@ impl Pipeline {
         }
         self.params = params;
         self.counts = vec![None; self.steps.len()];
+        self.held.resize_with(self.steps.len(), Holding::default);
+        for info in self.layout.groups.iter().flat_map(|g| &g.patterns) {
+            self.held[info.step].start(&info.pattern, &self.params);
+        }
         self.frames.clear();
         self.pending = Some((
             Bindings::one_row(self.slots),
@@ -111,6 +134,7 @@ impl Pipeline {
     pub fn stop(&mut self) {
         self.pending = None;
         self.frames = Vec::new();
+        self.held = Vec::new();
     }
 
     /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
@@ -151,11 +175,12 @@ impl Pipeline {
 
     fn pop(&mut self, fanouts: &mut Fanouts) {
         if let Some(Frame {
-            work: Work::Probe(probing, _, what),
+            work: Work::Join(joined),
             ..
         }) = self.frames.pop()
         {
-            fanouts.add(what, probing.probes(), probing.read);
+            let (keys, quads) = joined.joining.found();
+            fanouts.add(joined.what, keys, quads);
         }
     }
 
@@ -163,14 +188,11 @@ impl Pipeline {
     fn produce<S: Source>(&mut self, source: &mut S, at: usize) -> Option<(Bindings, Vec<Scope>)> {
         let frame = &mut self.frames[at];
         match &mut frame.work {
-            Work::Probe(probing, step, _) => {
-                let (clock, pages) = (source.clock(), source.pages());
-                let rows = probing.next(source, &self.params);
-                let stats = &mut self.steps[*step];
-                let after = source.pages();
-                stats.time += source.clock() - clock;
-                stats.hit += after.0 - pages.0;
-                stats.read += after.1 - pages.1;
+            Work::Join(joined) => {
+                let before = Moment::now(source);
+                let rows = joined.joining.next(source, &self.params);
+                let stats = &mut self.steps[joined.step];
+                before.add_since(source, stats);
                 stats.rows += rows.as_ref().map_or(0, |r| r.len as u64);
                 rows.map(|rows| (rows, frame.scopes.clone()))
             }
@@ -304,32 +326,46 @@ impl Pipeline {
         } else {
             expected * rows.len as f64
         };
-        let mut probing = Probing::new(
-            table,
-            access,
-            rows,
-            live,
-            &self.params,
-            (self.tuning.first, self.tuning.most),
-        );
-        stats.batches += 1;
-        stats.keys += probing.distinct_keys() as u64;
-        stats.probes += probing.probes() as u64;
+        let quads = expected * rows.len as f64;
+        let before = Moment::now(source);
+        let mut joining = self.join(source, (scopes[top].group, i), access, rows, live);
         let last = scopes[top];
         if self.counting && top == 0 && last.patterns | last.filters | last.children == 0 {
-            let clock = source.clock();
-            let counted = probing.count(source, &self.params);
-            fanouts.add(what, probing.probes(), probing.read);
+            let counted = joining.count(source, &self.params);
+            let (keys, quads) = joining.found();
+            fanouts.add(what, keys, quads);
             self.counted += counted;
-            let stats = &mut self.steps[step];
-            stats.rows += counted;
-            stats.time += source.clock() - clock;
-            return;
+            self.steps[step].rows += counted;
+        } else {
+            self.frames.push(Frame {
+                work: Work::Join(Joined {
+                    joining,
+                    step,
+                    what,
+                    expected: quads,
+                }),
+                scopes,
+            });
         }
-        self.frames.push(Frame {
-            work: Work::Probe(Box::new(probing), step, what),
-            scopes,
+        before.add_since(source, &mut self.steps[step]);
+    }
+
+    /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
+    pub(crate) fn outlook(&self) -> f64 {
+        let times = self.frames.iter().map(|frame| match &frame.work {
+            Work::Join(joined) => joined.joining.outlook(joined.expected),
+            Work::Child(_) => 1.0,
         });
+        times.product()
+    }
+
+    /// Bytes of tables that batches have for themselves.
+    pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
+        let bytes = self.frames.iter().map(|frame| match &frame.work {
+            Work::Join(joined) => joined.joining.own_bytes(&is_held),
+            Work::Child(_) => 0,
+        });
+        bytes.sum()
     }
 
     fn enter_child(&mut self, mut rows: Bindings, mut scopes: Vec<Scope>, i: usize) {

@@ -1,12 +1,35 @@
 //! Probing one pattern with a batch of rows: keys sorted, each distinct key read once, the quads found paired with their rows.
+//!
+//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first to the last is
+//! read as one range and merged with the keys.
 
 use crate::access::Value;
 use crate::bindings::{Bindings, Column};
-use crate::order::{holds, Access, Check};
+use crate::checks::Checked;
+use crate::order::Access;
+use crate::pipeline::Tuning;
 use crate::plan::SlotSet;
+use crate::sort::sort_rows;
 use crate::source::Source;
 use pgquad_btree::{Batch, Key, Probe, Span};
-use std::cmp::Ordering;
+
+/// Quads of the batch that belong to one key.
+#[derive(Clone, Copy)]
+struct Run {
+    key: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Keys that are merged with a range.
+struct Merge {
+    /// The value of each key, ascending.
+    values: Vec<u64>,
+    /// Place of those values in the keys of the tree.
+    place: usize,
+    /// Keys below this one are done.
+    finger: usize,
+}
 
 /// A batch of rows being joined with the quads of a pattern.
 pub(crate) struct Probing {
@@ -21,32 +44,49 @@ pub(crate) struct Probing {
     ranges: Vec<(Key, Key)>,
     /// Which key each range belongs to.
     owners: Vec<u32>,
+    merge: Option<Merge>,
     probe: Probe,
     batch: Batch,
     spans: Vec<Span>,
+    runs: Vec<Run>,
+    checked: Checked,
     more: bool,
-    /// Where to go on: span, row of the batch, place among the rows of its key.
-    span: usize,
+    /// Where to go on: run, quad of the batch, place among the rows of its key.
+    run: usize,
     row: usize,
     mate: usize,
     /// Rows to hand out at once; grows from batch to batch.
     chunk: usize,
     most: usize,
     pairs: (Vec<u32>, Vec<u32>),
-    /// Quads read so far.
+    /// Quads found so far.
     pub read: usize,
 }
 
+/// Quads from the first to the last key, per key, that are read faster as a whole.
+const CLOSE: usize = 10;
+
 impl Probing {
     /// Starts to join `input` with the quads that `access` reads.
-    pub fn new(
+    pub fn new<S: Source>(
+        source: &mut S,
         table: u16,
         access: Access,
         input: Bindings,
         live: SlotSet,
         params: &[Value],
-        (first, most): (usize, usize),
+        tuning: Tuning,
     ) -> Self {
+        let Tuning { first, most, .. } = tuning;
+        let compared = access.compared.iter().map(|c| c.0);
+        let columns: Vec<&[u64]> = access
+            .keys
+            .iter()
+            .copied()
+            .chain(compared)
+            .filter_map(|s| input.ids(s))
+            .collect();
+        let sorted = sort_rows(&columns, access.keys.len().min(columns.len()), input.len);
         let mut probing = Self {
             table,
             chunk: first.max(input.len).clamp(1, most.max(1)),
@@ -54,22 +94,25 @@ impl Probing {
             access,
             live,
             input,
-            rows: Vec::new(),
-            starts: Vec::new(),
+            rows: sorted.rows,
+            starts: sorted.starts,
             ranges: Vec::new(),
             owners: Vec::new(),
+            merge: None,
             batch: Batch::new(),
             spans: Vec::new(),
+            runs: Vec::new(),
+            checked: Checked::default(),
             more: true,
-            span: 0,
+            run: 0,
             row: 0,
             mate: 0,
             most: most.max(1),
             pairs: Default::default(),
             read: 0,
         };
-        probing.sort_rows();
         probing.make_ranges(params);
+        probing.try_merge(source, tuning.bulk_from);
         probing
     }
 
@@ -83,41 +126,9 @@ impl Probing {
         self.starts.len() - 1
     }
 
-    fn sort_rows(&mut self) {
-        let input = &self.input;
-        let compared = self.access.compared.iter().map(|c| c.0);
-        let columns: Vec<&[u64]> = self
-            .access
-            .keys
-            .iter()
-            .copied()
-            .chain(compared)
-            .filter_map(|s| input.ids(s))
-            .collect();
-        let keys = self.access.keys.len();
-        let len = input.len as u32;
-        self.rows = match columns.as_slice() {
-            [] => (0..len).collect(),
-            _ if len == 1 => vec![0],
-            [one] => {
-                let mut pairs: Vec<(u64, u32)> = one.iter().copied().zip(0..len).collect();
-                pairs.sort_unstable();
-                pairs.into_iter().map(|p| p.1).collect()
-            }
-            many => {
-                let mut rows: Vec<u32> = (0..len).collect();
-                rows.sort_unstable_by(|&a, &b| compare(many, a, b));
-                rows
-            }
-        };
-        let keys = &columns[..keys.min(columns.len())];
-        self.starts.push(0);
-        for at in 1..self.rows.len() {
-            if compare(keys, self.rows[at - 1], self.rows[at]) != Ordering::Equal {
-                self.starts.push(at as u32);
-            }
-        }
-        self.starts.push(len);
+    /// Whether one range is merged with all keys.
+    pub fn merges(&self) -> bool {
+        self.merge.is_some()
     }
 
     fn make_ranges(&mut self, params: &[Value]) {
@@ -134,10 +145,42 @@ impl Probing {
         }
     }
 
+    /// Merges instead of probing, where the keys are that close.
+    fn try_merge<S: Source>(&mut self, source: &mut S, from: usize) {
+        let keys = self.distinct_keys();
+        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
+            return;
+        };
+        if keys < from || self.ranges.len() != keys {
+            return;
+        }
+        let Some((slot, place)) = self.access.only_key() else {
+            return;
+        };
+        let all = (first.0, last.1);
+        if source.count(self.table, self.access.order, &all.0, &all.1) > (CLOSE * keys) as u64 {
+            return;
+        }
+        let Some(ids) = self.input.ids(slot) else {
+            return;
+        };
+        let heads = self.starts[..keys].iter();
+        self.merge = Some(Merge {
+            values: heads
+                .map(|&start| ids[self.rows[start as usize] as usize])
+                .collect(),
+            place,
+            finger: 0,
+        });
+        self.ranges = vec![all];
+        self.access.check_behind(place);
+        self.probe = Probe::new(self.access.mask | 1 << place);
+    }
+
     /// The next rows, `None` at the end.
     pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
         loop {
-            self.pair(params);
+            self.pair();
             if !self.pairs.0.is_empty() {
                 self.chunk = (self.chunk * 4).min(self.most);
                 return Some(self.joined());
@@ -145,13 +188,12 @@ impl Probing {
             if !self.more {
                 return None;
             }
-            self.read_on(source, self.chunk);
-            (self.span, self.row, self.mate) = (0, 0, 0);
+            self.read_on(source, params, self.chunk);
         }
     }
 
     /// Reads the next quads, about as many as `enough`.
-    fn read_on<S: Source>(&mut self, source: &mut S, enough: usize) {
+    fn read_on<S: Source>(&mut self, source: &mut S, params: &[Value], enough: usize) {
         source.interrupt();
         self.more = source.read(
             self.table,
@@ -162,70 +204,100 @@ impl Probing {
             &mut self.batch,
             &mut self.spans,
         );
-        self.read += self.batch.len();
+        self.runs.clear();
+        match &mut self.merge {
+            Some(merge) => merge.runs(&self.batch, &mut self.runs),
+            None => {
+                let mut start = 0;
+                for span in &self.spans {
+                    let (key, end) = (self.owners[span.range as usize], span.end);
+                    self.runs.push(Run { key, start, end });
+                    start = end;
+                }
+            }
+        }
+        self.checked = Checked::new(&self.access.checks, &self.batch, params);
+        let quads = |run: &Run| match self.merge {
+            // Those of other predicates that were passed over do not count.
+            Some(_) => (run.start..run.end)
+                .filter(|&quad| self.checked.accepts(quad as usize))
+                .count(),
+            None => (run.end - run.start) as usize,
+        };
+        self.read += self.runs.iter().map(quads).sum::<usize>();
+        self.run = 0;
+        self.row = self.runs.first().map_or(0, |r| r.start as usize);
+        self.mate = 0;
     }
 
     /// Number of all rows that are left, without making them.
     pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
         let mut sum = 0;
         while self.more {
-            self.read_on(source, self.most);
-            let plain = self.access.checks.is_empty() && self.access.compared.is_empty();
-            let mut row = 0;
-            for span in &self.spans {
-                let end = span.end as usize;
-                let key = self.owners[span.range as usize] as usize;
-                let all = &self.rows[self.starts[key] as usize..self.starts[key + 1] as usize];
+            self.read_on(source, params, self.most);
+            let plain = self.checked.all() && self.access.compared.is_empty();
+            for run in &self.runs {
+                let (start, end) = (run.start as usize, run.end as usize);
+                let all = self.rows_of(run.key);
                 sum += if plain {
-                    (all.len() * (end - row)) as u64
+                    (all.len() * (end - start)) as u64
                 } else {
-                    let accepted = (row..end).filter(|&row| self.accepts(row, params));
+                    let accepted = (start..end).filter(|&row| self.checked.accepts(row));
                     accepted.map(|row| self.mates(all, row).len() as u64).sum()
                 };
-                row = end;
             }
         }
         sum
     }
 
+    fn rows_of(&self, key: u32) -> &[u32] {
+        let key = key as usize;
+        &self.rows[self.starts[key] as usize..self.starts[key + 1] as usize]
+    }
+
     /// Pairs quads of the batch with rows of the input, a chunk of them.
-    fn pair(&mut self, params: &[Value]) {
-        self.pairs.0.clear();
-        self.pairs.1.clear();
-        while let Some(span) = self.spans.get(self.span) {
-            let key = self.owners[span.range as usize] as usize;
-            let all = &self.rows[self.starts[key] as usize..self.starts[key + 1] as usize];
-            while self.row < span.end as usize {
-                if self.pairs.0.len() >= self.chunk {
+    fn pair(&mut self) {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.0.clear();
+        pairs.1.clear();
+        let plain = self.checked.all() && self.access.compared.is_empty();
+        while let Some(run) = self.runs.get(self.run) {
+            let all = self.rows_of(run.key);
+            let room = self.chunk.saturating_sub(pairs.0.len());
+            let (row, end) = (self.row, run.end as usize);
+            // All quads of the run go with one row.
+            if let (true, [only], true) = (plain, all, end - row <= room) {
+                pairs.0.resize(pairs.0.len() + end - row, *only);
+                pairs.1.extend(row as u32..end as u32);
+                self.row = end;
+            }
+            while self.row < end {
+                if pairs.0.len() >= self.chunk {
+                    self.pairs = pairs;
                     return;
                 }
                 let row = self.row;
-                if self.accepts(row, params) {
-                    let mates = self.mates(all, row);
-                    let room = self.chunk - self.pairs.0.len();
+                if self.checked.accepts(row) {
+                    let mates = self.mates(self.rows_of(run.key), row);
+                    let room = self.chunk - pairs.0.len();
                     let end = mates.len().min(self.mate + room);
-                    self.pairs.0.extend_from_slice(&mates[self.mate..end]);
-                    self.pairs.1.resize(self.pairs.0.len(), row as u32);
+                    pairs.0.extend_from_slice(&mates[self.mate..end]);
+                    pairs.1.resize(pairs.0.len(), row as u32);
                     if end < mates.len() {
                         self.mate = end;
+                        self.pairs = pairs;
                         return;
                     }
                 }
                 self.mate = 0;
                 self.row += 1;
             }
-            self.span += 1;
-        }
-    }
-
-    fn accepts(&self, row: usize, params: &[Value]) -> bool {
-        self.access.checks.iter().all(|&(at, check)| {
-            let value = self.batch.columns[at][row];
-            match check {
-                Check::Same(other) => value == self.batch.columns[other][row],
-                Check::Param(bound, param) => holds(value, bound, &params[usize::from(param)]),
+            self.run += 1;
+            if let Some(next) = self.runs.get(self.run) {
+                self.row = next.start as usize;
             }
-        })
+        }
+        self.pairs = pairs;
     }
 
     /// Those of the rows of a key that agree with quad `row` in what the key range does not cover; they are sorted by it.
@@ -253,12 +325,28 @@ impl Probing {
     }
 }
 
-fn compare(columns: &[&[u64]], a: u32, b: u32) -> Ordering {
-    columns
-        .iter()
-        .map(|c| c[a as usize].cmp(&c[b as usize]))
-        .find(|o| *o != Ordering::Equal)
-        .unwrap_or(Ordering::Equal)
+impl Merge {
+    /// The quads of a batch that belong to keys; both ascend.
+    fn runs(&mut self, batch: &Batch, runs: &mut Vec<Run>) {
+        let column = &batch.columns[self.place];
+        let mut at = 0;
+        while let (Some(&found), Some(&wanted)) = (column.get(at), self.values.get(self.finger)) {
+            if found < wanted {
+                at += 1;
+            } else if found > wanted {
+                self.finger += 1;
+            } else {
+                let equal = column[at..].iter().take_while(|&&v| v == wanted).count();
+                runs.push(Run {
+                    key: self.finger as u32,
+                    start: at as u32,
+                    end: (at + equal) as u32,
+                });
+                // The key may have more quads in the next batch.
+                at += equal;
+            }
+        }
+    }
 }
 
 /// About how many quads a pattern has per row of a batch, from exact counts for some of the rows.

@@ -1,5 +1,7 @@
 //! What the steps of a join have cost, for EXPLAIN.
 
+use crate::source::Source;
+
 /// What one pattern has cost so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepStats {
@@ -11,6 +13,12 @@ pub struct StepStats {
     pub estimate: f64,
     /// Batches of rows that went in.
     pub batches: u64,
+    /// Batches joined by hash with quads in memory.
+    pub hashed: u64,
+    /// Batches whose keys were merged with one range.
+    pub merged: u64,
+    /// Most bytes of quads in memory.
+    pub memory: u64,
     /// Distinct keys probed.
     pub keys: u64,
     /// Key ranges read.
@@ -23,4 +31,28 @@ pub struct StepStats {
     pub hit: u64,
     /// Pages read.
     pub read: u64,
+}
+
+/// When some work began, and after how many pages.
+pub(crate) struct Moment {
+    clock: u64,
+    pages: (u64, u64),
+}
+
+impl Moment {
+    /// This one.
+    pub fn now<S: Source>(source: &S) -> Self {
+        Self {
+            clock: source.clock(),
+            pages: source.pages(),
+        }
+    }
+
+    /// Adds what has been used since.
+    pub fn add_since<S: Source>(self, source: &S, stats: &mut StepStats) {
+        let pages = source.pages();
+        stats.time += source.clock() - self.clock;
+        stats.hit += pages.0 - self.pages.0;
+        stats.read += pages.1 - self.pages.1;
+    }
 }

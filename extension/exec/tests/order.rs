@@ -54,6 +54,8 @@ fn run(quads: &[Quad], triples: &[Triple], slots: u16) -> (u64, u64) {
             Tuning {
                 first: 100,
                 most: 10_000,
+                bulk_from: 128,
+                memory: 1 << 20,
             },
         );
         pipeline.start(params.clone());

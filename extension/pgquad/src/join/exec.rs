@@ -35,6 +35,8 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
 
 /// Rows of the first batch of a step.
 const FIRST_BATCH: usize = 100;
+/// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
+const BULK_BATCH: usize = 128;
 
 thread_local! {
     /// What probes of this session have found.
@@ -167,7 +169,7 @@ unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
     unsafe { pg_sys::contain_volatile_functions(expr) || pg_sys::contain_subplans(expr) }
 }
 
-/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just read.
+/// Batches for which there is room, and what a hash join may take beyond them: every pattern can have one under way, with every variable in it, and the quads just read.
 fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
@@ -176,9 +178,13 @@ fn tuning(plan: &Plan) -> Tuning {
     let most = (guc::JOIN_BATCH_SIZE.get() as usize)
         .min(bytes / row)
         .max(1);
+    // SAFETY: a plain setting.
+    let for_hashes = bytes as f64 * unsafe { pg_sys::hash_mem_multiplier };
     Tuning {
         first: FIRST_BATCH.min(most),
         most,
+        bulk_from: BULK_BATCH.min(most),
+        memory: (for_hashes as usize).saturating_sub(most * row),
     }
 }
 

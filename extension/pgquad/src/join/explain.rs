@@ -112,14 +112,40 @@ fn describe(line: &mut String, stats: &StepStats, order: &[u8; 4], timing: bool,
         .collect();
     let _ = write!(
         line,
-        ": order={letters} estimate={:.0} rows={} batches={} keys={} probes={}",
-        stats.estimate, stats.rows, stats.batches, stats.keys, stats.probes
+        ": order={letters} by={} estimate={:.0} rows={} batches={} keys={} probes={}",
+        kinds(stats),
+        stats.estimate,
+        stats.rows,
+        stats.batches,
+        stats.keys,
+        stats.probes
     );
+    if stats.memory > 0 {
+        let _ = write!(line, " memory={}kB", stats.memory.div_ceil(1024));
+    }
     if buffers {
         let _ = write!(line, " hit={} read={}", stats.hit, stats.read);
     }
     if timing {
         let _ = write!(line, " time={:.3} ms", stats.time as f64 / 1e6);
+    }
+}
+
+/// The kinds of steps that were taken, with the number of batches where there are several.
+fn kinds(stats: &StepStats) -> String {
+    let probed = stats.batches - stats.hashed - stats.merged;
+    let all = [
+        ("probe", probed),
+        ("merge", stats.merged),
+        ("hash", stats.hashed),
+    ];
+    let taken: Vec<_> = all.iter().filter(|kind| kind.1 > 0).collect();
+    match taken.as_slice() {
+        [(name, _)] => String::from(*name),
+        many => {
+            let named: Vec<String> = many.iter().map(|(name, n)| format!("{name}:{n}")).collect();
+            named.join(",")
+        }
     }
 }
 

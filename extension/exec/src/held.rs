@@ -1,0 +1,310 @@
+//! Quads of a pattern that are held in memory and joined by hash, instead of being looked up in the tree key by key.
+//!
+//! Held is either all that a pattern's constants select, for all batches of the step, or what some of a batch's variables select, for
+//! this batch: rows that share a subject ask for the few quads of that subject, say. The first pays once as many keys have been probed as
+//! the reading takes, or when a large batch is known to be the first of many; the second when a batch has few such values.
+
+use crate::access::Value;
+use crate::bindings::Bindings;
+use crate::checks::Checked;
+use crate::joining::Joining;
+use crate::matching::Matching;
+use crate::order::Access;
+use crate::pipeline::Pipeline;
+use crate::plan::{Pattern, Slot, SlotSet};
+use crate::probe::{count, sample, Probing};
+use crate::sort::sort_rows;
+use crate::source::Source;
+use crate::table::{Builder, Table};
+use pgquad_btree::{Batch, Key, Probe};
+use std::rc::Rc;
+
+/// Quads read in a row and put into a table in the time of one probe.
+const PROBE: f64 = 8.0;
+/// The same for a row that is sorted, and for one that is looked up.
+const SORT: f64 = 1.5;
+const LOOKUP: f64 = 0.5;
+/// So many times [`crate::Tuning::bulk_from`] are a large batch.
+const LARGE: usize = 8;
+/// Keys counted for a guess.
+const SAMPLES: usize = 6;
+/// Quads read at once.
+const READ: usize = 4096;
+
+/// A pattern's table that is kept from batch to batch.
+struct Kept {
+    table: Rc<Table>,
+    /// Variables that are its key and those that it hands on, with their places.
+    known: Vec<(Slot, usize)>,
+    fills: Vec<(Slot, usize)>,
+}
+
+/// What a step has had to do so far, and its table.
+#[derive(Default)]
+pub(crate) struct Holding {
+    /// The pattern's constants: the rest holds for these.
+    constants: Vec<Value>,
+    /// Quads that they select, once counted.
+    total: Option<f64>,
+    /// Rows that have come in, and keys probed for them.
+    rows: f64,
+    probes: f64,
+    kept: Option<Kept>,
+    /// There was no room for the table.
+    refused: bool,
+}
+
+impl Holding {
+    /// Forgets all that was for other constants.
+    pub fn start(&mut self, pattern: &Pattern, params: &[Value]) {
+        let constants = pattern.conditions.iter().map(|c| &params[usize::from(c.2)]);
+        if !constants.clone().eq(&self.constants) {
+            *self = Self {
+                constants: constants.cloned().collect(),
+                ..Self::default()
+            };
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.table.bytes())
+    }
+
+    fn has(&self, table: &Rc<Table>) -> bool {
+        self.kept
+            .as_ref()
+            .is_some_and(|kept| Rc::ptr_eq(&kept.table, table))
+    }
+
+    /// Keys probed per row that comes in.
+    fn share(&self) -> f64 {
+        if self.rows > 0.0 {
+            self.probes / self.rows
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Bytes for each quad of a table with so many columns.
+fn quad_bytes(access: &Access) -> f64 {
+    (8 * (access.known.len() + access.fills.len()) + 18) as f64
+}
+
+impl Pipeline {
+    /// The step that joins `rows` with pattern `i` of a group, for which `access` is the way to probe.
+    pub(crate) fn join<S: Source>(
+        &mut self,
+        source: &mut S,
+        (group, i): (usize, usize),
+        access: Access,
+        rows: Bindings,
+        live: SlotSet,
+    ) -> Joining {
+        let step = self.layout.groups[group].patterns[i].step;
+        let table = self.layout.groups[group].patterns[i].pattern.table;
+        let tuning = self.tuning;
+        let mut found = None;
+        if rows.len >= self.tuning.bulk_from && !access.known.is_empty() {
+            found = self.table_of_all(source, (group, i), &rows, &live);
+            if found.is_none() {
+                found = self.table_of_batch(source, (group, i), &access, &rows, &live);
+            }
+        }
+        let stats = &mut self.steps[step];
+        stats.batches += 1;
+        if let Some((access, table)) = found {
+            stats.order = access.order;
+            stats.hashed += 1;
+            stats.memory = stats.memory.max(table.bytes() as u64);
+            return Joining::Match(Box::new(Matching::new(table, access, rows, live, tuning)));
+        }
+        let holding = &mut self.held[step];
+        holding.rows += rows.len as f64;
+        let probing = Probing::new(source, table, access, rows, live, &self.params, tuning);
+        stats.keys += probing.distinct_keys() as u64;
+        stats.probes += probing.probes() as u64;
+        if probing.merges() {
+            stats.merged += 1;
+        } else {
+            holding.probes += probing.distinct_keys() as f64;
+        }
+        Joining::Probe(Box::new(probing))
+    }
+
+    /// The table of all quads that the pattern's constants select, where it is there or worth its making.
+    fn table_of_all<S: Source>(
+        &mut self,
+        source: &mut S,
+        (group, i): (usize, usize),
+        rows: &Bindings,
+        live: &SlotSet,
+    ) -> Option<(Access, Rc<Table>)> {
+        let info = &self.layout.groups[group].patterns[i];
+        let (step, table) = (info.step, info.pattern.table);
+        let access = Access::keyed_by(&info.pattern, source.orders(table), rows, live, |_| false);
+        if let Some(kept) = &self.held[step].kept {
+            if kept.known == access.known && kept.fills == access.fills {
+                return Some((access, kept.table.clone()));
+            }
+        }
+        if self.held[step].refused {
+            return None;
+        }
+        let mut ranges = Vec::new();
+        access.ranges(rows, 0, &self.params, &mut ranges);
+        let holding = &mut self.held[step];
+        let total = *holding
+            .total
+            .get_or_insert_with(|| count(source, table, access.order, &ranges));
+        let now = rows.len as f64 * holding.share();
+        let paid = (holding.probes + now) * PROBE >= total;
+        let foreseen = rows.len >= LARGE * self.tuning.bulk_from
+            && now * self.outlook() * PROBE >= 2.0 * total;
+        if !paid && !foreseen {
+            return None;
+        }
+        let room = self.room(Some(step));
+        let found = (total * quad_bytes(&access) <= room as f64)
+            .then(|| self.read_table(source, table, &access, &ranges, (total as usize, room)))
+            .flatten();
+        let holding = &mut self.held[step];
+        holding.refused = found.is_none();
+        let found = Rc::new(found?);
+        // A table for other variables has to be paid for again.
+        (holding.rows, holding.probes) = (0.0, 0.0);
+        holding.kept = Some(Kept {
+            table: found.clone(),
+            known: access.known.clone(),
+            fills: access.fills.clone(),
+        });
+        Some((access, found))
+    }
+
+    /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all of them.
+    fn table_of_batch<S: Source>(
+        &mut self,
+        source: &mut S,
+        (group, i): (usize, usize),
+        probing: &Access,
+        rows: &Bindings,
+        live: &SlotSet,
+    ) -> Option<(Access, Rc<Table>)> {
+        let info = &self.layout.groups[group].patterns[i];
+        let (pattern, table) = (&info.pattern, info.pattern.table);
+        let mut slots: Vec<Slot> = probing.known.iter().map(|k| k.0).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        if slots.len() < 2 || rows.len < LARGE * self.tuning.bulk_from {
+            return None;
+        }
+        let len = rows.len as f64;
+        let most = len * (self.held[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
+        let room = self.room(None);
+        let mut best: Option<(f64, f64, Slot, Access)> = None;
+        for slot in slots {
+            let distinct = about_distinct(rows.ids(slot)?);
+            if distinct * PROBE > most {
+                continue;
+            }
+            let orders = source.orders(table);
+            let access = Access::keyed_by(pattern, orders, rows, live, |s| s == slot);
+            if access.keys.is_empty() {
+                continue;
+            }
+            let each = sample(source, table, &access, rows, &self.params, SAMPLES);
+            let cost = distinct * (PROBE + each);
+            let fits = distinct * each * quad_bytes(&access) <= room as f64;
+            if fits && cost < best.as_ref().map_or(most, |b| b.0) {
+                best = Some((cost, distinct * each, slot, access));
+            }
+        }
+        let (_, quads, slot, access) = best?;
+        let sorted = sort_rows(&[rows.ids(slot)?], 1, rows.len);
+        let mut ranges = Vec::new();
+        for &start in &sorted.starts[..sorted.starts.len() - 1] {
+            let row = sorted.rows[start as usize] as usize;
+            access.ranges(rows, row, &self.params, &mut ranges);
+        }
+        ranges.sort_unstable();
+        self.steps[info.step].probes += ranges.len() as u64;
+        let found = self.read_table(source, table, &access, &ranges, (quads as usize, room))?;
+        Some((access, Rc::new(found)))
+    }
+
+    /// Reads the quads of `ranges` into a table of about `expected` quads; `None` when it takes more than `room` bytes.
+    fn read_table<S: Source>(
+        &self,
+        source: &mut S,
+        table: u16,
+        access: &Access,
+        ranges: &[(Key, Key)],
+        (expected, room): (usize, usize),
+    ) -> Option<Table> {
+        let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
+        let mut probe = Probe::new(access.mask | places);
+        let (mut batch, mut spans) = (Batch::new(), Vec::new());
+        let mut builder = Builder::new(access.known.len(), access.fills.len(), expected);
+        loop {
+            source.interrupt();
+            let more = source.read(
+                table,
+                access.order,
+                &mut probe,
+                ranges,
+                READ.min(self.tuning.most),
+                &mut batch,
+                &mut spans,
+            );
+            let checked = Checked::new(&access.checks, &batch, &self.params);
+            let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
+            let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
+            let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
+            builder.add(&keys, &values, batch.len(), |quad| checked.accepts(quad));
+            if builder.bytes() > room {
+                return None;
+            }
+            if !more {
+                return Some(builder.finish());
+            }
+        }
+    }
+
+    /// Bytes that are left for another table; the one that a step keeps would be replaced.
+    fn room(&self, step: Option<usize>) -> usize {
+        let others = self.held.iter().enumerate().filter(|h| Some(h.0) != step);
+        let kept: usize = others.map(|(_, h)| h.bytes()).sum();
+        let is_held = |table: &Rc<Table>| self.held.iter().any(|h| h.has(table));
+        self.tuning
+            .memory
+            .saturating_sub(kept + self.frame_bytes(is_held))
+    }
+}
+
+/// About how many different values there are, from how many bits of a map they set.
+fn about_distinct(values: &[u64]) -> f64 {
+    let bits = (4 * values.len()).next_power_of_two().max(64);
+    let shift = u64::BITS - bits.trailing_zeros();
+    let mut map = vec![0u64; bits / 64];
+    for value in values {
+        let bit = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
+        map[bit / 64] |= 1 << (bit % 64);
+    }
+    let set: u32 = map.iter().map(|word| word.count_ones()).sum();
+    let free = (bits - set as usize).max(1) as f64 / bits as f64;
+    -free.ln() * bits as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about_distinct;
+
+    #[test]
+    fn distinct_values_are_about_counted() {
+        for distinct in [1u64, 10, 500, 5000] {
+            let values: Vec<u64> = (0..5000).map(|i| 1 << 63 | (i % distinct)).collect();
+            let guess = about_distinct(&values) / distinct as f64;
+            assert!((0.8..1.2).contains(&guess), "{guess} times {distinct}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A batch on its way through a pattern, by whichever kind of step.
+
+use crate::access::Value;
+use crate::bindings::Bindings;
+use crate::matching::Matching;
+use crate::probe::Probing;
+use crate::source::Source;
+use crate::table::Table;
+use std::rc::Rc;
+
+/// The kinds of steps.
+pub(crate) enum Joining {
+    /// Ranges of the tree are read for the keys of the batch.
+    Probe(Box<Probing>),
+    /// The quads are in memory.
+    Match(Box<Matching>),
+}
+
+impl Joining {
+    /// The next rows, `None` at the end.
+    pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
+        match self {
+            Self::Probe(probing) => probing.next(source, params),
+            Self::Match(matching) => {
+                source.interrupt();
+                matching.next()
+            }
+        }
+    }
+
+    /// Number of all rows that are left, without making them.
+    pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
+        match self {
+            Self::Probe(probing) => probing.count(source, params),
+            Self::Match(matching) => matching.count as u64,
+        }
+    }
+
+    /// Keys looked up, and quads found for them so far.
+    pub fn found(&self) -> (usize, usize) {
+        match self {
+            Self::Probe(probing) => (probing.distinct_keys(), probing.read),
+            Self::Match(matching) => (matching.rows(), matching.count),
+        }
+    }
+
+    /// How many times as much as now there will be in the end, if `expected` quads are found in all.
+    pub fn outlook(&self, expected: f64) -> f64 {
+        let times = match self {
+            Self::Probe(probing) => expected / probing.read as f64,
+            Self::Match(matching) => 1.0 / matching.done(),
+        };
+        if times.is_finite() {
+            times.max(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// Memory of tables that are not among those that `is_held` knows.
+    pub fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
+        match self {
+            Self::Match(matching) if !is_held(matching.table()) => matching.table().bytes(),
+            _ => 0,
+        }
+    }
+}

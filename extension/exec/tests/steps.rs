@@ -1,0 +1,134 @@
+//! The kinds of steps: which are taken on data made for them, that memory decides, and that answers do not depend on it.
+
+mod common;
+
+use common::{Trees, FLIP};
+use pgquad_btree::Quad;
+use pgquad_exec::{Bound, Fanouts, Group, Pattern, Pipeline, Plan, Slot, StepStats, Tuning, Value};
+
+/// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
+fn pattern(s: Slot, predicate: Option<u16>, o: Slot) -> Pattern {
+    Pattern {
+        cells: [Some(s), None, Some(o), None],
+        conditions: predicate
+            .map(|param| (1, Bound::Eq, param))
+            .into_iter()
+            .collect(),
+        ..Pattern::default()
+    }
+}
+
+/// Rows of the answer and what the steps did.
+fn run(
+    quads: &[Quad],
+    patterns: &[Pattern],
+    slots: u16,
+    memory: usize,
+) -> (Vec<Vec<u64>>, Vec<StepStats>) {
+    let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
+    let plan = Plan {
+        root: Group {
+            patterns: patterns.to_vec(),
+            ..Group::default()
+        },
+        slots,
+        output: (0..slots).collect(),
+    };
+    let tuning = Tuning {
+        first: 100,
+        most: 1000,
+        bulk_from: 64,
+        memory,
+    };
+    let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+    pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
+    let mut fanouts = Fanouts::new();
+    let mut rows = Vec::new();
+    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+        let columns: Vec<&[u64]> = (0..slots).map(|s| batch.ids(s).unwrap()).collect();
+        rows.extend((0..batch.len).map(|row| columns.iter().map(|c| c[row]).collect::<Vec<_>>()));
+    }
+    let steps = pipeline.steps().to_vec();
+    pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
+    assert_eq!(pipeline.count(&mut trees, &mut fanouts), rows.len() as u64);
+    rows.sort_unstable();
+    (rows, steps)
+}
+
+/// Subjects in an order that has nothing to do with their objects.
+fn scattered(n: i64) -> i64 {
+    n * 7919 % 3001
+}
+
+#[test]
+fn large_unordered_inputs_are_hashed() {
+    let quads: Vec<Quad> = (0..3000)
+        .flat_map(|n| {
+            [
+                [scattered(n), 0, n, 0],
+                [scattered(n), 1, 5000 + n % 7, 0],
+                [scattered(n), 1, 6000, 0],
+                [scattered(n), 2, 7000 + n, 0],
+            ]
+        })
+        .collect();
+    let star = [
+        pattern(0, Some(0), 1),
+        pattern(0, Some(1), 2),
+        pattern(0, Some(2), 3),
+    ];
+    let (rows, steps) = run(&quads, &star, 4, 1 << 20);
+    assert_eq!(rows.len(), 6000);
+    assert!(
+        steps.iter().filter(|s| s.hashed > 0).count() == 2,
+        "{steps:?}"
+    );
+    assert!(steps.iter().all(|s| s.memory < 1 << 20), "{steps:?}");
+    // Room for one of the tables, then for none.
+    for (memory, most) in [(150_000, 1), (1000, 0)] {
+        let (same, steps) = run(&quads, &star, 4, memory);
+        assert_eq!(same, rows);
+        assert!(
+            steps.iter().filter(|s| s.hashed > 0).count() <= most,
+            "{steps:?}"
+        );
+        assert!(
+            steps.iter().map(|s| s.memory).sum::<u64>() <= memory as u64,
+            "{steps:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_lie_close_are_merged() {
+    // Both patterns have their quads in the order of the variable they share.
+    let quads: Vec<Quad> = (0..3000)
+        .flat_map(|n| [[9000 - n, 0, n, 0], [n, 1, n * 31 % 100, 0], [n, 1, 200, 0]])
+        .collect();
+    let chain = [pattern(0, Some(0), 1), pattern(1, Some(1), 2)];
+    let (rows, steps) = run(&quads, &chain, 3, 0);
+    assert_eq!(rows.len(), 6000);
+    assert!(steps.iter().any(|s| s.merged > 0), "{steps:?}");
+    assert!(steps.iter().all(|s| s.hashed == 0), "{steps:?}");
+}
+
+#[test]
+fn triangles_are_closed_from_the_quads_of_their_subjects() {
+    let quads: Vec<Quad> = (0..400)
+        .flat_map(|n| (1..12).map(move |k| [n, k % 3, (n * k * k + 17 * k) % 400, 0]))
+        .collect();
+    let triangle = [
+        pattern(0, None, 1),
+        pattern(1, None, 2),
+        pattern(0, None, 2),
+    ];
+    let (rows, _) = run(&quads, &triangle, 3, 0);
+    // Too little for a table of all quads.
+    let (same, steps) = run(&quads, &triangle, 3, 60_000);
+    assert_eq!(same, rows);
+    assert!(!rows.is_empty());
+    let closing = steps.iter().max_by_key(|s| s.turn).unwrap();
+    assert!(closing.hashed > 0, "{steps:?}");
+    let (same, _) = run(&quads, &triangle, 3, 1 << 20);
+    assert_eq!(same, rows);
+}
