@@ -26,6 +26,8 @@ const COLUMN_HEADER: usize = 8;
 const SMALL_RUN: usize = 16;
 /// How far the search first goes from the place it guesses.
 const FIRST_STEP: usize = 6;
+/// How far from its start the end of a range is looked for before the search starts from a guess.
+const NEAR: usize = 8;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
 /// the special area follows every run.
 const WINDOW: usize = 72;
@@ -366,7 +368,13 @@ impl<'a, const C: usize> Run<'a, C> {
     /// Compares the first four columns of tuple `i` with `key`.
     #[inline]
     pub fn cmp(&self, i: usize, key: &Key) -> Ordering {
-        for (c, k) in key.iter().enumerate() {
+        self.cmp_from(0, i, key)
+    }
+
+    /// [`Run::cmp`] where the columns before `first` are known to be equal.
+    #[inline]
+    fn cmp_from(&self, first: usize, i: usize, key: &Key) -> Ordering {
+        for (c, k) in key.iter().enumerate().skip(first) {
             let v = self.get(c, i);
             if v != *k {
                 return if v < *k {
@@ -382,21 +390,45 @@ impl<'a, const C: usize> Run<'a, C> {
     /// The first tuple at or after `from` whose key is not less than `key`.
     #[inline]
     pub fn lower_bound(&self, key: &Key, from: usize) -> usize {
-        self.bound(from, key, |run, i| run.cmp(i, key) == Ordering::Less)
+        self.bound(from, key, |run, c, i| {
+            run.cmp_from(c, i, key) == Ordering::Less
+        })
     }
 
     /// The first tuple at or after `from` whose key is greater than `key`.
     #[inline]
     pub fn upper_bound(&self, key: &Key, from: usize) -> usize {
-        self.bound(from, key, |run, i| run.cmp(i, key) != Ordering::Greater)
+        self.bound(from, key, |run, c, i| {
+            run.cmp_from(c, i, key) != Ordering::Greater
+        })
+    }
+
+    /// [`Run::upper_bound`] where that is likely to be close to `from`.
+    #[inline]
+    pub fn upper_bound_near(&self, key: &Key, from: usize) -> usize {
+        let mut step = 1;
+        let mut at = from;
+        while at < self.n && step <= NEAR {
+            if self.cmp(at, key) == Ordering::Greater {
+                // Up to the one looked at before, they are not greater.
+                return (at - step / 2 + 1..at)
+                    .find(|&i| self.cmp(i, key) == Ordering::Greater)
+                    .unwrap_or(at);
+            }
+            at += step;
+            step *= 2;
+        }
+        self.upper_bound(key, (at - step / 2 + 1).min(self.n))
     }
 
     /// The first tuple at or after `from` that does not come before `key`. Keys spread evenly more often
     /// than not, so the search starts where the key would then be and gallops from there: that touches
     /// fewer cache lines than halving, and takes at most twice the steps.
     #[inline]
-    fn bound(&self, from: usize, key: &Key, before: impl Fn(&Self, usize) -> bool) -> usize {
+    fn bound(&self, from: usize, key: &Key, before: impl Fn(&Self, usize, usize) -> bool) -> usize {
         let (mut lo, mut hi) = (from, self.n);
+        // Columns that are the same in the whole run are compared once.
+        let mut first = 0;
         if hi.saturating_sub(lo) > SMALL_RUN {
             for (c, k) in key.iter().enumerate() {
                 if self.columns[c].field == 0 {
@@ -404,14 +436,15 @@ impl<'a, const C: usize> Run<'a, C> {
                     if v != *k {
                         return if v < *k { hi } else { lo };
                     }
+                    first = c + 1;
                     continue;
                 }
                 let guess = self.guess(c, *k, lo, hi);
                 let mut step = FIRST_STEP;
-                if before(self, guess) {
+                if before(self, first, guess) {
                     lo = guess + 1;
                     while lo + step < hi {
-                        if !before(self, lo + step) {
+                        if !before(self, first, lo + step) {
                             hi = lo + step;
                             break;
                         }
@@ -421,7 +454,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 } else {
                     hi = guess;
                     while lo + step < hi {
-                        if before(self, hi - step) {
+                        if before(self, first, hi - step) {
                             lo = hi - step + 1;
                             break;
                         }
@@ -434,7 +467,7 @@ impl<'a, const C: usize> Run<'a, C> {
         }
         while lo < hi {
             let mid = lo + (hi - lo) / 2;
-            if before(self, mid) {
+            if before(self, first, mid) {
                 lo = mid + 1;
             } else {
                 hi = mid;
@@ -639,6 +672,10 @@ mod tests {
             let run = Run::<4>::open(&page, HEADER, 0).unwrap();
             prop_assert_eq!(run.lower_bound(&probe, 0), keys.partition_point(|k| *k < probe));
             prop_assert_eq!(run.upper_bound(&probe, 0), keys.partition_point(|k| *k <= probe));
+            for from in 0..=keys.len() {
+                let expected = from + keys[from..].partition_point(|k| *k <= probe);
+                prop_assert_eq!(run.upper_bound_near(&probe, from), expected);
+            }
         }
 
         #[test]
@@ -662,6 +699,7 @@ mod tests {
                 let from = i.index(keys.len());
                 let expected = from + keys[from..].partition_point(|k| *k <= probe);
                 prop_assert_eq!(run.upper_bound(&probe, from), expected);
+                prop_assert_eq!(run.upper_bound_near(&probe, from), expected);
             }
         }
 

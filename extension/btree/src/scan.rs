@@ -7,6 +7,7 @@ use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_BLOCK, NO_XID};
+use crate::routes::Route;
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -167,7 +168,7 @@ impl<'a, 'l> Walk<'a, 'l> {
         let lo = lower.map_or(0, |k| leaf.run.lower_bound(k, 0));
         let hi = match upper {
             Some(k) if open => leaf.run.lower_bound(k, lo),
-            Some(k) => leaf.run.upper_bound(k, lo),
+            Some(k) => leaf.run.upper_bound_near(k, lo),
             None => leaf.run.len(),
         };
         if leaf.slots() == 0 {
@@ -513,15 +514,19 @@ impl Probe {
 }
 
 impl<S: PageStore> Tree<S> {
-    /// The leaf whose range holds `key`, share-locked: `hint`, its right neighbour, or what a descent
-    /// finds.
+    /// The leaf whose range holds `key`, share-locked: where the remembered inner pages say (`hint` where there are none), its right
+    /// neighbour, or what a descent finds.
     #[inline]
     pub(crate) fn leaf_holding(
         &self,
         key: &Key,
         hint: BlockNo,
     ) -> Result<(S::Read, BlockNo, Frame)> {
-        let mut block = hint;
+        let route = self.route(key)?;
+        let mut block = route.as_ref().map_or(hint, Route::block);
+        if route.is_some() {
+            self.store.stop("descent");
+        }
         for _ in 0..2 {
             if block == NO_BLOCK {
                 break;
@@ -535,6 +540,12 @@ impl<S: PageStore> Tree<S> {
                 return Ok((page, block, frame));
             }
             block = frame.right;
+            if let Some(route) = &route {
+                route.was_wrong();
+            }
+        }
+        if let Some(route) = &route {
+            route.was_wrong();
         }
         self.find(Target::Holding(key), 0, &mut Path::new())
     }
@@ -544,7 +555,7 @@ impl<S: PageStore> Tree<S> {
     /// # Errors
     /// Corrupt pages.
     pub fn exists(&self, key: &Key, snapshot: &dyn Snapshot) -> Result<bool> {
-        let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
+        let (page, block, _) = self.leaf_holding(key, NO_BLOCK)?;
         let leaf = LeafView::open(&page, block)?;
         let mut counter = Counter(0);
         Walk::new(&leaf, snapshot).run(Some(key), Some(key), false, &mut counter)?;

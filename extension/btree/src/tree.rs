@@ -6,8 +6,10 @@ use crate::key::Order;
 use crate::leaf::{LeafView, Scratch};
 use crate::meta::{Meta, OrderMeta};
 use crate::page::{BlockNo, Frame, Page, PageKind};
+use crate::routes::Routes;
 use crate::store::PageStore;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// One B-link tree of a file: the quads in one order.
 ///
@@ -19,6 +21,7 @@ pub struct Tree<S: PageStore> {
     pub(crate) info: OrderMeta,
     pub(crate) root: Cell<(BlockNo, u8)>,
     pub(crate) scratch: RefCell<Scratch>,
+    pub(crate) routes: Option<Rc<Routes>>,
 }
 
 impl<S: PageStore> Tree<S> {
@@ -34,7 +37,15 @@ impl<S: PageStore> Tree<S> {
             info,
             root: Cell::new((info.root, info.root_level)),
             scratch: RefCell::default(),
+            routes: None,
         })
+    }
+
+    /// Makes reading go by what a session remembers of the inner pages of this tree.
+    #[must_use]
+    pub fn with_routes(mut self, routes: Rc<Routes>) -> Self {
+        self.routes = Some(routes);
+        self
     }
 
     /// The permutation of this tree.

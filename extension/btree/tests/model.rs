@@ -3,11 +3,12 @@
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
     initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Filter, GroupCursor,
-    Groups, Key, Meta, Mode, Options, Quad, Quads, Snapshot, Tree, Work, Writer, DEFAULT_ORDERS,
-    KEY_MAX, KEY_MIN,
+    Groups, Key, Meta, Mode, Options, Quad, Quads, Routes, Snapshot, Tree, Work, Writer,
+    DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 const SEATS: usize = 3;
 
@@ -152,6 +153,8 @@ struct Seat {
 struct World {
     store: MemStore,
     quads: Quads<MemStore>,
+    /// Another session's trees, which remember their inner pages from beginning to end.
+    readers: Vec<Tree<MemStore>>,
     txns: Txns,
     committed: Versions,
     versions: u32,
@@ -167,7 +170,13 @@ impl World {
             o.leaf_quads = leaf;
         }
         let store = MemStore::new(initial_pages(&options).unwrap());
+        let meta = Meta::read(&store).unwrap();
+        let reader = |n| {
+            let tree = Tree::new(store.clone(), &meta, n).unwrap();
+            tree.with_routes(Rc::new(Routes::new()))
+        };
         World {
+            readers: (0..DEFAULT_ORDERS.len()).map(reader).collect(),
             quads: Quads::open(store.clone()).unwrap(),
             store,
             txns: Txns::default(),
@@ -311,7 +320,7 @@ impl World {
         let snap = self.snapshots[s].as_mut().unwrap();
         seat.cid += 1;
         snap.set_command(seat.cid);
-        for tree in self.quads.trees() {
+        for tree in self.quads.trees().iter().chain(&self.readers) {
             let order = tree.order();
             let (ka, kb) = (key_of(order, &a), key_of(order, &b));
             for (lower, upper) in [(KEY_MIN, KEY_MAX), (ka.min(kb), ka.max(kb))] {
@@ -353,6 +362,9 @@ impl World {
             }
         }
         assert_eq!(self.quads.exists(&a, snap).unwrap(), has(&seat.sees, &a));
+        let first = &self.readers[0];
+        let key = key_of(first.order(), &a);
+        assert_eq!(first.exists(&key, snap).unwrap(), has(&seat.sees, &a));
     }
 
     /// The invariants of all orders, and that they agree.

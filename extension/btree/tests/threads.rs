@@ -2,10 +2,11 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Cursor, Deletion, Direction, GroupCursor, Groups, Mode, Options, Quad,
-    Quads, Work, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, Batch, Cursor, Deletion, Direction, GroupCursor, Groups, Meta, Mode, Options,
+    Quad, Quads, Routes, Tree, Work, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -144,14 +145,18 @@ fn write(
     mine
 }
 
-/// Every snapshot shows both quads of a pair or none, in every order and direction.
+/// Every snapshot shows both quads of a pair or none, in every order and direction, and whether or not inner pages are remembered.
 fn read(store: &MemStore, txns: &Txns, stop: &AtomicBool, scans: &AtomicUsize) {
-    let quads = Quads::open(store.clone()).unwrap();
+    let meta = Meta::read(store).unwrap();
+    let tree = |n| Tree::new(store.clone(), &meta, n).unwrap();
+    let orders = 0..DEFAULT_ORDERS.len();
+    let mut trees: Vec<_> = orders.clone().map(tree).collect();
+    trees.extend(orders.map(|n| tree(n).with_routes(Rc::new(Routes::new()))));
     let mut batch = Batch::new();
     while !stop.load(Ordering::Relaxed) {
         let snap = txns.snapshot(&[], 1);
         let mut seen = None;
-        for tree in quads.trees() {
+        for tree in &trees {
             for direction in [Direction::Forward, Direction::Backward] {
                 let mut cursor = Cursor::new(KEY_MIN, KEY_MAX, direction);
                 let mut found: Vec<Quad> = Vec::new();
@@ -167,6 +172,7 @@ fn read(store: &MemStore, txns: &Txns, stop: &AtomicBool, scans: &AtomicUsize) {
                 found.sort_unstable();
                 assert_eq!(*seen.get_or_insert_with(|| found.clone()), found);
                 tree.range_count(&KEY_MIN, &KEY_MAX).unwrap();
+                tree.range_estimate(&KEY_MIN, &KEY_MAX).unwrap();
                 let mut work = Work::default();
                 let counted = tree.count_visible(&KEY_MIN, &KEY_MAX, &[], &snap, &mut work);
                 assert_eq!(counted.unwrap(), keys.len() as u64);

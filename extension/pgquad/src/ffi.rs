@@ -68,6 +68,14 @@ mod raw {
             access: pg_sys::ExecScanAccessMtd,
             recheck: pg_sys::ExecScanRecheckMtd,
         ) -> *mut pg_sys::TupleTableSlot;
+        pub fn ReadBufferExtended(
+            relation: pg_sys::Relation,
+            fork: pg_sys::ForkNumber::Type,
+            block: pg_sys::BlockNumber,
+            mode: pg_sys::ReadBufferMode::Type,
+            strategy: pg_sys::BufferAccessStrategy,
+        ) -> pg_sys::Buffer;
+        pub fn LockBuffer(buffer: pg_sys::Buffer, mode: core::ffi::c_int);
         pub fn log_smgrcreate(
             node: *const crate::compat::FileLocator,
             fork: pg_sys::ForkNumber::Type,
@@ -125,6 +133,31 @@ guarded!(
     #[allow(non_snake_case)]
     log_smgrcreate(node: *const crate::compat::FileLocator, fork: pg_sys::ForkNumber::Type)
 );
+
+/// Pins a page of the main fork and locks it: `ReadBufferExtended` and `LockBuffer` of `storage/bufmgr.h` under one guard.
+///
+/// # Safety
+/// The relation is open; `mode` is one of `BUFFER_LOCK_*`.
+pub unsafe fn read_locked(
+    relation: pg_sys::Relation,
+    block: pg_sys::BlockNumber,
+    mode: u32,
+) -> pg_sys::Buffer {
+    // SAFETY: the caller's promise; nothing in the closure owns anything.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let buffer = raw::ReadBufferExtended(
+                relation,
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                block,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                std::ptr::null_mut(),
+            );
+            raw::LockBuffer(buffer, mode as core::ffi::c_int);
+            buffer
+        })
+    }
+}
 
 /// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes straight to the
 /// caller's handler, unchanged.

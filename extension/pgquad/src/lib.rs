@@ -37,6 +37,7 @@ pub extern "C-unwind" fn _PG_init() {
     quiet_backtraces();
     guc::init();
     storage::stop_points::init();
+    storage::routes::init();
     storage::wal::init();
     hooks::init();
     scan::init();

@@ -1,7 +1,7 @@
 //! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
 
 use super::{stop_points, wal};
-use crate::compat;
+use crate::{compat, ffi};
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -46,6 +46,12 @@ impl RelationStore {
         }
     }
 
+    /// An impossible block is an ERROR raised by the buffer manager.
+    fn locked(&self, block: BlockNo, mode: u32) -> Locked {
+        // SAFETY: the relation is open; pin and lock are handed over.
+        unsafe { Locked::of(ffi::read_locked(self.rel, block, mode), block) }
+    }
+
     /// Adds a page at the end of the relation, exclusively locked.
     fn extend(&self) -> Locked {
         // SAFETY: the extension lock serialises extenders (as `RelationGetBufferForTuple` does); a new relation of this
@@ -86,13 +92,18 @@ impl Locked {
     /// # Safety
     /// `buffer` is pinned and locked by the caller, who hands both over.
     unsafe fn new(buffer: pg_sys::Buffer) -> Self {
-        // SAFETY: the buffer is pinned, so its page and tag stay put.
-        unsafe {
-            Self {
-                buffer,
-                page: pg_sys::BufferGetPage(buffer) as *const Page,
-                block: pg_sys::BufferGetBlockNumber(buffer),
-            }
+        // SAFETY: the buffer is pinned, so its tag stays put; the caller's promise.
+        unsafe { Self::of(buffer, pg_sys::BufferGetBlockNumber(buffer)) }
+    }
+
+    /// # Safety
+    /// As for [`Self::new`]; the buffer holds this block.
+    unsafe fn of(buffer: pg_sys::Buffer, block: BlockNo) -> Self {
+        Self {
+            buffer,
+            // SAFETY: the buffer is pinned, so its page stays put.
+            page: unsafe { pg_sys::BufferGetPage(buffer) } as *const Page,
+            block,
         }
     }
 
@@ -137,21 +148,11 @@ impl PageStore for RelationStore {
     type Write = Locked;
 
     fn read(&self, block: BlockNo) -> Locked {
-        let buffer = self.pin(block);
-        // SAFETY: pinned just now.
-        unsafe {
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            Locked::new(buffer)
-        }
+        self.locked(block, pg_sys::BUFFER_LOCK_SHARE)
     }
 
     fn write(&self, block: BlockNo) -> Locked {
-        let buffer = self.pin(block);
-        // SAFETY: pinned just now.
-        unsafe {
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
-            Locked::new(buffer)
-        }
+        self.locked(block, pg_sys::BUFFER_LOCK_EXCLUSIVE)
     }
 
     fn block_of(&self, page: &Locked) -> BlockNo {

@@ -1,7 +1,7 @@
 //! Ordered reading of one order of a table.
 
 use super::snapshot::PgSnapshot;
-use super::table::{fail, Table};
+use super::table::{fail, tree_to_read, Table};
 use super::{pending, RelationStore};
 use crate::ffi;
 use pgquad_btree::{Batch, Cursor, Direction, Key, Order, Tree, KEY_MAX, KEY_MIN};
@@ -28,10 +28,8 @@ impl OrderCursor {
             if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
-            let meta = Table::open(rel).meta().clone();
-            let tree = Tree::new(RelationStore::new(rel), &meta, order).unwrap_or_else(|e| fail(e));
             Self {
-                tree,
+                tree: tree_to_read(rel, order),
                 snapshot: PgSnapshot::new(rel, snapshot),
                 cursor: Cursor::new(KEY_MIN, KEY_MAX, Direction::Forward),
                 active: false,

@@ -8,6 +8,7 @@ pub mod options;
 pub mod pending;
 mod reader;
 pub mod rebuild;
+pub mod routes;
 mod snapshot;
 mod sorter;
 pub mod stop_points;

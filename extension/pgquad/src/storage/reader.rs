@@ -1,7 +1,7 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
 use super::snapshot::PgSnapshot;
-use super::table::{fail, Table};
+use super::table::{fail, trees_to_read};
 use super::{pending, RelationStore};
 use crate::ffi;
 use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work};
@@ -26,11 +26,10 @@ impl TableReader {
             if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
-            let meta = Table::open(rel).meta().clone();
-            let tree = |n| Tree::new(RelationStore::new(rel), &meta, n).unwrap_or_else(|e| fail(e));
+            let trees = trees_to_read(rel);
             Self {
-                trees: (0..meta.orders().len()).map(tree).collect(),
-                orders: meta.orders().iter().map(|o| o.order.columns()).collect(),
+                orders: trees.iter().map(|tree| tree.order().columns()).collect(),
+                trees,
                 snapshot: PgSnapshot::new(rel, snapshot),
             }
         }
@@ -41,10 +40,10 @@ impl TableReader {
         &self.orders
     }
 
-    /// Entries of an order between two keys (inclusive), visible or not.
+    /// About how many entries an order has between two keys (inclusive), visible or not.
     pub fn count(&self, order: usize, low: &Key, high: &Key) -> u64 {
         self.trees[order]
-            .range_count(low, high)
+            .range_estimate(low, high)
             .unwrap_or_else(|e| fail(e))
     }
 

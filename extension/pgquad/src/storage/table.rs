@@ -1,14 +1,15 @@
 //! One open quad table: its metapage and operations on all its orders.
 
-use super::pending;
 use super::snapshot::{PgSnapshot, PgStatus};
 use super::RelationStore;
+use super::{pending, routes};
 use crate::error::{raise, raise_hint};
 use pgquad_btree::{
-    prefix_range, Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Snapshot, Stats, Tree,
-    TxnStatus, Writer, NO_XID,
+    prefix_range, Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Routes, Snapshot, Stats,
+    Tree, TxnStatus, Writer, NO_XID,
 };
 use pgrx::{pg_sys, PgSqlErrorCode};
+use std::rc::Rc;
 
 const FLIP: u64 = 1 << 63;
 
@@ -367,10 +368,43 @@ impl Table {
 pub unsafe fn forget_meta(rel: pg_sys::Relation) {
     // SAFETY: `rd_amcache` is ours, see `cached_meta`.
     unsafe {
+        routes::forget((*rel).rd_id);
         if !(*rel).rd_amcache.is_null() {
             pg_sys::pfree((*rel).rd_amcache);
             (*rel).rd_amcache = std::ptr::null_mut();
         }
+    }
+}
+
+/// The trees of a relation for reading, which go by what this session remembers of their inner pages.
+///
+/// # Safety
+/// As for [`Table::open`].
+pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Vec<Tree<RelationStore>> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let store = RelationStore::new(rel);
+        let meta = cached_meta(rel, &store);
+        let remembered = routes::of(rel, meta.orders().len());
+        let tree = |(n, routes): (usize, &Rc<Routes>)| {
+            let tree = Tree::new(store, &meta, n).unwrap_or_else(|e| fail(e));
+            tree.with_routes(routes.clone())
+        };
+        remembered.iter().enumerate().map(tree).collect()
+    }
+}
+
+/// One of [`trees_to_read`].
+///
+/// # Safety
+/// As for [`Table::open`].
+pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStore> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let store = RelationStore::new(rel);
+        let meta = cached_meta(rel, &store);
+        let tree = Tree::new(store, &meta, n).unwrap_or_else(|e| fail(e));
+        tree.with_routes(routes::of(rel, meta.orders().len())[n].clone())
     }
 }
 

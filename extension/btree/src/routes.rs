@@ -1,0 +1,245 @@
+//! What a session remembers of inner pages, so that readers find leaves without locking the pages above them.
+//!
+//! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell whether it is
+//! the right one, so an old copy costs a descent and is made anew, and never leads to a wrong answer.
+
+use crate::error::Result;
+use crate::inner::InnerView;
+use crate::key::{cmp, Key};
+use crate::leaf::LeafView;
+use crate::page::{BlockNo, Frame, NO_BLOCK};
+use crate::store::PageStore;
+use crate::tree::Tree;
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Most children that are remembered: some 5 MB. Beyond it everything is forgotten.
+const MOST: usize = 100_000;
+
+/// So many leaves apart, the bounds of a range are not looked for in their leaves.
+const FAR: usize = 16;
+
+/// The remembered inner pages of one tree.
+#[derive(Default)]
+pub struct Routes {
+    root: RefCell<Option<Rc<Node>>>,
+    /// The node above the leaf that was looked for last.
+    last: RefCell<Option<Rc<Node>>>,
+    children: Cell<usize>,
+}
+
+/// A copy of an inner page.
+struct Node {
+    level: u8,
+    low: Key,
+    high: Option<Key>,
+    /// Low fences of the children.
+    lows: Vec<Key>,
+    blocks: Vec<BlockNo>,
+    /// Entries below the children before each.
+    before: Vec<u64>,
+    /// Copies of the children, of levels above 1.
+    below: Vec<RefCell<Option<Rc<Node>>>>,
+    /// It has led to a wrong page.
+    old: Cell<bool>,
+}
+
+impl Node {
+    /// The copy of a page, which has `before` entries to its left.
+    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64) -> Self {
+        let children = 0..inner.children();
+        let below = if frame.level > 1 { children.len() } else { 0 };
+        Node {
+            level: frame.level,
+            low: frame.low,
+            high: frame.high,
+            lows: children.clone().map(|i| inner.low(i)).collect(),
+            blocks: children.clone().map(|i| inner.block(i)).collect(),
+            before: children.map(|i| before + inner.count_before(i)).collect(),
+            below: (0..below).map(|_| RefCell::default()).collect(),
+            old: Cell::new(false),
+        }
+    }
+
+    fn holds(&self, key: &Key) -> bool {
+        cmp(&self.low, key) != Ordering::Greater
+            && self
+                .high
+                .is_none_or(|high| cmp(key, &high) == Ordering::Less)
+    }
+
+    fn child_for(&self, key: &Key) -> usize {
+        let after = self
+            .lows
+            .partition_point(|low| cmp(low, key) != Ordering::Greater);
+        after.saturating_sub(1)
+    }
+}
+
+/// Where a leaf should be.
+pub(crate) struct Route {
+    node: Rc<Node>,
+    child: usize,
+}
+
+impl Route {
+    /// The block of the leaf.
+    pub fn block(&self) -> BlockNo {
+        self.node.blocks[self.child]
+    }
+
+    /// The leaf was another one, or has split.
+    pub fn was_wrong(&self) {
+        self.node.old.set(true);
+    }
+
+    /// Entries in the leaves to the left, as far as reported when the copy was made.
+    fn before(&self) -> u64 {
+        self.node.before[self.child]
+    }
+
+    /// Leaves from here to another one; many, if they are not below the same page.
+    fn distance(&self, other: &Route) -> usize {
+        if Rc::ptr_eq(&self.node, &other.node) {
+            other.child.saturating_sub(self.child)
+        } else {
+            usize::MAX
+        }
+    }
+}
+
+impl Routes {
+    /// Nothing remembered.
+    pub fn new() -> Self {
+        Routes::default()
+    }
+
+    fn forget(&self) {
+        self.root.take();
+        self.last.take();
+        self.children.set(0);
+    }
+
+    /// Remembers a node.
+    fn keep(&self, place: &RefCell<Option<Rc<Node>>>, node: Node) -> Rc<Node> {
+        self.children.set(self.children.get() + node.lows.len());
+        let node = Rc::new(node);
+        place.replace(Some(node.clone()));
+        node
+    }
+}
+
+fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
+    place.borrow().clone().filter(|node| !node.old.get())
+}
+
+impl<S: PageStore> Tree<S> {
+    /// Where the leaf that holds `key` should be; `None` when that takes a descent: nothing is remembered of this tree, it has no
+    /// inner pages, or they are being changed.
+    pub(crate) fn route(&self, key: &Key) -> Result<Option<Route>> {
+        let Some(routes) = &self.routes else {
+            return Ok(None);
+        };
+        if let Some(node) = kept(&routes.last).filter(|node| node.holds(key)) {
+            let child = node.child_for(key);
+            return Ok(Some(Route { node, child }));
+        }
+        if routes.children.get() > MOST {
+            routes.forget();
+        }
+        let Some(mut node) = self.route_from(routes)? else {
+            return Ok(None);
+        };
+        loop {
+            if !node.holds(key) {
+                node.old.set(true);
+                return Ok(None);
+            }
+            let child = node.child_for(key);
+            if node.level == 1 {
+                routes.last.replace(Some(node.clone()));
+                return Ok(Some(Route { node, child }));
+            }
+            let place = &node.below[child];
+            let below = match kept(place) {
+                Some(below) => below,
+                None => {
+                    let (level, before) = (node.level - 1, node.before[child]);
+                    match self.copy_inner(node.blocks[child], level, before)? {
+                        Some(copy) => routes.keep(place, copy),
+                        None => {
+                            node.old.set(true);
+                            return Ok(None);
+                        }
+                    }
+                }
+            };
+            if !below.holds(key) {
+                node.old.set(true);
+            }
+            node = below;
+        }
+    }
+
+    /// The copy of the root, if it is an inner page.
+    fn route_from(&self, routes: &Routes) -> Result<Option<Rc<Node>>> {
+        if let Some(root) = kept(&routes.root) {
+            return Ok(Some(root));
+        }
+        let (mut block, mut level) = self.root.get();
+        for attempt in 0..2 {
+            if attempt > 0 {
+                (block, level) = self.refresh_root()?;
+            }
+            if level > 0 {
+                if let Some(root) = self.copy_inner(block, level, 0)? {
+                    if root.high.is_none() && root.low == [0; 4] {
+                        return Ok(Some(routes.keep(&routes.root, root)));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn copy_inner(&self, block: BlockNo, level: u8, before: u64) -> Result<Option<Node>> {
+        let page = self.store.read(block);
+        let frame = page.frame(block)?;
+        if !self.is_mine(&frame, level) {
+            return Ok(None);
+        }
+        Ok(Some(Node::new(
+            &InnerView::open(&page, block)?,
+            &frame,
+            before,
+        )))
+    }
+
+    /// About as many entries as [`Tree::range_count`] finds: the pages above the leaves may be remembered ones, and in long ranges the
+    /// leaves at the ends are not looked at.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn range_estimate(&self, lower: &Key, upper: &Key) -> Result<u64> {
+        if cmp(lower, upper) == Ordering::Greater {
+            return Ok(0);
+        }
+        let (Some(from), Some(to)) = (self.route(lower)?, self.route(upper)?) else {
+            return self.range_count(lower, upper);
+        };
+        if from.distance(&to) >= FAR {
+            return Ok(to.before().saturating_sub(from.before()));
+        }
+        let (page, block, frame) = self.leaf_holding(lower, NO_BLOCK)?;
+        let leaf = LeafView::open(&page, block)?;
+        let before = leaf.rank(lower, false)? as u64;
+        if !frame.ends_before(upper) {
+            return Ok((leaf.rank(upper, true)? as u64).saturating_sub(before));
+        }
+        drop(page);
+        let (page, block, _) = self.leaf_holding(upper, NO_BLOCK)?;
+        let up_to = LeafView::open(&page, block)?.rank(upper, true)? as u64;
+        Ok((to.before() + up_to).saturating_sub(from.before() + before))
+    }
+}

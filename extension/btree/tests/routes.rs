@@ -1,0 +1,132 @@
+//! Remembered inner pages: they save looking at pages, and are never believed when they are old.
+
+use pgquad_btree::mem::{MemStore, Txns};
+use pgquad_btree::{
+    initial_pages, Batch, Key, Meta, Mode, Options, Order, Probe, Quads, Routes, Tree, Writer,
+    DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
+};
+use std::rc::Rc;
+
+const LEAF: u64 = 4;
+
+fn key(n: u64) -> Key {
+    [1 << 63 | n / 10, 1 << 63 | n % 10, 1 << 63, 1 << 63]
+}
+
+/// A tree of one order with many levels that holds the keys of even numbers below `n`, and its pages.
+fn store(n: u64) -> (MemStore, Meta) {
+    let orders: [Order; 1] = [DEFAULT_ORDERS[0]];
+    let mut options = Options::with_orders(&orders);
+    for o in &mut options.orders {
+        (o.inner_fanout, o.leaf_quads) = (4, LEAF as u32);
+    }
+    let store = MemStore::new(initial_pages(&options).unwrap());
+    let quads = Quads::open(store.clone()).unwrap();
+    let even = (0..n).step_by(2).map(key);
+    quads
+        .tree(0)
+        .unwrap()
+        .build(even, FROZEN_XID, 0, 1.0)
+        .unwrap();
+    let meta = Meta::read(&store).unwrap();
+    (store, meta)
+}
+
+fn reader(store: &MemStore, meta: &Meta) -> Tree<MemStore> {
+    let tree = Tree::new(store.clone(), meta, 0).unwrap();
+    tree.with_routes(Rc::new(Routes::new()))
+}
+
+fn found(tree: &Tree<MemStore>, txns: &Txns, range: (Key, Key)) -> usize {
+    let (mut batch, mut spans) = (Batch::new(), Vec::new());
+    let (mut probe, snap) = (Probe::new(1), txns.snapshot(&[], 1));
+    let mut rows = 0;
+    loop {
+        let more = probe
+            .read(tree, &snap, &[range], 1000, &mut batch, &mut spans)
+            .unwrap();
+        rows += batch.len();
+        if !more {
+            return rows;
+        }
+    }
+}
+
+#[test]
+fn estimates_are_off_by_a_leaf_at_most() {
+    let (store, meta) = store(4000);
+    let tree = reader(&store, &meta);
+    for (from, to) in [
+        (0, 3999),
+        (1, 2),
+        (10, 10),
+        (17, 30),
+        (100, 260),
+        (100, 999),
+        (3990, 9999),
+    ] {
+        let exact = tree.range_count(&key(from), &key(to)).unwrap();
+        let about = tree.range_estimate(&key(from), &key(to)).unwrap();
+        assert!(
+            exact.abs_diff(about) <= LEAF,
+            "{from}..{to}: {about} for {exact}"
+        );
+        if exact < 8 {
+            assert_eq!(exact, about);
+        }
+    }
+    assert_eq!(tree.range_estimate(&key(9), &key(8)).unwrap(), 0);
+}
+
+#[test]
+fn old_copies_are_made_anew() {
+    let (store, meta) = store(400);
+    let txns = Txns::default();
+    let old = reader(&store, &meta);
+    assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 200);
+    // Splits, up to the root.
+    let quads = Quads::open(store.clone()).unwrap();
+    let xid = txns.begin();
+    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &session,
+    };
+    let odd: Vec<Key> = (0..4000)
+        .filter(|n| n % 2 == 1 || *n >= 400)
+        .map(key)
+        .collect();
+    let tree = quads.tree(0).unwrap();
+    tree.insert(&odd, &writer, Mode::Set(&snap), &mut Vec::new())
+        .unwrap();
+    drop((session, snap));
+    txns.commit(xid);
+    for n in (0..4000).rev().step_by(7) {
+        assert_eq!(found(&old, &txns, (key(n), key(n))), 1, "key {n}");
+        assert_eq!(old.range_estimate(&key(n), &key(n)).unwrap(), 1, "key {n}");
+    }
+    assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 4000);
+    // Leaves given up.
+    let xid = txns.begin();
+    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &session,
+    };
+    let most: Vec<Key> = (0..4000).filter(|n| n % 100 != 0).map(key).collect();
+    tree.mark_deleted(&most, &writer, &snap).unwrap();
+    drop((session, snap));
+    txns.commit(xid);
+    tree.vacuum(&txns.session(&[])).unwrap();
+    quads.reclaim();
+    for n in 0..4000 {
+        assert_eq!(
+            found(&old, &txns, (key(n), key(n))),
+            usize::from(n % 100 == 0),
+            "key {n}"
+        );
+    }
+    assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 40);
+}
