@@ -193,6 +193,15 @@ pub unsafe fn is_relation(rte: *mut pg_sys::RangeTblEntry) -> bool {
     unsafe { (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION }
 }
 
+/// The relation that an entry of the range table is of, if it is of one.
+///
+/// # Safety
+/// A live node.
+pub unsafe fn relation_of(rte: *mut pg_sys::RangeTblEntry) -> Option<pg_sys::Oid> {
+    // SAFETY: the caller's promise.
+    unsafe { is_relation(rte).then(|| (*rte).relid) }
+}
+
 /// The variables of an expression, or of a list of expressions: the nodes themselves.
 ///
 /// # Safety

@@ -1,6 +1,7 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
 
 use super::native::Native;
+use super::params::Parameter;
 use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
 use crate::compat;
@@ -8,7 +9,6 @@ use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::list_node;
-use crate::scan::parameter;
 use crate::storage::TableReader;
 use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Tuning, Value};
 use pgrx::pg_sys;
@@ -53,8 +53,7 @@ pub struct QuadJoin {
     pub relations: Vec<i32>,
     /// What it reads from.
     pub source: NodeSource,
-    /// Columns of each table's orders, for EXPLAIN.
-    params: Vec<(*mut pg_sys::ExprState, pg_sys::Oid)>,
+    params: Vec<Parameter>,
     /// Place in the scan tuple of each variable of the answer.
     output: Vec<usize>,
     started: bool,
@@ -92,10 +91,7 @@ unsafe extern "C-unwind" fn begin(
             .iter()
             .enumerate()
             .map(|(n, &kind)| {
-                (
-                    pg_sys::ExecInitExpr(expr(n), parent),
-                    pg_sys::Oid::from(kind as u32),
-                )
+                Parameter::new(expr(n), pg_sys::Oid::from(kind as u32), parent, estate)
             })
             .collect();
         let places = integers(scan, Private::Tests);
@@ -122,15 +118,15 @@ unsafe extern "C-unwind" fn begin(
                 break;
             }
             let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
-            if !compat::is_relation(rte.cast()) {
+            let Some(relid) = compat::relation_of(rte.cast()) else {
                 continue;
-            }
-            let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
-            let name = u64::from((*rel).rd_id.to_u32());
-            // Most patterns read the same table.
+            };
+            let name = u64::from(relid.to_u32());
+            // Most patterns read the same table, which is opened once.
             let reader = match names.iter().position(|&known| known == name) {
                 Some(table) => tables[table],
                 None => {
+                    let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
                     readers.push(TableReader::new(rel, (*estate).es_snapshot));
                     readers.len() - 1
                 }
@@ -273,7 +269,7 @@ impl QuadJoin {
             let context = (*state).ps.ps_ExprContext;
             self.params
                 .iter()
-                .map(|&(expr, kind)| parameter(expr, context, kind))
+                .map(|param| param.value(context))
                 .collect()
         };
         self.pipeline.start(params);

@@ -8,6 +8,7 @@ mod explain;
 mod level;
 mod native;
 mod operators;
+mod params;
 mod paths;
 mod plan;
 mod search;

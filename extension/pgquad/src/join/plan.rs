@@ -141,9 +141,12 @@ pub unsafe fn integers(plan: *mut pg_sys::CustomScan, which: Private) -> Vec<i32
     // SAFETY: the caller's promise.
     unsafe {
         let list = list_iter::<pg_sys::List>((*plan).custom_private).nth(which as usize);
-        let list = list.unwrap_or(std::ptr::null_mut());
-        (0..pg_sys::list_length(list))
-            .map(|n| pg_sys::list_nth_int(list, n))
-            .collect()
+        match list.filter(|list| !list.is_null()) {
+            None => Vec::new(),
+            Some(list) => std::slice::from_raw_parts((*list).elements, (*list).length as usize)
+                .iter()
+                .map(|cell| cell.int_value)
+                .collect(),
+        }
     }
 }

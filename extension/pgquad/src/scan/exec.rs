@@ -397,13 +397,22 @@ pub unsafe fn parameter(
     unsafe {
         let mut is_null = false;
         let datum = pg_sys::ExecEvalExprSwitchContext(state, context, &mut is_null);
-        if is_null {
-            Value::Null
-        } else if let Some(value) = integer_datum(datum, value_type) {
-            Value::One(value as u64 ^ FLIP)
-        } else {
-            Value::List(integer_array(datum, value_type))
-        }
+        value_of(datum, is_null, value_type)
+    }
+}
+
+/// A datum that a condition compares a column with, in the form of keys.
+///
+/// # Safety
+/// It is NULL, or of this type: an integer or an array of them.
+pub unsafe fn value_of(datum: pg_sys::Datum, is_null: bool, value_type: pg_sys::Oid) -> Value {
+    if is_null {
+        Value::Null
+    } else if let Some(value) = integer_datum(datum, value_type) {
+        Value::One(value as u64 ^ FLIP)
+    } else {
+        // SAFETY: the caller's promise.
+        Value::List(unsafe { integer_array(datum, value_type) })
     }
 }
 

@@ -5,7 +5,7 @@ mod exec;
 mod explain;
 mod paths;
 
-pub use exec::parameter;
+pub use exec::{parameter, value_of};
 pub use paths::{complete, pathkeys_of};
 
 /// Registers the node and the planner hook; called once from `_PG_init`.
