@@ -168,7 +168,7 @@ def describe(page, name, scale, log, results, options):
     warm = "" if options.passes else ", after two mixes on each connection"
     page.add(
         f"Median (least - greatest) of {options.rounds} turns of {turn} each, the stores in turn{warm}.\n"
-        f"{OWN} is asked over PostgreSQL's protocol (prepared `select quad.sparql_json($1)`), the others over HTTP on kept connections (Virtuoso:\n"
+        f"{OWN} is asked over PostgreSQL's protocol (prepared `select quad.sparql_json($1)`, or `quad.construct_text`), the others over HTTP on kept connections (Virtuoso:\n"
         "a connection each, it stalls on kept ones); all answers are read whole, as SPARQL JSON results or N-Triples. The times of a query are\n"
         "means and medians over a turn, then the median of the turns; where the machine had other work, medians say more."
     )

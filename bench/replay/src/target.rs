@@ -123,15 +123,10 @@ impl Postgres {
     fn connect(settings: &str, timeout: Duration) -> Result<Self, postgres::Error> {
         let mut client = Client::connect(settings, NoTls)?;
         client.batch_execute(&format!("set statement_timeout = {}", timeout.as_millis()))?;
-        let triples = |client: &mut Client, function: &str| {
-            client.prepare(&format!(
-                "select coalesce(string_agg(format(E'%s %s %s .\\n', subject, predicate, object), ''), '') from quad.{function}($1)"
-            ))
-        };
         Ok(Self {
             solutions: client.prepare("select quad.sparql_json($1)")?,
-            construct: triples(&mut client, "construct")?,
-            describe: triples(&mut client, "describe")?,
+            construct: client.prepare("select quad.construct_text($1, 'nt')")?,
+            describe: client.prepare("select quad.describe_text($1, 'nt')")?,
             empty: client.prepare("select ''::text")?,
             client,
         })

@@ -1,5 +1,7 @@
 //! `quad.construct_text` and `quad.describe_text`: graphs in the formats of RDF.
 
+use std::fmt::Write;
+
 use oxrdf::{NamedNode, NamedOrBlankNode, Term, Triple};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer};
 use pgquad_reader::Format;
@@ -8,10 +10,11 @@ use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
 use super::answer::Row;
+use super::cache::Prepared;
 use super::execute::values;
 use super::receiver::stream;
 use super::request::query_of_form;
-use super::results::to_oxrdf;
+use super::results::{check_size, to_oxrdf};
 use crate::error::{raise, raise_hint};
 
 /// Answers a CONSTRUCT query with a document: `turtle`, `nt`, `xml` (RDF/XML), `jsonld`, or a format of quads.
@@ -52,6 +55,9 @@ fn serialize(
         )
     });
     let prepared = query_of_form(query, store, base, &[form, other]);
+    if format == Format::NTriples {
+        return n_triples(&prepared);
+    }
     let mut writer = RdfSerializer::from_format(rdf_format(format)).for_writer(Vec::new());
     stream(
         &prepared.plan(),
@@ -73,6 +79,29 @@ fn serialize(
         Ok(bytes) => String::from_utf8(bytes).expect("the formats are UTF-8"),
         Err(error) => cannot_be_written(format, &error.to_string()),
     }
+}
+
+/// The graph of a query as N-Triples, which is how terms are written anyway.
+fn n_triples(prepared: &Prepared) -> String {
+    let mut text = String::new();
+    stream(
+        &prepared.plan(),
+        &values(&prepared.params),
+        prepared.outputs(),
+        |batch| {
+            batch.read(&prepared.params, |row| {
+                for place in 0..3 {
+                    let written = row.term(place, |term| write!(text, "{term} "));
+                    written
+                        .expect("a triple is whole")
+                        .expect("writing to memory does not fail");
+                }
+                text.push_str(".\n");
+            });
+            check_size(text.len());
+        },
+    );
+    text
 }
 
 /// Refuses what XML has no way to write: predicates that do not end like a name, some control characters.

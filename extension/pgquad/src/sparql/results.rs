@@ -94,13 +94,13 @@ fn serialize(
 }
 
 /// Refuses an answer that no value of PostgreSQL can hold.
-fn check_size(bytes: usize) {
+pub fn check_size(bytes: usize) {
     const LARGEST: usize = (1 << 30) - 1024;
     if bytes > LARGEST {
         raise_hint(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             "the answer is larger than 1 GB",
-            "quad.sparql gives it row by row.",
+            "quad.sparql, quad.construct and quad.describe give it row by row.",
         );
     }
 }

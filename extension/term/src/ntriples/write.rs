@@ -41,14 +41,14 @@ impl Display for TermBuf {
 
 fn write_iri(iri: &str, f: &mut Formatter<'_>) -> Result {
     f.write_char('<')?;
-    let needs_escape = |c: char| {
+    let needs_escape = |b: u8| {
         matches!(
-            c,
-            '\0'..=' ' | '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`' | '\\'
+            b,
+            0..=b' ' | b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`' | b'\\'
         )
     };
     let mut rest = iri;
-    while let Some(at) = rest.find(needs_escape) {
+    while let Some(at) = rest.bytes().position(needs_escape) {
         f.write_str(&rest[..at])?;
         write!(f, "\\u{:04X}", rest.as_bytes()[at])?;
         rest = &rest[at + 1..];
@@ -59,9 +59,9 @@ fn write_iri(iri: &str, f: &mut Formatter<'_>) -> Result {
 
 fn write_quoted(text: &str, f: &mut Formatter<'_>) -> Result {
     f.write_char('"')?;
-    let needs_escape = |c: char| matches!(c, '\0'..='\x1f' | '"' | '\\' | '\x7f');
+    let needs_escape = |b: u8| matches!(b, 0..=0x1f | b'"' | b'\\' | 0x7f);
     let mut rest = text;
-    while let Some(at) = rest.find(needs_escape) {
+    while let Some(at) = rest.bytes().position(needs_escape) {
         f.write_str(&rest[..at])?;
         match rest.as_bytes()[at] {
             b'\t' => f.write_str("\\t")?,
