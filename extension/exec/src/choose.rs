@@ -80,7 +80,7 @@ impl Pipeline {
         let mut ranked: Vec<(usize, f64)> = Vec::new();
         for &i in near.iter().chain(&far) {
             let joined = near.contains(&i);
-            let expected = self.expected(source, fanouts, rows, scope.group, i, false);
+            let expected = self.expected(source, fanouts, (rows, &known), scope.group, i, false);
             // What shares no variable multiplies the rows, whatever comes next.
             if joined || near.is_empty() || expected <= 1.0 {
                 ranked.push((i, expected));
@@ -95,7 +95,7 @@ impl Pipeline {
             let close = ranked.iter().map(|&(i, _)| {
                 (
                     i,
-                    self.expected(source, fanouts, rows, scope.group, i, true),
+                    self.expected(source, fanouts, (rows, &known), scope.group, i, true),
                 )
             });
             close.collect::<Vec<_>>().into_iter().min_by(by_weight)
@@ -109,12 +109,12 @@ impl Pipeline {
         }
     }
 
-    /// Expected quads per row for a pattern.
+    /// Expected quads per row for a pattern; `known` are the variables of the rows.
     fn expected<S: Source>(
         &mut self,
         source: &mut S,
         fanouts: &Fanouts,
-        rows: &Bindings,
+        (rows, known): (&Bindings, &SlotSet),
         group: usize,
         i: usize,
         closely: bool,
@@ -122,6 +122,9 @@ impl Pipeline {
         let info = &self.layout.groups[group].patterns[i];
         if is_hopeless(&info.pattern, rows, &self.params) {
             return 0.0;
+        }
+        if let (false, Some(count)) = (info.needs.meets(known), self.counts[info.step]) {
+            return count;
         }
         let table = info.pattern.table;
         let access = Access::new(
