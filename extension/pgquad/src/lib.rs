@@ -2,6 +2,7 @@
 
 use pgrx::prelude::*;
 
+mod allocator;
 pub mod am;
 mod compat;
 mod custom;
@@ -35,6 +36,7 @@ fn version() -> &'static str {
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     quiet_backtraces();
+    allocator::init();
     guc::init();
     storage::stop_points::init();
     storage::routes::init();
