@@ -34,7 +34,7 @@ impl Pipeline {
     pub(crate) fn choose<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &Fanouts,
+        fanouts: &mut Fanouts,
         rows: &Bindings,
         scope: &Scope,
     ) -> Next {
@@ -113,7 +113,7 @@ impl Pipeline {
     fn expected<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &Fanouts,
+        fanouts: &mut Fanouts,
         (rows, known): (&Bindings, &SlotSet),
         group: usize,
         i: usize,
@@ -154,21 +154,23 @@ impl Pipeline {
             let expected = known.unwrap_or_else(|| {
                 let mut ranges = Vec::new();
                 access.ranges(rows, 0, &self.params, &mut ranges);
-                count(source, table, access.order, &ranges)
+                let counted = count(source, table, access.order, &ranges);
+                if plain && access.constant & 0b101 == 0 {
+                    fanouts.add(what, 1, counted as usize);
+                }
+                counted
             });
             self.counts[info.step] = Some(expected);
             return expected;
         }
         match fanouts.get(&what) {
             Some(known) if !closely => known,
-            _ => sample(
-                source,
-                table,
-                &access,
-                rows,
-                &self.params,
-                if closely { CLOSE_SAMPLES } else { SAMPLES },
-            ),
+            _ => {
+                let samples = if closely { CLOSE_SAMPLES } else { SAMPLES };
+                let found = sample(source, table, &access, rows, &self.params, samples);
+                fanouts.add(what, samples, (found * samples as f64).round() as usize);
+                found
+            }
         }
     }
 
