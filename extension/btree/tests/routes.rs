@@ -10,7 +10,8 @@ use std::rc::Rc;
 const LEAF: u64 = 4;
 
 fn key(n: u64) -> Key {
-    [1 << 63 | n / 10, 1 << 63 | n % 10, 1 << 63, 1 << 63]
+    const ZERO: u64 = 1 << 63;
+    [ZERO + n / 10, ZERO + n % 10, ZERO, ZERO]
 }
 
 /// A tree of one order with many levels that holds the keys of even numbers below `n`, and its pages.
