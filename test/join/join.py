@@ -152,7 +152,10 @@ class Maker:
     def query(self):
         text, where, visible = self.group([], 0)
         columns = ", ".join(self.column(visible) for _ in range(self.chance.randrange(1, 5)))
-        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", f"sum({self.column(visible)} % 8 * 3), count(*)"])
+        counts = f"count(*), count({self.column(visible)})"
+        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", counts, "", f"sum({self.column(visible)} % 8 * 3), count(*)"])
+        if not head:
+            return f"SELECT {columns}, {counts} FROM {text} WHERE {where} GROUP BY {columns}"
         return f"SELECT {head} FROM {text} WHERE {where}"
 
 

@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(52);
+select plan(73);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -14,6 +14,12 @@ create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
 declare line text; result text := '';
 begin
     for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
+    return result;
+end $f$;
+create function pg_temp.analyzed(query text) returns text language plpgsql as $f$
+declare line text; result text := '';
+begin
+    for line in execute 'explain (analyze, costs off, timing off) ' || query loop result := result || line || E'\n'; end loop;
     return result;
 end $f$;
 create function pg_temp.joins(query text) returns bigint language sql as
@@ -48,12 +54,39 @@ insert into shapes values
     ('an order', 'select a.s, b.o from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 order by b.o desc, a.s limit 7'),
     ('inside a nested loop', 'select f.x, b.o from generate_series(1, 5) f(x), q a, q b where a.s = f.x and b.s = a.o and a.p = 1 and b.p = 2'),
     ('a count per row', 'select x, (select count(*) from q a, q b where a.s = f.x and b.s = a.o) from generate_series(1998, 2002) f(x)'),
+    ('counts of values that may be missing', 'select a.o, count(*) as n, count(b.o) as m, count(a.s) + 1 as k from q a left join r b on b.s = a.s and b.p = 3 where a.p = 2 group by a.o'),
+    ('groups of missing values', 'select b.o, a.g, count(*) as n from q a left join r b on b.s = a.s and b.p = 3 where a.p = 2 group by b.o, a.g'),
+    ('groups without counts', 'select b.o from q a, q b where a.o = b.s and a.p = 1 and b.p = 2 group by b.o'),
+    ('groups of no rows', 'select b.o, count(*) as n from q a, q b where a.o = b.s and a.p = 99 group by b.o'),
+    ('counts of no rows', 'select count(b.o) as n, count(*) as m from q a, q b where a.o = b.s and a.p = 99'),
+    ('groups per row', 'select x, n from generate_series(1998, 2002) f(x), lateral (select b.o, count(*) as n from q a, q b where a.s = f.x and b.s = a.o group by b.o) y'),
     ('counts in expressions', 'select count(*) + 1 as n, count(*) as m from q a, q b where a.s = b.o and a.p = 1 and a.g = b.g'),
     ('lateral', 'select f.x, l.o from generate_series(1, 3) f(x), lateral (select b.o from q a, q b where a.s = f.x and b.s = a.o and a.p = 1 order by 1 limit 3) l');
 select ok(pg_temp.joins(query) >= 1, 'Quad Join for ' || name) from shapes;
 select pg_temp.same(query, 'same answer for ' || name) from shapes;
 
 select matches(pg_temp.plan_of('select count(*) from q a, q b where a.s = b.o'), 'Quad Count', 'rows are counted without being made');
+select matches(pg_temp.plan_of('select b.o, count(*) from q a, q b where a.s = b.o group by b.o'), 'Quad Count', 'so are those of groups');
+select doesnt_match(pg_temp.plan_of('select b.o, ' || what || ' from q a, q b where a.s = b.o group by b.o' || test), 'Quad Count', what || test || ' is not')
+    from (values ('count(*)', ' having count(*) > 1'), ('count(distinct a.g)', ''), ('count(*) filter (where a.s > 1)', ''), ('sum(a.s)', '')) x(what, test);
+-- More groups than there is memory for: the join runs for one part of them after the other.
+create table many (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into many select i, 1, i, 0 from generate_series(1, 6000) i;
+insert into many select i, 2, i % 3, 0 from generate_series(1, 6000) i;
+set local work_mem = '64kB';
+set local enable_hashagg = off;
+set local enable_sort = off;
+prepare grouped as select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o;
+select is((select array[count(*), sum(n), count(distinct o)] from (select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o) x),
+    array[6000, 12000, 6000]::numeric[], 'groups beyond work_mem');
+select matches(pg_temp.analyzed('execute grouped'), 'Runs: [2-9]', 'they take several runs');
+reset enable_hashagg;
+reset enable_sort;
+reset work_mem;
+-- Which kinds of steps were taken.
+analyze many;
+select matches(pg_temp.analyzed('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2'), 'by=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');
+select matches(pg_temp.analyzed('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2 and a.o < 10'), 'by=probe ', 'a small one is');
 
 -- Batches of one row, and next to no memory.
 set local quad.join_batch_size = 1;

@@ -28,11 +28,11 @@ impl Joining {
         }
     }
 
-    /// Number of all rows that are left, without making them.
-    pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
+    /// The rows that went in, with the number of rows that come out for each, none of which is made.
+    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> (&Bindings, Vec<u64>) {
         match self {
-            Self::Probe(probing) => probing.count(source, params),
-            Self::Match(matching) => matching.count as u64,
+            Self::Probe(probing) => probing.weigh(source, params),
+            Self::Match(matching) => matching.weigh(),
         }
     }
 

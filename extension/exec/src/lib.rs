@@ -10,6 +10,7 @@ mod fanout;
 mod filter;
 mod held;
 mod joining;
+mod keys;
 mod layout;
 mod matching;
 mod order;
@@ -20,6 +21,7 @@ mod sort;
 mod source;
 mod stats;
 mod table;
+mod tally;
 
 pub use access::{key_ranges, match_order, Bound, Prefix, Value};
 pub use bindings::{Bindings, Column};
@@ -31,3 +33,4 @@ pub use plan::{
 };
 pub use source::Source;
 pub use stats::StepStats;
+pub use tally::{Counted, Tally};

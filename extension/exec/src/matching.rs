@@ -67,6 +67,12 @@ impl Matching {
         self.row as f64 / self.keys.len() as f64
     }
 
+    /// The input, and the number of quads for each of its rows.
+    pub fn weigh(&self) -> (&Bindings, Vec<u64>) {
+        let quads = self.keys.iter().map(|&key| self.table.quads(key).len());
+        (&self.input, quads.map(|n| n as u64).collect())
+    }
+
     /// The next rows, `None` at the end.
     pub fn next(&mut self) -> Option<Bindings> {
         self.pair();

@@ -15,6 +15,7 @@ use crate::plan::{Kind, Plan, Slot, SlotSet};
 use crate::source::Source;
 use crate::stats::{Moment, StepStats};
 use crate::table::Table;
+use crate::tally::Tally;
 use std::rc::Rc;
 
 /// Sizes of batches.
@@ -83,8 +84,7 @@ pub struct Pipeline {
     /// Identity of each table in [`Fanouts`].
     pub(crate) tables: Vec<u64>,
     /// Rows are counted, not made.
-    counting: bool,
-    counted: u64,
+    counting: Option<Tally>,
 }
 
 impl Pipeline {
@@ -104,8 +104,7 @@ impl Pipeline {
             held: Vec::new(),
             turns: 0,
             tables,
-            counting: false,
-            counted: 0,
+            counting: None,
         }
     }
 
@@ -139,13 +138,27 @@ impl Pipeline {
 
     /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
     pub fn count<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> u64 {
-        self.output = SlotSet::default();
-        self.counting = true;
-        self.counted = 0;
+        let all = Tally::new(Vec::new(), Vec::new(), 0);
+        self.tally(source, fanouts, all).rows()
+    }
+
+    /// Counts the rows that [`Self::next`] would hand out by group, as far as `tally` has room.
+    pub fn tally<S: Source>(
+        &mut self,
+        source: &mut S,
+        fanouts: &mut Fanouts,
+        tally: Tally,
+    ) -> Tally {
+        let answer = std::mem::replace(&mut self.output, tally.reads().collect());
+        self.counting = Some(tally);
         while let Some(rows) = self.next(source, fanouts) {
-            self.counted += rows.len as u64;
+            if let Some(tally) = &mut self.counting {
+                tally.add(&rows, None);
+            }
         }
-        self.counted
+        self.output = answer;
+        let nothing = || Tally::new(Vec::new(), Vec::new(), 0);
+        self.counting.take().unwrap_or_else(nothing)
     }
 
     /// What each pattern has cost, in the order of the plan (a group's patterns before those of the groups inside it).
@@ -328,16 +341,19 @@ impl Pipeline {
         };
         let quads = expected * rows.len as f64;
         let before = Moment::now(source);
-        let mut joining = self.join(source, (scopes[top].group, i), access, rows, live);
         let last = scopes[top];
-        if self.counting && top == 0 && last.patterns | last.filters | last.children == 0 {
-            let counted = joining.count(source, &self.params);
-            let (keys, quads) = joining.found();
-            fanouts.add(what, keys, quads);
-            self.counted += counted;
-            self.steps[step].rows += counted;
-        } else {
-            self.frames.push(Frame {
+        let is_last = top == 0 && last.patterns | last.filters | last.children == 0;
+        let binds = !access.fills.is_empty();
+        let mut joining = self.join(source, (last.group, i), access, rows, live);
+        match &mut self.counting {
+            Some(tally) if is_last && !binds => {
+                let (rows, weights) = joining.weigh(source, &self.params);
+                tally.add(rows, Some(&weights));
+                self.steps[step].rows += weights.iter().sum::<u64>();
+                let (keys, quads) = joining.found();
+                fanouts.add(what, keys, quads);
+            }
+            _ => self.frames.push(Frame {
                 work: Work::Join(Joined {
                     joining,
                     step,
@@ -345,7 +361,7 @@ impl Pipeline {
                     expected: quads,
                 }),
                 scopes,
-            });
+            }),
         }
         before.add_since(source, &mut self.steps[step]);
     }

@@ -230,24 +230,28 @@ impl Probing {
         self.mate = 0;
     }
 
-    /// Number of all rows that are left, without making them.
-    pub fn count<S: Source>(&mut self, source: &mut S, params: &[Value]) -> u64 {
-        let mut sum = 0;
+    /// The input, and the number of quads for each of its rows.
+    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> (&Bindings, Vec<u64>) {
+        let mut weights = vec![0; self.input.len];
         while self.more {
             self.read_on(source, params, self.most);
             let plain = self.checked.all() && self.access.compared.is_empty();
             for run in &self.runs {
-                let (start, end) = (run.start as usize, run.end as usize);
                 let all = self.rows_of(run.key);
-                sum += if plain {
-                    (all.len() * (end - start)) as u64
-                } else {
-                    let accepted = (start..end).filter(|&row| self.checked.accepts(row));
-                    accepted.map(|row| self.mates(all, row).len() as u64).sum()
-                };
+                if plain {
+                    let quads = u64::from(run.end - run.start);
+                    all.iter().for_each(|&row| weights[row as usize] += quads);
+                    continue;
+                }
+                for quad in run.start as usize..run.end as usize {
+                    if self.checked.accepts(quad) {
+                        let mates = self.mates(all, quad);
+                        mates.iter().for_each(|&row| weights[row as usize] += 1);
+                    }
+                }
             }
         }
-        sum
+        (&self.input, weights)
     }
 
     fn rows_of(&self, key: u32) -> &[u32] {

@@ -5,11 +5,12 @@ mod common;
 use common::{holds, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Column, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot, Test,
-    Tuning, Value,
+    Bound, Child, Column, Counted, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot,
+    Tally, Test, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
+use std::collections::HashMap;
 
 type Row = Vec<Option<u64>>;
 
@@ -275,7 +276,52 @@ fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<
     }
     pipeline.start(params.to_vec());
     assert_eq!(pipeline.count(trees, &mut fanouts), rows.len() as u64);
+    for by in [0, 1, plan.output.len()] {
+        check_tally(
+            plan,
+            &rows,
+            by.min(plan.output.len()),
+            tuning.memory,
+            |tally| {
+                pipeline.start(params.to_vec());
+                pipeline.tally(trees, &mut fanouts, tally)
+            },
+        );
+    }
     rows
+}
+
+/// Rows counted by the first `by` variables of the answer, and those in which the last one is bound, against the rows themselves.
+fn check_tally(
+    plan: &Plan,
+    rows: &[Row],
+    by: usize,
+    room: usize,
+    mut run: impl FnMut(Tally) -> Tally,
+) {
+    let Some(last) = plan.output.last() else {
+        return;
+    };
+    let mut expected: HashMap<Row, [u64; 2]> = HashMap::new();
+    for row in rows {
+        let counts = expected.entry(row[..by].to_vec()).or_default();
+        counts[0] += 1;
+        counts[1] += u64::from(row[row.len() - 1].is_some());
+    }
+    let counted = vec![Counted::Rows, Counted::Bound(*last)];
+    let mut next = Some(Tally::new(plan.output[..by].to_vec(), counted, room));
+    let mut found = HashMap::new();
+    while let Some(tally) = next {
+        let tally = run(tally);
+        assert_eq!(tally.rows(), rows.len() as u64);
+        for group in 0..tally.len() {
+            let key: Row = (0..by).map(|place| tally.value(group, place)).collect();
+            let counts = [0, 1].map(|place| tally.count(group, place));
+            assert_eq!(found.insert(key, counts), None);
+        }
+        next = tally.rest();
+    }
+    assert_eq!(found, expected);
 }
 
 fn quads() -> impl Strategy<Value = Vec<Quad>> {

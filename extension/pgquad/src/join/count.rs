@@ -1,11 +1,12 @@
-//! `Quad Count`: `count(*)` over a `Quad Join`, which then counts the rows of its last pattern instead of making them.
+//! Planning of `Quad Count`: counts of the rows of a `Quad Join`, all together or grouped by columns of its quads. The join then counts the
+//! rows of its last pattern instead of making them, where nothing is needed of them.
 //!
-//! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level without GROUP BY and
-//! HAVING whose aggregates are all `count(*)` gets it.
+//! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level without HAVING gets it,
+//! whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns.
 
-use super::exec;
 use super::paths::quad_join_of;
-use crate::custom::{self, clear, Callbacks};
+use super::tally;
+use crate::custom;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
@@ -13,25 +14,17 @@ use pgrx::prelude::*;
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
-const NAME: &std::ffi::CStr = c"Quad Count";
-
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods(NAME, plan_path);
-
-static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods(NAME, create_state);
-
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: None,
-    },
-);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(tally::NAME, plan_path);
 
 /// `count(*)` (`pg_proc.dat`).
 const COUNT_ROWS: pg_sys::Oid = pg_sys::Oid::from_u32(2803);
+/// `count(any)` (`pg_proc.dat`).
+const COUNT_VALUES: pg_sys::Oid = pg_sys::Oid::from_u32(2147);
+/// About the bytes of a group apart from its columns and counts.
+const GROUP: f64 = 16.0;
+/// Runs of the join, one for each part of the groups that memory has room for, beyond which other ways are better.
+const MOST_RUNS: f64 = 2.0;
 
 /// Registers node and hook; called once from `_PG_init`.
 pub fn init() {
@@ -40,7 +33,7 @@ pub fn init() {
         PREVIOUS = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(create_upper_paths);
     }
-    custom::register(&SCAN_METHODS);
+    custom::register(&tally::SCAN_METHODS);
 }
 
 #[pg_guard]
@@ -56,8 +49,7 @@ unsafe extern "C-unwind" fn create_upper_paths(
         if let Some(previous) = PREVIOUS {
             previous(root, stage, input, output, extra);
         }
-        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG || !only_counts_rows(root, output)
-        {
+        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
             return;
         }
         let Some(join) = quad_join_of(input) else {
@@ -67,64 +59,137 @@ unsafe extern "C-unwind" fn create_upper_paths(
         if !(*child).param_info.is_null() {
             return;
         }
+        let Some(parts) = counted_parts(root, output) else {
+            return;
+        };
+        let mut groups = 1.0;
+        if !(*(*root).parse).groupClause.is_null() {
+            // What PostgreSQL expects.
+            let other = list_iter::<pg_sys::Path>((*output).pathlist).next();
+            let Some(other) = other else {
+                return;
+            };
+            groups = (*other).rows;
+            let bytes = groups * (8.0 * parts.len() as f64 + GROUP);
+            let room = f64::from(pg_sys::work_mem) * 1024.0 * MOST_RUNS;
+            if bytes > room || (bytes * MOST_RUNS > room && is_volatile(root)) {
+                return;
+            }
+        }
         let path: *mut pg_sys::CustomPath = custom::new_path(output, &PATH_METHODS);
-        (*path).path.rows = 1.0;
+        (*path).path.rows = groups;
         // The rows that the join would have to make and pass on are what is saved.
         (*path).path.startup_cost =
             (*child).total_cost - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
-        (*path).path.total_cost = (*path).path.startup_cost + pg_sys::cpu_tuple_cost;
+        (*path).path.total_cost = (*path).path.startup_cost + groups * pg_sys::cpu_tuple_cost;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
         pg_sys::add_path(output, path.cast());
     }
 }
 
-/// Whether a level does nothing with its joined rows but count them.
-unsafe fn only_counts_rows(
-    root: *mut pg_sys::PlannerInfo,
-    output: *mut pg_sys::RelOptInfo,
-) -> bool {
-    // SAFETY: live planner nodes.
+/// Whether conditions of a level may differ from run to run.
+unsafe fn is_volatile(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: a live planner node; policies of row-level security stand apart from the conditions of the query.
     unsafe {
         let parse = (*root).parse;
-        let plain = (*parse).groupClause.is_null()
-            && (*parse).groupingSets.is_null()
-            && (*parse).havingQual.is_null()
-            && !(*parse).hasTargetSRFs;
-        let aggregates = counts(output);
-        plain
-            && !aggregates.is_empty()
-            && aggregates.iter().all(|&aggregate| {
-                (*aggregate).aggfnoid == COUNT_ROWS
-                    && (*aggregate).aggstar
-                    && (*aggregate).aggfilter.is_null()
-                    && (*aggregate).agglevelsup == 0
-            })
+        pg_sys::contain_volatile_functions((*parse).jointree.cast())
+            || list_iter::<pg_sys::RangeTblEntry>((*parse).rtable)
+                .any(|rte| pg_sys::contain_volatile_functions((*rte).securityQuals.cast()))
     }
 }
 
-/// The aggregates of a relation's target, or none where it uses columns outside of them.
-unsafe fn counts(output: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::Aggref> {
-    // SAFETY: live planner nodes; the tag tells aggregates from columns.
+/// The columns that a level groups by, then the aggregates; none where the level wants something else.
+unsafe fn counted_parts(
+    root: *mut pg_sys::PlannerInfo,
+    output: *mut pg_sys::RelOptInfo,
+) -> Option<Vec<*mut pg_sys::Node>> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parse = (*root).parse;
+        let plain = (*parse).groupingSets.is_null()
+            && (*parse).havingQual.is_null()
+            && !(*parse).hasTargetSRFs;
+        if !plain {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for clause in list_iter::<pg_sys::SortGroupClause>((*parse).groupClause) {
+            let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+            is_column(expr).then(|| parts.push(expr))?;
+        }
+        let columns = parts.len();
+        for node in parts_of(output) {
+            if (*node).type_ == pg_sys::NodeTag::T_Aggref {
+                is_count(node.cast()).then(|| parts.push(node))?;
+            } else {
+                let grouped = parts[..columns]
+                    .iter()
+                    .any(|&part| pg_sys::equal(part.cast(), node.cast()));
+                grouped.then_some(())?;
+            }
+        }
+        (!parts.is_empty()).then_some(parts)
+    }
+}
+
+/// The aggregates of a relation's target, and its columns outside of them.
+unsafe fn parts_of(output: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: a live planner node.
     unsafe {
         let flags = pg_sys::PVC_INCLUDE_AGGREGATES
             | pg_sys::PVC_INCLUDE_WINDOWFUNCS
             | pg_sys::PVC_RECURSE_PLACEHOLDERS;
         let found = pg_sys::pull_var_clause((*(*output).reltarget).exprs.cast(), flags as i32);
-        let nodes: Vec<*mut pg_sys::Node> = list_iter(found).collect();
-        if nodes
-            .iter()
-            .any(|&node| (*node).type_ != pg_sys::NodeTag::T_Aggref)
-        {
-            return Vec::new();
-        }
-        nodes.into_iter().map(|node| node.cast()).collect()
+        list_iter(found).collect()
     }
 }
 
-/// PlanCustomPath: `custom_scan_tlist` = the aggregates, all with the same value.
+/// Whether an expression is a column of this level's quads.
+unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
+    // SAFETY: a live node, cast after its tag was checked. All relations of a `Quad Join` are quad tables, whose columns are these.
+    unsafe {
+        if expr.is_null() || (*expr).type_ != pg_sys::NodeTag::T_Var {
+            return false;
+        }
+        let var = expr.cast::<pg_sys::Var>();
+        (*var).varlevelsup == 0 && (1..=4).contains(&(*var).varattno)
+    }
+}
+
+/// Whether an aggregate is `count(*)` or the count of a column.
+unsafe fn is_count(aggregate: *mut pg_sys::Aggref) -> bool {
+    // SAFETY: a live node.
+    unsafe {
+        let plain = (*aggregate).aggfilter.is_null()
+            && (*aggregate).aggdistinct.is_null()
+            && (*aggregate).aggorder.is_null()
+            && (*aggregate).agglevelsup == 0;
+        plain
+            && match (*aggregate).aggfnoid {
+                COUNT_ROWS => (*aggregate).aggstar,
+                COUNT_VALUES => is_column(argument(aggregate)),
+                _ => false,
+            }
+    }
+}
+
+/// What an aggregate of one argument counts, NULL for `count(*)`.
+///
+/// # Safety
+/// `aggregate` is a live node.
+pub unsafe fn argument(aggregate: *mut pg_sys::Aggref) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut arguments = list_iter::<pg_sys::TargetEntry>((*aggregate).args);
+        let first = arguments.next();
+        first.map_or(std::ptr::null_mut(), |entry| (*entry).expr.cast())
+    }
+}
+
+/// PlanCustomPath: `custom_scan_tlist` = the columns that rows are grouped by, then the aggregates.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
-    _root: *mut pg_sys::PlannerInfo,
+    root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
     path: *mut pg_sys::CustomPath,
     tlist: *mut pg_sys::List,
@@ -134,111 +199,14 @@ unsafe extern "C-unwind" fn plan_path(
     // SAFETY: arguments are the planner's own.
     unsafe {
         let mut columns = std::ptr::null_mut();
-        for (at, aggregate) in counts(rel).into_iter().enumerate() {
-            let entry = pg_sys::makeTargetEntry(
-                aggregate.cast(),
-                at as i16 + 1,
-                std::ptr::null_mut(),
-                false,
-            );
+        for (at, part) in counted_parts(root, rel).into_iter().flatten().enumerate() {
+            let place = at as i16 + 1;
+            let entry = pg_sys::makeTargetEntry(part.cast(), place, std::ptr::null_mut(), false);
             columns = pg_sys::lappend(columns, entry.cast());
         }
-        let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
+        let scan = custom::new_plan(path, tlist, &tally::SCAN_METHODS);
         (*scan).custom_plans = plans;
         (*scan).custom_scan_tlist = columns;
         scan.cast()
-    }
-}
-
-/// The node's own part.
-struct QuadCount {
-    done: bool,
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadCount>(&EXEC_METHODS) }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        for plan in list_iter::<pg_sys::Plan>((*scan).custom_plans) {
-            let child = pg_sys::ExecInitNode(plan, estate, eflags);
-            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
-        }
-        custom::set_own(node, QuadCount { done: false });
-    }
-}
-
-/// The child, a begun `Quad Join`.
-unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
-    // SAFETY: `begin` has put one there.
-    unsafe {
-        list_iter((*node).custom_ps)
-            .next()
-            .unwrap_or(std::ptr::null_mut())
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a begun node, whose scan slot is a virtual one with a place for each aggregate.
-    unsafe {
-        let count = custom::own::<QuadCount, _>(node);
-        let slot = (*node).ss.ss_ScanTupleSlot;
-        clear(slot);
-        if (*count).done {
-            return if (*node).ss.ps.ps_ProjInfo.is_null() {
-                slot
-            } else {
-                clear((*node).ss.ps.ps_ResultTupleSlot)
-            };
-        }
-        (*count).done = true;
-        let child = child(node);
-        let instrument = (*child).instrument;
-        if !instrument.is_null() {
-            pg_sys::InstrStartNode(instrument);
-        }
-        let counted = exec::count_rows(child);
-        if !instrument.is_null() {
-            pg_sys::InstrStopNode(instrument, counted as f64);
-        }
-        for place in 0..(*(*slot).tts_tupleDescriptor).natts as usize {
-            *(*slot).tts_values.add(place) = pg_sys::Datum::from(counted as i64);
-            *(*slot).tts_isnull.add(place) = false;
-        }
-        pg_sys::ExecStoreVirtualTuple(slot);
-        custom::project(node)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node.
-    unsafe { pg_sys::ExecEndNode(child(node)) }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node. A child whose parameters have changed is rescanned when it is next asked, which this node does past the
-    // executor's entry: so it is told at once.
-    unsafe {
-        (*custom::own::<QuadCount, _>(node)).done = false;
-        let child = child(node);
-        if !(*node).ss.ps.chgParam.is_null() {
-            pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);
-        }
-        pg_sys::ExecReScan(child);
     }
 }

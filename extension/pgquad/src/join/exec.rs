@@ -8,9 +8,9 @@ use crate::compat;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::guc;
-use crate::scan::conditions::list_node;
+use crate::scan::conditions::{list_iter, list_node};
 use crate::storage::TableReader;
-use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Tuning, Value};
+use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Slot, Tally, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::cell::RefCell;
@@ -165,7 +165,8 @@ unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
     unsafe { pg_sys::contain_volatile_functions(expr) || pg_sys::contain_subplans(expr) }
 }
 
-/// Batches for which there is room, and what a hash join may take beyond them: every pattern can have one under way, with every variable in it, and the quads just read.
+/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just read. Hash joins
+/// may take what is left of the memory for hash tables.
 fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
@@ -243,20 +244,50 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
     }
 }
 
-/// Number of the rows that a begun node would hand out; none of them is handed out any more.
+/// Counts the rows that a begun node would hand out by group; none of them is handed out.
 ///
 /// # Safety
-/// `state` is a begun node of this module that has not been read.
-pub unsafe fn count_rows(state: *mut pg_sys::PlanState) -> u64 {
+/// `state` is a begun node of this module that hands out no rows.
+pub unsafe fn tally_rows(state: *mut pg_sys::PlanState, tally: Tally) -> Tally {
     // SAFETY: the caller's promise.
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
         join.start(state.cast());
         let mut fanouts = FANOUTS.take();
-        let counted = join.pipeline.count(&mut join.source, &mut fanouts);
+        let counted = join.pipeline.tally(&mut join.source, &mut fanouts, tally);
         FANOUTS.set(fanouts);
         counted
     }
+}
+
+/// The variable of the answer that a column of the query is.
+///
+/// # Safety
+/// `state` is a begun node of this module, `var` a column as its plan has them.
+pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> Option<Slot> {
+    // SAFETY: the caller's promise; the entries of the scan tuple are columns.
+    unsafe {
+        let join = &*custom::own::<QuadJoin, _>(state);
+        let scan = (*state).plan.cast::<pg_sys::CustomScan>();
+        let place =
+            list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist).position(|entry| {
+                let own = (*entry).expr.cast::<pg_sys::Var>();
+                (*own).varno == (*var).varno && (*own).varattno == (*var).varattno
+            })?;
+        let at = join.output.iter().position(|&p| p == place)?;
+        Some(join.plan.output[at])
+    }
+}
+
+/// Whether no row of the answer lacks a variable.
+///
+/// # Safety
+/// `state` is a begun node of this module.
+pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool {
+    // SAFETY: the caller's promise.
+    let join = unsafe { &*custom::own::<QuadJoin, _>(state) };
+    let patterns = &join.plan.root.patterns;
+    patterns.iter().any(|p| p.cells.contains(&Some(slot)))
 }
 
 impl QuadJoin {

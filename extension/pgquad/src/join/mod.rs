@@ -13,6 +13,7 @@ mod paths;
 mod plan;
 mod search;
 mod source;
+mod tally;
 
 pub use level::outer_candidates;
 

@@ -1,0 +1,240 @@
+//! Execution of `Quad Count`: the join below counts its rows, group by group, as many groups as memory has room for; where there are more
+//! it runs again for the rest.
+
+use super::count::argument;
+use super::exec;
+use crate::custom::{self, clear, Callbacks};
+use crate::ffi::Methods;
+use crate::scan::conditions::list_iter;
+use pgquad_exec::{Counted, Slot, Tally};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// The node's name.
+pub const NAME: &std::ffi::CStr = c"Quad Count";
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(explain),
+    },
+);
+
+const FLIP: u64 = 1 << 63;
+
+/// The node's own part.
+struct QuadCount {
+    /// The join's variables that rows are grouped by.
+    by: Vec<Slot>,
+    /// What is counted, in the order of the aggregates.
+    counted: Vec<Counted>,
+    /// The groups that are being handed out.
+    tally: Option<Tally>,
+    /// The next one.
+    at: usize,
+    /// Runs of the join.
+    runs: i64,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadCount>(&EXEC_METHODS) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan of ours, whose only child is a `Quad Join`.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        for plan in list_iter::<pg_sys::Plan>((*scan).custom_plans) {
+            let child = pg_sys::ExecInitNode(plan, estate, eflags);
+            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
+        }
+        let child = child(node);
+        let (mut by, mut counted) = (Vec::new(), Vec::new());
+        for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
+            let expr = (*entry).expr.cast::<pg_sys::Node>();
+            let slot = |column: *mut pg_sys::Node| {
+                exec::slot_of(child, column.cast()).unwrap_or_else(|| {
+                    crate::error::raise(
+                        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                        "a column that is grouped or counted is missing in the Quad Join below",
+                    )
+                })
+            };
+            if (*expr).type_ == pg_sys::NodeTag::T_Var {
+                by.push(slot(expr));
+                continue;
+            }
+            let argument = argument(expr.cast());
+            counted.push(if argument.is_null() {
+                Counted::Rows
+            } else {
+                match slot(argument) {
+                    slot if exec::is_always_bound(child, slot) => Counted::Rows,
+                    slot => Counted::Bound(slot),
+                }
+            });
+        }
+        let own = QuadCount {
+            by,
+            counted,
+            tally: None,
+            at: 0,
+            runs: 0,
+        };
+        custom::set_own(node, own);
+    }
+}
+
+/// The child, a begun `Quad Join`.
+unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
+    // SAFETY: `begin` has put one there.
+    unsafe {
+        list_iter((*node).custom_ps)
+            .next()
+            .unwrap_or(std::ptr::null_mut())
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: a begun node, whose scan slot is a virtual one with a place for each column and each aggregate.
+    unsafe {
+        let own = &mut *custom::own::<QuadCount, _>(node);
+        let slot = (*node).ss.ss_ScanTupleSlot;
+        clear(slot);
+        let Some((keys, counts)) = own.next(child(node)) else {
+            return if (*node).ss.ps.ps_ProjInfo.is_null() {
+                slot
+            } else {
+                clear((*node).ss.ps.ps_ResultTupleSlot)
+            };
+        };
+        let keys = keys.into_iter().map(|key| key.map(|id| id ^ FLIP));
+        let values = keys.chain(counts.into_iter().map(Some));
+        for (place, value) in values.enumerate() {
+            *(*slot).tts_values.add(place) = pg_sys::Datum::from(value.unwrap_or(0));
+            *(*slot).tts_isnull.add(place) = value.is_none();
+        }
+        pg_sys::ExecStoreVirtualTuple(slot);
+        custom::project(node)
+    }
+}
+
+/// The values of a group's columns, and its counts.
+type Group = (Vec<Option<u64>>, Vec<u64>);
+
+impl QuadCount {
+    /// The next group.
+    ///
+    /// # Safety
+    /// `join` is the begun child.
+    unsafe fn next(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
+        loop {
+            let next = match &self.tally {
+                None => Tally::new(self.by.clone(), self.counted.clone(), room()),
+                Some(tally) if self.at < tally.len() => {
+                    let group = self.at;
+                    self.at += 1;
+                    let keys = (0..self.by.len()).map(|place| tally.value(group, place));
+                    let counts = (0..self.counted.len()).map(|place| tally.count(group, place));
+                    return Some((keys.collect(), counts.collect()));
+                }
+                Some(tally) => tally.rest()?,
+            };
+            // SAFETY: the caller's promise.
+            let tally = unsafe { run(join, next, &mut self.runs) };
+            let nothing = tally.is_empty() && self.by.is_empty();
+            self.tally = Some(tally);
+            self.at = 0;
+            if nothing {
+                // Without GROUP BY no rows are one group.
+                return Some((Vec::new(), vec![0; self.counted.len()]));
+            }
+        }
+    }
+}
+
+/// Bytes for groups.
+fn room() -> usize {
+    // SAFETY: a plain setting.
+    unsafe { pg_sys::work_mem as usize * 1024 }
+}
+
+/// Runs the join for the groups of `tally`.
+///
+/// # Safety
+/// `join` is the begun child.
+unsafe fn run(join: *mut pg_sys::PlanState, tally: Tally, runs: &mut i64) -> Tally {
+    // SAFETY: the caller's promise.
+    unsafe {
+        *runs += 1;
+        let instrument = (*join).instrument;
+        if !instrument.is_null() {
+            pg_sys::InstrStartNode(instrument);
+        }
+        let tally = exec::tally_rows(join, tally);
+        if !instrument.is_null() {
+            pg_sys::InstrStopNode(instrument, tally.rows() as f64);
+        }
+        tally
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; our part is dropped with its memory context.
+    unsafe {
+        let own = custom::own::<QuadCount, _>(node);
+        if !own.is_null() {
+            (*own).tally = None;
+        }
+        pg_sys::ExecEndNode(child(node));
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node. A child whose parameters have changed is rescanned when it is next asked, which this node does past the
+    // executor's entry: so it is told at once.
+    unsafe {
+        (*custom::own::<QuadCount, _>(node)).tally = None;
+        let child = child(node);
+        if !(*node).ss.ps.chgParam.is_null() {
+            pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);
+        }
+        pg_sys::ExecReScan(child);
+    }
+}
+
+/// ExplainCustomScan: runs of the join, where there were several.
+#[pg_guard]
+unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    unsafe {
+        let runs = (*custom::own::<QuadCount, _>(node)).runs;
+        if (*es).analyze && runs > 1 {
+            pg_sys::ExplainPropertyInteger(c"Runs".as_ptr(), std::ptr::null(), runs, es);
+        }
+    }
+}
