@@ -4,7 +4,7 @@ use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Gra
 use spargebra::term::Variable;
 
 use crate::block::{column_name, parenthesised, Block};
-use crate::column::Col;
+use crate::column::{Col, Inlined};
 use crate::error::Error;
 use crate::expression::{has_exists, needs_row, used_variables, Operand, Scope};
 use crate::params::ParamKind;
@@ -156,6 +156,11 @@ impl Translator<'_> {
                 });
             }
         }
+        if let Operand::Col(col) = &operand {
+            if let Some(aggregate) = by_id(name, keyword, col) {
+                return Ok(aggregate);
+            }
+        }
         let value = operand.term_sql(&mut self.params);
         Ok(Col::of_term(match name {
             AggregateFunction::Sum => format!("quad.agg_sum({keyword}{value})"),
@@ -182,9 +187,41 @@ fn is_named(variable: &Variable) -> bool {
     !name.starts_with('#') && !name.starts_with("_:")
 }
 
+/// The aggregate of a column that is an id, if it needs no terms.
+fn by_id(name: &AggregateFunction, keyword: &str, col: &Col) -> Option<Col> {
+    let id = col.id.as_ref().filter(|_| col.has_plain_id())?;
+    let float = col.inlined == Some(Inlined::Float);
+    let integers = col.inlined == Some(Inlined::Integer) && !col.nullable;
+    Some(match name {
+        // An empty group gives an integer.
+        AggregateFunction::Sum if float => {
+            Col::of_computed_id(format!("quad.agg_sum_float({keyword}{id})"), None)
+        }
+        AggregateFunction::Avg if float => {
+            Col::of_computed_id(format!("quad.agg_avg_float({keyword}{id})"), None)
+        }
+        AggregateFunction::Sum => Col::of_term(format!("quad.agg_sum({keyword}{id})")),
+        AggregateFunction::Avg => Col::of_term(format!("quad.agg_avg({keyword}{id})")),
+        AggregateFunction::Min | AggregateFunction::Max => {
+            let least = matches!(name, AggregateFunction::Min);
+            let function = match (integers, least) {
+                (true, true) => "min",
+                (true, false) => "max",
+                (false, true) => "quad.agg_min",
+                (false, false) => "quad.agg_max",
+            };
+            Col {
+                kind: col.kind,
+                ..Col::of_computed_id(format!("{function}({id})"), col.inlined)
+            }
+        }
+        _ => return None,
+    })
+}
+
 fn count(sql: String) -> Col {
     Col {
         nullable: false,
-        ..Col::of_term(format!("quad.from_int({sql})"))
+        ..Col::of_computed_id(format!("quad.int_id({sql})"), Some(Inlined::Integer))
     }
 }

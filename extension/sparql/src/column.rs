@@ -22,6 +22,15 @@ pub(crate) enum Kind {
     Iri,
 }
 
+/// A numeric type of which every value that can occur is in its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inlined {
+    /// `xsd:integer`. Equal ids are equal values, and the order of ids is that of values.
+    Integer,
+    /// `xsd:float`.
+    Float,
+}
+
 /// A variable in scope. At least one of `id` and `term` is present.
 ///
 /// Invariant: within one query, two `id` values are equal exactly when their terms are. A constant that has no id stands as minus
@@ -43,6 +52,8 @@ pub(crate) struct Col {
     pub kind: Kind,
     /// The graph (as its SQL expression) in which the terms are known to be subject or object of a quad.
     pub node_of: Option<String>,
+    /// The type of all its terms, where they are numbers of ids of their own.
+    pub inlined: Option<Inlined>,
 }
 
 impl Col {
@@ -56,6 +67,17 @@ impl Col {
             strict: true,
             kind,
             node_of: None,
+            inlined: None,
+        }
+    }
+
+    /// The id of a computed term; an error in computing it leaves the variable unbound.
+    pub fn of_computed_id(id: String, inlined: Option<Inlined>) -> Self {
+        Self {
+            id: Some(id),
+            term: None,
+            inlined,
+            ..Self::of_term(String::new())
         }
     }
 
@@ -69,6 +91,15 @@ impl Col {
             strict: false,
             kind: Kind::Any,
             node_of: None,
+            inlined: None,
+        }
+    }
+
+    /// What terms of the column sort by in ORDER BY.
+    pub fn sort_sql(&self, params: &mut Params) -> String {
+        match (&self.id, self.inlined) {
+            (Some(id), Some(Inlined::Integer)) => id.clone(),
+            _ => self.term_sql(params),
         }
     }
 
@@ -171,6 +202,7 @@ pub(crate) fn constant(ntriples: &str, kind: Kind, params: &mut Params) -> Col {
         strict: false,
         kind,
         node_of: None,
+        inlined: None,
     }
 }
 
@@ -221,6 +253,7 @@ pub(crate) fn merged(a: &Col, b: &Col, params: &mut Params) -> Col {
             Col {
                 kind: chosen.kind.max(other.kind),
                 node_of: chosen.node_of.clone().or_else(|| other.node_of.clone()),
+                inlined: chosen.inlined.or(other.inlined),
                 ..chosen.clone()
             }
         }
@@ -259,6 +292,7 @@ pub(crate) fn coalesced(a: &Col, b: &Col, params: &mut Params) -> Col {
             (Some(x), Some(y)) if x == y => Some(x.clone()),
             _ => None,
         },
+        inlined: a.inlined.filter(|_| a.inlined == b.inlined),
     }
 }
 

@@ -1,10 +1,13 @@
 //! Expressions (SPARQL 1.1 section 17) to SQL. An error is NULL, and SQL's three-valued logic is SPARQL's (section 17.2).
 
+use pgquad_term::XSD_NS;
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::term::{Literal, Variable};
 
 use crate::block::parenthesised;
-use crate::column::{coalesced, constant, same_sql, Col, Kind, Vars, FIRST_BLANK, FIRST_LITERAL};
+use crate::column::{
+    coalesced, constant, same_sql, Col, Inlined, Kind, Vars, FIRST_BLANK, FIRST_LITERAL,
+};
 use crate::error::Error;
 use crate::function;
 use crate::params::{inline_id_of, ParamKind, Params};
@@ -105,6 +108,22 @@ impl Operand {
             Self::Bool(sql) => format!("quad.from_bool({sql})"),
             Self::Term(sql) => sql.clone(),
             Self::Unbound => "NULL::quad.term".to_owned(),
+        }
+    }
+
+    /// What the value sorts by in ORDER BY.
+    pub fn sort_sql(&self, params: &mut Params) -> String {
+        match self {
+            Self::Col(col) => col.sort_sql(params),
+            other => other.term_sql(params),
+        }
+    }
+
+    /// The id, where it is known to be that of an `xsd:integer`.
+    fn integer_id(&self) -> Option<&str> {
+        match self {
+            Self::Col(col) if col.inlined == Some(Inlined::Integer) => col.id.as_deref(),
+            _ => None,
         }
     }
 
@@ -433,6 +452,17 @@ impl Translator<'_> {
     }
 
     fn comparison(&mut self, operator: &str, a: &Operand, b: &Operand) -> String {
+        if let (Some(x), Some(y)) = (a.integer_id(), b.integer_id()) {
+            let operator = match operator {
+                "eq" => "=",
+                "ne" => "<>",
+                "lt" => "<",
+                "le" => "<=",
+                "gt" => ">",
+                _ => ">=",
+            };
+            return format!("{x} {operator} {y}");
+        }
         if let (Some(x), Some(y)) = (a.plain_id(&mut self.params), b.plain_id(&mut self.params)) {
             return format!("quad.{operator}({x}, {y})");
         }
@@ -483,6 +513,9 @@ impl Translator<'_> {
                 }
             }
         }
+        if let Some(float) = self.float_of_id(name, arguments, scope)? {
+            return Ok(float);
+        }
         let mut terms = arguments
             .iter()
             .map(|a| Ok(self.operand(a, scope)?.term_sql(&mut self.params)))
@@ -510,6 +543,34 @@ impl Translator<'_> {
             Operand::Bool(call)
         } else {
             Operand::Term(call)
+        })
+    }
+
+    /// `xsd:float(A)` and `xsd:float(STR(A))` of what has an id: an id as well.
+    fn float_of_id(
+        &mut self,
+        name: &Function,
+        arguments: &[Expression],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Operand>, Error> {
+        let (Function::Custom(iri), [argument]) = (name, arguments) else {
+            return Ok(None);
+        };
+        if iri.as_str().strip_prefix(XSD_NS) != Some("float") {
+            return Ok(None);
+        }
+        let (function, argument) = match argument {
+            Expression::FunctionCall(Function::Str, of) if of.len() == 1 => {
+                ("quad.cast_float_of_str", &of[0])
+            }
+            other => ("quad.cast_float", other),
+        };
+        Ok(match self.operand(argument, scope)? {
+            Operand::Col(col) if col.has_plain_id() => {
+                let id = format!("{function}({})", col.any());
+                Some(Operand::Col(Col::of_computed_id(id, Some(Inlined::Float))))
+            }
+            _ => None,
         })
     }
 

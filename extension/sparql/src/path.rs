@@ -261,6 +261,7 @@ impl Translator<'_> {
                 start.col.unknown.clone()
             },
             kind: Kind::Any,
+            inlined: None,
             node_of: if repeat == Repeat::OneOrMore {
                 key
             } else {

@@ -402,6 +402,9 @@ fn position_shape(triples: &[[Col; 3]], place: usize) -> Col {
         shape.unknown = &shape.unknown | &col.unknown;
         shape.nullable |= col.nullable;
         shape.kind = shape.kind.min(col.kind);
+        if shape.inlined != col.inlined {
+            shape.inlined = None;
+        }
         if col.id.is_none() {
             shape.id = None;
         }

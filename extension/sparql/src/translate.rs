@@ -3,6 +3,7 @@
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
 use spargebra::term::{NamedNodePattern, Variable};
 
+use crate::bgp::{Node, Predicate};
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
 use crate::dataset::Dataset;
@@ -284,7 +285,7 @@ impl<'a> Translator<'a> {
                 keys.clear();
                 for key in &rel.order {
                     let operand = self.operand(&key.expression, &Scope::of(&block.vars, &env))?;
-                    keys.push((operand.term_sql(&mut self.params), key.descending));
+                    keys.push((operand.sort_sql(&mut self.params), key.descending));
                 }
             } else {
                 (block, keys) = distinct_by_first_key(block, &alias, &keys);
@@ -324,7 +325,7 @@ impl<'a> Translator<'a> {
                     OrderExpression::Asc(e) => (e, false),
                     OrderExpression::Desc(e) => (e, true),
                 };
-                let sql = self.operand(expression, scope)?.term_sql(&mut self.params);
+                let sql = self.operand(expression, scope)?.sort_sql(&mut self.params);
                 Ok(OrderKey {
                     expression: expression.clone(),
                     descending,
@@ -482,6 +483,10 @@ impl<'a> Translator<'a> {
     fn union(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut branches = Vec::new();
         union_operands(pattern, &mut branches);
+        if let Some((subject, predicates, object)) = alternatives(&branches) {
+            let predicate = Predicate::OneOf(&predicates);
+            return Ok(self.quad_pattern(&subject, &predicate, &object, env));
+        }
         let blocks = branches
             .into_iter()
             .map(|branch| self.block(branch, &env.without_sideways()))
@@ -819,6 +824,9 @@ fn common_shape(cols: &[Option<&Col>]) -> Col {
         if shape.node_of != col.node_of {
             shape.node_of = None;
         }
+        if shape.inlined != col.inlined {
+            shape.inlined = None;
+        }
         if col.id.is_none() {
             shape.id = None;
         }
@@ -896,6 +904,32 @@ fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPat
         }
         other => operands.push(other),
     }
+}
+
+/// Subject, predicates and object when the branches of a union are the same triple pattern with different predicates: every quad with
+/// one of them is a solution, once.
+fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<String>, Node)> {
+    let mut ends: Option<(Node, Node)> = None;
+    let mut predicates: Vec<String> = Vec::new();
+    for branch in branches {
+        let GraphPattern::Bgp { patterns } = branch else {
+            return None;
+        };
+        let [triple] = patterns.as_slice() else {
+            return None;
+        };
+        let NamedNodePattern::NamedNode(iri) = &triple.predicate else {
+            return None;
+        };
+        let own = (Node::from(&triple.subject), Node::from(&triple.object));
+        let predicate = iri.to_string();
+        if ends.as_ref().is_some_and(|known| *known != own) || predicates.contains(&predicate) {
+            return None;
+        }
+        ends = Some(own);
+        predicates.push(predicate);
+    }
+    ends.map(|(subject, object)| (subject, predicates, object))
 }
 
 /// Whether every solution of the pattern needs quads of the active graph in each of its parts, so that the graph can be read off them.

@@ -127,6 +127,25 @@ FROM (
 }
 
 #[test]
+fn a_union_of_one_pattern_with_several_predicates_is_one_pattern() {
+    assert_sql(
+        "SELECT ?x ?y { { ?x :p ?y } UNION { ?x :q ?y } UNION { ?x :r ?y } }",
+        "SELECT quad.decode(q1.s) AS \"x\", quad.decode(q1.o) AS \"y\"
+FROM quads AS q1
+WHERE q1.g = 0
+  AND q1.p IN ($1, $2, $3)",
+    );
+    for other in [
+        "{ ?x :p ?y } UNION { ?x :p ?y }",
+        "{ ?x :p ?y } UNION { ?y :q ?x }",
+        "{ ?x :p ?y } UNION { ?x ?q ?y }",
+    ] {
+        let sql = translate(&format!("SELECT ?x ?y {{ {other} }}")).sql();
+        assert!(sql.contains("UNION ALL"), "{sql}");
+    }
+}
+
+#[test]
 fn order_and_limit_decode_no_more_than_needed() {
     assert_sql(
         "SELECT DISTINCT ?x { ?x :p ?y } ORDER BY DESC(?x) LIMIT 3 OFFSET 2",
@@ -279,9 +298,9 @@ fn aggregates_group_by_ids() {
     .sql();
     assert_eq!(
         sql,
-        "SELECT quad.decode(t1.\"x\") AS \"x\", t1.\"#1\" AS \"n\", t1.\"#2\" AS \"s\"
+        "SELECT quad.decode(t1.\"x\") AS \"x\", quad.decode(t1.\"#1\") AS \"n\", t1.\"#2\" AS \"s\"
 FROM (
-  SELECT q1.s AS \"x\", quad.from_int(count(DISTINCT q1.o)) AS \"#1\", quad.agg_sum(quad.decode(q1.o)) AS \"#2\"
+  SELECT q1.s AS \"x\", quad.int_id(count(DISTINCT q1.o)) AS \"#1\", quad.agg_sum(q1.o) AS \"#2\"
   FROM quads AS q1
   WHERE q1.g = 0
     AND q1.p = $1
@@ -289,6 +308,33 @@ FROM (
 ) AS t1
 WHERE quad.gt(t1.\"#1\", $2)",
         "\n--- got\n{sql}\n"
+    );
+}
+
+#[test]
+fn counts_are_numbers_that_are_compared_and_sorted_as_ids() {
+    let sql = translate(
+        "SELECT ?x ?n { { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x } \
+         { SELECT (MAX(?m) AS ?most) { { SELECT (COUNT(*) AS ?m) { ?x :p ?y } GROUP BY ?x } } } \
+         FILTER(?n = ?most) } ORDER BY DESC(?n)",
+    )
+    .sql();
+    assert!(sql.contains("SELECT max(t2.\"#1\") AS"), "{sql}");
+    assert!(sql.contains("WHERE t1.\"#1\" = t3.\"#0\""), "{sql}");
+    assert!(sql.ends_with("ORDER BY t1.\"#1\" DESC NULLS LAST"), "{sql}");
+}
+
+#[test]
+fn floats_of_ids_are_ids() {
+    assert_sql(
+        "SELECT (AVG(<http://www.w3.org/2001/XMLSchema#float>(STR(?y))) AS ?a) { ?x :p ?y }",
+        "SELECT quad.decode(t1.\"#0\") AS \"a\"
+FROM (
+  SELECT quad.agg_avg_float(quad.cast_float_of_str(q1.o)) AS \"#0\"
+  FROM quads AS q1
+  WHERE q1.g = 0
+    AND q1.p = $1
+) AS t1",
     );
 }
 
@@ -441,9 +487,9 @@ WHERE q1.g = 0
 fn a_key_of_group_by_counts_once() {
     assert_sql(
         "SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x ?x",
-        "SELECT quad.decode(t1.\"x\") AS \"x\", t1.\"#1\" AS \"n\"
+        "SELECT quad.decode(t1.\"x\") AS \"x\", quad.decode(t1.\"#1\") AS \"n\"
 FROM (
-  SELECT q1.s AS \"x\", quad.from_int(count(*)) AS \"#1\"
+  SELECT q1.s AS \"x\", quad.int_id(count(*)) AS \"#1\"
   FROM quads AS q1
   WHERE q1.g = 0
     AND q1.p = $1

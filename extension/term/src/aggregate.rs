@@ -29,29 +29,35 @@ impl Default for Sum {
 impl Sum {
     /// Takes a row.
     pub fn step(&mut self, term: Option<&Term<'_>>) {
+        self.step_number(term.and_then(|term| number(term).ok()));
+    }
+
+    /// Takes the number of a row; `None` is an error.
+    #[inline]
+    pub fn step_number(&mut self, number: Option<Number>) {
         self.count += 1;
         let Some(total) = self.total else { return };
-        self.total = term.and_then(|term| total.checked_add(number(term).ok()?).ok());
+        self.total = number.and_then(|number| total.checked_add(number).ok());
     }
 
     /// SUM: 0 for an empty group.
     ///
     /// # Errors
     /// A row that is no number, or overflow.
-    pub fn sum(&self) -> Result<TermBuf> {
-        Ok(self.total.ok_or(Error::Type)?.to_term())
+    pub fn sum(&self) -> Result<Number> {
+        self.total.ok_or(Error::Type)
     }
 
     /// AVG: 0 for an empty group.
     ///
     /// # Errors
     /// A row that is no number, or overflow.
-    pub fn average(&self) -> Result<TermBuf> {
+    pub fn average(&self) -> Result<Number> {
         if self.count == 0 {
-            return Ok(Number::Integer(0).to_term());
+            return Ok(Number::Integer(0));
         }
         let total = self.total.ok_or(Error::Type)?;
-        Ok(total.checked_div(Number::Integer(self.count))?.to_term())
+        total.checked_div(Number::Integer(self.count))
     }
 }
 

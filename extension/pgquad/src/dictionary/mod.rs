@@ -18,6 +18,7 @@ mod state;
 mod symbol_tables;
 mod tables;
 mod term_ids;
+mod values;
 mod write;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use std::collections::HashMap;
 pub use bulk::BulkEncoder;
 pub use sql::term_id;
 pub use state::BuildHash;
+pub use values::number;
 
 use pgquad_reader::Batch;
 use pgquad_term::{inline_id, inline_term, Term, TermBuf, TermId};

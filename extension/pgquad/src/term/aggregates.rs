@@ -4,11 +4,14 @@
 use std::cmp::Ordering;
 
 use pgquad_term::aggregate::{Extreme, GroupConcat, Sum};
+use pgquad_term::number::Number;
+use pgquad_term::{compare_inline, number_id, order, TermBuf, TermId};
 use pgrx::datum::Internal;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 
 use super::{value, TermArg, TermOut};
+use crate::dictionary;
 use crate::error::raise;
 
 /// The state of an aggregate, made at the first row; it lives as long as the group.
@@ -43,12 +46,119 @@ fn agg_sum_step(
 
 #[pg_extern(immutable, parallel_safe)]
 fn agg_sum_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<TermOut> {
-    value(state::<Sum>(&mut sum, fcinfo).sum()).map(TermOut)
+    value(state::<Sum>(&mut sum, fcinfo).sum().map(Number::to_term)).map(TermOut)
 }
 
 #[pg_extern(immutable, parallel_safe)]
 fn agg_avg_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<TermOut> {
-    value(state::<Sum>(&mut sum, fcinfo).average()).map(TermOut)
+    value(
+        state::<Sum>(&mut sum, fcinfo)
+            .average()
+            .map(Number::to_term),
+    )
+    .map(TermOut)
+}
+
+#[pg_extern(stable, parallel_safe)]
+fn agg_sum_id_step(
+    mut sum: Internal,
+    id: Option<i64>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    state::<Sum>(&mut sum, fcinfo).step_number(id.and_then(dictionary::number));
+    sum
+}
+
+/// The id of a sum of numbers that has one in any case.
+#[pg_extern(immutable, parallel_safe)]
+fn agg_sum_id_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<i64> {
+    value(state::<Sum>(&mut sum, fcinfo).sum()).map(id_of)
+}
+
+/// The id of an average of numbers that has one in any case.
+#[pg_extern(immutable, parallel_safe)]
+fn agg_avg_id_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<i64> {
+    value(state::<Sum>(&mut sum, fcinfo).average()).map(id_of)
+}
+
+fn id_of(number: Number) -> i64 {
+    number_id(number).map_or_else(
+        || {
+            raise(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                "the result is no number that is in its id",
+            )
+        },
+        TermId::to_i64,
+    )
+}
+
+/// MIN and MAX of terms given by their ids, which are compared as far as they tell.
+#[derive(Default)]
+struct ExtremeId {
+    best: Option<TermId>,
+    /// The term of `best`, once it was needed.
+    term: Option<TermBuf>,
+    failed: bool,
+}
+
+impl ExtremeId {
+    fn step(&mut self, id: Option<i64>, wanted: Ordering) {
+        let Some(id) = id.map(dictionary::term_id).filter(|_| !self.failed) else {
+            self.failed = true;
+            return;
+        };
+        let Some(best) = self.best else {
+            self.best = Some(id);
+            return;
+        };
+        if id == best {
+            return;
+        }
+        // Values that are equal to the operators may still have an order.
+        match compare_inline(id, best).filter(|order| order.is_ne()) {
+            Some(order) if order == wanted => (self.best, self.term) = (Some(id), None),
+            Some(_) => {}
+            None => self.step_by_terms(id, best, wanted),
+        }
+    }
+
+    fn step_by_terms(&mut self, id: TermId, best: TermId, wanted: Ordering) {
+        if self.term.is_none() {
+            self.term = dictionary::decode(best);
+        }
+        if let (Some(term), Some(best)) = (dictionary::decode(id), &self.term) {
+            if order(&term.as_term(), &best.as_term()) == wanted {
+                (self.best, self.term) = (Some(id), Some(term));
+            }
+        }
+    }
+}
+
+#[pg_extern(stable, parallel_safe)]
+fn agg_min_id_step(
+    mut extreme: Internal,
+    id: Option<i64>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    state::<ExtremeId>(&mut extreme, fcinfo).step(id, Ordering::Less);
+    extreme
+}
+
+#[pg_extern(stable, parallel_safe)]
+fn agg_max_id_step(
+    mut extreme: Internal,
+    id: Option<i64>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    state::<ExtremeId>(&mut extreme, fcinfo).step(id, Ordering::Greater);
+    extreme
+}
+
+#[pg_extern(immutable, parallel_safe)]
+fn agg_extreme_id_final(mut extreme: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<i64> {
+    let extreme = state::<ExtremeId>(&mut extreme, fcinfo);
+    extreme.best.filter(|_| !extreme.failed).map(TermId::to_i64)
 }
 
 #[pg_extern(immutable, parallel_safe)]
@@ -118,6 +228,24 @@ CREATE AGGREGATE quad.agg_min(quad.term) (
 CREATE AGGREGATE quad.agg_max(quad.term) (
     SFUNC = quad.agg_max_step, STYPE = internal, FINALFUNC = quad.agg_extreme_final, PARALLEL = SAFE
 );
+CREATE AGGREGATE quad.agg_sum(bigint) (
+    SFUNC = quad.agg_sum_id_step, STYPE = internal, FINALFUNC = quad.agg_sum_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE quad.agg_avg(bigint) (
+    SFUNC = quad.agg_sum_id_step, STYPE = internal, FINALFUNC = quad.agg_avg_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE quad.agg_sum_float(bigint) (
+    SFUNC = quad.agg_sum_id_step, STYPE = internal, FINALFUNC = quad.agg_sum_id_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE quad.agg_avg_float(bigint) (
+    SFUNC = quad.agg_sum_id_step, STYPE = internal, FINALFUNC = quad.agg_avg_id_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE quad.agg_min(bigint) (
+    SFUNC = quad.agg_min_id_step, STYPE = internal, FINALFUNC = quad.agg_extreme_id_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE quad.agg_max(bigint) (
+    SFUNC = quad.agg_max_id_step, STYPE = internal, FINALFUNC = quad.agg_extreme_id_final, PARALLEL = SAFE
+);
 CREATE AGGREGATE quad.agg_sample(quad.term) (
     SFUNC = quad.agg_sample_step, STYPE = quad.term, PARALLEL = SAFE
 );
@@ -130,6 +258,12 @@ CREATE AGGREGATE quad.agg_group_concat(quad.term, text) (
         agg_sum_step,
         agg_sum_final,
         agg_avg_final,
+        agg_sum_id_step,
+        agg_sum_id_final,
+        agg_avg_id_final,
+        agg_min_id_step,
+        agg_max_id_step,
+        agg_extreme_id_final,
         agg_min_step,
         agg_max_step,
         agg_extreme_final,

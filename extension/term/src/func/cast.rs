@@ -72,10 +72,49 @@ pub fn to_xsd(term: &Term<'_>, target: Xsd) -> Result<TermBuf> {
     from_moment(literal, source, target)
 }
 
+/// `xsd:float(A)`, the value.
+///
+/// # Errors
+/// No cast is defined, or the text is no number.
+pub fn to_float(term: &Term<'_>) -> Result<f32> {
+    let Term::Literal(literal) = term else {
+        return Err(Error::Type);
+    };
+    match literal.value() {
+        Value::String(text) => text_to_float(text),
+        Value::Number(number) => Ok(number.to_float()),
+        Value::Boolean(value) => Ok(f32::from(u8::from(value))),
+        _ => Err(Error::Type),
+    }
+}
+
+/// `xsd:float` of a string, the value.
+///
+/// # Errors
+/// The text is no number.
+pub fn text_to_float(text: &str) -> Result<f32> {
+    match Number::parse(collapsed(text), Xsd::Float) {
+        Ok(number) => Ok(number.to_float()),
+        Err(_) => Err(not_of_type(text, Xsd::Float)),
+    }
+}
+
+/// Casting collapses white space as the schema does.
+fn collapsed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\r'])
+}
+
+fn not_of_type(text: &str, target: Xsd) -> Error {
+    Error::Argument(format!(
+        "\"{}\" is not of the type {}",
+        collapsed(text),
+        target.iri()
+    ))
+}
+
 fn from_string(text: &str, target: Xsd) -> Result<TermBuf> {
-    // Casting collapses white space as the schema does.
-    let text = text.trim_matches([' ', '\t', '\n', '\r']);
-    let invalid = || Error::Argument(format!("\"{text}\" is not of the type {}", target.iri()));
+    let text = collapsed(text);
+    let invalid = || not_of_type(text, target);
     if target == Xsd::Boolean {
         return parse_boolean(text)
             .map(TermBuf::boolean)

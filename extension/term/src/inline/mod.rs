@@ -9,10 +9,12 @@ mod compare;
 mod number;
 mod text;
 mod time;
+mod value;
 
 pub use compare::{
     ascending_instants, ascending_numbers, compare_inline, inline_number, ordinal, Scale,
 };
+pub use value::{float_id, integer_id, number_id};
 
 use crate::id::tag;
 use crate::xsd::Xsd;

@@ -40,7 +40,12 @@ fn parse_canonical_integer(lexical: &str) -> Option<i64> {
 }
 
 pub(super) fn encode_integer(lexical: &str, xsd: Xsd) -> Option<u64> {
-    let value = parse_canonical_integer(lexical)?;
+    integer_payload(parse_canonical_integer(lexical)?, xsd)
+}
+
+/// The payload of an integer of this datatype, if the value has room and the datatype admits it.
+#[inline]
+pub(super) fn integer_payload(value: i64, xsd: Xsd) -> Option<u64> {
     if !(-INTEGER_BIAS..INTEGER_BIAS).contains(&value) || !xsd.admits(i128::from(value)) {
         return None;
     }
@@ -186,16 +191,19 @@ pub(super) fn decode_double(payload: u64) -> Option<String> {
 
 pub(super) fn encode_float(lexical: &str) -> Option<u64> {
     let value = parse_float(lexical)?;
-    if format_float(value) != lexical {
-        return None;
-    }
-    let bits = value.to_bits();
+    (format_float(value) == lexical).then(|| float_payload(value))
+}
+
+/// The payload of a float. Of the many NaNs only one is ever encoded.
+#[inline]
+pub(super) fn float_payload(value: f32) -> u64 {
+    let bits = if value.is_nan() { f32::NAN } else { value }.to_bits();
     let ordered = if bits >> 31 == 1 {
         !bits
     } else {
         bits | 1 << 31
     };
-    Some(u64::from(ordered))
+    u64::from(ordered)
 }
 
 /// The value of an inlined float; `None` for a payload that no float has.
