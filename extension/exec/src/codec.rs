@@ -50,6 +50,9 @@ fn group(out: &mut Vec<i32>, g: &Group) {
         list(out, &p.links, |out, (c, s)| {
             out.extend([i32::from(*c), i32::from(*s)])
         });
+        list(out, &p.values, |out, (c, s, n)| {
+            out.extend([i32::from(*c), i32::from(*s), i32::from(*n)])
+        });
         list(out, &p.conditions, |out, (c, b, n)| {
             out.extend([i32::from(*c), *b as i32, i32::from(*n)])
         });
@@ -122,6 +125,7 @@ impl Reader<'_> {
             table,
             cells,
             links: self.list(|r| Ok((r.column()?, r.slot()?)))?,
+            values: self.list(|r| Ok((r.column()?, r.slot()?, r.slot()?)))?,
             conditions: self.list(|r| {
                 let column = r.column()?;
                 let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;

@@ -62,13 +62,7 @@ impl Layout {
         let first_step = self.steps;
         self.steps += group.patterns.len();
         let patterns = group.patterns.iter().enumerate().map(|(i, p)| PatternInfo {
-            needs: p
-                .cells
-                .iter()
-                .flatten()
-                .copied()
-                .chain(p.links.iter().map(|l| l.1))
-                .collect(),
+            needs: p.needs(),
             pattern: p.clone(),
             step: first_step + i,
         });

@@ -11,6 +11,7 @@ mod filter;
 mod held;
 mod joining;
 mod keys;
+mod identity;
 mod layout;
 mod matching;
 mod order;

@@ -68,11 +68,11 @@ struct Frame {
 /// A join under way.
 pub struct Pipeline {
     pub(crate) layout: Layout,
-    slots: usize,
+    pub(crate) slots: usize,
     output: SlotSet,
     pub(crate) tuning: Tuning,
     pub(crate) params: Vec<Value>,
-    /// The row that everything starts from, until it has been taken.
+    /// The rows that everything starts from, until they have been taken.
     pending: Option<(Bindings, Vec<Scope>)>,
     frames: Vec<Frame>,
     /// Counts of patterns that only constants bind, by step.
@@ -109,7 +109,12 @@ impl Pipeline {
     }
 
     /// Begins (again) with these parameters. Figures of the steps go on adding up.
-    pub fn start(&mut self, mut params: Vec<Value>) {
+    pub fn start(&mut self, params: Vec<Value>) {
+        self.start_from(params, Bindings::one_row(self.slots));
+    }
+
+    /// As [`Self::start`], for rows that have some variables already.
+    pub fn start_from(&mut self, mut params: Vec<Value>, rows: Bindings) {
         for param in &mut params {
             if let Value::List(list) = param {
                 list.sort_unstable();
@@ -123,10 +128,7 @@ impl Pipeline {
             self.held[info.step].start(&info.pattern, &self.params);
         }
         self.frames.clear();
-        self.pending = Some((
-            Bindings::one_row(self.slots),
-            vec![self.layout.scope(0, 0, 0)],
-        ));
+        self.pending = Some((rows, vec![self.layout.scope(0, 0, 0)]));
     }
 
     /// Ends the work and frees its memory.
@@ -169,6 +171,7 @@ impl Pipeline {
     /// The next batch of rows with the variables of the answer; `None` at the end.
     pub fn next<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> Option<Bindings> {
         if let Some((rows, scopes)) = self.pending.take() {
+            self.key_by_value(source);
             if let Some(rows) = self.dispatch(source, fanouts, rows, scopes) {
                 return Some(rows);
             }

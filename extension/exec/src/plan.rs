@@ -85,8 +85,19 @@ pub struct Pattern {
     /// Variables of other groups that a column has to equal, as (column, variable): used as keys once they are bound. The equality
     /// itself is a filter.
     pub links: Vec<(u8, Slot)>,
+    /// Variables that a column has to equal in value, as (column, variable, parameter): used as keys, too, where the pattern has no quad
+    /// with the column at or above the parameter, from where on equal values may have different ids. The comparison itself is a filter.
+    pub values: Vec<(u8, Slot, u16)>,
     /// Comparisons of a column with a parameter, as (column, comparison, parameter).
     pub conditions: Vec<(u8, Bound, u16)>,
+}
+
+impl Pattern {
+    /// The variables that it binds or has for keys.
+    pub(crate) fn needs(&self) -> SlotSet {
+        let cells = self.cells.iter().flatten().copied();
+        cells.chain(self.links.iter().map(|l| l.1)).collect()
+    }
 }
 
 /// What a filter tests.

@@ -2,6 +2,7 @@
 //! fixed for a run become parameters, everything else an expression over rows.
 
 use super::describe::Described;
+use super::values;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
     Bound, Child, Filter, Group, Pattern, Plan, Slot, Test, MOST_PATTERNS, MOST_SLOTS,
@@ -34,6 +35,8 @@ enum Condition {
     Equal(Cell, Cell),
     Param(Cell, Bound, *mut pg_sys::Expr, pg_sys::Oid),
     Test(*mut pg_sys::RestrictInfo, Vec<Cell>),
+    /// A test that two columns are equal in value.
+    SameValue(*mut pg_sys::RestrictInfo, Cell, Cell),
 }
 
 struct Compiler {
@@ -135,6 +138,7 @@ impl Compiler {
                 match condition {
                     Condition::Equal(a, b) => self.wanted.extend([*a, *b]),
                     Condition::Test(_, cells) => self.wanted.extend(cells),
+                    Condition::SameValue(_, a, b) => self.wanted.extend([*a, *b]),
                     Condition::Param(..) => {}
                 }
             }
@@ -170,11 +174,22 @@ impl Compiler {
                     return Condition::Param((relation, c.column), c.bound, c.value, c.value_type);
                 }
             }
+            if let Some((a, b)) = values::compared((*clause).clause.cast(), self.relids) {
+                return Condition::SameValue(clause, a, b);
+            }
             let mut cells = columns_of((*clause).clause.cast());
             // Columns of relations outside the node are parameters of the expression.
             cells.retain(|cell| pg_sys::bms_is_member(cell.0 as i32, self.relids));
             Condition::Test(clause, cells)
         }
+    }
+
+    /// The parameter with the least id of a literal.
+    unsafe fn first_literal(&mut self) -> u16 {
+        // SAFETY: makes a node of the planner's memory context.
+        let value = unsafe { values::first_literal() };
+        self.params.push((value, pg_sys::INT8OID));
+        (self.params.len() - 1) as u16
     }
 
     fn slot(&mut self) -> Slot {
@@ -269,6 +284,16 @@ impl Compiler {
                         patterns[at].conditions.push((column as u8, bound, number));
                     }
                     Condition::Test(clause, cells) => tests.push(((*clause).clause, cells)),
+                    Condition::SameValue(clause, a, b) => {
+                        for (mine, other) in [(a, b), (b, a)] {
+                            let at = prepared.relations.iter().position(|&r| r == mine.0);
+                            if let (Some(i), Some(&slot)) = (at, visible.get(&other)) {
+                                let from = self.first_literal();
+                                patterns[i].values.push((mine.1 as u8, slot, from));
+                            }
+                        }
+                        tests.push(((*clause).clause, vec![a, b]));
+                    }
                 }
             }
             for (test, cells) in at_most(tests, MOST_PATTERNS.saturating_sub(filters.len())) {

@@ -14,6 +14,7 @@ mod plan;
 mod search;
 mod source;
 mod tally;
+mod values;
 
 pub use level::outer_candidates;
 

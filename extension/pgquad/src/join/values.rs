@@ -1,0 +1,62 @@
+//! `quad.eq(a, b)`: equality of the values of two columns of ids, which is equality of ids where one of them holds no literal.
+
+use super::compile::Cell;
+use crate::scan::conditions::list_node;
+use pgquad_term::{tag, TermId};
+use pgrx::pg_sys;
+
+/// The two columns of `relids` whose values an expression tests for equality, if that is all it does.
+///
+/// # Safety
+/// `expr` is a live expression.
+pub unsafe fn compared(expr: *mut pg_sys::Node, relids: pg_sys::Relids) -> Option<(Cell, Cell)> {
+    // SAFETY: a node is cast after a look at its tag.
+    unsafe {
+        if (*expr).type_ != pg_sys::NodeTag::T_FuncExpr {
+            return None;
+        }
+        let call = expr.cast::<pg_sys::FuncExpr>();
+        if pg_sys::list_length((*call).args) != 2 {
+            return None;
+        }
+        let column = |n: usize| {
+            let node = list_node((*call).args, n);
+            if (*node).type_ != pg_sys::NodeTag::T_Var {
+                return None;
+            }
+            let var = node.cast::<pg_sys::Var>();
+            let own = (*var).varlevelsup == 0
+                && (*var).vartype == pg_sys::INT8OID
+                && pg_sys::bms_is_member((*var).varno, relids);
+            own.then(|| ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1))
+        };
+        let columns = (column(0)?, column(1)?);
+        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+        let name = pg_sys::get_func_name((*call).funcid);
+        let is_equality = pg_sys::get_func_namespace((*call).funcid) == schema
+            && !name.is_null()
+            && std::ffi::CStr::from_ptr(name).to_bytes() == b"eq";
+        is_equality.then_some(columns)
+    }
+}
+
+/// The least id of a literal, as a constant.
+///
+/// # Safety
+/// A memory context for planner nodes is current.
+pub unsafe fn first_literal() -> *mut pg_sys::Expr {
+    let least = TermId::new(tag::STRING, 0).to_i64();
+    // SAFETY: makes a node of the current memory context.
+    unsafe {
+        pg_sys::makeConst(
+            pg_sys::INT8OID,
+            -1,
+            pg_sys::InvalidOid,
+            8,
+            pg_sys::Datum::from(least),
+            false,
+            true,
+        )
+        .cast()
+    }
+}
