@@ -123,7 +123,7 @@ class Maker:
                 conditions.append(self.condition([alias], own[:at] + outer))
         return " AND ".join(conditions) or "true"
 
-    def group(self, outer, depth):
+    def group(self, outer, depth, fed=False):
         """FROM items, WHERE text, aliases that can be seen outside, of one group of relations."""
         c = self.chance
         own = [self.alias() for _ in range(c.choice([1, 1, 2, 2, 3, 4]) if depth == 0 else c.choice([1, 1, 2]))]
@@ -144,12 +144,40 @@ class Maker:
             if len(visible) > len(own):
                 for _ in range(c.choice([0, 1])):
                     where += f" AND {self.condition(visible, [])}"
-            if c.random() < 0.15:
+            if c.random() < 0.15 and not fed:
                 text += f", generate_series(0, {c.randrange(4)}) AS f(x)"
                 where += f" AND f.x = {self.column(visible)} % 8"
         return text, where, visible
 
+    def feed(self):
+        """A FROM item that is no quad table, with a column x."""
+        c = self.chance
+        table = f"{{{c.randrange(self.tables)}}}"
+        return c.choice([
+            f"generate_series(0::bigint, {c.randrange(9)}) AS f(x)",
+            "(VALUES (1::bigint), (NULL), (3), (3), (-1), (5)) AS f(x)",
+            f"(SELECT s FROM {table} AS b ORDER BY s, p, o, g LIMIT {c.randrange(1, 20)}) AS f(x)",
+            f"(SELECT o FROM {table} AS b GROUP BY o HAVING count(*) > {c.randrange(3)}) AS f(x)",
+            f"(SELECT max(s) FROM {table} AS b) AS f(x)",
+        ])
+
+    def fed_query(self):
+        """Quad tables joined with something else."""
+        c = self.chance
+        text, where, visible = self.group([], 0, fed=True)
+        where = f"f.x = {self.column(visible)} AND {where}"
+        columns = ", ".join(["f.x", *(self.column(visible) for _ in range(c.randrange(1, 4)))])
+        kind = c.randrange(5)
+        if kind < 2:
+            return f"SELECT {columns} FROM {self.feed()}, {text} WHERE {where}"
+        if kind < 4:
+            return f"SELECT f.x FROM {self.feed()} WHERE {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {text} WHERE {where})"
+        inner = f"({text})" if " JOIN " in text else text
+        return f"SELECT {columns} FROM {self.feed()} LEFT JOIN {inner} ON {where}"
+
     def query(self):
+        if self.chance.random() < 0.3:
+            return self.fed_query()
         text, where, visible = self.group([], 0)
         columns = ", ".join(self.column(visible) for _ in range(self.chance.randrange(1, 5)))
         counts = f"count(*), count({self.column(visible)})"

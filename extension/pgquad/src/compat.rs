@@ -167,6 +167,20 @@ pub unsafe fn base_relations(
     }
 }
 
+/// The members of a set, ascending.
+///
+/// # Safety
+/// `set` is null or a live bitmapset.
+pub unsafe fn members(set: pg_sys::Relids) -> Vec<i32> {
+    let mut member = -1;
+    std::iter::from_fn(|| {
+        // SAFETY: the caller's promise.
+        member = unsafe { pg_sys::bms_next_member(set, member) };
+        (member >= 0).then_some(member)
+    })
+    .collect()
+}
+
 /// Whether a member of a set of relations is an outer join.
 ///
 /// # Safety

@@ -76,6 +76,11 @@ mod raw {
             strategy: pg_sys::BufferAccessStrategy,
         ) -> pg_sys::Buffer;
         pub fn LockBuffer(buffer: pg_sys::Buffer, mode: core::ffi::c_int);
+        pub fn datumCopy(
+            value: pg_sys::Datum,
+            by_value: bool,
+            length: core::ffi::c_int,
+        ) -> pg_sys::Datum;
         pub fn log_smgrcreate(
             node: *const crate::compat::FileLocator,
             fork: pg_sys::ForkNumber::Type,
@@ -181,4 +186,28 @@ pub unsafe fn ExecScanUnguarded(
 ) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the caller's promise.
     unsafe { raw::ExecScan(node, access, recheck) }
+}
+
+/// The next row of a plan node (`ExecProcNode` of `executor/executor.h`).
+///
+/// # Safety
+/// `node` is a begun node.
+pub unsafe fn exec_proc_node(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        if !(*node).chgParam.is_null() {
+            pg_sys::ExecReScan(node);
+        }
+        let next = (*node).ExecProcNode.expect("a begun node");
+        pg_sys::ffi::pg_guard_ffi_boundary(|| next(node))
+    }
+}
+
+/// A copy of a value in the current memory context (`datumCopy` of `utils/datum.h`).
+///
+/// # Safety
+/// `value` is a value of a type with these properties.
+pub unsafe fn datum_copy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::datumCopy(value, by_value, length)) }
 }

@@ -2,6 +2,7 @@
 //! fixed for a run become parameters, everything else an expression over rows.
 
 use super::describe::Described;
+use super::feed::Fed;
 use super::values;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
@@ -28,6 +29,8 @@ pub struct Compiled {
     pub tests: Vec<(*mut pg_sys::Expr, Vec<Cell>)>,
     /// For each pattern of the plan (a group's before those of the groups inside it), its relation.
     pub relations: Vec<pg_sys::Index>,
+    /// The variables of the columns of the plan below, and the one that numbers its rows, which is last in the answer.
+    pub fed: Option<(Vec<Slot>, Slot)>,
 }
 
 /// Where a condition goes.
@@ -50,7 +53,7 @@ struct Compiler {
 
 type Visible = HashMap<Cell, Slot>;
 
-/// Compiles a join of the relations `relids` that has to deliver `output`. `None` when it is too large for a plan.
+/// Compiles a join of the relations `relids` that has to deliver `output`, perhaps for rows of another plan. `None` when it is too large for a plan.
 ///
 /// # Safety
 /// Planner nodes are live.
@@ -59,6 +62,7 @@ pub unsafe fn compile(
     described: &Described,
     relids: pg_sys::Relids,
     output: Vec<Cell>,
+    fed: Option<&Fed>,
 ) -> Option<Compiled> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -72,27 +76,51 @@ pub unsafe fn compile(
             tables.insert(member as pg_sys::Index, tables.len() as u16);
         }
         let mut compiler = Compiler {
-            relids,
+            relids: fed.map_or(relids, |fed| fed.with_columns(relids)),
             tables,
             wanted: output.iter().copied().collect(),
             slots: 0,
             params: Vec::new(),
             tests: Vec::new(),
         };
-        let prepared = compiler.prepare(root, described);
-        let (group, visible) = compiler.group(prepared, &Visible::new());
+        let mut described = described.clone();
+        let mut visible = Visible::new();
+        let fed_slots = fed.map(|fed| {
+            described.clauses.extend(&fed.keys);
+            let columns = fed.columns.iter().map(|&column| {
+                let slot = compiler.slot();
+                visible.insert(column, slot);
+                slot
+            });
+            let columns: Vec<Slot> = columns.collect();
+            (columns, compiler.slot())
+        });
+        let prepared = compiler.prepare(root, &described);
+        let group = match fed.and_then(|fed| fed.kind) {
+            None => {
+                let (group, own) = compiler.group(prepared, &visible);
+                visible.extend(own);
+                group
+            }
+            Some(kind) => Group {
+                children: vec![compiler.child(kind, prepared, &mut visible)],
+                ..Group::default()
+            },
+        };
         let mut relations = Vec::new();
-        order_of_steps(described, &mut relations);
+        order_of_steps(&described, &mut relations);
+        let row = fed_slots.as_ref().map(|fed| fed.1);
         (compiler.slots <= MOST_SLOTS && fits(&group)).then(|| Compiled {
             plan: Plan {
                 slots: compiler.slots as u16,
-                output: output.iter().map(|cell| visible[cell]).collect(),
+                output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
                 root: group,
             },
             output,
             params: compiler.params,
             tests: compiler.tests,
             relations,
+            fed: fed_slots,
         })
     }
 }
@@ -458,7 +486,10 @@ impl Classes {
 }
 
 /// The two columns of `relids` that an equality of whole numbers compares, if that is what the clause is.
-unsafe fn equal_columns(
+///
+/// # Safety
+/// A live clause.
+pub unsafe fn equal_columns(
     clause: *mut pg_sys::RestrictInfo,
     relids: pg_sys::Relids,
 ) -> Option<(Cell, Cell)> {
@@ -478,7 +509,9 @@ unsafe fn equal_columns(
                 return None;
             }
             let var = node.cast::<pg_sys::Var>();
-            let own = (*var).varlevelsup == 0 && pg_sys::bms_is_member((*var).varno, relids);
+            let own = (*var).varlevelsup == 0
+                && (*var).varattno > 0
+                && pg_sys::bms_is_member((*var).varno, relids);
             own.then(|| ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1))
         };
         Some((column(0)?, column(1)?))

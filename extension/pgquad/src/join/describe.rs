@@ -43,6 +43,12 @@ impl Described {
         }
     }
 
+    /// Number of relations, those of inner groups included.
+    pub fn patterns(&self) -> usize {
+        let inside = self.children.iter().map(|child| child.group.patterns());
+        self.relations.len() + inside.sum::<usize>()
+    }
+
     /// The join of two groups; `None` for kinds of joins that the node does not know.
     ///
     /// # Safety

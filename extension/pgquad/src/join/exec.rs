@@ -1,5 +1,6 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
 
+use super::fed::Feed;
 use super::native::Native;
 use super::params::Parameter;
 use super::plan::{integers, Private};
@@ -49,13 +50,18 @@ pub struct QuadJoin {
     pub plan: Plan,
     /// The join under way.
     pub pipeline: Pipeline,
-    /// Place of each step's relation among those of the node.
+    /// Range table index of each step's relation.
     pub relations: Vec<i32>,
     /// What it reads from.
     pub source: NodeSource,
     params: Vec<Parameter>,
     /// Place in the scan tuple of each variable of the answer.
     output: Vec<usize>,
+    tuning: Tuning,
+    /// Where the rows come from that everything starts with, if it is not from one empty row.
+    feed: Option<Feed>,
+    /// Values of the parameters.
+    values: Vec<Value>,
     started: bool,
     rows: Bindings,
     at: usize,
@@ -111,12 +117,12 @@ unsafe extern "C-unwind" fn begin(
         let mut readers = Vec::new();
         let mut tables = Vec::new();
         let mut names: Vec<u64> = Vec::new();
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member((*scan).custom_relids, member);
-            if member < 0 {
-                break;
-            }
+        let members = compat::members((*scan).custom_relids);
+        let relids: Vec<i32> = integers(scan, Private::Tables)
+            .iter()
+            .map(|&place| members[place as usize])
+            .collect();
+        for &member in &relids {
             let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
             let Some(relid) = compat::relation_of(rte.cast()) else {
                 continue;
@@ -134,10 +140,18 @@ unsafe extern "C-unwind" fn begin(
             names.push(name);
             tables.push(reader);
         }
+        let tuning = tuning(&plan);
+        let feed = feed(node, scan, estate, eflags, tuning);
         let join = QuadJoin {
-            pipeline: Pipeline::new(&plan, names, tuning(&plan)),
+            pipeline: Pipeline::new(&plan, names, tuning),
             plan,
-            relations: integers(scan, Private::Relations),
+            relations: integers(scan, Private::Relations)
+                .iter()
+                .map(|&table| relids[table as usize])
+                .collect(),
+            tuning,
+            feed,
+            values: Vec::new(),
             source: NodeSource {
                 readers,
                 tables,
@@ -156,6 +170,27 @@ unsafe extern "C-unwind" fn begin(
             at: 0,
         };
         custom::set_own(node, join);
+    }
+}
+
+/// Begins the plan below, if there is one.
+unsafe fn feed(
+    node: *mut pg_sys::CustomScanState,
+    scan: *mut pg_sys::CustomScan,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+    tuning: Tuning,
+) -> Option<Feed> {
+    // SAFETY: arguments are those of `begin`.
+    unsafe {
+        let below = list_iter::<pg_sys::Plan>((*scan).custom_plans).next()?;
+        let child = pg_sys::ExecInitNode(below, estate, eflags);
+        (*node).custom_ps = pg_sys::lappend(std::ptr::null_mut(), child.cast());
+        Some(Feed::new(
+            child,
+            &integers(scan, Private::Feed),
+            tuning.first,
+        ))
     }
 }
 
@@ -219,6 +254,14 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
             *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
             *(*slot).tts_isnull.add(place) = null;
         }
+        if let Some(feed) = &join.feed {
+            if let Column::Ids(numbers) = &join.rows.columns[usize::from(feed.row())] {
+                for (place, value, null) in feed.carried(numbers[row] as usize) {
+                    *(*slot).tts_values.add(place) = value;
+                    *(*slot).tts_isnull.add(place) = null;
+                }
+            }
+        }
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
         slot
@@ -235,12 +278,16 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
             join.start(state);
         }
         join.at = 0;
-        // A filter may run a query of its own, whose node then learns for itself.
-        let mut fanouts = FANOUTS.take();
-        let rows = join.pipeline.next(&mut join.source, &mut fanouts);
-        FANOUTS.set(fanouts);
-        join.rows = rows.unwrap_or_default();
-        join.rows.len > 0
+        loop {
+            // A filter may run a query of its own, whose node then learns for itself.
+            let mut fanouts = FANOUTS.take();
+            let rows = join.pipeline.next(&mut join.source, &mut fanouts);
+            FANOUTS.set(fanouts);
+            join.rows = rows.or_else(|| join.loose()).unwrap_or_default();
+            if join.rows.len > 0 || !join.take_batch() {
+                return join.rows.len > 0;
+            }
+        }
     }
 }
 
@@ -291,6 +338,27 @@ pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool
 }
 
 impl QuadJoin {
+    /// Rows of the batch from below that need no join.
+    fn loose(&mut self) -> Option<Bindings> {
+        let slots = usize::from(self.plan.slots);
+        self.feed.as_mut()?.take_loose(slots)
+    }
+
+    /// Begins the join with the next batch from below; false at the end.
+    unsafe fn take_batch(&mut self) -> bool {
+        let Some(feed) = &mut self.feed else {
+            return false;
+        };
+        // SAFETY: the plan below was begun with the node.
+        match unsafe { feed.next(usize::from(self.plan.slots), self.tuning.most) } {
+            Some(rows) => {
+                self.pipeline.start_from(self.values.clone(), rows);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Evaluates the parameters and begins the join.
     unsafe fn start(&mut self, state: *mut pg_sys::ScanState) {
         self.started = true;
@@ -303,7 +371,11 @@ impl QuadJoin {
                 .map(|param| param.value(context))
                 .collect()
         };
-        self.pipeline.start(params);
+        if self.feed.is_some() {
+            self.values = params;
+        } else {
+            self.pipeline.start(params);
+        }
     }
 }
 
@@ -324,6 +396,9 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
             (*join).pipeline.stop();
             (*join).rows = Bindings::default();
             (*join).at = 0;
+            if let Some(feed) = &mut (*join).feed {
+                feed.end();
+            }
         }
     }
 }
@@ -336,6 +411,10 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         join.started = false;
         join.rows = Bindings::default();
         join.at = 0;
+        if let Some(feed) = &mut join.feed {
+            join.pipeline.stop();
+            feed.rescan((*node).ss.ps.chgParam, join.tuning.first);
+        }
         pg_sys::ExecScanReScan(&raw mut (*node).ss);
     }
 }

@@ -1,7 +1,7 @@
 //! EXPLAIN of `Quad Join`: one line per pattern, in the order in which they were first used when the query has run.
 
 use super::exec::QuadJoin;
-use crate::{compat, custom};
+use crate::custom;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -18,7 +18,6 @@ pub unsafe extern "C-unwind" fn explain(
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
         let join = &*custom::own::<QuadJoin, _>(node);
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let mut patterns = Vec::new();
         collect(&join.plan.root, "", &mut patterns);
         let mut steps: Vec<(StepStats, String)> = Vec::new();
@@ -27,7 +26,7 @@ pub unsafe extern "C-unwind" fn explain(
             let orders = join.source.orders(pattern.table);
             let mut line = format!(
                 "{kind}{} ({})",
-                alias((*scan).custom_relids, join.relations[n], es),
+                alias(join.relations[n], es),
                 shape(pattern)
             );
             if (*es).analyze {
@@ -150,20 +149,10 @@ fn kinds(stats: &StepStats) -> String {
 }
 
 /// The name of a relation in the query.
-unsafe fn alias(
-    relids: *mut pg_sys::Bitmapset,
-    place: i32,
-    es: *mut pg_sys::ExplainState,
-) -> String {
-    // SAFETY: the set of the plan's own relations and EXPLAIN's range table.
+unsafe fn alias(relation: i32, es: *mut pg_sys::ExplainState) -> String {
+    // SAFETY: EXPLAIN's list has a name for each entry of the range table.
     unsafe {
-        let (mut member, mut passed) = (-1, -1);
-        while passed < place {
-            member = pg_sys::bms_next_member(relids, member);
-            let rte = pg_sys::list_nth((*es).rtable, member - 1);
-            passed += i32::from(compat::is_relation(rte.cast()));
-        }
-        let name = pg_sys::list_nth((*es).rtable_names, member - 1).cast::<core::ffi::c_char>();
+        let name = pg_sys::list_nth((*es).rtable_names, relation - 1).cast::<core::ffi::c_char>();
         if name.is_null() {
             String::from("?")
         } else {

@@ -53,6 +53,21 @@ pub unsafe fn outer_candidates(
     }
 }
 
+/// Whether a relation is a quad table that could be joined by the node, on its own in its level too.
+///
+/// # Safety
+/// `rel` is a relation of the level, which is past the setting up of base relations.
+pub unsafe fn may_join(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL {
+            return false;
+        }
+        let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
+        rel_allows(rel, rte) && level_allows(root)
+    }
+}
+
 struct Level {
     candidates: pg_sys::Relids,
 }

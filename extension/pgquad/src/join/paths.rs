@@ -1,7 +1,8 @@
 //! Paths of `Quad Join`.
 
 use super::describe::Described;
-use super::{level, plan};
+use super::feed::{self, Fed};
+use super::{level, plan, rows};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::{compat, custom};
@@ -15,9 +16,15 @@ static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
 thread_local! {
     /// The level whose quad relations are being joined; other levels and other joins are none of our business.
     static JOINING: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
+    /// The level in which results of patterns, or of subqueries over them, are being joined.
+    static ABOVE: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(c"Quad Join", plan::plan_path);
+
+/// The path of a join that is fed by another plan, told from the others by its methods.
+static FED_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
 
 /// PostgreSQL's path with ours behind it; the first field must be the path.
@@ -26,6 +33,8 @@ pub struct QuadJoinPath {
     path: pg_sys::CustomPath,
     /// What is joined; lives in the planner's memory.
     pub described: *const Described,
+    /// What is taken from a plan below; NULL where there is none.
+    pub fed: *const Fed,
 }
 
 /// Installs the hook; called once from `_PG_init`.
@@ -34,6 +43,22 @@ pub fn init() {
     unsafe {
         PREVIOUS = pg_sys::set_join_pathlist_hook;
         pg_sys::set_join_pathlist_hook = Some(set_join_pathlist);
+    }
+}
+
+/// While it lives, joins of a level with each other are planned with care.
+pub struct Above(*mut pg_sys::PlannerInfo);
+
+impl Above {
+    /// Begins, if results of patterns are `joined` in the level.
+    pub fn new(root: *mut pg_sys::PlannerInfo, joined: bool) -> Self {
+        Self(ABOVE.replace(if joined { root } else { std::ptr::null_mut() }))
+    }
+}
+
+impl Drop for Above {
+    fn drop(&mut self) {
+        ABOVE.set(self.0);
     }
 }
 
@@ -96,6 +121,10 @@ unsafe extern "C-unwind" fn set_join_pathlist(
             previous(root, joined, outer, inner, kind, extra);
         }
         if JOINING.get() != root {
+            if ABOVE.get() == root {
+                feed::add(root, joined, outer, inner, kind, extra);
+                rows::expect_of_join(joined);
+            }
             return;
         }
         if let Some(known) = quad_join_of(joined) {
@@ -108,6 +137,9 @@ unsafe extern "C-unwind" fn set_join_pathlist(
         let Some(described) = left.join(right, kind, joined, (*extra).restrictlist) else {
             return;
         };
+        if kind == pg_sys::JoinType::JOIN_INNER {
+            rows::expect_of_patterns(root, joined, &described);
+        }
         let path = make(joined, described);
         cost(path, outer, inner);
         keep_only(joined, path);
@@ -134,7 +166,7 @@ unsafe fn described(
     }
 }
 
-/// The `Quad Join` of a join relation.
+/// The `Quad Join` of a join relation that needs nothing from outside.
 ///
 /// # Safety
 /// `rel` is a live planner node.
@@ -144,6 +176,7 @@ pub unsafe fn quad_join_of(rel: *mut pg_sys::RelOptInfo) -> Option<*mut QuadJoin
         list_iter::<pg_sys::Path>((*rel).pathlist)
             .find(|&path| {
                 (*path).type_ == pg_sys::NodeTag::T_CustomPath
+                    && (*path).param_info.is_null()
                     && std::ptr::eq(
                         (*path.cast::<pg_sys::CustomPath>()).methods,
                         &raw const PATH_METHODS.0,
@@ -189,6 +222,34 @@ unsafe fn cost(
         path.startup_cost = (*outer).startup_cost + (*inner).startup_cost;
         path.total_cost =
             path.startup_cost + (*outer).total_cost + probes.min((*inner).total_cost) + out;
+    }
+}
+
+/// Adds the path of a join with the rows of `below`.
+///
+/// # Safety
+/// Live planner nodes of one join.
+pub unsafe fn add_fed(
+    joined: *mut pg_sys::RelOptInfo,
+    below: *mut pg_sys::Path,
+    described: Described,
+    fed: Fed,
+) {
+    // SAFETY: live planner nodes; what the path points at lives in the planner's context.
+    unsafe {
+        let patterns = described.patterns() as f64;
+        let path: *mut QuadJoinPath = custom::new_path(joined, &FED_METHODS);
+        let mut context = PgMemoryContexts::CurrentMemoryContext;
+        (*path).described = context.leak_and_drop_on_delete(described);
+        (*path).fed = context.leak_and_drop_on_delete(fed);
+        (*path).path.custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
+        // Keys of a batch are sorted, so that a probe costs less than one of a nested loop.
+        let probe = 0.5 * PROBE_OPERATORS * pg_sys::cpu_operator_cost;
+        let cost = &mut (*path).path.path;
+        let out = cost.rows * (0.5 * pg_sys::cpu_tuple_cost + patterns * pg_sys::cpu_operator_cost);
+        cost.startup_cost = (*below).startup_cost;
+        cost.total_cost = (*below).total_cost + (*below).rows * patterns * probe + out;
+        pg_sys::add_path(joined, path.cast());
     }
 }
 

@@ -3,7 +3,7 @@
 //! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters, then the
 //! expressions of the filters; `custom_private` = lists of integers, in the order of [`Private`].
 
-use super::compile::{columns_of, compile, Cell};
+use super::compile::{compile, Cell};
 use super::exec;
 use super::paths::QuadJoinPath;
 use crate::error::raise_hint;
@@ -23,8 +23,12 @@ pub enum Private {
     ParamTypes = 2,
     /// For each filter: number of its variables, then their places in `custom_scan_tlist`.
     Tests = 3,
-    /// For each step, the place of its relation among those of the node.
+    /// For each step, the place of its relation in [`Self::Tables`].
     Relations = 4,
+    /// Places of the quad tables among the relations of the node.
+    Tables = 5,
+    /// What is taken from a plan below, as [`super::fed::Feed::new`] reads it; empty where there is none.
+    Feed = 6,
 }
 
 /// PlanCustomPath: turns the chosen path into a plan.
@@ -35,16 +39,33 @@ pub unsafe extern "C-unwind" fn plan_path(
     path: *mut pg_sys::CustomPath,
     tlist: *mut pg_sys::List,
     _clauses: *mut pg_sys::List,
-    _plans: *mut pg_sys::List,
+    plans: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
     // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's parameters, which
     // its description contains.
     unsafe {
         let described = &*(*path.cast::<QuadJoinPath>()).described;
+        let fed = (*path.cast::<QuadJoinPath>()).fed.as_ref();
+        let relids = fed.map_or((*rel).relids, |fed| fed.patterns);
+        let relids = compat::base_relations(root, relids);
         // The target list may yet be replaced by one that computes more; it can use no other columns than these.
-        let output = columns_of((*(*rel).reltarget).exprs.cast());
-        let relids = compat::base_relations(root, (*rel).relids);
-        let Some(compiled) = compile(root, described, relids, output) else {
+        let mut used = (*(*rel).reltarget).exprs;
+        for &clause in fed.iter().flat_map(|fed| &fed.above) {
+            used = pg_sys::lappend(pg_sys::list_copy(used), (*clause).clause.cast());
+        }
+        let of_patterns =
+            |var: &*mut pg_sys::Var| pg_sys::bms_is_member((**var).varno as i32, relids);
+        let (own, carried): (Vec<_>, Vec<_>) = compat::variables(used.cast())
+            .into_iter()
+            .partition(of_patterns);
+        let mut output: Vec<Cell> = Vec::new();
+        for var in own {
+            let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
+            if !output.contains(&cell) {
+                output.push(cell);
+            }
+        }
+        let Some(compiled) = compile(root, described, relids, output, fed) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "the join of quad patterns has too many conditions",
@@ -61,7 +82,17 @@ pub unsafe extern "C-unwind" fn plan_path(
         }
         let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
 
-        let scan_tlist = scan_tlist(root, &columns, (*(*rel).reltarget).exprs);
+        let mut scan_tlist = scan_tlist(root, &columns, used);
+        let mut feed = Vec::new();
+        let mut above = std::ptr::null_mut();
+        if let (Some(fed), Some(slots)) = (fed, &compiled.fed) {
+            let below: *mut pg_sys::Plan = pg_sys::list_nth(plans, 0).cast();
+            let carried = carry(&mut scan_tlist, &carried);
+            feed = fed.words((*below).targetlist, slots, &carried);
+            for &clause in &fed.above {
+                above = pg_sys::lappend(above, (*clause).clause.cast());
+            }
+        }
         let mut exprs = std::ptr::null_mut();
         for (value, _) in &compiled.params {
             exprs = pg_sys::lappend(exprs, value.cast());
@@ -76,7 +107,9 @@ pub unsafe extern "C-unwind" fn plan_path(
             tests.extend(cells.iter().map(place));
         }
         let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32);
-        let lists: [Vec<i32>; 5] = [
+        let all = (*rel).relids;
+        let table = |rti: &i32| pg_sys::bms_member_index(all, *rti);
+        let lists: [Vec<i32>; 7] = [
             compiled.plan.encode(),
             compiled.output.iter().map(place).collect(),
             compiled
@@ -86,6 +119,8 @@ pub unsafe extern "C-unwind" fn plan_path(
                 .collect(),
             tests,
             compiled.relations.iter().map(relation).collect(),
+            compat::members(relids).iter().map(table).collect(),
+            feed,
         ];
         let mut private = std::ptr::null_mut();
         for list in lists {
@@ -99,8 +134,36 @@ pub unsafe extern "C-unwind" fn plan_path(
         (*scan).custom_exprs = exprs;
         (*scan).custom_private = private;
         (*scan).custom_scan_tlist = scan_tlist;
+        (*scan).custom_plans = plans;
+        (*scan).scan.plan.qual = above;
         scan.cast()
     }
+}
+
+/// Adds variables of a plan below to the target entries; returns each with its place.
+unsafe fn carry(
+    tlist: &mut *mut pg_sys::List,
+    variables: &[*mut pg_sys::Var],
+) -> Vec<(*mut pg_sys::Var, usize)> {
+    let mut carried: Vec<(*mut pg_sys::Var, usize)> = Vec::new();
+    // SAFETY: live planner nodes.
+    unsafe {
+        for &var in variables {
+            if carried
+                .iter()
+                .any(|known| pg_sys::equal(known.0.cast(), var.cast()))
+            {
+                continue;
+            }
+            let place = pg_sys::list_length(*tlist);
+            let copy = pg_sys::copyObjectImpl(var.cast()).cast();
+            let entry =
+                pg_sys::makeTargetEntry(copy, place as i16 + 1, std::ptr::null_mut(), false);
+            *tlist = pg_sys::lappend(*tlist, entry.cast());
+            carried.push((var, place as usize));
+        }
+    }
+    carried
 }
 
 /// Target entries for columns, as they occur in `output` if they do.

@@ -9,7 +9,8 @@
 //! per step. The building blocks (and the care for outer joins) are those of `optimizer/geqo/geqo_eval.c`.
 
 use super::level;
-use super::paths::{self, Joining};
+use super::paths::{self, Above, Joining};
+use super::rows;
 use crate::compat;
 use crate::scan::conditions::list_iter;
 use crate::{am, ffi, scan};
@@ -39,11 +40,13 @@ unsafe extern "C-unwind" fn join_search(
     // SAFETY: arguments are the planner's own.
     unsafe {
         let candidates = level::candidates(root);
+        let rels: Vec<_> = list_iter(initial).collect();
+        let over_quads = rows::expect_of_subqueries(root, &rels);
+        let _above = Above::new(root, over_quads || !compat::is_empty(candidates));
         if compat::is_empty(candidates) {
             level::forget(root);
             return search(root, levels, initial);
         }
-        let rels: Vec<_> = list_iter(initial).collect();
         let joined = or_undo(root, || quad_joins(root, candidates, &rels));
         level::forget(root);
         joined.unwrap_or_else(|| {

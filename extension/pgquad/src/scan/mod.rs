@@ -3,9 +3,11 @@
 pub mod conditions;
 mod exec;
 mod explain;
+mod known;
 mod paths;
 
 pub use exec::{parameter, value_of};
+pub use known::Expecting;
 pub use paths::{complete, pathkeys_of};
 
 /// Registers the node and the planner hook; called once from `_PG_init`.

@@ -1,7 +1,8 @@
 //! Planning of `Quad Scan`: for every quad relation, one path per order and per useful set of outer relations.
 
 use super::conditions::{self, list_iter, Condition};
-use super::exec;
+
+use super::{exec, known};
 use crate::compat;
 use crate::custom;
 use crate::error::raise_hint;
@@ -204,7 +205,7 @@ impl Planning {
             let mut key = [None; 4];
             let mut clauses = std::ptr::null_mut();
             for condition in base.iter().filter(|c| c.bound == Bound::Eq) {
-                if let Some(value) = constant(condition) {
+                if let Some(value) = known::value(self.root, condition.value) {
                     key[condition.column] = Some(value);
                     clauses = pg_sys::lappend(clauses, condition.clause.cast());
                 }
@@ -240,7 +241,8 @@ impl Planning {
                     c.clause == clause
                         && c.bound == Bound::Eq
                         && counted[c.column]
-                        && constant(c).is_some_and(|v| key[c.column] == Some(v))
+                        && known::value(self.root, c.value)
+                            .is_some_and(|v| key[c.column] == Some(v))
                 });
                 if !covered {
                     rest = pg_sys::lappend(rest, clause.cast());
@@ -445,22 +447,6 @@ impl Planning {
             (*path).path.startup_cost = startup;
             (*path).path.total_cost = startup + io + cpu;
         }
-    }
-}
-
-/// The value of a condition whose other side is a non-null integer constant.
-unsafe fn constant(condition: &Condition) -> Option<i64> {
-    // SAFETY: a live planner node, cast after its tag was checked.
-    unsafe {
-        let node = condition.value.cast::<pg_sys::Node>();
-        if (*node).type_ != pg_sys::NodeTag::T_Const {
-            return None;
-        }
-        let constant = node.cast::<pg_sys::Const>();
-        if (*constant).constisnull {
-            return None;
-        }
-        exec::integer_datum((*constant).constvalue, (*constant).consttype)
     }
 }
 

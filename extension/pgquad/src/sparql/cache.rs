@@ -13,6 +13,7 @@ use pgquad_sparql::{DefaultGraph, Form, Output, Param, Shape, Target, Template, 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 
+use super::execute::values;
 use super::plan::{type_of, Plan};
 use super::{request, statements};
 
@@ -74,7 +75,7 @@ impl Prepared {
         let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
         let plan = Plan::prepare(&undecoded.sql(), &types);
         let plan = Rc::new(if self.entry.kept {
-            plan.settled()
+            plan.settled(&values(&self.params))
         } else {
             plan
         });

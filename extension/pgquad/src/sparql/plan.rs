@@ -15,13 +15,14 @@ use super::joins;
 use crate::compat;
 use crate::error::raise;
 use crate::guc::{ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN};
+use crate::scan::Expecting;
 use crate::term::TermOut;
 
 /// How the SQL of a query whose constants are parameters is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum PlanMode {
-    /// Once, for all constants, when all joins are `Quad Join`s, which choose their order as they run; else as PostgreSQL sees fit: for
-    /// the constants at hand a few times, then for all if that promises to be no worse.
+    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run; else as PostgreSQL sees
+    /// fit: for the constants at hand a few times, then for all if that promises to be no worse.
     #[name = c"auto"]
     Auto,
     /// Once, for all constants.
@@ -39,7 +40,7 @@ pub fn init() {
     GucRegistry::define_enum_guc(
         c"quad.template_plans",
         c"Whether the SQL of a SPARQL query is planned for its constants or for all.",
-        c"\"auto\" plans a template once when Quad Join does its joins and leaves the choice to PostgreSQL when not, \"generic\" plans each template once, \"custom\" plans each query.",
+        c"\"auto\" plans a template once when Quad Join joins its patterns and leaves the choice to PostgreSQL when not, \"generic\" plans each template once, \"custom\" plans each query.",
         &PLAN_MODE,
         GucContext::Userset,
         GucFlags::default(),
@@ -104,11 +105,16 @@ impl Plan {
         }
     }
 
-    /// Plans the statement for all constants and settles for that if it depends on none: see [`PlanMode::Auto`].
-    pub fn settled(self) -> Self {
+    /// Plans the statement for all constants, expecting them to be like `values`, and settles for that if the joins depend on none: see
+    /// [`PlanMode::Auto`].
+    pub fn settled(self, values: &[pg_sys::Datum]) -> Self {
         if self.settings.mode != PlanMode::Auto || !self.settings.quad_join {
             return self;
         }
+        let whole = |(value, kind): (&pg_sys::Datum, &pg_sys::Oid)| {
+            (*kind == pg_sys::INT8OID).then(|| value.value() as i64)
+        };
+        let _expecting = Expecting::begin(values.iter().zip(&self.types).map(whole).collect());
         Spi::connect(|_| {
             let _planning = Planning::begin();
             // SAFETY: SPI is connected. The plan has one statement, so there is a cached plan of it, which is held while its
@@ -116,7 +122,7 @@ impl Plan {
             unsafe {
                 let cached = pg_sys::SPI_plan_get_cached_plan(self.plan.as_ptr());
                 check(cached.is_null(), "plan");
-                if !joins::any((*cached).stmt_list) {
+                if !joins::order_patterns((*cached).stmt_list) {
                     (*self.source()).cursor_options |= pg_sys::CURSOR_OPT_GENERIC_PLAN as i32;
                 }
                 pg_sys::ReleaseCachedPlan(cached, pg_sys::CurrentResourceOwner);
