@@ -154,8 +154,8 @@ class Maker:
         c = self.chance
         table = f"{{{c.randrange(self.tables)}}}"
         return c.choice([
-            f"generate_series(0::bigint, {c.randrange(9)}) AS f(x)",
-            "(VALUES (1::bigint), (NULL), (3), (3), (-1), (5)) AS f(x)",
+            f"unnest(ARRAY[{', '.join(str(self.value()) for _ in range(4))}]::bigint[]) AS f(x)",
+            f"(VALUES ({self.value()}::bigint), (NULL), ({self.value()}), ({self.value()})) AS f(x)",
             f"(SELECT s FROM {table} AS b ORDER BY s, p, o, g LIMIT {c.randrange(1, 20)}) AS f(x)",
             f"(SELECT o FROM {table} AS b GROUP BY o HAVING count(*) > {c.randrange(3)}) AS f(x)",
             f"(SELECT max(s) FROM {table} AS b) AS f(x)",

@@ -63,8 +63,8 @@ impl Pipeline {
                 &mut batch,
                 &mut spans,
             );
-            if batch.len() > 0 || !more {
-                return batch.len() > 0;
+            if !batch.is_empty() || !more {
+                return !batch.is_empty();
             }
         }
     }

@@ -53,8 +53,7 @@ pub unsafe extern "C-unwind" fn plan_path(
         for &clause in fed.iter().flat_map(|fed| &fed.above) {
             used = pg_sys::lappend(pg_sys::list_copy(used), (*clause).clause.cast());
         }
-        let of_patterns =
-            |var: &*mut pg_sys::Var| pg_sys::bms_is_member((**var).varno as i32, relids);
+        let of_patterns = |var: &*mut pg_sys::Var| pg_sys::bms_is_member((**var).varno, relids);
         let (own, carried): (Vec<_>, Vec<_>) = compat::variables(used.cast())
             .into_iter()
             .partition(of_patterns);
