@@ -11,14 +11,18 @@ pub(crate) struct Keys {
 
 /// No key.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Odd, with bits all over: the high bits of a product with it depend on all bits of the other factor.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Of the finaliser of MurmurHash3: a product alone crowds ids whose distances are near a fraction of its inverse.
+const SPREAD: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Places when there are no keys yet, as a power of two.
 const FIRST_BITS: u32 = 6;
 
 #[inline]
 fn mix(hash: u64, value: u64) -> u64 {
-    (hash.rotate_left(29) ^ value).wrapping_mul(SPREAD)
+    let mut mixed = hash.rotate_left(29) ^ value;
+    for factor in SPREAD {
+        mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
+    }
+    mixed ^ mixed >> 33
 }
 
 /// The hash of a row of `columns`.
@@ -125,6 +129,35 @@ impl Keys {
             if let Err(place) = self.find(hash, |_| false) {
                 self.heads[place] = key as u32 + 1;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn keys_at_equal_distances_do_not_crowd() {
+        // Integers, decimals that are whole hundreds, and the distance that the golden ratio likes least.
+        let distances = [1, 144, 1_000_000, 100_000_000, 800_000_000, 20_365_011_074];
+        for distance in distances {
+            let values: Vec<u64> = (0..6000).map(|i| 3 << 61 | (i * distance)).collect();
+            let mut keys = Keys::new(1, values.len());
+            for row in 0..values.len() {
+                keys.find_or_add(hash(&[&values], row), &[&values], row);
+            }
+            let looked = Cell::new(0);
+            for (row, &value) in values.iter().enumerate() {
+                let is_key = |key: usize| {
+                    looked.set(looked.get() + 1);
+                    keys.column(0)[key] == value
+                };
+                assert_eq!(keys.find(hash(&[&values], row), is_key), Ok(row as u32));
+            }
+            let each = f64::from(looked.get()) / values.len() as f64;
+            assert!(each < 3.0, "{each} slots a key, {distance} apart");
         }
     }
 }
