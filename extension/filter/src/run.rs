@@ -185,8 +185,15 @@ fn compare_numbers(
     }
 }
 
+/// Nothing is equal to a member of an empty list, not even NULL (`ExecEvalScalarArrayOp`).
 fn among(key: Option<u64>, list: Option<&(Vec<u64>, bool)>) -> Truth {
-    let (Some(key), Some((list, has_null))) = (key, list) else {
+    let Some((list, has_null)) = list else {
+        return Truth::Null;
+    };
+    if list.is_empty() && !has_null {
+        return Truth::False;
+    }
+    let Some(key) = key else {
         return Truth::Null;
     };
     if list.binary_search(&key).is_ok() {

@@ -188,8 +188,11 @@ impl Oracle<'_> {
                 Some(comparison.accepts(a.id.cmp(&b.id)))
             }
             Test::Among(ids, _) => {
+                let mut members = self.constants.iter().flatten().peekable();
+                if members.peek().is_none() {
+                    return Some(false);
+                }
                 let id = self.id(ids)?.id;
-                let mut members = self.constants.iter().flatten();
                 Some(members.any(|member| member.id == id))
             }
             Test::Terms(comparison, a, b) => {
