@@ -3,11 +3,11 @@
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::filter::{known_count, Filter, Filtered};
-use crate::inner::InnerView;
+use crate::inner::{InnerView, SETTLED};
 use crate::key::{cmp, Key, KEY_MAX};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, NO_BLOCK};
-use crate::scan::{Counter, Walk};
+use crate::scan::{Counter, Sink, Walk};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -68,11 +68,30 @@ impl<S: PageStore> Tree<S> {
         snapshot: &dyn Snapshot,
         work: &mut Work,
     ) -> Result<u64> {
-        if cmp(lower, upper) == Ordering::Greater {
-            return Ok(0);
-        }
         let mut counter = Filtered::new(filters, Counter(0));
         let mut known = 0;
+        let range = (lower, upper);
+        self.visit(range, snapshot, work, &mut counter, &mut |marks, count| {
+            let passing = known_count(filters, self.order(), marks, count);
+            known += passing.unwrap_or(0);
+            passing.is_some()
+        })?;
+        Ok(known + counter.to.0)
+    }
+
+    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of settled leaves that `known` takes by their marks and
+    /// numbers of entries.
+    pub(crate) fn visit(
+        &self,
+        (lower, upper): (&Key, &Key),
+        snapshot: &dyn Snapshot,
+        work: &mut Work,
+        sink: &mut impl Sink,
+        known: &mut dyn FnMut(u8, u64) -> bool,
+    ) -> Result<()> {
+        if cmp(lower, upper) == Ordering::Greater {
+            return Ok(());
+        }
         let mut parts = Vec::new();
         let mut at = *lower;
         loop {
@@ -80,8 +99,7 @@ impl<S: PageStore> Tree<S> {
             let high = match self.parent_of_leaves(&at)? {
                 Some((page, block, frame)) => {
                     let inner = InnerView::open(&page, block)?;
-                    known +=
-                        self.settled_part(&inner, &frame, &at, upper, filters, &mut parts, work);
+                    self.settled_part(&inner, &frame, (&at, upper), &mut parts, work, known);
                     frame.high
                 }
                 None => {
@@ -95,11 +113,11 @@ impl<S: PageStore> Tree<S> {
                 }
             };
             for part in parts.drain(..) {
-                self.count_part(&part, snapshot, &mut counter, work)?;
+                self.read_part(&part, snapshot, sink, work)?;
             }
             match high {
                 Some(high) if cmp(&high, upper) != Ordering::Greater => at = high,
-                _ => return Ok(known + counter.to.0),
+                _ => return Ok(()),
             }
         }
     }
@@ -116,19 +134,16 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Counts the settled children of a page between `at` and `upper`; what has to be read goes to `parts`.
-    #[allow(clippy::too_many_arguments)]
+    /// Offers the settled children of a page between `at` and `upper` to `known`; what has to be read goes to `parts`.
     fn settled_part(
         &self,
         inner: &InnerView<'_>,
         frame: &Frame,
-        at: &Key,
-        upper: &Key,
-        filters: &[Filter],
+        (at, upper): (&Key, &Key),
         parts: &mut Vec<Part>,
         work: &mut Work,
-    ) -> u64 {
-        let mut known = 0;
+        known: &mut dyn FnMut(u8, u64) -> bool,
+    ) {
         let first = inner.child_for(at);
         let mut low = inner.low(first);
         for i in first..inner.children() {
@@ -144,9 +159,7 @@ impl<S: PageStore> Tree<S> {
                 None => *upper == KEY_MAX,
             };
             if ends_inside && cmp(at, &low) != Ordering::Greater {
-                let (marks, count) = (inner.marks(i), inner.count(i));
-                if let Some(count) = known_count(filters, self.order(), marks, count) {
-                    known += count;
+                if inner.marks(i) & SETTLED != 0 && known(inner.marks(i), inner.count(i)) {
                     work.skipped += 1;
                     low = high.unwrap_or(KEY_MAX);
                     continue;
@@ -168,15 +181,14 @@ impl<S: PageStore> Tree<S> {
             }
             low = high.unwrap_or(KEY_MAX);
         }
-        known
     }
 
-    /// Counts by reading leaves.
-    fn count_part(
+    /// Reads leaves.
+    fn read_part(
         &self,
         part: &Part,
         snapshot: &dyn Snapshot,
-        counter: &mut Filtered<'_, Counter>,
+        sink: &mut impl Sink,
         work: &mut Work,
     ) -> Result<()> {
         let (mut at, mut hint) = (part.from, part.leaf);
@@ -186,7 +198,7 @@ impl<S: PageStore> Tree<S> {
             let leaf = LeafView::open(&page, block)?;
             let from = Some(&at).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
             let to = Some(&part.to).filter(|k| !frame.ends_before(k));
-            Walk::new(&leaf, snapshot).run(from, to, part.open, counter)?;
+            Walk::new(&leaf, snapshot).run(from, to, part.open, sink)?;
             work.leaves += 1;
             match frame.high {
                 Some(high) if cmp(&high, &part.to) == Ordering::Less => at = high,

@@ -20,8 +20,9 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether a value of the column passes.
     #[inline]
-    fn passes(&self, value: u64) -> bool {
+    pub fn passes(&self, value: u64) -> bool {
         (self.low <= value && value <= self.high) != self.outside
     }
 }

@@ -32,6 +32,7 @@ mod stats;
 mod store;
 mod tree;
 mod vacuum;
+mod values;
 mod verify;
 mod versions;
 

@@ -7,7 +7,7 @@ use pgquad_btree::{
     DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 const SEATS: usize = 3;
@@ -99,6 +99,17 @@ fn check_counts(
             "{} {filters:?}",
             tree.order()
         );
+        for column in 0..4 {
+            let mut expected = BTreeMap::new();
+            for key in &passing {
+                *expected.entry(key[column]).or_insert(0) += 1;
+            }
+            let mut found = BTreeMap::new();
+            let each = |value, count: u64| *found.entry(value).or_insert(0) += count;
+            tree.column_values((&lower, &upper), column, &filters, snap, &mut work, each)
+                .unwrap();
+            assert_eq!(found, expected, "{} {column} {filters:?}", tree.order());
+        }
         for depth in 1..=4 {
             let expected: Vec<(&[u64], u64)> = passing
                 .chunk_by(|a, b| a[..depth] == b[..depth])
