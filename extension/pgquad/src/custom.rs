@@ -208,3 +208,19 @@ pub unsafe fn project(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleT
         pg_sys::ExecProject(projection)
     }
 }
+
+/// The name of a relation in the query that EXPLAIN shows.
+///
+/// # Safety
+/// EXPLAIN's own state; `member` is a member of a set of relations of a plan.
+pub unsafe fn relation_name(member: i32, es: *mut pg_sys::ExplainState) -> String {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let name = pg_sys::list_nth((*es).rtable_names, member - 1).cast::<core::ffi::c_char>();
+        if name.is_null() {
+            String::from("?")
+        } else {
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
+    }
+}

@@ -18,6 +18,8 @@ pub static ENABLE_QUAD_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 pub static ENABLE_QUAD_JOIN: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Whether the planner may use `Quad Groups`: `quad.enable_quad_groups`.
 pub static ENABLE_QUAD_GROUPS: GucSetting<bool> = GucSetting::<bool>::new(true);
+/// Whether the planner may use `Quad Walk`: `quad.enable_quad_walk`.
+pub static ENABLE_QUAD_WALK: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Most rows of a batch of `Quad Join`: `quad.join_batch_size`.
 pub static JOIN_BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
@@ -100,6 +102,14 @@ pub fn init() {
         c"Lets the planner use Quad Groups, which counts and groups quads by counts of the trees and loose scans.",
         c"",
         &ENABLE_QUAD_GROUPS,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.enable_quad_walk",
+        c"Lets the planner use Quad Walk, which follows quads from node to node for recursive queries.",
+        c"",
+        &ENABLE_QUAD_WALK,
         GucContext::Userset,
         GucFlags::default(),
     );

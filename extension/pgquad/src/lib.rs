@@ -23,6 +23,7 @@ pub mod store;
 mod subtransaction;
 pub mod term;
 mod threads;
+mod walk;
 
 ::pgrx::pg_module_magic!();
 
@@ -45,6 +46,7 @@ pub extern "C-unwind" fn _PG_init() {
     scan::init();
     join::init();
     groups::init();
+    walk::init();
     store::init();
     dictionary::init();
     load::init();

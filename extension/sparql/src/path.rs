@@ -162,14 +162,20 @@ impl Translator<'_> {
         repeat: Repeat,
         env: &Env,
     ) -> Result<Block, Error> {
-        if let Some(start) = self.start(subject, env) {
+        // A start that is the same for all solutions is walked from once, one that they bring along for each of them.
+        let forward = self.start(subject, env);
+        if let Some(start) = forward.as_ref().filter(|start| !start.lateral) {
             return self.walk(subject, start, step, object, repeat, env);
         }
-        if let Some(start) = self.start(object, env) {
+        let backward = self.start(object, env);
+        if let Some(start) = backward.filter(|start| forward.is_none() || !start.lateral) {
             let step = Path::Reverse(Box::new(step.clone()));
-            return self.walk(object, start, &step, subject, repeat, env);
+            return self.walk(object, &start, &step, subject, repeat, env);
         }
-        self.all_pairs(subject, step, object, repeat, env)
+        match forward {
+            Some(start) => self.walk(subject, &start, step, object, repeat, env),
+            None => self.all_pairs(subject, step, object, repeat, env),
+        }
     }
 
     fn start(&mut self, node: &Node, env: &Env) -> Option<Start> {
@@ -198,7 +204,7 @@ impl Translator<'_> {
     fn walk(
         &mut self,
         from: &Node,
-        start: Start,
+        start: &Start,
         step: &Path,
         to: &Node,
         repeat: Repeat,

@@ -1,6 +1,6 @@
 //! Execution of `Quad Groups`: the conditions become key ranges and filters once per (re)scan; groups come in batches.
 
-use super::plan::{Compared, Decoded};
+use super::plan::Decoded;
 use super::shape::Output;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
@@ -8,7 +8,7 @@ use crate::scan::conditions::list_node;
 use crate::scan::parameter;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Filter, GroupCursor, Groups, Work};
-use pgquad_exec::{key_ranges, Bound, Value};
+use pgquad_exec::key_ranges;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -167,7 +167,7 @@ impl QuadGroups {
             if n < self.plan.bounds {
                 bounds.push((compared.column, compared.bound, value));
             } else {
-                let filter = filter(&columns, compared, &value);
+                let filter = compared.filter(&columns, &value);
                 possible &= filter.is_some();
                 self.filters.extend(filter);
             }
@@ -304,29 +304,6 @@ impl QuadGroups {
         }
         self.len += 1;
     }
-}
-
-/// The filter of a condition that is tested on the way; `None` when nothing can pass.
-fn filter(columns: &[u8; 4], compared: &Compared, value: &Value) -> Option<Filter> {
-    let Value::One(value) = *value else {
-        return None;
-    };
-    let column = columns
-        .iter()
-        .position(|&c| usize::from(c) == compared.column)?;
-    let (low, high) = match compared.bound {
-        Bound::Eq | Bound::Any => (value, value),
-        Bound::Lt => (0, value.checked_sub(1)?),
-        Bound::Le => (0, value),
-        Bound::Ge => (value, u64::MAX),
-        Bound::Gt => (value.checked_add(1)?, u64::MAX),
-    };
-    Some(Filter {
-        column: column as u8,
-        low,
-        high,
-        outside: compared.unequal,
-    })
 }
 
 /// EvalPlanQual never asks: the node is not used where rows are locked.

@@ -7,23 +7,10 @@ use super::exec;
 use super::paths::{parts, GroupsPath};
 use super::shape::{output_of, Output};
 use crate::custom;
+use crate::scan::compared::Compared;
 use crate::scan::conditions::list_iter;
-use pgquad_exec::Bound;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
-/// A condition: column, kind of bound, type of the value.
-#[derive(Clone, Copy)]
-pub struct Compared {
-    /// The column of the table.
-    pub column: usize,
-    /// The kind of bound.
-    pub bound: Bound,
-    /// `<>` instead of what the bound says.
-    pub unequal: bool,
-    /// Type of the value.
-    pub value_type: pg_sys::Oid,
-}
 
 /// The plan as the executor sees it.
 pub struct Decoded {
@@ -100,12 +87,7 @@ pub unsafe extern "C-unwind" fn plan_path(
         ];
         let mut values = std::ptr::null_mut();
         for (condition, unequal) in bounds.chain(tests) {
-            words.extend([
-                condition.column as i32,
-                condition.bound as i32,
-                i32::from(unequal),
-                condition.value_type.to_u32() as i32,
-            ]);
+            words.extend(Compared::encode(condition, unequal));
             values = pg_sys::lappend(values, condition.value.cast());
         }
         words.extend(outputs);
@@ -135,13 +117,7 @@ impl Decoded {
                 .map(|n| pg_sys::list_nth_int(list, n))
                 .collect()
         };
-        let all = words[6] as usize;
-        let compared = words[7..7 + 4 * all].chunks(4).map(|c| Compared {
-            column: c[0] as usize,
-            bound: Bound::from_number(c[1]).expect("plans hold only known bounds"),
-            unequal: c[2] != 0,
-            value_type: pg_sys::Oid::from(c[3] as u32),
-        });
+        let (compared, outputs) = words[7..].split_at(Compared::WORDS * words[6] as usize);
         Self {
             order: words[0] as usize,
             depth: words[1] as usize,
@@ -149,8 +125,8 @@ impl Decoded {
             counting: words[3] != 0,
             grouped: words[4] != 0,
             bounds: words[5] as usize,
-            compared: compared.collect(),
-            outputs: words[7 + 4 * all..]
+            compared: Compared::decode(compared),
+            outputs: outputs
                 .iter()
                 .map(|&word| match word {
                     OUTPUT_ROWS => Output::Rows,

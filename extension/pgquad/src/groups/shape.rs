@@ -1,6 +1,6 @@
 //! Which queries over one quad table `Quad Groups` can answer, and how.
 
-use crate::scan::conditions::{self, list_iter, Condition};
+use crate::scan::conditions::{self, list_iter, Condition, Test};
 use crate::storage;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
@@ -115,15 +115,6 @@ impl Wanted {
             Some(())
         }
     }
-}
-
-/// How a condition behind the bound columns is tested.
-#[derive(Clone, Copy)]
-pub struct Test {
-    /// The condition; that of an inequality reads as an equality.
-    pub condition: Condition,
-    /// `<>`.
-    pub unequal: bool,
 }
 
 /// How a query is answered.

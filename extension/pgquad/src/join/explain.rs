@@ -5,7 +5,7 @@ use crate::custom;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fmt::Write;
 
 /// The ExplainCustomScan callback.
@@ -26,7 +26,7 @@ pub unsafe extern "C-unwind" fn explain(
             let orders = join.source.orders(pattern.table);
             let mut line = format!(
                 "{kind}{} ({})",
-                alias(join.relations[n], es),
+                custom::relation_name(join.relations[n], es),
                 shape(pattern)
             );
             if (*es).analyze {
@@ -144,19 +144,6 @@ fn kinds(stats: &StepStats) -> String {
         many => {
             let named: Vec<String> = many.iter().map(|(name, n)| format!("{name}:{n}")).collect();
             named.join(",")
-        }
-    }
-}
-
-/// The name of a relation in the query.
-unsafe fn alias(relation: i32, es: *mut pg_sys::ExplainState) -> String {
-    // SAFETY: EXPLAIN's list has a name for each entry of the range table.
-    unsafe {
-        let name = pg_sys::list_nth((*es).rtable_names, relation - 1).cast::<core::ffi::c_char>();
-        if name.is_null() {
-            String::from("?")
-        } else {
-            CStr::from_ptr(name).to_string_lossy().into_owned()
         }
     }
 }

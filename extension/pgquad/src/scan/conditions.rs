@@ -91,6 +91,15 @@ unsafe fn compared(
     }
 }
 
+/// How a condition behind the columns that key ranges bind is tested.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// The condition; that of an inequality reads as an equality.
+    pub condition: Condition,
+    /// `<>`.
+    pub unequal: bool,
+}
+
 const INTEGER_TYPES: [pg_sys::Oid; 3] = [pg_sys::INT8OID, pg_sys::INT4OID, pg_sys::INT2OID];
 const INTEGER_ARRAYS: [pg_sys::Oid; 3] = [
     pg_sys::INT8ARRAYOID,

@@ -1,5 +1,6 @@
 //! `Quad Scan`: the custom scan node for one quad table.
 
+pub mod compared;
 pub mod conditions;
 mod exec;
 mod explain;

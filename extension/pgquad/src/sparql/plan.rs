@@ -14,7 +14,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::joins;
 use crate::compat;
 use crate::error::raise;
-use crate::guc::{ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN};
+use crate::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
 use crate::scan::Expecting;
 use crate::term::TermOut;
 
@@ -53,6 +53,8 @@ struct Settings {
     mode: PlanMode,
     quad_scan: bool,
     quad_join: bool,
+    quad_groups: bool,
+    quad_walk: bool,
 }
 
 impl Settings {
@@ -61,6 +63,8 @@ impl Settings {
             mode: PLAN_MODE.get(),
             quad_scan: ENABLE_QUAD_SCAN.get(),
             quad_join: ENABLE_QUAD_JOIN.get(),
+            quad_groups: ENABLE_QUAD_GROUPS.get(),
+            quad_walk: ENABLE_QUAD_WALK.get(),
         }
     }
 }

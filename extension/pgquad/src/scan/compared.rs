@@ -1,0 +1,68 @@
+//! Conditions of a plan as integers, and the filters that they become.
+
+use super::conditions::Condition;
+use pgquad_btree::Filter;
+use pgquad_exec::{Bound, Value};
+use pgrx::pg_sys;
+
+/// A condition: column, kind of bound, type of the value.
+#[derive(Clone, Copy)]
+pub struct Compared {
+    /// The column of the table.
+    pub column: usize,
+    /// The kind of bound.
+    pub bound: Bound,
+    /// `<>` instead of what the bound says.
+    pub unequal: bool,
+    /// Type of the value.
+    pub value_type: pg_sys::Oid,
+}
+
+impl Compared {
+    /// Integers that one condition takes.
+    pub const WORDS: usize = 4;
+
+    /// A condition as integers.
+    pub fn encode(condition: &Condition, unequal: bool) -> [i32; Self::WORDS] {
+        [
+            condition.column as i32,
+            condition.bound as i32,
+            i32::from(unequal),
+            condition.value_type.to_u32() as i32,
+        ]
+    }
+
+    /// The conditions that [`Self::encode`] made these integers of.
+    pub fn decode(words: &[i32]) -> Vec<Self> {
+        let one = |w: &[i32]| Self {
+            column: w[0] as usize,
+            bound: Bound::from_number(w[1]).expect("plans hold only known bounds"),
+            unequal: w[2] != 0,
+            value_type: pg_sys::Oid::from(w[3] as u32),
+        };
+        words.chunks(Self::WORDS).map(one).collect()
+    }
+
+    /// The condition as a filter on keys with these columns; `None` when nothing can pass.
+    pub fn filter(&self, columns: &[u8; 4], value: &Value) -> Option<Filter> {
+        let Value::One(value) = *value else {
+            return None;
+        };
+        let column = columns
+            .iter()
+            .position(|&c| usize::from(c) == self.column)?;
+        let (low, high) = match self.bound {
+            Bound::Eq | Bound::Any => (value, value),
+            Bound::Lt => (0, value.checked_sub(1)?),
+            Bound::Le => (0, value),
+            Bound::Ge => (value, u64::MAX),
+            Bound::Gt => (value.checked_add(1)?, u64::MAX),
+        };
+        Some(Filter {
+            column: column as u8,
+            low,
+            high,
+            outside: self.unequal,
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! Execution of `Quad Walk`: rows of the first term are the first frontier; each frontier goes to the step, and what it reaches that is new is
+//! the next one. Rows are handed out as they are found.
+
+use super::found::{Found, Row};
+use super::step::{self, QuadStep, Reached};
+use crate::custom::{self, clear, Callbacks};
+use crate::ffi::{self, Methods};
+use crate::scan::conditions::list_iter;
+use crate::storage;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+const NAME: &std::ffi::CStr = c"Quad Walk";
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(explain),
+    },
+);
+
+/// Rows taken from the first term, and handed out, at a time.
+const BATCH: usize = 1024;
+/// Rows handed to the step at a time, and the bytes that each of them takes there.
+const FRONTIER: std::ops::Range<usize> = 1024..65_536;
+const FRONTIER_BYTES: usize = 200;
+const FLIP: u64 = 1 << 63;
+
+/// The node's own part.
+struct QuadWalk {
+    arity: usize,
+    at: usize,
+    first: *mut pg_sys::PlanState,
+    step: *mut pg_sys::CustomScanState,
+    /// Most rows of a frontier.
+    most: usize,
+    /// All rows of the first term have been taken.
+    begun: bool,
+    found: Found,
+    /// Rows of the queue that have been handed to the step, and those in `rows` or handed out before.
+    expanded: u64,
+    emitted: u64,
+    frontier: Vec<Row>,
+    rows: Vec<Row>,
+    row: usize,
+    rounds: u64,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadWalk>(&EXEC_METHODS) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`, with two plans below it.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let mut children = Vec::new();
+        for plan in list_iter::<pg_sys::Plan>((*scan).custom_plans) {
+            let child = pg_sys::ExecInitNode(plan, estate, eflags);
+            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
+            children.push(child);
+        }
+        let bytes = pg_sys::get_hash_memory_limit();
+        let walk = QuadWalk {
+            arity: pg_sys::list_nth_int((*scan).custom_private, 0) as usize,
+            at: pg_sys::list_nth_int((*scan).custom_private, 1) as usize,
+            first: children[0],
+            step: step::step_of(children[1]),
+            begun: false,
+            most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER.start, FRONTIER.end),
+            found: Found::new(bytes / 4 * 3, (*estate).es_query_cxt),
+            expanded: 0,
+            emitted: 0,
+            frontier: Vec::new(),
+            rows: Vec::new(),
+            row: 0,
+            rounds: 0,
+        };
+        custom::set_own(node, walk);
+    }
+}
+
+/// The executor's entry. Called for each row, so it adds no guard: found rows are plain memory, and what can fail (`refill`) is guarded on
+/// its own. No Rust value with a destructor lives in this frame.
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the executor passes a begun node.
+    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+}
+
+unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for each column of a row.
+    unsafe {
+        let slot = (*state).ss_ScanTupleSlot;
+        let walk = custom::own::<QuadWalk, _>(state);
+        if (*walk).row >= (*walk).rows.len() && !refill(state) {
+            return clear(slot);
+        }
+        let walk = &mut *walk;
+        let row = *walk.rows.get_unchecked(walk.row);
+        walk.row += 1;
+        for column in 0..walk.arity {
+            let part = usize::from(column != walk.at);
+            *(*slot).tts_values.add(column) = pg_sys::Datum::from(row[part] ^ FLIP);
+            *(*slot).tts_isnull.add(column) = row[2] >> part & 1 != 0;
+        }
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = walk.arity as i16;
+        slot
+    }
+}
+
+/// Gets the next rows; false at the end.
+#[pg_guard]
+unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
+    // SAFETY: as for `next`.
+    unsafe {
+        let walk = &mut *custom::own::<QuadWalk, _>(state);
+        walk.row = 0;
+        loop {
+            storage::interrupt();
+            walk.found.read(walk.emitted, BATCH, &mut walk.rows);
+            if !walk.rows.is_empty() {
+                walk.emitted += walk.rows.len() as u64;
+                return true;
+            }
+            if !walk.begun {
+                walk.take_first();
+            } else if walk.expanded < walk.found.len() {
+                walk.expand();
+            } else {
+                return false;
+            }
+        }
+    }
+}
+
+impl QuadWalk {
+    /// Takes rows of the first term.
+    unsafe fn take_first(&mut self) {
+        // SAFETY: a begun node, whose slots have as many columns of `bigint` as the walk's own.
+        unsafe {
+            for _ in 0..BATCH {
+                let slot = next_row(self.first);
+                if slot.is_null() {
+                    self.begun = true;
+                    break;
+                }
+                let mut row = [0; 3];
+                for column in 0..self.arity {
+                    let part = usize::from(column != self.at);
+                    if *(*slot).tts_isnull.add(column) {
+                        row[2] |= 1 << part;
+                    } else {
+                        row[part] = (*(*slot).tts_values.add(column)).value() as u64 ^ FLIP;
+                    }
+                }
+                self.found.add(row);
+            }
+            self.found.settle();
+        }
+    }
+
+    /// Hands rows to the step.
+    unsafe fn expand(&mut self) {
+        self.found
+            .read(self.expanded, self.most, &mut self.frontier);
+        self.expanded += self.frontier.len() as u64;
+        // NULL leads nowhere. Rows of one column that are not told apart by another one are all the same start.
+        self.frontier.retain(|row| row[2] & 1 == 0);
+        let starts: Vec<Reached> = (0u32..)
+            .zip(&self.frontier)
+            .map(|(n, row)| (row[0], if self.arity == 1 { 0 } else { n }))
+            .collect();
+        if starts.is_empty() {
+            return;
+        }
+        self.rounds += 1;
+        let (frontier, found) = (&self.frontier, &mut self.found);
+        // SAFETY: the step below this node, begun.
+        let step = unsafe { &mut *custom::own::<QuadStep, _>(self.step) };
+        step.expand(starts, |to, start| {
+            let from = &frontier[start as usize];
+            found.add([to, from[1], from[2]]);
+        });
+        self.found.settle();
+    }
+}
+
+/// The next row of a plan, with all its columns; NULL at the end.
+unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: a begun node. What `ExecProcNode` of `executor/executor.h` does, which is inline there.
+    unsafe {
+        if !(*node).chgParam.is_null() {
+            pg_sys::ExecReScan(node);
+        }
+        let run = (*node).ExecProcNode.expect("a begun node");
+        let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| run(node));
+        if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+            return std::ptr::null_mut();
+        }
+        pg_sys::slot_getallattrs(slot);
+        slot
+    }
+}
+
+/// EvalPlanQual never asks: rows of a recursive query cannot be locked.
+unsafe extern "C-unwind" fn recheck(
+    _state: *mut pg_sys::ScanState,
+    _slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; the value itself is dropped with its memory context.
+    unsafe {
+        let walk = custom::own::<QuadWalk, _>(node);
+        if !walk.is_null() {
+            (*walk).found.clear();
+            (*walk).rows = Vec::new();
+            (*walk).row = 0;
+        }
+        for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
+            pg_sys::ExecEndNode(child);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node. The step is used past the executor's entry, so both children are told at once.
+    unsafe {
+        let walk = &mut *custom::own::<QuadWalk, _>(node);
+        walk.begun = false;
+        walk.found.clear();
+        (walk.expanded, walk.emitted) = (0, 0);
+        walk.rows.clear();
+        walk.row = 0;
+        for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
+            if !(*node).ss.ps.chgParam.is_null() {
+                pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);
+            }
+            pg_sys::ExecReScan(child);
+        }
+        // A subquery scan leaves that to the executor's entry of what is below it.
+        let step = walk.step.cast::<pg_sys::PlanState>();
+        if !(*step).chgParam.is_null() {
+            pg_sys::ExecReScan(step);
+        }
+        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+    }
+}
+
+/// The ExplainCustomScan callback.
+#[pg_guard]
+unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    unsafe {
+        if !(*es).analyze {
+            return;
+        }
+        let walk = &*custom::own::<QuadWalk, _>(node);
+        for (label, value) in [
+            (c"Frontiers", walk.rounds),
+            (c"Runs Spilled", walk.found.spilled),
+        ] {
+            pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value as i64, es);
+        }
+    }
+}

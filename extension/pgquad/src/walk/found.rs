@@ -1,0 +1,312 @@
+//! The rows that a walk has found: a queue of all of them, and the set of them that keeps each from being found twice.
+//!
+//! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary file, and what is found
+//! from then on is compared with the runs, many rows at a time: only blocks of a run that can hold one of them are read. The queue goes on
+//! in a file of its own.
+
+use pgrx::pg_sys;
+use pgrx::PgMemoryContexts;
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The column that the walk changes, the other one, and which of both are NULL.
+pub type Row = [u64; 3];
+
+const ROW_BYTES: usize = size_of::<Row>();
+/// Bytes that a row takes in the set, its empty places included.
+const SET_BYTES: usize = 2 * ROW_BYTES;
+/// Rows compared with the runs at a time, and rows read from a file at a time.
+const MANY: usize = 16 * 1024;
+/// Rows of a run of which the first is kept in memory.
+const BLOCK: usize = 256;
+/// More runs than this are merged into one.
+const MOST_RUNS: usize = 8;
+/// `BufFile` addresses are (segment, offset) with segments of 1 GB.
+const SEGMENT: u64 = 1 << 30;
+
+/// Rows hash by a multiplication; ids are no one's choice.
+#[derive(Default)]
+pub struct RowHasher(u64);
+
+impl Hasher for RowHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+/// A temporary file of rows.
+struct RowFile {
+    file: *mut pg_sys::BufFile,
+    len: u64,
+}
+
+impl RowFile {
+    /// An empty file, which lives until the end of `context`'s query.
+    fn new(context: pg_sys::MemoryContext) -> Self {
+        // SAFETY: the context outlives the value; the file belongs to the current resource owner.
+        let file = unsafe {
+            PgMemoryContexts::For(context).switch_to(|_| pg_sys::BufFileCreateTemp(false))
+        };
+        Self { file, len: 0 }
+    }
+
+    fn seek(&self, row: u64) {
+        let at = row * ROW_BYTES as u64;
+        // SAFETY: an open temporary file.
+        let failed = unsafe {
+            pg_sys::BufFileSeek(self.file, (at / SEGMENT) as i32, (at % SEGMENT) as i64, 0)
+        };
+        assert!(failed == 0, "could not seek in a temporary file");
+    }
+
+    fn append(&mut self, rows: &mut [Row]) {
+        self.seek(self.len);
+        // SAFETY: an open temporary file and rows of plain numbers.
+        unsafe {
+            pg_sys::BufFileWrite(self.file, rows.as_mut_ptr().cast(), rows.len() * ROW_BYTES);
+        }
+        self.len += rows.len() as u64;
+    }
+
+    /// Reads at most `most` rows from row `from` on.
+    fn read(&self, from: u64, most: usize, rows: &mut Vec<Row>) {
+        let count = most.min(self.len.saturating_sub(from) as usize);
+        rows.clear();
+        rows.resize(count, [0; 3]);
+        self.seek(from);
+        // SAFETY: the buffer has room for the rows.
+        let read =
+            unsafe { pg_sys::BufFileRead(self.file, rows.as_mut_ptr().cast(), count * ROW_BYTES) };
+        assert!(
+            read as usize == count * ROW_BYTES,
+            "a temporary file is shorter than what was written"
+        );
+    }
+
+    fn close(self) {
+        // SAFETY: an open temporary file, used no more.
+        unsafe { pg_sys::BufFileClose(self.file) }
+    }
+}
+
+/// A file of sorted rows.
+struct Run {
+    rows: RowFile,
+    /// The first row of each block.
+    first: Vec<Row>,
+}
+
+impl Run {
+    fn new(context: pg_sys::MemoryContext) -> Self {
+        Self {
+            rows: RowFile::new(context),
+            first: Vec::new(),
+        }
+    }
+
+    /// Adds rows that follow those before; all but the last call bring whole blocks.
+    fn append(&mut self, rows: &mut [Row]) {
+        self.first.extend(rows.iter().step_by(BLOCK));
+        self.rows.append(rows);
+    }
+
+    /// Takes the rows of the run out of sorted rows.
+    fn subtract(&self, rows: &mut Vec<Row>) {
+        let (mut block, mut held) = (Vec::new(), None);
+        rows.retain(|row| {
+            let Some(place) = self
+                .first
+                .partition_point(|first| first <= row)
+                .checked_sub(1)
+            else {
+                return true;
+            };
+            if held != Some(place) {
+                self.rows.read((place * BLOCK) as u64, BLOCK, &mut block);
+                held = Some(place);
+            }
+            block.binary_search(row).is_err()
+        });
+    }
+}
+
+/// The rows of a walk.
+pub struct Found {
+    context: pg_sys::MemoryContext,
+    most_in_set: usize,
+    most_in_queue: usize,
+    set: HashSet<Row, BuildHasherDefault<RowHasher>>,
+    /// New to the set, and not yet compared with the runs.
+    pending: Vec<Row>,
+    runs: Vec<Run>,
+    /// The queue from row `start` on; what was before it is in the file.
+    queue: Vec<Row>,
+    start: u64,
+    file: Option<RowFile>,
+    /// Runs written so far.
+    pub spilled: u64,
+}
+
+impl Found {
+    /// No rows yet. Uses about `bytes` of memory; files live in `context`.
+    pub fn new(bytes: usize, context: pg_sys::MemoryContext) -> Self {
+        Self {
+            context,
+            most_in_set: (bytes / 2 / SET_BYTES).max(64),
+            most_in_queue: (bytes / 2 / ROW_BYTES).max(64),
+            set: HashSet::default(),
+            pending: Vec::new(),
+            runs: Vec::new(),
+            queue: Vec::new(),
+            start: 0,
+            file: None,
+            spilled: 0,
+        }
+    }
+
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.set.clear();
+        self.pending.clear();
+        self.queue.clear();
+        self.start = 0;
+        let runs = self.runs.drain(..).map(|run| run.rows);
+        runs.chain(self.file.take()).for_each(RowFile::close);
+    }
+
+    /// Adds a row if it is new.
+    pub fn add(&mut self, row: Row) {
+        if self.set.insert(row) {
+            self.pending.push(row);
+            if self.pending.len() >= MANY || self.set.len() >= self.most_in_set {
+                self.settle();
+            }
+        }
+    }
+
+    /// Lets all rows added so far be in the queue.
+    pub fn settle(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        if !self.runs.is_empty() {
+            pending.sort_unstable();
+            for run in &self.runs {
+                run.subtract(&mut pending);
+            }
+        }
+        self.queue.append(&mut pending);
+        self.pending = pending;
+        if self.queue.len() > self.most_in_queue {
+            let file = self.file.get_or_insert_with(|| RowFile::new(self.context));
+            file.append(&mut self.queue);
+            self.start += self.queue.len() as u64;
+            self.queue.clear();
+        }
+        if self.set.len() >= self.most_in_set {
+            self.spill();
+        }
+    }
+
+    /// Writes the set as a run.
+    fn spill(&mut self) {
+        let mut rows: Vec<Row> = self.set.drain().collect();
+        rows.sort_unstable();
+        let mut run = Run::new(self.context);
+        run.append(&mut rows);
+        self.runs.push(run);
+        self.spilled += 1;
+        if self.runs.len() > MOST_RUNS {
+            self.merge();
+        }
+    }
+
+    /// Makes one run of all.
+    fn merge(&mut self) {
+        let mut merged = Run::new(self.context);
+        let runs = self.runs.iter().map(|run| &run.rows);
+        let mut sources: Vec<Source> = runs.map(Source::new).collect();
+        let mut out = Vec::with_capacity(MANY);
+        loop {
+            let least = sources.iter_mut().filter_map(Source::peek).min();
+            let Some(row) = least else { break };
+            for source in &mut sources {
+                source.pass(&row);
+            }
+            out.push(row);
+            if out.len() == MANY {
+                crate::storage::interrupt();
+                merged.append(&mut out);
+                out.clear();
+            }
+        }
+        merged.append(&mut out);
+        drop(sources);
+        let runs = self.runs.drain(..).map(|run| run.rows);
+        runs.for_each(RowFile::close);
+        self.runs.push(merged);
+    }
+
+    /// Number of rows in the queue, whether read or not.
+    pub fn len(&self) -> u64 {
+        self.start + self.queue.len() as u64
+    }
+
+    /// Reads at most `most` rows of the queue from row `from` on.
+    pub fn read(&self, from: u64, most: usize, rows: &mut Vec<Row>) {
+        if from < self.start {
+            if let Some(file) = &self.file {
+                return file.read(from, most.min((self.start - from) as usize), rows);
+            }
+        }
+        rows.clear();
+        let first = (from - self.start) as usize;
+        let end = self.queue.len().min(first + most);
+        rows.extend_from_slice(&self.queue[first..end]);
+    }
+}
+
+/// A run that is read from its start to its end.
+struct Source<'a> {
+    run: &'a RowFile,
+    next: u64,
+    buffer: Vec<Row>,
+    at: usize,
+}
+
+impl<'a> Source<'a> {
+    fn new(run: &'a RowFile) -> Self {
+        Self {
+            run,
+            next: 0,
+            buffer: Vec::new(),
+            at: 0,
+        }
+    }
+
+    fn peek(&mut self) -> Option<Row> {
+        if self.at == self.buffer.len() {
+            self.run.read(self.next, MANY / MOST_RUNS, &mut self.buffer);
+            self.next += self.buffer.len() as u64;
+            self.at = 0;
+        }
+        self.buffer.get(self.at).copied()
+    }
+
+    /// Goes on behind `row` if that is next.
+    fn pass(&mut self, row: &Row) {
+        if self.peek().as_ref() == Some(row) {
+            self.at += 1;
+        }
+    }
+}

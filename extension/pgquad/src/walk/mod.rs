@@ -1,0 +1,14 @@
+//! `Quad Walk`: what can be reached along quads, for `WITH RECURSIVE ... UNION`, a whole frontier at a time. See README.md beside this file.
+
+mod exec;
+mod found;
+mod paths;
+mod shape;
+mod step;
+
+/// Registers the nodes and the planner hook; called once from `_PG_init`.
+pub fn init() {
+    crate::custom::register(&exec::SCAN_METHODS);
+    crate::custom::register(&step::SCAN_METHODS);
+    paths::init();
+}

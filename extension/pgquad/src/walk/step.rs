@@ -1,0 +1,422 @@
+//! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a frontier and gets what
+//! can be reached from it.
+//!
+//! `custom_exprs` = the values of all conditions; `custom_private` = integers, for each hop: place of its relation among those of the node,
+//! columns from and to, order, number of bounds, number of conditions, the conditions.
+
+use super::paths::keep;
+use super::shape::Shape;
+use crate::custom::{self, Callbacks};
+use crate::ffi::Methods;
+use crate::scan::compared::Compared;
+use crate::scan::conditions::list_node;
+use crate::scan::parameter;
+use crate::storage::TableReader;
+use crate::{compat, storage};
+use pgquad_btree::{Batch, Filter, Key, Probe, Span};
+use pgquad_exec::{key_ranges, Bound, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CString;
+
+const NAME: &std::ffi::CStr = c"Quad Step";
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods(NAME, plan_path);
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
+    custom::scan_methods(NAME, create_state);
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
+    NAME,
+    Callbacks {
+        begin,
+        exec,
+        end,
+        rescan,
+        explain: Some(explain),
+    },
+);
+
+/// Quads read at a time.
+const ENOUGH: usize = 10_000;
+/// Integers of a hop before its conditions.
+const HOP_WORDS: usize = 6;
+
+/// PostgreSQL's path with ours behind it; the first field must be the path.
+#[repr(C)]
+struct StepPath {
+    path: pg_sys::CustomPath,
+    shape: *const Shape,
+}
+
+/// The path of a step in the place of `joined`, the join of the recursive term.
+///
+/// # Safety
+/// Live planner nodes; called while planning.
+pub unsafe fn new_path(
+    joined: *mut pg_sys::RelOptInfo,
+    target: *mut pg_sys::PathTarget,
+    shape: Shape,
+) -> *mut pg_sys::Path {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let path: *mut StepPath = custom::new_path(joined, &PATH_METHODS);
+        (*path).path.path.pathtarget = target;
+        (*path).shape = keep(shape);
+        path.cast()
+    }
+}
+
+/// PlanCustomPath.
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own, and the path is one of ours.
+    unsafe {
+        let shape = &*(*path.cast::<StepPath>()).shape;
+        let relids = compat::base_relations(root, (*rel).relids);
+        let (mut words, mut values) = (Vec::new(), std::ptr::null_mut());
+        for hop in &shape.hops {
+            let bounds = hop.bounds.iter().map(|c| (c, false));
+            let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
+            words.extend([
+                pg_sys::bms_member_index(relids, hop.rti as i32),
+                hop.from as i32,
+                hop.to as i32,
+                hop.order as i32,
+                hop.bounds.len() as i32,
+                (hop.bounds.len() + hop.tests.len()) as i32,
+            ]);
+            for (condition, unequal) in bounds.chain(tests) {
+                words.extend(Compared::encode(condition, unequal));
+                values = pg_sys::lappend(values, condition.value.cast());
+            }
+        }
+        let mut columns = std::ptr::null_mut();
+        let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
+        for (at, var) in found.into_iter().enumerate() {
+            let entry =
+                pg_sys::makeTargetEntry(var.cast(), at as i16 + 1, std::ptr::null_mut(), false);
+            columns = pg_sys::lappend(columns, entry.cast());
+        }
+        let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
+        (*scan).custom_exprs = values;
+        for word in words {
+            (*scan).custom_private = pg_sys::lappend_int((*scan).custom_private, word);
+        }
+        (*scan).custom_scan_tlist = columns;
+        scan.cast()
+    }
+}
+
+/// One quad of the step.
+struct Hop {
+    /// Its table's place among the readers, and its relation in the range table.
+    reader: usize,
+    relation: i32,
+    from: usize,
+    to: usize,
+    order: usize,
+    bounds: usize,
+    compared: Vec<Compared>,
+    values: Vec<*mut pg_sys::ExprState>,
+    /// Key ranges of a start that is yet to be filled in.
+    templates: Vec<(Key, Key)>,
+    filters: Vec<Filter>,
+    /// Remembers the place in the tree from round to round.
+    probe: Probe,
+    rounds: u64,
+    keys: u64,
+    probes: u64,
+    rows: u64,
+}
+
+/// The node's own part.
+pub struct QuadStep {
+    readers: Vec<TableReader>,
+    hops: Vec<Hop>,
+    context: *mut pg_sys::ExprContext,
+    started: bool,
+    batch: Batch,
+    spans: Vec<Span>,
+}
+
+/// A place reached, and the number of the start from which it was.
+pub type Reached = (u64, u32);
+
+#[pg_guard]
+unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: called where PostgreSQL makes the state.
+    unsafe { custom::new_state::<QuadStep>(&EXEC_METHODS) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+) {
+    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relations are locked.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let mut relations = Vec::new();
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member((*scan).custom_relids, member);
+            if member < 0 {
+                break;
+            }
+            relations.push(member);
+        }
+        let private = (*scan).custom_private;
+        let words: Vec<i32> = (0..pg_sys::list_length(private))
+            .map(|n| pg_sys::list_nth_int(private, n))
+            .collect();
+        let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rest, mut value) = (&words[..], 0);
+        while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
+            let (compared, after) = after.split_at(Compared::WORDS * head[5] as usize);
+            let relation = relations[head[0] as usize];
+            let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
+            let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
+                Some(known) => known,
+                None => {
+                    tables.push((*rel).rd_id);
+                    readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                    readers.len() - 1
+                }
+            };
+            let values = (0..head[5] as usize)
+                .map(|n| {
+                    let expr = list_node((*scan).custom_exprs, value + n);
+                    pg_sys::ExecInitExpr(expr.cast(), &raw mut (*node).ss.ps)
+                })
+                .collect();
+            value += head[5] as usize;
+            hops.push(Hop {
+                reader,
+                relation,
+                from: head[1] as usize,
+                to: head[2] as usize,
+                order: head[3] as usize,
+                bounds: head[4] as usize,
+                compared: Compared::decode(compared),
+                values,
+                templates: Vec::new(),
+                filters: Vec::new(),
+                probe: Probe::new(0),
+                rounds: 0,
+                keys: 0,
+                probes: 0,
+                rows: 0,
+            });
+            rest = after;
+        }
+        let step = QuadStep {
+            readers,
+            hops,
+            context: (*node).ss.ps.ps_ExprContext,
+            started: false,
+            batch: Batch::new(),
+            spans: Vec::new(),
+        };
+        custom::set_own(node, step);
+    }
+}
+
+/// The step below a walk, of which `node` is the recursive term.
+///
+/// # Safety
+/// `node` is the begun state of a plan that has a step, below a subquery scan at most.
+pub unsafe fn step_of(node: *mut pg_sys::PlanState) -> *mut pg_sys::CustomScanState {
+    // SAFETY: the caller's promise; the cast follows a check of the tag.
+    unsafe {
+        let mut node = node;
+        while (*node).type_ == pg_sys::NodeTag::T_SubqueryScanState {
+            node = (*node.cast::<pg_sys::SubqueryScanState>()).subplan;
+        }
+        node.cast()
+    }
+}
+
+impl QuadStep {
+    /// Where one step leads from each start (with its number); `reached` gets what is found, possibly more than once.
+    pub fn expand(&mut self, starts: Vec<Reached>, mut reached: impl FnMut(u64, u32)) {
+        if !self.started {
+            self.started = true;
+            for hop in &mut self.hops {
+                hop.start(&self.readers[hop.reader], self.context);
+            }
+        }
+        let mut from = starts;
+        let last = self.hops.len() - 1;
+        for (n, hop) in self.hops.iter_mut().enumerate() {
+            from.sort_unstable();
+            from.dedup();
+            let reader = &self.readers[hop.reader];
+            if n == last {
+                hop.expand(
+                    reader,
+                    &from,
+                    &mut self.batch,
+                    &mut self.spans,
+                    &mut reached,
+                );
+                return;
+            }
+            let mut next = Vec::new();
+            let mut add = |to, start| next.push((to, start));
+            hop.expand(reader, &from, &mut self.batch, &mut self.spans, &mut add);
+            from = next;
+        }
+    }
+}
+
+impl Hop {
+    /// Evaluates the conditions.
+    fn start(&mut self, reader: &TableReader, context: *mut pg_sys::ExprContext) {
+        let columns = reader.orders()[self.order];
+        let mut bounds = vec![(self.from, Bound::Eq, Value::One(0))];
+        self.filters.clear();
+        let mut possible = true;
+        for (n, compared) in self.compared.iter().enumerate() {
+            // SAFETY: an expression of the node, whose context this is.
+            let value = unsafe { parameter(self.values[n], context, compared.value_type) };
+            if n < self.bounds {
+                bounds.push((compared.column, compared.bound, value));
+            } else {
+                let filter = compared.filter(&columns, &value);
+                possible &= filter.is_some();
+                self.filters.extend(filter);
+            }
+        }
+        self.templates = match possible {
+            true => key_ranges(&columns, &bounds),
+            false => Vec::new(),
+        };
+        let to = columns.iter().position(|&c| usize::from(c) == self.to);
+        let tested = self.filters.iter().map(|filter| 1 << filter.column);
+        self.probe = Probe::new(tested.fold(1 << to.unwrap_or(0), |mask, bit: u8| mask | bit));
+    }
+
+    /// Reads the quads of sorted starts, those of equal starts once.
+    fn expand(
+        &mut self,
+        reader: &TableReader,
+        starts: &[Reached],
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+        reached: &mut impl FnMut(u64, u32),
+    ) {
+        let columns = reader.orders()[self.order];
+        let place = |column: usize| {
+            let found = columns.iter().position(|&c| usize::from(c) == column);
+            found.unwrap_or(0)
+        };
+        let (from, to) = (place(self.from), place(self.to));
+        let groups: Vec<&[Reached]> = starts.chunk_by(|a, b| a.0 == b.0).collect();
+        let mut ranges: Vec<((Key, Key), usize)> = Vec::new();
+        for (n, group) in groups.iter().enumerate() {
+            for &(mut low, mut high) in &self.templates {
+                (low[from], high[from]) = (group[0].0, group[0].0);
+                ranges.push(((low, high), n));
+            }
+        }
+        ranges.sort_unstable();
+        let keys: Vec<(Key, Key)> = ranges.iter().map(|r| r.0).collect();
+        self.rounds += 1;
+        self.keys += groups.len() as u64;
+        self.probes += keys.len() as u64;
+        self.probe.restart();
+        loop {
+            storage::interrupt();
+            let more = reader.read(self.order, &mut self.probe, &keys, ENOUGH, batch, spans);
+            let mut at = 0;
+            for span in spans.iter() {
+                let group = groups[ranges[span.range as usize].1];
+                for row in at..span.end as usize {
+                    let passes = |f: &Filter| f.passes(batch.columns[usize::from(f.column)][row]);
+                    if self.filters.iter().all(passes) {
+                        self.rows += 1;
+                        for start in group {
+                            reached(batch.columns[to][row], start.1);
+                        }
+                    }
+                }
+                at = span.end as usize;
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn exec(
+    _node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    crate::error::raise(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        "a Quad Step runs below a Quad Walk only",
+    )
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node; the value itself is dropped with its memory context.
+    unsafe {
+        let step = custom::own::<QuadStep, _>(node);
+        if !step.is_null() {
+            (*step).batch = Batch::default();
+            (*step).spans = Vec::new();
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a begun node.
+    unsafe {
+        (*custom::own::<QuadStep, _>(node)).started = false;
+        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+    }
+}
+
+/// The ExplainCustomScan callback: one line per quad of the step.
+#[pg_guard]
+unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
+    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    unsafe {
+        let step = &*custom::own::<QuadStep, _>(node);
+        for hop in &step.hops {
+            let alias = custom::relation_name(hop.relation, es);
+            let order: String = step.readers[hop.reader].orders()[hop.order]
+                .iter()
+                .map(|&c| COLUMNS[usize::from(c)])
+                .collect();
+            let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
+            let mut line = format!("{alias} ({from} to {to}): order={order}");
+            if (*es).analyze {
+                line += &format!(
+                    " rounds={} keys={} probes={} rows={}",
+                    hop.rounds, hop.keys, hop.probes, hop.rows
+                );
+            }
+            let line = CString::new(line).unwrap_or_default();
+            pg_sys::ExplainPropertyText(c"Hop".as_ptr(), line.as_ptr(), es);
+        }
+    }
+}
