@@ -16,6 +16,7 @@ use crate::probe::{count, sample, Probing};
 use crate::sort::sort_rows;
 use crate::source::Source;
 use crate::table::{Builder, Table};
+use crate::weights::Weights;
 use pgquad_btree::{Batch, Key, Probe};
 use std::rc::Rc;
 
@@ -52,6 +53,8 @@ pub(crate) struct Holding {
     kept: Option<Kept>,
     /// There was no room for the table.
     refused: bool,
+    /// What is remembered where rows are only counted.
+    pub weights: Weights,
 }
 
 impl Holding {
@@ -67,7 +70,13 @@ impl Holding {
     }
 
     fn bytes(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| kept.table.bytes())
+        let table = self.kept.as_ref().map_or(0, |kept| kept.table.bytes());
+        table + self.weights.bytes()
+    }
+
+    /// Whether all quads that the constants select are in memory.
+    pub fn has_table(&self) -> bool {
+        self.kept.is_some()
     }
 
     fn has(&self, table: &Rc<Table>) -> bool {
@@ -271,7 +280,7 @@ impl Pipeline {
     }
 
     /// Bytes that are left for another table; the one that a step keeps would be replaced.
-    fn room(&self, step: Option<usize>) -> usize {
+    pub(crate) fn room(&self, step: Option<usize>) -> usize {
         let others = self.held.iter().enumerate().filter(|h| Some(h.0) != step);
         let kept: usize = others.map(|(_, h)| h.bytes()).sum();
         let is_held = |table: &Rc<Table>| self.held.iter().any(|h| h.has(table));

@@ -28,8 +28,8 @@ impl Joining {
         }
     }
 
-    /// The rows that went in, with the number of rows that come out for each, none of which is made.
-    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> (&Bindings, Vec<u64>) {
+    /// The number of rows that come out for each of those that went in, none of which is made.
+    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
         match self {
             Self::Probe(probing) => probing.weigh(source, params),
             Self::Match(matching) => matching.weigh(),

@@ -13,7 +13,7 @@ pub(crate) struct Keys {
 pub(crate) const NONE: u32 = u32::MAX;
 /// Of the finaliser of MurmurHash3: a product alone crowds ids whose distances are near a fraction of its inverse.
 const SPREAD: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
-/// Places when there are no keys yet, as a power of two.
+/// Fewest places, as a power of two.
 const FIRST_BITS: u32 = 6;
 
 #[inline]
@@ -34,9 +34,13 @@ pub(crate) fn hash(columns: &[&[u64]], row: usize) -> u64 {
 impl Keys {
     /// None yet, of so many columns, with room for about so many.
     pub fn new(columns: usize, expected: usize) -> Self {
+        let bits = (expected * 4 / 3 + 1)
+            .next_power_of_two()
+            .trailing_zeros()
+            .max(FIRST_BITS);
         Self {
-            heads: vec![0; 1 << FIRST_BITS],
-            shift: u64::BITS - FIRST_BITS,
+            heads: vec![0; 1 << bits],
+            shift: u64::BITS - bits,
             columns: (0..columns).map(|_| Vec::with_capacity(expected)).collect(),
             len: 0,
         }

@@ -23,6 +23,7 @@ mod source;
 mod stats;
 mod table;
 mod tally;
+mod weights;
 
 pub use access::{key_ranges, match_order, Bound, Prefix, Value};
 pub use bindings::{Bindings, Column};

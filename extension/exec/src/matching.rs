@@ -67,10 +67,10 @@ impl Matching {
         self.row as f64 / self.keys.len() as f64
     }
 
-    /// The input, and the number of quads for each of its rows.
-    pub fn weigh(&self) -> (&Bindings, Vec<u64>) {
+    /// The number of quads for each row of the input.
+    pub fn weigh(&self) -> Vec<u64> {
         let quads = self.keys.iter().map(|&key| self.table.quads(key).len());
-        (&self.input, quads.map(|n| n as u64).collect())
+        quads.map(|n| n as u64).collect()
     }
 
     /// The next rows, `None` at the end.

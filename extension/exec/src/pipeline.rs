@@ -347,16 +347,15 @@ impl Pipeline {
         let last = scopes[top];
         let is_last = top == 0 && last.patterns | last.filters | last.children == 0;
         let binds = !access.fills.is_empty();
-        let mut joining = self.join(source, (last.group, i), access, rows, live);
-        match &mut self.counting {
-            Some(tally) if is_last && !binds => {
-                let (rows, weights) = joining.weigh(source, &self.params);
-                tally.add(rows, Some(&weights));
-                self.steps[step].rows += weights.iter().sum::<u64>();
-                let (keys, quads) = joining.found();
-                fanouts.add(what, keys, quads);
+        if self.counting.is_some() && is_last && !binds {
+            let weights = self.weigh(source, fanouts, (last.group, i), access, &rows);
+            self.steps[step].rows += weights.iter().sum::<u64>();
+            if let Some(tally) = &mut self.counting {
+                tally.add(&rows, Some(&weights));
             }
-            _ => self.frames.push(Frame {
+        } else {
+            let joining = self.join(source, (last.group, i), access, rows, live);
+            self.frames.push(Frame {
                 work: Work::Join(Joined {
                     joining,
                     step,
@@ -364,7 +363,7 @@ impl Pipeline {
                     expected: quads,
                 }),
                 scopes,
-            }),
+            });
         }
         before.add_since(source, &mut self.steps[step]);
     }

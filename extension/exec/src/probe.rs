@@ -230,8 +230,8 @@ impl Probing {
         self.mate = 0;
     }
 
-    /// The input, and the number of quads for each of its rows.
-    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> (&Bindings, Vec<u64>) {
+    /// The number of quads for each row of the input.
+    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
         let mut weights = vec![0; self.input.len];
         while self.more {
             self.read_on(source, params, self.most);
@@ -251,7 +251,7 @@ impl Probing {
                 }
             }
         }
-        (&self.input, weights)
+        weights
     }
 
     fn rows_of(&self, key: u32) -> &[u32] {

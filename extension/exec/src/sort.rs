@@ -1,5 +1,7 @@
 //! Sorting the rows of a batch by some of their columns.
 
+use crate::keys::{hash, Keys};
+
 /// Rows in the order of their values, and which of them are alike.
 pub(crate) struct Sorted {
     /// The rows.
@@ -8,12 +10,19 @@ pub(crate) struct Sorted {
     pub starts: Vec<u32>,
 }
 
+/// Fewer rows are sorted by comparing them.
+const FEW: usize = 32;
+
 /// Rows `0..len` sorted by all of `columns`; those that agree in the first `keys` columns are alike.
 pub(crate) fn sort_rows(columns: &[&[u64]], keys: usize, len: usize) -> Sorted {
     let mut rows: Vec<u32> = (0..len as u32).collect();
     let before = |a: u32, b: u32| compare(columns, a, b);
-    if !rows.is_sorted_by(|&a, &b| before(a, b).is_le()) && !sort_packed(columns, &mut rows) {
-        rows.sort_unstable_by(|&a, &b| before(a, b).then(a.cmp(&b)));
+    if !rows.is_sorted_by(|&a, &b| before(a, b).is_le()) {
+        match columns {
+            [column] if len >= FEW => return by_rank(&ranks(column), keys),
+            _ if len >= FEW && sort_packed(columns, &mut rows) => {}
+            _ => rows.sort_unstable_by(|&a, &b| before(a, b).then(a.cmp(&b))),
+        }
     }
     let keys = &columns[..keys];
     let mut starts = vec![0];
@@ -26,28 +35,102 @@ pub(crate) fn sort_rows(columns: &[&[u64]], keys: usize, len: usize) -> Sorted {
     Sorted { rows, starts }
 }
 
-/// Sorts by numbers that hold all values of a row, as far above the least of their column, and the row itself. False when that takes
-/// more than 64 bits.
-fn sort_packed(columns: &[&[u64]], rows: &mut [u32]) -> bool {
-    let row_bits = bits(rows.len() as u64);
-    let mut used = row_bits;
-    let mut fields = Vec::with_capacity(columns.len());
-    for column in columns.iter().rev() {
+/// For each value its place among the distinct ones. Only those are sorted: mostly they are fewer than the values.
+fn ranks(values: &[u64]) -> Vec<u32> {
+    let mut distinct = Keys::new(1, values.len());
+    let columns = [values];
+    let mut numbers: Vec<u32> = (0..values.len())
+        .map(|row| distinct.find_or_add(hash(&columns, row), &columns, row))
+        .collect();
+    let mut sorted: Vec<(u64, u32)> = distinct.column(0).iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut ranks = vec![0; sorted.len()];
+    for (rank, (_, number)) in sorted.into_iter().enumerate() {
+        ranks[number as usize] = rank as u32;
+    }
+    for number in &mut numbers {
+        *number = ranks[*number as usize];
+    }
+    numbers
+}
+
+/// Rows in the order of their ranks; `keys` is 1 where ranks tell which are alike, 0 where all are.
+fn by_rank(ranks: &[u32], keys: usize) -> Sorted {
+    let distinct = ranks.iter().max().map_or(0, |&most| most as usize + 1);
+    let mut starts = vec![0u32; distinct + 1];
+    for &rank in ranks {
+        starts[rank as usize + 1] += 1;
+    }
+    for rank in 0..distinct {
+        starts[rank + 1] += starts[rank];
+    }
+    let mut next = starts.clone();
+    let mut rows = vec![0; ranks.len()];
+    for (row, &rank) in ranks.iter().enumerate() {
+        let place = &mut next[rank as usize];
+        rows[*place as usize] = row as u32;
+        *place += 1;
+    }
+    if keys == 0 {
+        starts = vec![0, ranks.len() as u32];
+    }
+    Sorted { rows, starts }
+}
+
+/// A column as numbers of few bits that are in the same order.
+enum Narrow<'a> {
+    /// How far they are above the least.
+    Above(&'a [u64], u64),
+    /// Their ranks.
+    Ranks(Vec<u32>),
+}
+
+impl<'a> Narrow<'a> {
+    /// With the number of bits.
+    fn new(column: &'a [u64]) -> (Self, u32) {
         let (least, most) = column.iter().fold((u64::MAX, 0), |(least, most), &v| {
             (least.min(v), most.max(v))
         });
-        fields.push((*column, least, used));
-        used += bits(most - least);
-        if used > u64::BITS {
-            return false;
+        let wide = bits(most - least);
+        if wide <= WIDE {
+            return (Self::Above(column, least), wide);
+        }
+        let ranks = ranks(column);
+        let most = ranks.iter().max().copied().unwrap_or(0);
+        (Self::Ranks(ranks), bits(u64::from(most)))
+    }
+
+    fn add_to(&self, numbers: &mut [u64], shift: u32) {
+        // A column of equal values may have nothing left to be shifted into.
+        let shifted = |value: u64| value.checked_shl(shift).unwrap_or(0);
+        match self {
+            Self::Above(column, least) => {
+                let pairs = numbers.iter_mut().zip(*column);
+                pairs.for_each(|(number, value)| *number |= shifted(value - least));
+            }
+            Self::Ranks(ranks) => {
+                let pairs = numbers.iter_mut().zip(ranks);
+                pairs.for_each(|(number, &rank)| *number |= shifted(u64::from(rank)));
+            }
         }
     }
+}
+
+/// Columns with more bits are replaced by ranks.
+const WIDE: u32 = 24;
+
+/// Sorts by numbers that hold all values of a row and the row itself. False when that takes more than 64 bits.
+fn sort_packed(columns: &[&[u64]], rows: &mut [u32]) -> bool {
+    let row_bits = bits(rows.len() as u64);
+    let mut used = row_bits;
     let mut packed: Vec<u64> = (0..rows.len() as u64).collect();
-    for (column, least, shift) in fields {
-        for (number, &value) in packed.iter_mut().zip(column) {
-            // A column of equal values may have nothing left to be shifted into.
-            *number |= (value - least).checked_shl(shift).unwrap_or(0);
+    for column in columns.iter().rev() {
+        let (narrow, bits) = Narrow::new(column);
+        if used + bits > u64::BITS {
+            return false;
         }
+        narrow.add_to(&mut packed, used);
+        used += bits;
     }
     packed.sort_unstable();
     let row = (1u64 << row_bits) - 1;
@@ -82,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn rows_are_sorted_and_cut_into_keys(
-            table in prop::collection::vec([value(), value(), value()], 1..60),
+            table in prop::collection::vec([value(), value(), value()], 1..120),
             narrow: bool,
             count in 0usize..4,
             keys in 0usize..4,
