@@ -158,12 +158,14 @@ impl<S: PageStore> Tree<S> {
                 Some(high) => cmp(high, upper) != Ordering::Greater,
                 None => *upper == KEY_MAX,
             };
-            if ends_inside && cmp(at, &low) != Ordering::Greater {
-                if inner.marks(i) & SETTLED != 0 && known(inner.marks(i), inner.count(i)) {
-                    work.skipped += 1;
-                    low = high.unwrap_or(KEY_MAX);
-                    continue;
-                }
+            if ends_inside
+                && cmp(at, &low) != Ordering::Greater
+                && inner.marks(i) & SETTLED != 0
+                && known(inner.marks(i), inner.count(i))
+            {
+                work.skipped += 1;
+                low = high.unwrap_or(KEY_MAX);
+                continue;
             }
             let from = *at.max(&low);
             let (to, open) = match high {
