@@ -29,7 +29,7 @@ pub use state::BuildHash;
 pub use values::number;
 
 use pgquad_reader::Batch;
-use pgquad_term::{inline_id, inline_term, Term, TermBuf, TermId};
+use pgquad_term::{encoded_hash, inline_id, inline_term, Term, TermBuf, TermId};
 
 use read::Reader;
 use state::{with_state, State, ID_BYTES};
@@ -67,6 +67,32 @@ pub fn find_many(terms: &[Term<'_>]) -> Vec<Option<TermId>> {
             }
         });
     }
+    ids
+}
+
+/// The ids of terms given as N-Triples texts, in their order; `None` for those that are not in the dictionary. `parse` makes the terms
+/// of texts that have not come lately.
+pub fn find_written(texts: &[&str], parse: impl Fn(&str) -> TermBuf) -> Vec<Option<TermId>> {
+    let hashes: Vec<u128> = texts.iter().map(|text| encoded_hash(text)).collect();
+    let mut ids: Vec<Option<TermId>> = with_state(|state| {
+        let known = |hash| state.written.get(hash, |_| ID_BYTES);
+        hashes.iter().map(known).collect()
+    });
+    let missing: Vec<usize> = (0..ids.len()).filter(|&n| ids[n].is_none()).collect();
+    if missing.is_empty() {
+        return ids;
+    }
+    let terms: Vec<TermBuf> = missing.iter().map(|&n| parse(texts[n])).collect();
+    let borrowed: Vec<Term<'_>> = terms.iter().map(TermBuf::as_term).collect();
+    let found = find_many(&borrowed);
+    with_state(|state| {
+        for (n, id) in missing.into_iter().zip(found) {
+            ids[n] = id;
+            if let Some(id) = id {
+                state.written.put(hashes[n], id, ID_BYTES);
+            }
+        }
+    });
     ids
 }
 

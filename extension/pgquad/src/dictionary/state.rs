@@ -54,6 +54,8 @@ pub struct State {
     pub tables: Tables,
     /// Ids by hash of the term.
     pub ids: Cache<u128, TermId, BuildHash>,
+    /// Ids by hash of the N-Triples text.
+    pub written: Cache<u128, TermId, BuildHash>,
     /// Terms by dictionary number.
     pub terms: Cache<u64, TermBuf, BuildHash>,
     /// Blocks of terms.
@@ -79,6 +81,7 @@ impl State {
         State {
             tables,
             ids: Cache::new(0),
+            written: Cache::new(0),
             terms: Cache::new(0),
             blocks: BlockCache::default(),
             symbols: SymbolTables::default(),
@@ -90,6 +93,7 @@ impl State {
     /// Forgets what was read from the tables; the numbers in stock stay.
     fn forget(&mut self) {
         self.ids.clear();
+        self.written.clear();
         self.terms.clear();
         self.blocks = BlockCache::default();
         self.symbols = SymbolTables::default();
@@ -125,7 +129,8 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
             Some(state) if state.tables == tables => state,
             _ => state.insert(State::new(tables)),
         };
-        state.ids.set_limit(limit / 4);
+        state.ids.set_limit(limit / 8);
+        state.written.set_limit(limit / 8);
         state.terms.set_limit(limit / 4);
         state.blocks.set_limit(limit / 2);
         body(state)

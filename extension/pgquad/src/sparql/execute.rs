@@ -16,46 +16,33 @@ use crate::term::TermOut;
 
 /// The values of the constants of a request. Terms are looked up, or added, in one batch.
 pub fn values(params: &[Param]) -> Vec<pg_sys::Datum> {
-    let terms: Vec<Option<TermBuf>> = params.iter().map(term).collect();
-    let of_kind = |kind: ParamKind| -> Vec<Term<'_>> {
-        params
-            .iter()
-            .zip(&terms)
-            .filter(|(param, _)| param.kind == kind)
-            .filter_map(|(_, term)| term.as_ref().map(TermBuf::as_term))
-            .collect()
+    let of_kind = |kind: ParamKind| -> Vec<&str> {
+        let wanted = params.iter().filter(|param| param.kind == kind);
+        wanted.map(|param| param.text.as_str()).collect()
     };
-    let mut found = dictionary::find_many(&of_kind(ParamKind::Id)).into_iter();
-    let mut added = dictionary::encode_many(&of_kind(ParamKind::NewId)).into_iter();
-    let mut values = Vec::with_capacity(params.len());
-    for (place, (param, term)) in params.iter().zip(&terms).enumerate() {
-        values.push(match (param.kind, term) {
-            (ParamKind::Id, _) => {
-                let id = found.next().expect("one answer for each term");
-                // A term that is in no quad stands as a number that no id equals.
-                datum(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
-            }
-            (ParamKind::NewId, _) => {
-                datum(added.next().expect("one answer for each term").to_i64())
-            }
-            (ParamKind::Term, Some(term)) => datum(TermOut(term.clone())),
-            (ParamKind::Term, None) => unreachable!("every parameter of this kind is a term"),
-            (ParamKind::Text, _) => datum(param.text.as_str()),
-        });
-    }
-    values
+    let mut found = dictionary::find_written(&of_kind(ParamKind::Id), parse_term).into_iter();
+    let new: Vec<TermBuf> = of_kind(ParamKind::NewId)
+        .into_iter()
+        .map(parse_term)
+        .collect();
+    let new: Vec<Term<'_>> = new.iter().map(TermBuf::as_term).collect();
+    let mut added = dictionary::encode_many(&new).into_iter();
+    let value = |(place, param): (usize, &Param)| match param.kind {
+        ParamKind::Id => {
+            let id = found.next().expect("one answer for each term");
+            // A term that is in no quad stands as a number that no id equals.
+            datum(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
+        }
+        ParamKind::NewId => datum(added.next().expect("one answer for each term").to_i64()),
+        ParamKind::Term => datum(TermOut(parse_term(&param.text))),
+        ParamKind::Text => datum(param.text.as_str()),
+    };
+    params.iter().enumerate().map(value).collect()
 }
 
 /// A value as PostgreSQL has it.
 pub fn datum<T: IntoDatum>(value: T) -> pg_sys::Datum {
     value.into_datum().expect("a value is not NULL")
-}
-
-fn term(param: &Param) -> Option<TermBuf> {
-    if param.kind == ParamKind::Text {
-        return None;
-    }
-    Some(parse_term(&param.text))
 }
 
 /// The term of an N-Triples text that the SPARQL parser has made.

@@ -57,7 +57,7 @@ impl Shape {
     pub fn of(text: &str) -> Option<Self> {
         let escaped = |c: &str| c.starts_with(['u', 'U']);
         if text.len() > Self::LONGEST
-            || text.contains([MARK, '\u{2}'])
+            || text.bytes().any(|b| b == MARK as u8 || b == 2)
             || text.split('\\').skip(1).any(escaped)
         {
             return None;
