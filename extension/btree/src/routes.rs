@@ -39,6 +39,8 @@ struct Node {
     blocks: Vec<BlockNo>,
     /// Entries below the children before each.
     before: Vec<u64>,
+    /// Where the children were in memory when they were last read, of level 1.
+    places: Vec<Cell<u32>>,
     /// Copies of the children, of levels above 1.
     below: Vec<RefCell<Option<Rc<Node>>>>,
     /// It has led to a wrong page.
@@ -49,7 +51,10 @@ impl Node {
     /// The copy of a page, which has `before` entries to its left.
     fn new(inner: &InnerView<'_>, frame: &Frame, before: u64) -> Self {
         let children = 0..inner.children();
-        let below = if frame.level > 1 { children.len() } else { 0 };
+        let (below, places) = match frame.level {
+            1 => (0, children.len()),
+            _ => (children.len(), 0),
+        };
         Node {
             level: frame.level,
             low: frame.low,
@@ -57,6 +62,7 @@ impl Node {
             lows: children.clone().map(|i| inner.low(i)).collect(),
             blocks: children.clone().map(|i| inner.block(i)).collect(),
             before: children.map(|i| before + inner.count_before(i)).collect(),
+            places: (0..places).map(|_| Cell::new(0)).collect(),
             below: (0..below).map(|_| RefCell::default()).collect(),
             old: Cell::new(false),
         }
@@ -87,6 +93,16 @@ impl Route {
     /// The block of the leaf.
     pub fn block(&self) -> BlockNo {
         self.node.blocks[self.child]
+    }
+
+    /// Where the leaf was in memory when it was last read; 0 = unknown.
+    pub fn place(&self) -> u32 {
+        self.node.places[self.child].get()
+    }
+
+    /// The leaf has been read, and is at this place.
+    pub fn was_right(&self, place: u32) {
+        self.node.places[self.child].set(place);
     }
 
     /// The leaf was another one, or has split.

@@ -431,7 +431,12 @@ pub struct Probe {
     resume: Option<Key>,
     hint: BlockNo,
     columns: u8,
+    /// The first range whose leaf the store has not been told of.
+    ahead: usize,
 }
+
+/// The leaves of so many coming ranges are announced to the store.
+const AHEAD: usize = 6;
 
 impl Probe {
     /// A probe that fills these columns (bit `i` = column `i` of the key).
@@ -441,6 +446,7 @@ impl Probe {
             resume: None,
             hint: NO_BLOCK,
             columns,
+            ahead: 0,
         }
     }
 
@@ -448,6 +454,19 @@ impl Probe {
     pub fn restart(&mut self) {
         self.next = 0;
         self.resume = None;
+        self.ahead = 0;
+    }
+
+    /// Tells the store which leaves come next, as far as that is remembered.
+    fn look_ahead<S: PageStore>(&mut self, tree: &Tree<S>, ranges: &[(Key, Key)]) -> Result<()> {
+        let until = ranges.len().min(self.next + AHEAD);
+        for (lower, _) in &ranges[until.min(self.ahead.max(self.next + 1))..until] {
+            if let Some(route) = tree.route(lower)? {
+                tree.store.expect(route.place());
+            }
+        }
+        self.ahead = until;
+        Ok(())
     }
 
     /// Reads on in `ranges` (pairs of inclusive bounds, best with lower ones ascending; the same list in
@@ -473,6 +492,7 @@ impl Probe {
                 return Ok(true);
             }
             tree.store.interrupt();
+            self.look_ahead(tree, ranges)?;
             let start = self.resume.unwrap_or(range.0);
             let (page, block, frame) = tree.leaf_holding(&start, self.hint)?;
             self.hint = block;
@@ -537,6 +557,9 @@ impl<S: PageStore> Tree<S> {
                 break;
             }
             if !frame.ends_before(key) {
+                if let Some(route) = route.filter(|route| route.block() == block) {
+                    route.was_right(self.store.place_of(&page));
+                }
                 return Ok((page, block, frame));
             }
             block = frame.right;

@@ -82,6 +82,17 @@ pub trait PageStore {
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
     fn interrupt(&self);
 
+    /// A number for the place in memory where a page is, which [`PageStore::expect`] understands; 0 = none. The page may leave it
+    /// once it is no longer locked.
+    #[inline]
+    fn place_of(&self, _page: &Self::Read) -> u32 {
+        0
+    }
+
+    /// The page that was last seen at this place will be read soon.
+    #[inline]
+    fn expect(&self, _place: u32) {}
+
     /// Called between the steps of an operation that others can come in between: a place where tests hold
     /// one session up to let others run. See "Stop points" in the README for the names.
     #[inline]
@@ -130,6 +141,14 @@ impl<T: PageStore + ?Sized> PageStore for &T {
 
     fn stop(&self, point: &'static str) {
         (**self).stop(point)
+    }
+
+    fn place_of(&self, page: &Self::Read) -> u32 {
+        (**self).place_of(page)
+    }
+
+    fn expect(&self, place: u32) {
+        (**self).expect(place)
     }
 }
 

@@ -15,6 +15,13 @@ const SIZES: usize = LARGEST / GRAIN + 1;
 /// Bytes of free blocks of one size that are kept.
 const KEPT: usize = 16 * 1024;
 
+/// Blocks from this size on are the system's own, given back as soon as they are free.
+#[cfg(target_env = "gnu")]
+const FROM_SYSTEM: i32 = 4 << 20;
+/// Free memory at the end of the heap beyond which it is given back.
+#[cfg(target_env = "gnu")]
+const UNUSED: i32 = 8 << 20;
+
 #[global_allocator]
 static ALLOCATOR: Keeping = Keeping;
 
@@ -54,6 +61,13 @@ thread_local! {
 /// Makes this thread keep blocks: to be called on the one that PostgreSQL runs on, which lives as long as the process.
 pub fn init() {
     LISTS.with(|lists| lists.keeps.set(true));
+    // Tables and batches of a query are made anew for each: giving their pages back every time costs more than the query's work on
+    // them. SAFETY: plain settings of the C library.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, FROM_SYSTEM);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, UNUSED);
+    }
 }
 
 /// The number of the size of a block, if it is one that is kept.

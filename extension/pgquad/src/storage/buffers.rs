@@ -239,4 +239,38 @@ impl PageStore for RelationStore {
     fn stop(&self, point: &'static str) {
         stop_points::reach(point);
     }
+
+    fn place_of(&self, page: &Locked) -> u32 {
+        // Local buffers have negative numbers.
+        u32::try_from(page.buffer).unwrap_or(0)
+    }
+
+    fn expect(&self, place: u32) {
+        prefetch(place);
+    }
 }
+
+/// Parts of a page that every reader looks at: its headers, and the special area.
+#[cfg(target_arch = "x86_64")]
+const LOOKED_AT: [usize; 5] = [0, 64, 128, PAGE_SIZE - 128, PAGE_SIZE - 64];
+
+/// Asks the processor for the shared buffer of this number, whatever is in it now.
+#[cfg(target_arch = "x86_64")]
+fn prefetch(buffer: u32) {
+    use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+    // SAFETY: the arrays of buffers and their descriptors have NBuffers members; nothing is read.
+    unsafe {
+        if buffer == 0 || buffer > pg_sys::NBuffers as u32 {
+            return;
+        }
+        let at = buffer as usize - 1;
+        _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(at).cast());
+        let page = pg_sys::BufferBlocks.add(at * PAGE_SIZE);
+        for offset in LOOKED_AT {
+            _mm_prefetch::<_MM_HINT_T0>(page.add(offset));
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn prefetch(_buffer: u32) {}
