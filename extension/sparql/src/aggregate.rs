@@ -34,7 +34,7 @@ impl Translator<'_> {
         }
         let bound_keys = outputs.len();
         for (variable, aggregate) in &aggregates {
-            let col = self.aggregate(aggregate, &inner, env)?;
+            let col = self.aggregate(aggregate, &inner, !keys.is_empty(), env)?;
             outputs.push(col.any().to_owned());
             columns.push((variable, col));
         }
@@ -113,6 +113,7 @@ impl Translator<'_> {
         &mut self,
         aggregate: &AggregateExpression,
         inner: &Block,
+        grouped: bool,
         env: &Env,
     ) -> Result<Col, Error> {
         let (name, expression, distinct) = match aggregate {
@@ -157,7 +158,7 @@ impl Translator<'_> {
             }
         }
         if let Operand::Col(col) = &operand {
-            if let Some(aggregate) = by_id(name, keyword, col) {
+            if let Some(aggregate) = by_id(name, keyword, col, grouped) {
                 return Ok(aggregate);
             }
         }
@@ -188,17 +189,19 @@ fn is_named(variable: &Variable) -> bool {
 }
 
 /// The aggregate of a column that is an id, if it needs no terms.
-fn by_id(name: &AggregateFunction, keyword: &str, col: &Col) -> Option<Col> {
+fn by_id(name: &AggregateFunction, keyword: &str, col: &Col, grouped: bool) -> Option<Col> {
     let id = col.id.as_ref().filter(|_| col.has_plain_id())?;
     let float = col.inlined == Some(Inlined::Float);
     let integers = col.inlined == Some(Inlined::Integer) && !col.nullable;
     Some(match name {
-        // An empty group gives an integer.
-        AggregateFunction::Sum if float => {
-            Col::of_computed_id(format!("quad.agg_sum_float({keyword}{id})"), None)
-        }
-        AggregateFunction::Avg if float => {
-            Col::of_computed_id(format!("quad.agg_avg_float({keyword}{id})"), None)
+        AggregateFunction::Sum | AggregateFunction::Avg if float => {
+            let function = match name {
+                AggregateFunction::Sum => "agg_sum_float",
+                _ => "agg_avg_float",
+            };
+            // A group without solutions gives an integer; GROUP BY makes none.
+            let inlined = grouped.then_some(Inlined::Float);
+            Col::of_computed_id(format!("quad.{function}({keyword}{id})"), inlined)
         }
         AggregateFunction::Sum => Col::of_term(format!("quad.agg_sum({keyword}{id})")),
         AggregateFunction::Avg => Col::of_term(format!("quad.agg_avg({keyword}{id})")),

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
 pub(crate) enum Inlined {
     /// `xsd:integer`. Equal ids are equal values, and the order of ids is that of values.
     Integer,
+    /// `xsd:decimal`, of constants.
+    Decimal,
     /// `xsd:float`.
     Float,
 }

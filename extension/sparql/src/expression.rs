@@ -119,10 +119,26 @@ impl Operand {
         }
     }
 
-    /// The id, where it is known to be that of an `xsd:integer`.
-    fn integer_id(&self) -> Option<&str> {
+    /// The type of the number that it is, where that is known, and its id.
+    fn inlined_id(&self, params: &mut Params) -> Option<(Inlined, String)> {
         match self {
-            Self::Col(col) if col.inlined == Some(Inlined::Integer) => col.id.as_deref(),
+            Self::Col(Col {
+                inlined: Some(inlined),
+                id: Some(id),
+                ..
+            }) => Some((*inlined, id.clone())),
+            Self::Constant(c) => {
+                let id = inline_id_of(&c.ntriples)?;
+                let datatype = c.ntriples.rsplit_once("^^<")?.1.trim_end_matches('>');
+                let inlined = match datatype.strip_prefix(XSD_NS)? {
+                    "integer" => Inlined::Integer,
+                    "decimal" => Inlined::Decimal,
+                    "float" => Inlined::Float,
+                    _ => return None,
+                };
+                debug_assert!(id >= 0);
+                Some((inlined, params.sql(ParamKind::Id, &c.ntriples)))
+            }
             _ => None,
         }
     }
@@ -289,10 +305,10 @@ impl Translator<'_> {
             Expression::GreaterOrEqual(a, b) => self.compare("ge", a, b, scope)?,
             Expression::Less(a, b) => self.compare("lt", a, b, scope)?,
             Expression::LessOrEqual(a, b) => self.compare("le", a, b, scope)?,
-            Expression::Add(a, b) => self.call("quad.add", &[a, b], scope)?,
-            Expression::Subtract(a, b) => self.call("quad.sub", &[a, b], scope)?,
-            Expression::Multiply(a, b) => self.call("quad.mul", &[a, b], scope)?,
-            Expression::Divide(a, b) => self.call("quad.div", &[a, b], scope)?,
+            Expression::Add(a, b) => self.arithmetic("add", a, b, scope)?,
+            Expression::Subtract(a, b) => self.arithmetic("sub", a, b, scope)?,
+            Expression::Multiply(a, b) => self.arithmetic("mul", a, b, scope)?,
+            Expression::Divide(a, b) => self.arithmetic("div", a, b, scope)?,
             Expression::UnaryPlus(a) => self.call("quad.pos", &[a], scope)?,
             Expression::UnaryMinus(a) => self.call("quad.neg", &[a], scope)?,
             Expression::Exists(pattern) => Operand::Bool(self.exists(pattern, scope)?),
@@ -452,7 +468,10 @@ impl Translator<'_> {
     }
 
     fn comparison(&mut self, operator: &str, a: &Operand, b: &Operand) -> String {
-        if let (Some(x), Some(y)) = (a.integer_id(), b.integer_id()) {
+        if let (Some((Inlined::Integer, x)), Some((Inlined::Integer, y))) = (
+            a.inlined_id(&mut self.params),
+            b.inlined_id(&mut self.params),
+        ) {
             let operator = match operator {
                 "eq" => "=",
                 "ne" => "<>",
@@ -471,6 +490,32 @@ impl Translator<'_> {
             a.term_sql(&mut self.params),
             b.term_sql(&mut self.params)
         )
+    }
+
+    /// Arithmetic of two operands. What a float and another number that is no double give is a float, which is in its id.
+    fn arithmetic(
+        &mut self,
+        operator: &str,
+        a: &Expression,
+        b: &Expression,
+        scope: &Scope<'_>,
+    ) -> Result<Operand, Error> {
+        let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
+        let ids = (
+            a.inlined_id(&mut self.params),
+            b.inlined_id(&mut self.params),
+        );
+        if let (Some((s, x)), Some((t, y))) = ids {
+            if s == Inlined::Float || t == Inlined::Float {
+                let id = format!("quad.{operator}_float({x}, {y})");
+                return Ok(Operand::Col(Col::of_computed_id(id, Some(Inlined::Float))));
+            }
+        }
+        Ok(Operand::Term(format!(
+            "quad.{operator}({}, {})",
+            a.term_sql(&mut self.params),
+            b.term_sql(&mut self.params)
+        )))
     }
 
     fn call(

@@ -306,7 +306,7 @@ FROM (
     AND q1.p = $1
   GROUP BY 1
 ) AS t1
-WHERE quad.gt(t1.\"#1\", $2)",
+WHERE t1.\"#1\" > $2",
         "\n--- got\n{sql}\n"
     );
 }
@@ -336,6 +336,24 @@ FROM (
     AND q1.p = $1
 ) AS t1",
     );
+}
+
+#[test]
+fn arithmetic_with_a_float_stays_with_ids() {
+    let sql = translate(
+        "SELECT ?x { ?x :p ?y } GROUP BY ?x \
+         HAVING(AVG(<http://www.w3.org/2001/XMLSchema#float>(?y)) > MIN(<http://www.w3.org/2001/XMLSchema#float>(?y)) * 1.5)",
+    )
+    .sql();
+    assert!(
+        sql.contains("quad.gt(t1.\"#1\", quad.mul_float(t1.\"#2\", $2))"),
+        "{sql}"
+    );
+    let sql = translate(
+        "SELECT (<http://www.w3.org/2001/XMLSchema#float>(?y) * 1.5e0 AS ?z) { ?x :p ?y }",
+    )
+    .sql();
+    assert!(sql.contains("quad.mul(quad.decode("), "{sql}");
 }
 
 #[test]

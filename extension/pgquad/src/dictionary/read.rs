@@ -22,6 +22,13 @@ pub struct Reader {
 impl Reader {
     /// The term with this number, which goes into the cache; `None` when there is none.
     pub fn term(&mut self, state: &mut State, number: u64) -> Option<TermBuf> {
+        let term = self.look(state, number)?;
+        state.terms.put(number, term.clone(), term_bytes(&term));
+        Some(term)
+    }
+
+    /// The term with this number, which will not be wanted again; `None` when there is none.
+    pub fn look(&mut self, state: &mut State, number: u64) -> Option<TermBuf> {
         let block = match state.blocks.get(number) {
             Some(block) => block,
             None => self.read(state, number)?,
@@ -31,7 +38,6 @@ impl Reader {
             .unwrap_or_else(|error| damaged(number, &error));
         let term = TermBuf::from_encoded(encoded)
             .unwrap_or_else(|| damaged(number, &BlockError::Invalid("term")));
-        state.terms.put(number, term.clone(), term_bytes(&term));
         Some(term)
     }
 

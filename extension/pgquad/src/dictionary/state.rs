@@ -16,7 +16,7 @@ use super::symbol_tables::SymbolTables;
 use super::tables::Tables;
 
 /// Kilobytes of terms that a backend caches.
-static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(20 * 1024);
 
 thread_local! {
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
@@ -58,6 +58,8 @@ pub struct State {
     pub written: Cache<u128, TermId, BuildHash>,
     /// Terms by dictionary number.
     pub terms: Cache<u64, TermBuf, BuildHash>,
+    /// Casts of terms to `xsd:float`, by what [`super::values`] makes of their numbers; `None` is an error.
+    pub floats: Cache<u64, Option<f32>, BuildHash>,
     /// Blocks of terms.
     pub blocks: BlockCache,
     /// Symbol tables.
@@ -71,6 +73,9 @@ pub struct State {
 /// Bytes that a cached id takes, with the overhead of the map.
 pub const ID_BYTES: usize = 48;
 
+/// Bytes that a cached float takes, with the overhead of the map.
+pub const FLOAT_BYTES: usize = 28;
+
 /// Bytes that a cached term takes, with the overhead of the map.
 pub fn term_bytes(term: &TermBuf) -> usize {
     term.as_encoded().len() + 64
@@ -83,6 +88,7 @@ impl State {
             ids: Cache::new(0),
             written: Cache::new(0),
             terms: Cache::new(0),
+            floats: Cache::new(0),
             blocks: BlockCache::default(),
             symbols: SymbolTables::default(),
             languages: Languages::default(),
@@ -95,6 +101,7 @@ impl State {
         self.ids.clear();
         self.written.clear();
         self.terms.clear();
+        self.floats.clear();
         self.blocks = BlockCache::default();
         self.symbols = SymbolTables::default();
         self.languages = Languages::default();
@@ -129,10 +136,11 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
             Some(state) if state.tables == tables => state,
             _ => state.insert(State::new(tables)),
         };
-        state.ids.set_limit(limit / 8);
-        state.written.set_limit(limit / 8);
-        state.terms.set_limit(limit / 4);
-        state.blocks.set_limit(limit / 2);
+        state.ids.set_limit(limit / 10);
+        state.written.set_limit(limit / 10);
+        state.floats.set_limit(limit / 5);
+        state.terms.set_limit(limit / 5);
+        state.blocks.set_limit(limit / 5 * 2);
         body(state)
     })
 }

@@ -3,11 +3,13 @@
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
-use pgquad_term::{float_id, inline_number, integer_id, tag, Term, TermId};
+use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermId};
 use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
+use super::read::{unknown_id, Reader};
 use super::sql::term_id;
+use super::state::{term_bytes, with_state, FLOAT_BYTES};
 use crate::error::raise;
 use crate::term::value;
 
@@ -37,21 +39,84 @@ fn int_id(value: i64) -> i64 {
     )
 }
 
+/// What is cast to a float.
+#[derive(Clone, Copy)]
+enum Cast {
+    /// The term.
+    Term,
+    /// Its lexical form, or IRI.
+    Text,
+}
+
+impl Cast {
+    fn of(self, term: &Term<'_>) -> Option<f32> {
+        let float = match self {
+            Self::Term => cast::to_float(term),
+            Self::Text => text_of(term).and_then(cast::text_to_float),
+        };
+        value(float)
+    }
+
+    /// The cast of a term given by its id. What terms of the dictionary come to is remembered: reading them costs far more.
+    fn of_id(self, id: TermId) -> Option<f32> {
+        let Some(number) = id.dictionary_number() else {
+            return self.of(&super::decode(id)?.as_term());
+        };
+        let key = number << 1 | self as u64;
+        with_state(|state| {
+            if let Some(known) = state.floats.get(&key, |_| FLOAT_BYTES) {
+                return known;
+            }
+            let cached = state.terms.get(&number, term_bytes);
+            let term = cached.or_else(|| Reader::default().look(state, number));
+            let term = term
+                .filter(|term| super::fits(id, term))
+                .unwrap_or_else(|| unknown_id(id));
+            let float = self.of(&term.as_term());
+            state.floats.put(key, float, FLOAT_BYTES);
+            float
+        })
+    }
+}
+
 /// The id of `xsd:float(A)`, given that of A; NULL is the error.
 #[pg_extern(stable, strict, parallel_safe, name = "cast_float", cost = 20)]
 fn id_cast_float(id: i64) -> Option<i64> {
     let id = term_id(id);
     let float = match inline_number(id) {
-        Some(Number::Float(value)) => Ok(value),
-        _ => cast::to_float(&super::decode(id)?.as_term()),
+        Some(Number::Float(value)) => Some(value),
+        _ => Cast::Term.of_id(id),
     };
-    value(float).map(|float| float_id(float).to_i64())
+    float.map(|float| float_id(float).to_i64())
 }
 
 /// The id of `xsd:float(STR(A))`, given that of A; NULL is the error.
 #[pg_extern(stable, strict, parallel_safe, cost = 50)]
 fn cast_float_of_str(id: i64) -> Option<i64> {
-    let term = super::decode(term_id(id))?;
-    let float = text_of(&term.as_term()).and_then(cast::text_to_float);
-    value(float).map(|float| float_id(float).to_i64())
+    Cast::Text
+        .of_id(term_id(id))
+        .map(|float| float_id(float).to_i64())
+}
+
+macro_rules! float_arithmetic {
+    ($($(#[$doc:meta])* $name:ident = $operation:path;)*) => {$(
+        $(#[$doc])*
+        #[pg_extern(stable, strict, parallel_safe)]
+        fn $name(a: i64, b: i64) -> Option<i64> {
+            let result = value($operation(number(a)?, number(b)?))?;
+            number_id(result).map(TermId::to_i64)
+        }
+    )*};
+}
+
+// One of the operands is an `xsd:float`, and the other no `xsd:double`, so that the result is a float as well.
+float_arithmetic! {
+    /// The id of `A + B`, given those of a float and a number; NULL is the error.
+    add_float = Number::checked_add;
+    /// The id of `A - B`, given those of a float and a number; NULL is the error.
+    sub_float = Number::checked_sub;
+    /// The id of `A * B`, given those of a float and a number; NULL is the error.
+    mul_float = Number::checked_mul;
+    /// The id of `A / B`, given those of a float and a number; NULL is the error.
+    div_float = Number::checked_div;
 }

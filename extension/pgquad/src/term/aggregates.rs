@@ -16,6 +16,12 @@ use crate::error::raise;
 
 /// The state of an aggregate, made at the first row; it lives as long as the group.
 fn state<T: Default>(state: &mut Internal, fcinfo: pg_sys::FunctionCallInfo) -> &mut T {
+    // SAFETY: each step and final function uses one type of state, and only what follows ever makes one.
+    let known = unsafe { state.get_mut::<T>() }.map(std::ptr::from_mut);
+    if let Some(known) = known {
+        // SAFETY: as above; the state lives as long as the group.
+        return unsafe { &mut *known };
+    }
     let mut context: pg_sys::MemoryContext = std::ptr::null_mut();
     // SAFETY: `fcinfo` is that of the running call.
     if unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) } == 0 {
