@@ -25,6 +25,8 @@ const FEW: f64 = 4.0;
 const LOOKUP: f64 = 0.5;
 /// Batches from this size on are sampled instead of judged by earlier queries.
 const SAMPLED: usize = 1000;
+/// What quads are worth that are in memory already, against those that have to be looked up.
+const IN_MEMORY: f64 = 0.9;
 /// Keys counted for a first guess, and for a closer one.
 const SAMPLES: usize = 3;
 const CLOSE_SAMPLES: usize = 12;
@@ -162,6 +164,9 @@ impl Pipeline {
             });
             self.counts[info.step] = Some(expected);
             return expected;
+        }
+        if let Some(found) = self.held[info.step].sample(&access, rows) {
+            return found * IN_MEMORY;
         }
         match fanouts.get(&what) {
             Some(known) if !closely => known,

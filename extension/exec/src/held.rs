@@ -29,6 +29,8 @@ const LOOKUP: f64 = 0.5;
 const LARGE: usize = 8;
 /// Keys counted for a guess.
 const SAMPLES: usize = 6;
+/// Keys looked up in a table for one.
+const LOOKUPS: usize = 64;
 /// Quads read at once.
 const READ: usize = 4096;
 
@@ -83,6 +85,24 @@ impl Holding {
         self.kept
             .as_ref()
             .is_some_and(|kept| Rc::ptr_eq(&kept.table, table))
+    }
+
+    /// Quads per row of a batch, from the table for what `access` knows, if there is one.
+    pub fn sample(&self, access: &Access, rows: &Bindings) -> Option<f64> {
+        let kept = self.kept.as_ref()?;
+        let slots = |known: &[(Slot, usize)]| known.iter().map(|k| k.0).collect::<Vec<_>>();
+        let known = slots(&access.known);
+        if slots(&kept.known) != known {
+            return None;
+        }
+        let step = rows.len.div_ceil(LOOKUPS).max(1);
+        let sampled = |&slot: &Slot| Some(rows.ids(slot)?.iter().step_by(step).copied().collect());
+        let columns: Vec<Vec<u64>> = known.iter().filter_map(sampled).collect();
+        let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+        let len = rows.len.div_ceil(step);
+        let keys = kept.table.find_all(&columns, len);
+        let quads: usize = keys.iter().map(|&key| kept.table.quads(key).len()).sum();
+        Some(quads as f64 / len as f64)
     }
 
     /// Keys probed per row that comes in.
