@@ -1,6 +1,6 @@
 -- Quad Groups: where it is used, where it stays out of the way, and that its answers are those of PostgreSQL's own aggregates.
 begin;
-select plan(83);
+select plan(94);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i % 7, i % 100, 0 from generate_series(1, 20000) i;
@@ -63,6 +63,11 @@ insert into shapes values
     ('expressions of counts', 'select p + 1 as p, count(*) * 2 as n from q group by p'),
     ('group by a constant', 'select p, count(*) from q where p = 3 group by p'),
     ('group by nothing there', 'select p, count(*) from q where p = 77 group by p'),
+    ('graphs', 'select distinct g from q'),
+    ('named graphs', 'select distinct g from q where g <> 0'),
+    ('quads by graph', 'select g, count(*) from q group by g'),
+    ('quads of a predicate by graph', 'select g, count(*) from q where p = 3 and o < 8 group by g'),
+    ('subjects of an object', 'select p from q where s between 5 and 5000 group by p having count(*) > 3'),
     ('count distinct', 'select count(distinct s) from q'),
     ('count distinct of a graph', 'select count(distinct s) from q where g = 0'),
     ('count distinct with rows', 'select count(distinct p) as d, count(*) from q where g <> 0'),
@@ -82,6 +87,11 @@ set local plan_cache_mode = force_generic_plan;
 select results_eq('execute counts(3)', 'select count(*) from q where p + 0 = 3 and g = 0', 'parameters');
 select results_eq('select x, (select count(*) from q where p = x) from generate_series(2, 4) x',
     'select x, (select count(*) from q where p + 0 = x) from generate_series(2, 4) x', 'rescans');
+
+-- Many values, next to no memory.
+set local work_mem = '64kB';
+select pg_temp.same('select s, count(*) from q where o >= 0 and g >= 0 group by s', 'scattered groups in files');
+reset work_mem;
 
 -- Elsewhere PostgreSQL does it.
 select is(sum(pg_temp.groups(query)), 0::numeric, 'stays out of the way') from (values

@@ -6,11 +6,14 @@ use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::scan::conditions::list_node;
 use crate::scan::parameter;
-use crate::storage::{self, TableReader};
+use crate::storage::{self, Sorted, Sorter, TableReader};
 use pgquad_btree::{Filter, GroupCursor, Groups, Work};
 use pgquad_exec::key_ranges;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 
 const NAME: &std::ffi::CStr = c"Quad Groups";
 
@@ -31,6 +34,8 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
 
 /// Groups of the first batch: a LIMIT reads little.
 const FIRST_GROUPS: usize = 16;
+/// Bytes that a value takes while scattered groups are counted.
+const VALUE_BYTES: usize = 48;
 /// Groups of later batches.
 const MOST_GROUPS: usize = 1024;
 const FLIP: u64 = 1 << 63;
@@ -41,6 +46,8 @@ pub struct QuadGroups {
     pub plan: Decoded,
     /// What it reads from.
     pub reader: TableReader,
+    /// Lives as long as the query.
+    context: pg_sys::MemoryContext,
     values: Vec<*mut pg_sys::ExprState>,
     filters: Vec<Filter>,
     ranges: Vec<([u64; 4], [u64; 4])>,
@@ -48,6 +55,8 @@ pub struct QuadGroups {
     cursor: Option<GroupCursor>,
     batch: Groups,
     enough: usize,
+    /// Scattered groups that are yet to be handed out. A failed statement leaves it be: its file is gone by then.
+    sorted: Option<ManuallyDrop<Sorted>>,
     /// The group that may go on in the next batch.
     open: Option<Group>,
     started: bool,
@@ -89,6 +98,7 @@ unsafe extern "C-unwind" fn begin(
             .map(|n| pg_sys::ExecInitExpr(list_node((*scan).custom_exprs, n).cast(), parent))
             .collect();
         let groups = QuadGroups {
+            context: (*estate).es_query_cxt,
             reader: TableReader::new((*node).ss.ss_currentRelation, (*estate).es_snapshot),
             values,
             filters: Vec::new(),
@@ -97,6 +107,7 @@ unsafe extern "C-unwind" fn begin(
             cursor: None,
             batch: Groups::default(),
             enough: FIRST_GROUPS,
+            sorted: None,
             open: None,
             started: false,
             ended: false,
@@ -179,8 +190,13 @@ impl QuadGroups {
         self.next_range = 0;
         self.cursor = None;
         self.enough = FIRST_GROUPS;
+        self.forget_sorted();
         self.open = None;
         self.ended = false;
+    }
+
+    fn forget_sorted(&mut self) {
+        self.sorted.take().map(ManuallyDrop::into_inner);
     }
 
     fn refill(&mut self) -> bool {
@@ -188,7 +204,9 @@ impl QuadGroups {
         (self.at, self.len) = (0, 0);
         while self.len == 0 && !self.ended {
             storage::interrupt();
-            if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {
+            if let Some(column) = self.plan.scattered {
+                self.read_scattered(column);
+            } else if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {
                 self.count_all();
             } else if !self.read_groups() {
                 self.ended = true;
@@ -200,6 +218,80 @@ impl QuadGroups {
 
     fn distinct(&self) -> bool {
         self.plan.outputs.contains(&Output::Distinct)
+    }
+
+    /// Groups by a column that the order does not have together: all are found before the first is handed out.
+    fn read_scattered(&mut self, column: usize) {
+        let columns = self.reader.orders()[self.plan.order];
+        let place = columns.iter().position(|&c| usize::from(c) == column);
+        let place = place.unwrap_or(0);
+        if self.sorted.is_none() {
+            let sorted = self.sort_scattered(place);
+            self.sorted = Some(ManuallyDrop::new(sorted));
+        }
+        while self.len < MOST_GROUPS {
+            let Some([value, rows, ..]) = self.sorted.as_mut().and_then(|sorted| sorted.next())
+            else {
+                self.ended = true;
+                return self.close();
+            };
+            match &mut self.open {
+                Some(open) if open.key[place] == value => open.rows += rows,
+                _ => {
+                    self.close();
+                    let mut key = [0; 4];
+                    key[place] = value;
+                    self.open = Some(Group {
+                        key,
+                        rows,
+                        distinct: 1,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The values of a key column with the numbers of their rows, ascending; a value may come several times.
+    fn sort_scattered(&mut self, place: usize) -> Sorted {
+        // SAFETY: a plain setting; the context outlives the sort.
+        let (bytes, mut context) = unsafe {
+            (
+                pg_sys::get_hash_memory_limit(),
+                PgMemoryContexts::For(self.context),
+            )
+        };
+        let most = (bytes / 2 / VALUE_BYTES).max(64);
+        let mut sorter = Sorter::new(bytes / 2);
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        let mut flushes = 0;
+        let mut flush = |counts: &mut HashMap<u64, u64>| {
+            flushes += 1;
+            for (value, rows) in counts.drain() {
+                sorter.push([value, rows, flushes, 0]);
+            }
+        };
+        let mut read = || {
+            for (low, high) in &self.ranges {
+                let each = |value, rows| {
+                    *counts.entry(value).or_insert(0) += rows;
+                    if counts.len() >= most {
+                        flush(&mut counts);
+                    }
+                };
+                self.reader.values(
+                    self.plan.order,
+                    (low, high),
+                    place,
+                    &self.filters,
+                    &mut self.work,
+                    each,
+                );
+            }
+            flush(&mut counts);
+        };
+        // SAFETY: what is allocated inside belongs to the query.
+        unsafe { context.switch_to(|_| read()) };
+        sorter.finish()
     }
 
     /// One group of all rows.
@@ -320,6 +412,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     unsafe {
         let groups = custom::own::<QuadGroups, _>(node);
         if !groups.is_null() {
+            (*groups).forget_sorted();
             (*groups).rows = Vec::new();
             (*groups).batch = Groups::default();
             ((*groups).at, (*groups).len) = (0, 0);

@@ -26,7 +26,9 @@ pub unsafe extern "C-unwind" fn explain(
             names.join(", ")
         };
         text("Order", &names(&order).replace(", ", ""), es);
-        if plan.grouped {
+        if let Some(column) = plan.scattered {
+            text("Scattered Groups", COLUMNS[column], es);
+        } else if plan.grouped {
             text("Groups", &names(&order[..plan.depth]), es);
         }
         if plan.inner_depth > plan.depth {

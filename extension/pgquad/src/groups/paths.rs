@@ -66,12 +66,12 @@ unsafe extern "C-unwind" fn create_upper_paths(
         };
         let path: *mut GroupsPath = custom::new_path(output, &PATH_METHODS);
         (*path).path.path.pathtarget = target;
-        (*path).path.path.pathkeys = pathkeys_of(
-            root,
-            input,
-            &shape.columns[shape.exact.min(shape.depth)..shape.depth],
-            Direction::Forward,
-        );
+        let scattered = shape.scattered.map(|column| [column as u8]);
+        let columns = match &scattered {
+            Some(column) => &column[..],
+            None => &shape.columns[shape.exact.min(shape.depth)..shape.depth],
+        };
+        (*path).path.path.pathkeys = pathkeys_of(root, input, columns, Direction::Forward);
         cost(root, input, path, &shape);
         (*path).shape = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(shape);
         pg_sys::add_path(output, path.cast());
@@ -205,7 +205,9 @@ unsafe fn cost(
         let quads = (*rel).rows.max(1.0);
         let groups = |depth: usize| {
             let mut exprs = std::ptr::null_mut();
-            for &column in &shape.columns[shape.exact.min(depth)..depth] {
+            let scattered = shape.scattered.map(|column| column as u8);
+            let prefix = &shape.columns[shape.exact.min(depth)..depth];
+            for &column in prefix.iter().chain(&scattered) {
                 let attribute = i16::from(column) + 1;
                 let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
                 let var = pg_sys::makeVar(shape.relid as i32, attribute, kind, -1, none, 0);

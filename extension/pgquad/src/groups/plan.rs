@@ -20,6 +20,8 @@ pub struct Decoded {
     pub depth: usize,
     /// Columns of the groups that are read.
     pub inner_depth: usize,
+    /// The column that makes the groups if they are scattered over the order.
+    pub scattered: Option<usize>,
     /// Whether rows are counted.
     pub counting: bool,
     /// Whether no rows make no group.
@@ -80,6 +82,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             shape.order as i32,
             shape.depth as i32,
             shape.inner_depth as i32,
+            shape.scattered.map_or(-1, |column| column as i32),
             i32::from(shape.wanted.counting),
             i32::from(shape.wanted.grouped),
             shape.bounds.len() as i32,
@@ -117,14 +120,15 @@ impl Decoded {
                 .map(|n| pg_sys::list_nth_int(list, n))
                 .collect()
         };
-        let (compared, outputs) = words[7..].split_at(Compared::WORDS * words[6] as usize);
+        let (compared, outputs) = words[8..].split_at(Compared::WORDS * words[7] as usize);
         Self {
             order: words[0] as usize,
             depth: words[1] as usize,
             inner_depth: words[2] as usize,
-            counting: words[3] != 0,
-            grouped: words[4] != 0,
-            bounds: words[5] as usize,
+            scattered: usize::try_from(words[3]).ok(),
+            counting: words[4] != 0,
+            grouped: words[5] != 0,
+            bounds: words[6] as usize,
             compared: Compared::decode(compared),
             outputs: outputs
                 .iter()

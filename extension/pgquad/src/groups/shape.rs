@@ -141,6 +141,8 @@ pub struct Shape {
     pub having: *mut pg_sys::List,
     /// Columns bound to one value.
     pub exact: usize,
+    /// The one column whose values make the groups, where no order has it in the right place: all leaves are read for it.
+    pub scattered: Option<usize>,
     /// What is wanted.
     pub wanted: Wanted,
 }
@@ -180,15 +182,24 @@ impl Shape {
             let mut best: Option<(_, Self)> = None;
             for (order, columns) in orders.iter().enumerate() {
                 let prefix = match_order(columns, &bounds);
-                let Some((depth, inner_depth)) = wanted.depths(columns, prefix.exact) else {
-                    continue;
+                let depths = wanted.depths(columns, prefix.exact);
+                let scattered = match (&wanted.columns[..], wanted.distinct) {
+                    (&[column], None) if depths.is_none() => Some(column),
+                    _ if depths.is_none() => continue,
+                    _ => None,
                 };
+                let (depth, inner_depth) = depths.unwrap_or_default();
                 let left = |i: &usize| !prefix.used.contains(i);
                 let tested: Vec<usize> = (0..usable.len()).filter(left).collect();
                 if tested.iter().any(|&i| usable[i].bound == Bound::Any) {
                     continue;
                 }
-                let rank = (prefix.exact, prefix.bound, prefix.range);
+                let rank = (
+                    scattered.is_none(),
+                    prefix.exact,
+                    prefix.bound,
+                    prefix.range,
+                );
                 if best.as_ref().is_some_and(|(other, _)| *other >= rank) {
                     continue;
                 }
@@ -208,6 +219,7 @@ impl Shape {
                     rest: rest.clone(),
                     having,
                     exact: prefix.exact,
+                    scattered,
                     wanted: Wanted {
                         columns: wanted.columns.clone(),
                         ..wanted

@@ -19,6 +19,7 @@ pub use buffers::RelationStore;
 pub use cursor::{count_matching, OrderCursor};
 pub use reader::TableReader;
 pub use snapshot::PgSnapshot;
+pub use sorter::{Sorted, Sorter};
 pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
 
 use crate::compat::{self, FileLocator};

@@ -60,6 +60,21 @@ impl TableReader {
             .unwrap_or_else(|e| fail(e))
     }
 
+    /// The values of a key column between two keys (inclusive), with numbers of keys: [`Tree::column_values`].
+    pub fn values(
+        &self,
+        order: usize,
+        range: (&Key, &Key),
+        column: usize,
+        filters: &[Filter],
+        work: &mut Work,
+        each: impl FnMut(u64, u64),
+    ) {
+        self.trees[order]
+            .column_values(range, column, filters, &self.snapshot, work, each)
+            .unwrap_or_else(|e| fail(e))
+    }
+
     /// Reads on in a loose scan of an order: [`GroupCursor::next_batch`].
     pub fn groups(
         &self,
