@@ -189,6 +189,8 @@ pub unsafe fn parts(exprs: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
 
 /// CPU cost of a leaf or inner page, in units of `cpu_operator_cost`.
 const PAGE_OPERATORS: f64 = 20.0;
+/// Share of `random_page_cost` charged for the first leaf, as for that of a `Quad Scan`.
+const FIRST_PAGE_SHARE: f64 = 0.1;
 /// Share of `cpu_operator_cost` for a quad whose columns are compared with those of the one before.
 const QUAD_SHARE: f64 = 0.1;
 
@@ -233,13 +235,17 @@ unsafe fn cost(
             0 => leaves,
             _ => leaves.min(2.0 * inner),
         };
-        let each = pg_sys::seq_page_cost + PAGE_OPERATORS * pg_sys::cpu_operator_cost;
+        let io = FIRST_PAGE_SHARE * pg_sys::random_page_cost + (read - 1.0) * pg_sys::seq_page_cost;
+        let each = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
         let compared = quads * (read / leaves) * QUAD_SHARE * pg_sys::cpu_operator_cost;
         let path = &mut (*path).path.path;
         path.rows = groups(shape.depth);
         path.startup_cost = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
-        path.total_cost =
-            path.startup_cost + read * each + compared + path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+        path.total_cost = path.startup_cost
+            + io
+            + read * each
+            + compared
+            + path.rows * 0.5 * pg_sys::cpu_tuple_cost;
         if !shape.wanted.grouped {
             path.startup_cost = path.total_cost;
         }
