@@ -27,6 +27,8 @@ const SORT: f64 = 1.5;
 const LOOKUP: f64 = 0.5;
 /// So many times [`crate::Tuning::bulk_from`] are a large batch.
 const LARGE: usize = 8;
+/// Batches from this size on get a table of all that a pattern's constants select when that is known to be little.
+const SOME: usize = 16;
 /// Keys counted for a guess.
 const SAMPLES: usize = 6;
 /// Keys looked up in a table for one.
@@ -134,9 +136,13 @@ impl Pipeline {
         let table = self.layout.groups[group].patterns[i].pattern.table;
         let tuning = self.tuning;
         let mut found = None;
-        if rows.len >= self.tuning.bulk_from && !access.known.is_empty() {
+        let large = rows.len >= self.tuning.bulk_from;
+        // Counted when the order was chosen.
+        let little = |total: f64| total <= rows.len as f64 * PROBE;
+        let some = rows.len >= SOME && self.counts[step].is_some_and(little);
+        if (large || some) && !access.known.is_empty() {
             found = self.table_of_all(source, (group, i), &rows, &live);
-            if found.is_none() {
+            if found.is_none() && large {
                 found = self.table_of_batch(source, (group, i), &access, &rows, &live);
             }
         }
