@@ -86,6 +86,15 @@ impl Bindings {
         }
     }
 
+    /// Drops all columns but those of `live`.
+    pub fn keep_columns(&mut self, live: &SlotSet) {
+        for (slot, column) in self.columns.iter_mut().enumerate() {
+            if !live.has(slot as Slot) {
+                *column = Column::Absent;
+            }
+        }
+    }
+
     /// Keeps the rows for which `keep` is true.
     pub fn retain(&mut self, keep: &[bool]) {
         debug_assert_eq!(keep.len(), self.len);

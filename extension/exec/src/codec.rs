@@ -10,7 +10,11 @@ pub struct DecodeError;
 impl Plan {
     /// The plan as integers.
     pub fn encode(&self) -> Vec<i32> {
-        let mut out = vec![i32::from(self.slots)];
+        let mut out = vec![
+            i32::from(self.slots),
+            i32::from(self.distinct),
+            i32::from(self.whole),
+        ];
         list(&mut out, &self.output, |out, s| out.push(i32::from(*s)));
         group(&mut out, &self.root);
         out
@@ -23,6 +27,7 @@ impl Plan {
     pub fn decode(words: &[i32]) -> Result<Self, DecodeError> {
         let mut reader = Reader { words, depth: 0 };
         let slots = reader.slot()?;
+        let (distinct, whole) = (reader.flag()?, reader.flag()?);
         let output = reader.list(Reader::slot)?;
         let root = reader.group()?;
         if !reader.words.is_empty() || usize::from(slots) > MOST_SLOTS {
@@ -32,6 +37,8 @@ impl Plan {
             root,
             slots,
             output,
+            distinct,
+            whole,
         })
     }
 }
@@ -88,6 +95,14 @@ impl Reader<'_> {
         let (first, rest) = self.words.split_first().ok_or(DecodeError)?;
         self.words = rest;
         Ok(*first)
+    }
+
+    fn flag(&mut self) -> Result<bool, DecodeError> {
+        match self.word()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(DecodeError),
+        }
     }
 
     fn slot(&mut self) -> Result<u16, DecodeError> {

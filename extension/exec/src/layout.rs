@@ -28,7 +28,7 @@ pub(crate) struct GroupInfo {
 }
 
 /// What is left to do in one group.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scope {
     pub group: usize,
     pub patterns: u64,
@@ -109,6 +109,10 @@ impl Layout {
             let group = &self.groups[scope.group];
             if depth > 0 {
                 let child = &self.groups[scopes[depth - 1].group].children[scope.child];
+                if child.kind != Kind::Left {
+                    // Only which rows have a match is asked for; the rows themselves wait outside.
+                    live = SlotSet::default();
+                }
                 live.add(child.row);
                 for &(copy, original) in &child.exports {
                     if live.has(copy) {

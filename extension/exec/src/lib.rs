@@ -6,6 +6,7 @@ mod bindings;
 mod checks;
 mod choose;
 mod codec;
+mod distinct;
 mod fanout;
 mod filter;
 mod held;

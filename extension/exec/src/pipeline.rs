@@ -6,6 +6,7 @@
 use crate::access::Value;
 use crate::bindings::{Bindings, Column};
 use crate::choose::Next;
+use crate::distinct::{repeats, Seen};
 use crate::fanout::{Fanouts, Probed};
 use crate::held::Holding;
 use crate::joining::Joining;
@@ -35,6 +36,8 @@ pub struct Tuning {
 struct Entered {
     input: Bindings,
     matched: Vec<bool>,
+    /// How many are not matched yet.
+    left: usize,
     progress: Progress,
 }
 
@@ -52,6 +55,8 @@ struct Joined {
     what: Probed,
     /// Quads that it is expected to find.
     expected: f64,
+    /// The same row may come out more than once.
+    repeats: bool,
 }
 
 enum Work {
@@ -69,7 +74,7 @@ struct Frame {
 pub struct Pipeline {
     pub(crate) layout: Layout,
     pub(crate) slots: usize,
-    output: SlotSet,
+    pub(crate) output: SlotSet,
     pub(crate) tuning: Tuning,
     pub(crate) params: Vec<Value>,
     /// The rows that everything starts from, until they have been taken.
@@ -80,6 +85,10 @@ pub struct Pipeline {
     pub(crate) steps: Vec<StepStats>,
     /// Quads in memory, by step.
     pub(crate) held: Vec<Holding>,
+    /// Rows that have come out of each step, where they are not to go on twice.
+    pub(crate) seen: Vec<Option<Seen>>,
+    /// The answer is a set of rows.
+    pub(crate) distinct: bool,
     turns: u32,
     /// Identity of each table in [`Fanouts`].
     pub(crate) tables: Vec<u64>,
@@ -102,6 +111,8 @@ impl Pipeline {
             frames: Vec::new(),
             counts: Vec::new(),
             held: Vec::new(),
+            seen: Vec::new(),
+            distinct: plan.distinct,
             turns: 0,
             tables,
             counting: None,
@@ -127,6 +138,7 @@ impl Pipeline {
         for info in self.layout.groups.iter().flat_map(|g| &g.patterns) {
             self.held[info.step].start(&info.pattern, &self.params);
         }
+        self.forget_seen();
         self.frames.clear();
         self.pending = Some((rows, vec![self.layout.scope(0, 0, 0)]));
     }
@@ -136,6 +148,17 @@ impl Pipeline {
         self.pending = None;
         self.frames = Vec::new();
         self.held = Vec::new();
+        self.forget_seen();
+    }
+
+    fn forget_seen(&mut self) {
+        self.seen.clear();
+        self.seen.resize_with(self.steps.len(), || None);
+    }
+
+    /// Number of batches under way.
+    pub(crate) fn frame_count(&self) -> usize {
+        self.frames.len()
     }
 
     /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
@@ -152,13 +175,14 @@ impl Pipeline {
         tally: Tally,
     ) -> Tally {
         let answer = std::mem::replace(&mut self.output, tally.reads().collect());
+        let distinct = std::mem::replace(&mut self.distinct, false);
         self.counting = Some(tally);
         while let Some(rows) = self.next(source, fanouts) {
             if let Some(tally) = &mut self.counting {
                 tally.add(&rows, None);
             }
         }
-        self.output = answer;
+        (self.output, self.distinct) = (answer, distinct);
         let nothing = || Tally::new(Vec::new(), Vec::new(), 0);
         self.counting.take().unwrap_or_else(nothing)
     }
@@ -172,14 +196,22 @@ impl Pipeline {
     pub fn next<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> Option<Bindings> {
         if let Some((rows, scopes)) = self.pending.take() {
             self.key_by_value(source);
-            if let Some(rows) = self.dispatch(source, fanouts, rows, scopes) {
+            if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, None) {
                 return Some(rows);
             }
         }
         while let Some(at) = self.frames.len().checked_sub(1) {
+            if let Some(tested) = self.settled(at) {
+                self.frames.truncate(tested + 1);
+                continue;
+            }
             match self.produce(source, at) {
                 Some((rows, scopes)) => {
-                    if let Some(rows) = self.dispatch(source, fanouts, rows, scopes) {
+                    let from = match &self.frames[at].work {
+                        Work::Join(joined) => Some((joined.step, joined.repeats)),
+                        Work::Child(_) => None,
+                    };
+                    if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, from) {
                         return Some(rows);
                     }
                 }
@@ -187,6 +219,16 @@ impl Pipeline {
             }
         }
         None
+    }
+
+    /// The frame of an EXISTS or NOT EXISTS around frame `at` whose rows all have found a match.
+    fn settled(&self, at: usize) -> Option<usize> {
+        let scopes = &self.frames[at].scopes;
+        let tested = scopes[self.layout.tested(scopes)?].frame;
+        match &self.frames[tested].work {
+            Work::Child(entered) if tested < at && entered.left == 0 => Some(tested),
+            _ => None,
+        }
     }
 
     fn pop(&mut self, fanouts: &mut Fanouts) {
@@ -257,19 +299,28 @@ impl Pipeline {
         Some((rows, scopes))
     }
 
-    /// Takes rows as far as they go without reading: to the answer, or into a new frame.
+    /// Takes rows as far as they go without reading: to the answer, or into a new frame. `from`: the step they came out of, and whether
+    /// the same row may come out of it again.
     fn dispatch<S: Source>(
         &mut self,
         source: &mut S,
         fanouts: &mut Fanouts,
         mut rows: Bindings,
         mut scopes: Vec<Scope>,
+        from: Option<(usize, bool)>,
     ) -> Option<Bindings> {
         loop {
             let top = scopes.len() - 1;
             self.filter(source, &mut rows, &mut scopes[top]);
             if rows.len == 0 {
                 return None;
+            }
+            if let Some((step, repeats)) = from {
+                self.drop_matched(&mut rows, &scopes);
+                self.thin(&mut rows, &scopes, step, repeats);
+                if rows.len == 0 {
+                    return None;
+                }
             }
             let scope = scopes[top];
             if scope.patterns == 0 && scope.children == 0 {
@@ -299,7 +350,9 @@ impl Pipeline {
             (&mut self.frames[inner.frame].work, rows.ids(child.row))
         {
             for &number in numbers {
-                entered.matched[number as usize] = true;
+                let matched = &mut entered.matched[number as usize];
+                entered.left -= usize::from(!*matched);
+                *matched = true;
             }
         }
         if child.kind != Kind::Left {
@@ -310,6 +363,25 @@ impl Pipeline {
         }
         rows.columns[usize::from(child.row)] = Column::Absent;
         true
+    }
+
+    /// Drops rows of which an EXISTS or NOT EXISTS around them knows already that there is a match.
+    fn drop_matched(&self, rows: &mut Bindings, scopes: &[Scope]) {
+        let Some(depth) = self.layout.tested(scopes) else {
+            return;
+        };
+        let child = &self.layout.groups[scopes[depth - 1].group].children[scopes[depth].child];
+        if let (Work::Child(entered), Some(numbers)) =
+            (&self.frames[scopes[depth].frame].work, rows.ids(child.row))
+        {
+            if entered.left < entered.matched.len() {
+                let keep: Vec<bool> = numbers
+                    .iter()
+                    .map(|&number| !entered.matched[number as usize])
+                    .collect();
+                rows.retain(&keep);
+            }
+        }
     }
 
     fn enter_pattern<S: Source>(
@@ -328,6 +400,7 @@ impl Pipeline {
             return;
         }
         let table = info.pattern.table;
+        let repeats = repeats(&info.pattern, &info.needs, &rows, &live);
         let access = Access::new(&info.pattern, source.orders(table), &rows, &live);
         let what = self.probed(&info.pattern, &access);
         let step = info.step;
@@ -361,6 +434,7 @@ impl Pipeline {
                     step,
                     what,
                     expected: quads,
+                    repeats,
                 }),
                 scopes,
             });
@@ -393,10 +467,12 @@ impl Pipeline {
         rows.columns[usize::from(child.row)] = Column::Ids((0..rows.len as u64).collect());
         let inner = self.layout.scope(child.group, self.frames.len(), i);
         scopes.push(inner);
+        self.forget_seen_inside();
         let matched = vec![false; rows.len];
         self.frames.push(Frame {
             work: Work::Child(Entered {
                 input: rows,
+                left: matched.len(),
                 matched,
                 progress: Progress::Before,
             }),

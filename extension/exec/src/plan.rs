@@ -194,4 +194,8 @@ pub struct Plan {
     pub slots: u16,
     /// The variables of the answer.
     pub output: Vec<Slot>,
+    /// Rows that are equal in the variables of the answer may be handed out once.
+    pub distinct: bool,
+    /// All rows will be asked for: nothing is gained by small batches.
+    pub whole: bool,
 }

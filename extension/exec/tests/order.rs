@@ -51,6 +51,8 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
         root,
         slots,
         output: (0..slots).collect(),
+        distinct: false,
+        whole: false,
     };
     let mut fanouts = Fanouts::new();
     let (mut answers, mut work) = (0, 0);

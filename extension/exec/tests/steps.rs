@@ -33,6 +33,8 @@ fn run(
         },
         slots,
         output: (0..slots).collect(),
+        distinct: false,
+        whole: false,
     };
     let tuning = Tuning {
         first: 100,

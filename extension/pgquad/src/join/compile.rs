@@ -1,6 +1,7 @@
 //! From a described join to a plan of the pipeline: columns that must be equal share a variable, comparisons with values that are
 //! fixed for a run become parameters, everything else an expression over rows.
 
+use super::demand::demand;
 use super::describe::Described;
 use super::feed::Fed;
 use super::values;
@@ -110,11 +111,14 @@ pub unsafe fn compile(
         let mut relations = Vec::new();
         order_of_steps(&described, &mut relations);
         let row = fed_slots.as_ref().map(|fed| fed.1);
+        let demand = demand(root);
         (compiler.slots <= MOST_SLOTS && fits(&group)).then(|| Compiled {
             plan: Plan {
                 slots: compiler.slots as u16,
                 output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
                 root: group,
+                distinct: demand.distinct,
+                whole: demand.whole,
             },
             output,
             params: compiler.params,

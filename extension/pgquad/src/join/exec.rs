@@ -213,7 +213,11 @@ fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let for_hashes = bytes as f64 * unsafe { pg_sys::hash_mem_multiplier };
     Tuning {
-        first: FIRST_BATCH.min(most),
+        first: if plan.whole {
+            most
+        } else {
+            FIRST_BATCH.min(most)
+        },
         most,
         bulk_from: BULK_BATCH.min(most),
         memory: (for_hashes as usize).saturating_sub(most * row),

@@ -2,6 +2,7 @@
 
 mod compile;
 mod count;
+mod demand;
 mod describe;
 mod exec;
 mod explain;
