@@ -1,5 +1,7 @@
 //! From conditions on s, p, o, g to the order that serves them best and the key ranges to read in it.
 
+use std::rc::Rc;
+
 /// How a condition bounds its column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
@@ -16,6 +18,8 @@ pub enum Bound {
     Gt = 5,
     /// column = ANY (list)
     Any = 6,
+    /// column in one of several ranges; made while a join runs
+    Within = 7,
 }
 
 impl Bound {
@@ -108,6 +112,8 @@ pub enum Value {
     One(u64),
     /// The list of an ANY; order and duplicates do not matter.
     List(Vec<u64>),
+    /// The ranges of a [`Bound::Within`]: ascending, disjoint, inclusive.
+    Ranges(Rc<[(u64, u64)]>),
     /// NULL: no quad satisfies the condition.
     Null,
 }
@@ -125,6 +131,17 @@ pub fn key_ranges(
                 Value::Null => return Vec::new(),
                 Value::One(value) => {
                     ranges.retain_mut(|(low, high)| narrow(low, high, position, *bound, *value));
+                }
+                Value::Ranges(within) => {
+                    let narrowed = ranges.iter().flat_map(|range| {
+                        within.iter().filter_map(move |&(first, last)| {
+                            let (mut low, mut high) = *range;
+                            (narrow(&mut low, &mut high, position, Bound::Ge, first)
+                                && narrow(&mut low, &mut high, position, Bound::Le, last))
+                            .then_some((low, high))
+                        })
+                    });
+                    ranges = narrowed.collect();
                 }
                 Value::List(list) => {
                     let mut list = list.clone();
@@ -158,7 +175,7 @@ fn narrow(
 ) -> bool {
     let (l, h) = (&mut low[position], &mut high[position]);
     match bound {
-        Bound::Eq | Bound::Any => {
+        Bound::Eq | Bound::Any | Bound::Within => {
             if value < *l || value > *h {
                 return false;
             }

@@ -82,7 +82,7 @@ impl Pipeline {
         let mut ranked: Vec<(usize, f64)> = Vec::new();
         for &i in near.iter().chain(&far) {
             let joined = near.contains(&i);
-            let expected = self.expected(source, fanouts, (rows, &known), scope.group, i, false);
+            let expected = self.expected(source, fanouts, (rows, &known), scope, i, false);
             // What shares no variable multiplies the rows, whatever comes next.
             if joined || near.is_empty() || expected <= 1.0 {
                 ranked.push((i, expected));
@@ -97,7 +97,7 @@ impl Pipeline {
             let close = ranked.iter().map(|&(i, _)| {
                 (
                     i,
-                    self.expected(source, fanouts, (rows, &known), scope.group, i, true),
+                    self.expected(source, fanouts, (rows, &known), scope, i, true),
                 )
             });
             close.collect::<Vec<_>>().into_iter().min_by(by_weight)
@@ -117,16 +117,17 @@ impl Pipeline {
         source: &mut S,
         fanouts: &mut Fanouts,
         (rows, known): (&Bindings, &SlotSet),
-        group: usize,
+        scope: &Scope,
         i: usize,
         closely: bool,
     ) -> f64 {
-        let info = &self.layout.groups[group].patterns[i];
+        let info = &self.layout.groups[scope.group].patterns[i];
         if is_hopeless(&info.pattern, rows, &self.params) {
             return 0.0;
         }
-        if let (false, Some(count)) = (info.needs.meets(known), self.counts[info.step]) {
-            return count;
+        let step = info.step;
+        if let (false, Some(count)) = (info.needs.meets(known), self.counts[step]) {
+            return self.count_left(source, rows, scope, i, count);
         }
         let table = info.pattern.table;
         let access = Access::new(
@@ -140,30 +141,12 @@ impl Pipeline {
         }
         let what = self.probed(&info.pattern, &access);
         if access.bound == 0 {
-            if let Some(count) = self.counts[info.step] {
-                return count;
-            }
-            // Counts of a predicate alone hardly change from query to query, and few subjects have many quads of one predicate. What an
-            // object binds is counted: it may be a rare value or a common one.
-            let plain = access.is_plain();
-            let known = fanouts
-                .get(&what)
-                .filter(|&rows| match access.constant & 0b101 {
-                    0 => plain,
-                    0b001 => plain && rows <= FEW,
-                    _ => false,
-                });
-            let expected = known.unwrap_or_else(|| {
-                let mut ranges = Vec::new();
-                access.ranges(rows, 0, &self.params, &mut ranges);
-                let counted = count(source, table, access.order, &ranges);
-                if plain && access.constant & 0b101 == 0 {
-                    fanouts.add(what, 1, counted as usize);
-                }
-                counted
-            });
-            self.counts[info.step] = Some(expected);
-            return expected;
+            let all = match self.counts[step] {
+                Some(count) => count,
+                None => self.count_all(source, fanouts, rows, (scope.group, i), &access),
+            };
+            self.counts[step] = Some(all);
+            return self.count_left(source, rows, scope, i, all);
         }
         if let Some(found) = self.held[info.step].sample(&access, rows) {
             return found * IN_MEMORY;
@@ -177,6 +160,68 @@ impl Pipeline {
                 found
             }
         }
+    }
+
+    /// Quads that a pattern's constants select.
+    fn count_all<S: Source>(
+        &self,
+        source: &mut S,
+        fanouts: &mut Fanouts,
+        rows: &Bindings,
+        (group, i): (usize, usize),
+        access: &Access,
+    ) -> f64 {
+        let pattern = &self.layout.groups[group].patterns[i].pattern;
+        // Counts of a predicate alone hardly change from query to query, and few subjects have many quads of one predicate. What an object
+        // binds is counted: it may be a rare value or a common one.
+        let plain = access.is_plain();
+        let what = self.probed(pattern, access);
+        let known = fanouts
+            .get(&what)
+            .filter(|&rows| match access.constant & 0b101 {
+                0 => plain,
+                0b001 => plain && rows <= FEW,
+                _ => false,
+            });
+        known.unwrap_or_else(|| {
+            let mut ranges = Vec::new();
+            access.ranges(rows, 0, &self.params, &mut ranges);
+            let counted = count(source, pattern.table, access.order, &ranges);
+            if plain && access.constant & 0b101 == 0 {
+                fanouts.add(what, 1, counted as usize);
+            }
+            counted
+        })
+    }
+
+    /// What filters leave of `all` the quads that a pattern's constants select.
+    fn count_left<S: Source>(
+        &mut self,
+        source: &mut S,
+        rows: &Bindings,
+        scope: &Scope,
+        i: usize,
+        all: f64,
+    ) -> f64 {
+        // Few are tested as fast as the ranges are found.
+        if all < self.tuning.narrow_from as f64 {
+            return all;
+        }
+        let narrowed = self.narrowed(source, i, rows, scope);
+        let info = &self.layout.groups[scope.group].patterns[i];
+        let (pattern, step) = (&info.pattern, info.step);
+        if narrowed.is_empty() {
+            return all;
+        }
+        if let Some((_, count)) = self.left[step].as_ref().filter(|left| left.0 == narrowed) {
+            return *count;
+        }
+        let orders = source.orders(pattern.table);
+        let none = SlotSet::default();
+        let access = Access::narrowed(pattern, orders, rows, &none, |_| true, &narrowed);
+        let count = self.count_narrowed(source, (scope.group, i), rows, &access);
+        self.left[step] = Some((narrowed, count));
+        count
     }
 
     /// What figures of a pattern are kept under.
@@ -193,6 +238,7 @@ impl Pipeline {
             }),
             constant: access.constant,
             bound: access.bound,
+            narrowed: !access.narrowed.is_empty(),
         }
     }
 }

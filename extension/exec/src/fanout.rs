@@ -14,6 +14,8 @@ pub(crate) struct Probed {
     pub constant: u8,
     /// Columns bound by variables.
     pub bound: u8,
+    /// Filters have left only a part to look at.
+    pub narrowed: bool,
 }
 
 struct Seen {

@@ -9,6 +9,7 @@ use crate::bindings::Bindings;
 use crate::checks::Checked;
 use crate::joining::Joining;
 use crate::matching::Matching;
+use crate::narrow::Narrowed;
 use crate::order::Access;
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, Slot, SlotSet};
@@ -42,6 +43,8 @@ struct Kept {
     /// Variables that are its key and those that it hands on, with their places.
     known: Vec<(Slot, usize)>,
     fills: Vec<(Slot, usize)>,
+    /// What filters had left to its columns.
+    narrowed: Narrowed,
 }
 
 /// What a step has had to do so far, and its table.
@@ -49,8 +52,8 @@ struct Kept {
 pub(crate) struct Holding {
     /// The pattern's constants: the rest holds for these.
     constants: Vec<Value>,
-    /// Quads that they select, once counted.
-    total: Option<f64>,
+    /// Quads that they select within what filters leave, once counted.
+    total: Option<(Narrowed, f64)>,
     /// Rows that have come in, and keys probed for them.
     rows: f64,
     probes: f64,
@@ -130,7 +133,7 @@ impl Pipeline {
         (group, i): (usize, usize),
         access: Access,
         rows: Bindings,
-        live: SlotSet,
+        (live, narrowed): (SlotSet, &Narrowed),
     ) -> Joining {
         let step = self.layout.groups[group].patterns[i].step;
         let table = self.layout.groups[group].patterns[i].pattern.table;
@@ -141,7 +144,7 @@ impl Pipeline {
         let little = |total: f64| total <= rows.len as f64 * PROBE;
         let some = rows.len >= SOME && self.counts[step].is_some_and(little);
         if (large || some) && !access.known.is_empty() {
-            found = self.table_of_all(source, (group, i), &rows, &live);
+            found = self.table_of_all(source, (group, i), &rows, &live, narrowed);
             if found.is_none() && large {
                 found = self.table_of_batch(source, (group, i), &access, &rows, &live);
             }
@@ -174,12 +177,16 @@ impl Pipeline {
         (group, i): (usize, usize),
         rows: &Bindings,
         live: &SlotSet,
+        narrowed: &Narrowed,
     ) -> Option<(Access, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
         let (step, table) = (info.step, info.pattern.table);
-        let access = Access::keyed_by(&info.pattern, source.orders(table), rows, live, |_| false);
+        let (pattern, orders) = (&info.pattern, source.orders(table));
+        let access = Access::narrowed(pattern, orders, rows, live, |_| false, narrowed);
         if let Some(kept) = &self.held[step].kept {
-            if kept.known == access.known && kept.fills == access.fills {
+            // What holds more than filters leave will do as well.
+            let enough = kept.narrowed.is_empty() || kept.narrowed == *narrowed;
+            if enough && kept.known == access.known && kept.fills == access.fills {
                 return Some((access, kept.table.clone()));
             }
         }
@@ -188,10 +195,13 @@ impl Pipeline {
         }
         let mut ranges = Vec::new();
         access.ranges(rows, 0, &self.params, &mut ranges);
+        let total = match &self.held[step].total {
+            Some((counted, total)) if counted == narrowed => *total,
+            _ if narrowed.is_empty() => count(source, table, access.order, &ranges),
+            _ => self.count_narrowed(source, (group, i), rows, &access),
+        };
         let holding = &mut self.held[step];
-        let total = *holding
-            .total
-            .get_or_insert_with(|| count(source, table, access.order, &ranges));
+        holding.total = Some((narrowed.clone(), total));
         let now = rows.len as f64 * holding.share();
         let paid = (holding.probes + now) * PROBE >= total;
         let foreseen = rows.len >= LARGE * self.tuning.bulk_from
@@ -212,6 +222,7 @@ impl Pipeline {
             table: found.clone(),
             known: access.known.clone(),
             fills: access.fills.clone(),
+            narrowed: narrowed.clone(),
         });
         Some((access, found))
     }

@@ -15,6 +15,7 @@ mod joining;
 mod keys;
 mod layout;
 mod matching;
+mod narrow;
 mod order;
 mod pipeline;
 mod plan;

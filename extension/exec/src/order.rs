@@ -2,6 +2,7 @@
 
 use crate::access::{best_order, key_ranges, Bound, Value};
 use crate::bindings::{Bindings, Column};
+use crate::narrow::Narrowed;
 use crate::plan::{Pattern, Slot, SlotSet};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 
@@ -10,6 +11,8 @@ use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 pub(crate) enum Operand {
     Slot(Slot),
     Param(u16),
+    /// One of [`Access::narrowed`], by number.
+    Narrowed(u8),
 }
 
 /// A check of a quad that the key range does not make.
@@ -47,6 +50,8 @@ pub(crate) struct Access {
     /// Columns of the quad bound by parameters, and by variables (bit `n` = column `n`).
     pub constant: u8,
     pub bound: u8,
+    /// What filters leave to some columns.
+    pub narrowed: Narrowed,
 }
 
 /// Batches of so few rows may have a range for every member of a list.
@@ -77,6 +82,18 @@ impl Access {
         live: &SlotSet,
         is_key: impl Fn(Slot) -> bool,
     ) -> Self {
+        Self::narrowed(pattern, orders, rows, live, is_key, &Narrowed::new())
+    }
+
+    /// The same where only some ranges have to be looked at, if the order allows.
+    pub fn narrowed(
+        pattern: &Pattern,
+        orders: &[[u8; 4]],
+        rows: &Bindings,
+        live: &SlotSet,
+        is_key: impl Fn(Slot) -> bool,
+        narrowed: &Narrowed,
+    ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
         let mut conditions: Vec<(u8, Bound, Operand)> = Vec::with_capacity(8);
         for (column, cell) in pattern.cells.iter().enumerate() {
@@ -90,6 +107,9 @@ impl Access {
         for &(column, bound, param) in &pattern.conditions {
             conditions.push((column, bound, Operand::Param(param)));
         }
+        for (n, &(column, _)) in narrowed.iter().enumerate() {
+            conditions.push((column, Bound::Within, Operand::Narrowed(n as u8)));
+        }
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
         let listed = rows.len <= FEW_ROWS || !conditions.iter().any(|c| keyed(c.2));
@@ -97,6 +117,7 @@ impl Access {
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
                 Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
+                Operand::Narrowed(_) => true,
             })
             .collect();
         let bounds: Vec<(usize, Bound)> = offered
@@ -122,6 +143,7 @@ impl Access {
             mask: 0,
             constant: 0,
             bound: 0,
+            narrowed: narrowed.clone(),
         };
         for &(_, _, operand) in &access.used {
             if let Operand::Slot(slot) = operand {
@@ -136,6 +158,8 @@ impl Access {
                 }
                 Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column,
                 Operand::Param(_) => {}
+                // The filters are tested in any case.
+                Operand::Narrowed(_) => continue,
             }
             if prefix.used.contains(&i) {
                 continue;
@@ -145,6 +169,7 @@ impl Access {
             match operand {
                 Operand::Slot(slot) => access.compared.push((slot, at)),
                 Operand::Param(param) => access.checks.push((at, Check::Param(bound, param))),
+                Operand::Narrowed(_) => {}
             }
         }
         let mut new: Vec<(Slot, usize)> = Vec::new();
@@ -218,6 +243,7 @@ impl Access {
             .map(|&(column, bound, operand)| {
                 let value = match operand {
                     Operand::Param(param) => params[usize::from(param)].clone(),
+                    Operand::Narrowed(n) => self.narrowed[usize::from(n)].1.clone(),
                     Operand::Slot(_) => {
                         one(operand, rows, row, params).map_or(Value::Null, Value::One)
                     }
@@ -236,6 +262,7 @@ fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Optio
             Value::One(value) => Some(value),
             _ => None,
         },
+        Operand::Narrowed(_) => None,
     }
 }
 

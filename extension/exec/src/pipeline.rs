@@ -11,6 +11,7 @@ use crate::fanout::{Fanouts, Probed};
 use crate::held::Holding;
 use crate::joining::Joining;
 use crate::layout::{Layout, Scope};
+use crate::narrow::Narrowed;
 use crate::order::{is_hopeless, Access};
 use crate::plan::{Kind, Plan, Slot, SlotSet};
 use crate::source::Source;
@@ -28,6 +29,8 @@ pub struct Tuning {
     pub most: usize,
     /// Batches from this size on may be joined otherwise than by looking up each of their keys.
     pub bulk_from: usize,
+    /// Quads of a pattern from which on it is worth to see what filters leave of them.
+    pub narrow_from: usize,
     /// Bytes for quads held in memory, to be joined by hash.
     pub memory: usize,
 }
@@ -82,6 +85,8 @@ pub struct Pipeline {
     frames: Vec<Frame>,
     /// Counts of patterns that only constants bind, by step.
     pub(crate) counts: Vec<Option<f64>>,
+    /// What filters leave of them, by step.
+    pub(crate) left: Vec<Option<(Narrowed, f64)>>,
     pub(crate) steps: Vec<StepStats>,
     /// Quads in memory, by step.
     pub(crate) held: Vec<Holding>,
@@ -110,6 +115,7 @@ impl Pipeline {
             pending: None,
             frames: Vec::new(),
             counts: Vec::new(),
+            left: Vec::new(),
             held: Vec::new(),
             seen: Vec::new(),
             distinct: plan.distinct,
@@ -134,6 +140,7 @@ impl Pipeline {
         }
         self.params = params;
         self.counts = vec![None; self.steps.len()];
+        self.left = vec![None; self.steps.len()];
         self.held.resize_with(self.steps.len(), Holding::default);
         for info in self.layout.groups.iter().flat_map(|g| &g.patterns) {
             self.held[info.step].start(&info.pattern, &self.params);
@@ -401,7 +408,20 @@ impl Pipeline {
         }
         let table = info.pattern.table;
         let repeats = repeats(&info.pattern, &info.needs, &rows, &live);
-        let access = Access::new(&info.pattern, source.orders(table), &rows, &live);
+        let mut access = Access::new(&info.pattern, source.orders(table), &rows, &live);
+        let mut narrowed = Narrowed::new();
+        // Few quads are tested as fast as the ranges are found.
+        let many = match access.bound {
+            0 => self.counts[info.step].is_none_or(|count| count >= self.tuning.narrow_from as f64),
+            _ => rows.len >= self.tuning.bulk_from,
+        };
+        if many {
+            narrowed = self.narrowed(source, i, &rows, &scopes[top]);
+        }
+        if access.bound == 0 && !narrowed.is_empty() {
+            let (pattern, orders) = (&info.pattern, source.orders(table));
+            access = Access::narrowed(pattern, orders, &rows, &live, |_| true, &narrowed);
+        }
         let what = self.probed(&info.pattern, &access);
         let step = info.step;
         let stats = &mut self.steps[step];
@@ -427,7 +447,7 @@ impl Pipeline {
                 tally.add(&rows, Some(&weights));
             }
         } else {
-            let joining = self.join(source, (last.group, i), access, rows, live);
+            let joining = self.join(source, (last.group, i), access, rows, (live, &narrowed));
             self.frames.push(Frame {
                 work: Work::Join(Joined {
                     joining,

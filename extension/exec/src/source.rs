@@ -28,6 +28,18 @@ pub trait Source {
     /// `needs` are the variables of the filter.
     fn test(&mut self, expr: u16, needs: &[u16], rows: &Bindings, keep: &mut [bool]);
 
+    /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the test fails, when
+    /// the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
+    fn narrow(
+        &mut self,
+        _expr: u16,
+        _needs: &[u16],
+        _unknown: usize,
+        _row: &[Option<u64>],
+    ) -> Option<Vec<(u64, u64)>> {
+        None
+    }
+
     /// A point at which the work may be cancelled.
     fn interrupt(&mut self);
 

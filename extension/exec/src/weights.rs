@@ -3,6 +3,7 @@
 use crate::bindings::Bindings;
 use crate::fanout::Fanouts;
 use crate::keys::{hash, Keys};
+use crate::narrow::Narrowed;
 use crate::order::Access;
 use crate::pipeline::Pipeline;
 use crate::plan::{Slot, SlotSet};
@@ -105,7 +106,13 @@ impl Pipeline {
     ) -> Vec<u64> {
         let info = &self.layout.groups[group].patterns[i];
         let what = self.probed(&info.pattern, &access);
-        let mut joining = self.join(source, (group, i), access, rows, SlotSet::default());
+        let mut joining = self.join(
+            source,
+            (group, i),
+            access,
+            rows,
+            (SlotSet::default(), &Narrowed::new()),
+        );
         let weights = joining.weigh(source, &self.params);
         let (keys, quads) = joining.found();
         fanouts.add(what, keys, quads);

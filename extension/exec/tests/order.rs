@@ -64,6 +64,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
                 first: 100,
                 most: 10_000,
                 bulk_from,
+                narrow_from: 1000,
                 memory: 1 << 20,
             },
         );

@@ -341,6 +341,7 @@ proptest! {
         first in prop::sample::select(vec![1usize, 2, 3, 7, 1000]),
         most in prop::sample::select(vec![1usize, 2, 5, 1000]),
         bulk_from in prop::sample::select(vec![1usize, 2, 4, 1000]),
+        narrow_from in prop::sample::select(vec![0usize, 4, 1000]),
         memory in prop::sample::select(vec![0usize, 300, 400, 500, 700, 1000, 1 << 20]),
         orders in prop::sample::select(vec![vec!["spog", "posg", "ospg"], vec!["spog", "psog"], vec!["gpos"]]),
         distinct: bool,
@@ -359,7 +360,7 @@ proptest! {
             .map(|row| plan.output.iter().map(|&s| row[usize::from(s)]).collect())
             .collect();
         let mut trees = Trees::new(&tables, &orders);
-        let mut found = run(&plan, &params, &mut trees, Tuning { first, most, bulk_from, memory });
+        let mut found = run(&plan, &params, &mut trees, Tuning { first, most, bulk_from, narrow_from, memory });
         expected.sort();
         found.sort();
         if distinct {

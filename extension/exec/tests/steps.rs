@@ -40,6 +40,7 @@ fn run(
         first: 100,
         most: 1000,
         bulk_from: 64,
+        narrow_from: 1000,
         memory,
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);

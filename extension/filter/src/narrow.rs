@@ -82,7 +82,7 @@ impl Intervals {
 
 impl Test {
     /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of `row`
-    /// (`None`: NULL). Ids of which the condition's value is unknown are inside.
+    /// (`None`: NULL). Ids that may stand for a term with which it is true are inside.
     #[must_use]
     pub fn narrow(&self, column: usize, row: &[Option<u64>], fixed: &[Fixed]) -> Intervals {
         let columns = row.iter().map(|key| key.as_ref().map(std::slice::from_ref));
@@ -175,27 +175,35 @@ fn satisfying(comparison: Comparison, value: Value) -> Intervals {
         TermId::new(tag::OTHER, 0),
         TermId::new(tag::OTHER, MAX_PAYLOAD),
     ));
+    let compare = |comparison, id| Value::Id(TermId(id)).compare(comparison, value);
+    // In each run, terms below the value come first, then those that are equal, then those above. Where either begins:
+    let begin =
+        |(low, high), below| first_that_is_not(low, high, |id| compare(below, id) == Truth::True);
+    // The integer types differ by nothing but where their run begins.
+    let mut integers: Option<(u64, u64)> = None;
     for (low, high) in runs {
-        let compare = |comparison, id| Value::Id(TermId(id)).compare(comparison, value);
         // Of instants with and without time zone.
         if compare(Comparison::Lt, low) == Truth::Unknown {
             ranges.push((TermId(low), TermId(high)));
             continue;
         }
-        // In each run, terms below the value come first, then those that are equal, then those above.
-        let below = first_that_is_not(low, high, |id| compare(Comparison::Lt, id) == Truth::True);
-        let not_above =
-            first_that_is_not(low, high, |id| compare(Comparison::Le, id) == Truth::True);
-        let range = match comparison {
-            Comparison::Lt => (low, below),
-            Comparison::Le => (low, not_above),
-            Comparison::Eq => (below, not_above),
-            Comparison::Ge => (below, high + 1),
-            Comparison::Gt => (not_above, high + 1),
-            Comparison::Ne => (low, high + 1),
+        let (from, to) = match integers {
+            Some((from, to)) if TermId(low).tag() == tag::INTEGER => (low + from, low + to),
+            _ => match comparison {
+                Comparison::Lt => (low, begin((low, high), Comparison::Lt)),
+                Comparison::Le => (low, begin((low, high), Comparison::Le)),
+                Comparison::Ge => (begin((low, high), Comparison::Lt), high + 1),
+                Comparison::Gt => (begin((low, high), Comparison::Le), high + 1),
+                Comparison::Eq => {
+                    let from = begin((low, high), Comparison::Lt);
+                    (from, begin((from, high), Comparison::Le))
+                }
+                Comparison::Ne => (low, high + 1),
+            },
         };
-        if range.0 < range.1 {
-            ranges.push((TermId(range.0), TermId(range.1 - 1)));
+        integers = Some((from - low, to - low));
+        if from < to {
+            ranges.push((TermId(from), TermId(to - 1)));
         }
     }
     let key = |id: TermId| id.0 ^ SIGN;

@@ -38,6 +38,8 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
 const FIRST_BATCH: usize = 100;
 /// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
 const BULK_BATCH: usize = 128;
+/// Quads from which on it is worth to see what filters leave of them.
+const NARROW_FROM: usize = 1000;
 
 thread_local! {
     /// What probes of this session have found.
@@ -220,6 +222,7 @@ fn tuning(plan: &Plan) -> Tuning {
         },
         most,
         bulk_from: BULK_BATCH.min(most),
+        narrow_from: NARROW_FROM,
         memory: (for_hashes as usize).saturating_sub(most * row),
     }
 }

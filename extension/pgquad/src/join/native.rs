@@ -6,7 +6,7 @@ use crate::scan::conditions::{list_iter, list_node};
 use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
 use pgquad_exec::{Bindings, Slot};
-use pgquad_filter::{Fixed, Ids, Terms, Test, Truth, Value};
+use pgquad_filter::{Fixed, Ids, Intervals, Terms, Test, Truth, Value};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
 
 /// A filter's expression as a test of ids.
@@ -15,6 +15,8 @@ pub struct Native {
     constants: Vec<Constant>,
     /// Values of the constants in this run, once they are needed.
     fixed: Option<Vec<Fixed>>,
+    /// What [`Self::narrow`] was asked last in this run, and its answer.
+    narrowed: Option<(usize, Vec<Option<u64>>, Intervals)>,
 }
 
 /// A part of the expression that is the same for all rows of a run.
@@ -52,12 +54,14 @@ impl Native {
             test,
             constants: compiler.constants,
             fixed: None,
+            narrowed: None,
         })
     }
 
     /// Forgets the values of constants: a new run may have others.
     pub fn restart(&mut self) {
         self.fixed = None;
+        self.narrowed = None;
     }
 
     /// Tests rows for which `keep` is true; makes it false where the test fails, and returns those of which ids do not tell.
@@ -84,6 +88,30 @@ impl Native {
             });
         self.fixed = Some(fixed);
         unknown
+    }
+
+    /// Ids of the filter's variable number `column` outside of which the test fails, where the others have the values of `row`.
+    ///
+    /// # Safety
+    /// As for [`Self::test`].
+    pub unsafe fn narrow(
+        &mut self,
+        context: *mut pg_sys::ExprContext,
+        column: usize,
+        row: &[Option<u64>],
+    ) -> Intervals {
+        match &self.narrowed {
+            Some((asked, others, intervals)) if *asked == column && others == row => {
+                return intervals.clone();
+            }
+            _ => {}
+        }
+        // SAFETY: the caller's promise.
+        let fixed = unsafe { self.fixed(context) };
+        let intervals = self.test.narrow(column, row, &fixed);
+        self.fixed = Some(fixed);
+        self.narrowed = Some((column, row.to_vec(), intervals.clone()));
+        intervals
     }
 
     /// The values of the constants, which are put back by whoever asks.

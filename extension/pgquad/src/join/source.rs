@@ -144,6 +144,20 @@ impl Source for NodeSource {
         }
     }
 
+    fn narrow(
+        &mut self,
+        expr: u16,
+        _needs: &[Slot],
+        unknown: usize,
+        row: &[Option<u64>],
+    ) -> Option<Vec<(u64, u64)>> {
+        let context = self.context;
+        let native = self.tests[usize::from(expr)].native.as_mut()?;
+        // SAFETY: the context is that of the node.
+        let intervals = unsafe { native.narrow(context, unknown, row) };
+        (!intervals.is_all()).then(|| intervals.ranges().to_vec())
+    }
+
     fn interrupt(&mut self) {
         storage::interrupt();
     }

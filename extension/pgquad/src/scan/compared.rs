@@ -52,7 +52,7 @@ impl Compared {
             .iter()
             .position(|&c| usize::from(c) == self.column)?;
         let (low, high) = match self.bound {
-            Bound::Eq | Bound::Any => (value, value),
+            Bound::Eq | Bound::Any | Bound::Within => (value, value),
             Bound::Lt => (0, value.checked_sub(1)?),
             Bound::Le => (0, value),
             Bound::Ge => (value, u64::MAX),

@@ -76,11 +76,13 @@ pub(super) const FLOATS: (u64, u64) = (
 );
 
 /// The value of an inlined integer.
+#[inline]
 pub(super) fn integer_value(payload: u64) -> i64 {
     (payload & ((1 << INTEGER_BITS) - 1)) as i64 - INTEGER_BIAS
 }
 
 /// The value of an inlined decimal, in millionths.
+#[inline]
 pub(super) fn decimal_millionths(payload: u64) -> i64 {
     (payload >> DIGITS_BITS) as i64 - DECIMAL_BIAS
 }
@@ -163,6 +165,7 @@ pub(super) fn encode_double(lexical: &str) -> Option<u64> {
 }
 
 /// The value of an inlined double.
+#[inline]
 pub(super) fn double_value(payload: u64) -> f64 {
     let ordered = payload << DOUBLE_DROPPED_BITS;
     f64::from_bits(if ordered >> 63 == 1 {
@@ -173,6 +176,7 @@ pub(super) fn double_value(payload: u64) -> f64 {
 }
 
 /// A number that sorts as the doubles do; `None` for NaN.
+#[inline]
 pub(super) fn double_ordinal(payload: u64) -> Option<i64> {
     const POSITIVE_ZERO: u64 = 1 << (63 - DOUBLE_DROPPED_BITS);
     const NEGATIVE_ZERO: u64 = POSITIVE_ZERO - 1;
@@ -207,6 +211,7 @@ pub(super) fn float_payload(value: f32) -> u64 {
 }
 
 /// The value of an inlined float; `None` for a payload that no float has.
+#[inline]
 pub(super) fn float_value(payload: u64) -> Option<f32> {
     let ordered = u32::try_from(payload).ok()?;
     Some(f32::from_bits(if ordered >> 31 == 1 {

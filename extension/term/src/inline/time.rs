@@ -153,11 +153,13 @@ fn unpack(payload: u64, per_quarter: i64) -> Option<(i64, Option<i64>)> {
 }
 
 /// The order of two payloads of one tag; `None` when only one has a time zone.
+#[inline]
 pub(super) fn compare(a: u64, b: u64) -> Option<Ordering> {
     (a & ZONED == b & ZONED).then(|| (a >> ZONE_BITS).cmp(&(b >> ZONE_BITS)))
 }
 
 /// Whether there is a time zone, and a number that sorts as the instants do.
+#[inline]
 pub(super) fn ordinal(payload: u64) -> (bool, i64) {
     (payload & ZONED != 0, (payload >> ZONE_BITS) as i64)
 }

@@ -1,0 +1,123 @@
+//! Ranges that filters leave to the values of a variable that is not bound yet, so that a tree can look for them.
+//!
+//! The filters are tested all the same: the ranges are no more than a place to look.
+
+use crate::access::Value;
+use crate::bindings::{Bindings, Column};
+use crate::layout::{bits, Scope};
+use crate::order::Access;
+use crate::pipeline::Pipeline;
+use crate::plan::{Filter, Test};
+use crate::source::Source;
+use std::rc::Rc;
+
+/// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
+pub(crate) type Narrowed = Vec<(u8, Value)>;
+
+/// More ranges are not worth to be looked up one by one.
+const MOST_RANGES: usize = 64;
+
+impl Pipeline {
+    /// About how many quads pattern `i` of a group has within what filters leave to it, if they do: the ranges are few and differ in what
+    /// they hold, so that all are counted.
+    pub(crate) fn count_narrowed<S: Source>(
+        &self,
+        source: &mut S,
+        (group, i): (usize, usize),
+        rows: &Bindings,
+        access: &Access,
+    ) -> f64 {
+        let table = self.layout.groups[group].patterns[i].pattern.table;
+        let mut ranges = Vec::new();
+        access.ranges(rows, 0, &self.params, &mut ranges);
+        let counts = ranges
+            .iter()
+            .map(|(low, high)| source.count(table, access.order, low, high));
+        counts.sum::<u64>() as f64
+    }
+
+    /// What the filters of the scope leave to pattern `i` of its group, for all of these rows alike.
+    pub(crate) fn narrowed<S: Source>(
+        &self,
+        source: &mut S,
+        i: usize,
+        rows: &Bindings,
+        scope: &Scope,
+    ) -> Narrowed {
+        let group = &self.layout.groups[scope.group];
+        let mut narrowed = Narrowed::new();
+        for (column, cell) in group.patterns[i].pattern.cells.iter().enumerate() {
+            let Some(slot) = cell.filter(|&s| rows.columns[usize::from(s)] == Column::Absent)
+            else {
+                continue;
+            };
+            let mut left: Option<Vec<(u64, u64)>> = None;
+            for f in bits(scope.filters) {
+                let (Filter { test, needs }, _) = &group.filters[f];
+                let (Test::Expr(expr), Some(at)) = (test, needs.iter().position(|&n| n == slot))
+                else {
+                    continue;
+                };
+                let values = needs.iter().enumerate().map(|(n, &need)| {
+                    if n == at {
+                        return Some(None);
+                    }
+                    match &rows.columns[usize::from(need)] {
+                        Column::Absent => None,
+                        Column::Null => Some(None),
+                        Column::Ids(ids) => {
+                            let first = *ids.first()?;
+                            ids.iter().all(|&id| id == first).then_some(Some(first))
+                        }
+                    }
+                });
+                let Some(row) = values.collect::<Option<Vec<Option<u64>>>>() else {
+                    continue;
+                };
+                if let Some(ranges) = source.narrow(*expr, needs, at, &row) {
+                    left = Some(match left {
+                        Some(left) => intersection(&left, &ranges),
+                        None => ranges,
+                    });
+                }
+            }
+            if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_RANGES) {
+                narrowed.push((column as u8, Value::Ranges(Rc::from(ranges))));
+            }
+        }
+        narrowed
+    }
+}
+
+/// What two ascending lists of disjoint ranges have in common.
+fn intersection(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut both = Vec::new();
+    while let (Some(&&x), Some(&&y)) = (a.peek(), b.peek()) {
+        let (low, high) = (x.0.max(y.0), x.1.min(y.1));
+        if low <= high {
+            both.push((low, high));
+        }
+        if x.1 < y.1 {
+            a.next();
+        } else {
+            b.next();
+        }
+    }
+    both
+}
+
+#[cfg(test)]
+mod tests {
+    use super::intersection;
+
+    #[test]
+    fn ranges_in_common() {
+        assert_eq!(
+            intersection(&[(0, 3), (5, 9)], &[(2, 6), (9, 12)]),
+            [(2, 3), (5, 6), (9, 9)]
+        );
+        assert_eq!(intersection(&[(0, 3)], &[(4, 6)]), []);
+        assert_eq!(intersection(&[(0, 9)], &[(0, 9)]), [(0, 9)]);
+    }
+}
