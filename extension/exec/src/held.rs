@@ -21,8 +21,11 @@ use crate::weights::Weights;
 use pgquad_btree::{Batch, Key, Probe};
 use std::rc::Rc;
 
-/// Quads read in a row and put into a table in the time of one probe.
+/// Quads read in a row and put into a table in the time of one probe: where a leaf holds several keys, and where each is on its own.
 const PROBE: f64 = 8.0;
+const FAR_PROBE: f64 = 24.0;
+/// Quads from one key to the next that are a leaf.
+const FAR: u64 = 256;
 /// The same for a row that is sorted, and for one that is looked up.
 const SORT: f64 = 1.5;
 const LOOKUP: f64 = 0.5;
@@ -144,7 +147,7 @@ impl Pipeline {
         let little = |total: f64| total <= rows.len as f64 * PROBE;
         let some = rows.len >= SOME && self.counts[step].is_some_and(little);
         if (large || some) && !access.known.is_empty() {
-            found = self.table_of_all(source, (group, i), &rows, &live, narrowed);
+            found = self.table_of_all(source, (group, i), &access, &rows, (&live, narrowed));
             if found.is_none() && large {
                 found = self.table_of_batch(source, (group, i), &access, &rows, &live);
             }
@@ -175,9 +178,9 @@ impl Pipeline {
         &mut self,
         source: &mut S,
         (group, i): (usize, usize),
+        probing: &Access,
         rows: &Bindings,
-        live: &SlotSet,
-        narrowed: &Narrowed,
+        (live, narrowed): (&SlotSet, &Narrowed),
     ) -> Option<(Access, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
         let (step, table) = (info.step, info.pattern.table);
@@ -200,10 +203,12 @@ impl Pipeline {
             _ if narrowed.is_empty() => count(source, table, access.order, &ranges),
             _ => self.count_narrowed(source, (group, i), rows, &access),
         };
-        let holding = &mut self.held[step];
-        holding.total = Some((narrowed.clone(), total));
+        self.held[step].total = Some((narrowed.clone(), total));
+        let holding = &self.held[step];
         let now = rows.len as f64 * holding.share();
-        let paid = (holding.probes + now) * PROBE >= total;
+        let probes = holding.probes + now;
+        let paid = probes * PROBE >= total
+            || probes * FAR_PROBE >= total && self.is_far(source, table, probing, rows);
         let foreseen = rows.len >= LARGE * self.tuning.bulk_from
             && now * self.outlook() * PROBE >= 2.0 * total;
         if !paid && !foreseen {
@@ -225,6 +230,30 @@ impl Pipeline {
             narrowed: narrowed.clone(),
         });
         Some((access, found))
+    }
+
+    /// Whether hardly two keys of a batch are on one leaf.
+    fn is_far<S: Source>(
+        &self,
+        source: &mut S,
+        table: u16,
+        probing: &Access,
+        rows: &Bindings,
+    ) -> bool {
+        let Some(ids) = probing.keys.first().and_then(|&slot| rows.ids(slot)) else {
+            return false;
+        };
+        let by_id = |a: &usize, b: &usize| ids[*a].cmp(&ids[*b]);
+        let (first, last) = ((0..ids.len()).min_by(by_id), (0..ids.len()).max_by(by_id));
+        let mut ranges = Vec::new();
+        for row in first.into_iter().chain(last) {
+            probing.ranges(rows, row, &self.params, &mut ranges);
+        }
+        let ends = ranges.iter().min().zip(ranges.iter().max());
+        ends.is_some_and(|(low, high)| {
+            let between = source.count(table, probing.order, &low.0, &high.1);
+            between >= FAR * rows.len as u64
+        })
     }
 
     /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all of them.

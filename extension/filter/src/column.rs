@@ -4,7 +4,7 @@ use crate::expression::{Arithmetic, Comparison};
 use crate::truth::Truth;
 use crate::value::Value;
 use pgquad_term::number::Number;
-use pgquad_term::{ordinal, Scale};
+use pgquad_term::{ordinal, Scale, TermId};
 use std::borrow::Cow;
 
 /// Terms, one for each row.
@@ -118,6 +118,25 @@ impl Column<'_> {
                 a.iter().zip(&b).map(|(&a, &b)| operate(a, b)).collect()
             }
         }
+    }
+
+    /// langMatches of two columns of `rows` rows, which mostly hold few different ones.
+    pub fn language_matches(&self, range: &Self, rows: usize) -> Truths {
+        let mut last: Option<((TermId, TermId), Truth)> = None;
+        let truths = (0..rows).map(|row| {
+            let (Value::Id(tag), Value::Id(range)) = (self.at(row), range.at(row)) else {
+                return self.at(row).language_matches(range.at(row));
+            };
+            match last {
+                Some((asked, truth)) if asked == (tag, range) => truth,
+                _ => {
+                    let truth = Value::Id(tag).language_matches(Value::Id(range));
+                    last = Some(((tag, range), truth));
+                    truth
+                }
+            }
+        });
+        Truths::Each(truths.collect())
     }
 
     /// A function of the value of each of `rows` rows.

@@ -2,6 +2,7 @@
 
 use crate::truth::Truth;
 use crate::value::Value;
+use pgquad_term::TermId;
 
 /// Number of a value that is the same for all rows of a run, see [`Fixed`].
 pub type Place = usize;
@@ -62,6 +63,8 @@ pub enum Terms {
     Plus(Box<Terms>),
     /// A truth value as `xsd:boolean`.
     Boolean(Box<Test>),
+    /// LANG, with the place of the language tags.
+    Language(Box<Terms>, Place),
     /// The first that is not NULL.
     Coalesce(Vec<Terms>),
 }
@@ -100,6 +103,8 @@ pub enum Test {
     Effective(Terms),
     /// What kind of term it is.
     Is(TermKind, Terms),
+    /// langMatches: a language tag, a language range.
+    LanguageMatches(Terms, Terms),
     /// The id is NULL.
     NullId(Ids),
     /// The term is NULL.
@@ -123,6 +128,8 @@ pub enum Fixed {
     Truth(Truth),
     /// A sorted list of ids, and whether it holds NULL too; `None` when the list itself is NULL.
     List(Option<(Vec<u64>, bool)>),
+    /// The language tags by number, as ids of strings.
+    Languages(Vec<Option<TermId>>),
 }
 
 impl Comparison {

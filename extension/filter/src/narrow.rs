@@ -125,7 +125,7 @@ impl Test {
             }
             Self::Numbers(_, a, b) => a.uses(column) || b.uses(column),
             Self::Among(ids, _) | Self::NullId(ids) => ids.uses(column),
-            Self::Terms(_, a, b) => a.uses(column) || b.uses(column),
+            Self::Terms(_, a, b) | Self::LanguageMatches(a, b) => a.uses(column) || b.uses(column),
             Self::Effective(term) | Self::Is(_, term) | Self::NullTerm(term) => term.uses(column),
         }
     }
@@ -147,7 +147,7 @@ impl Terms {
             Self::Decode(ids) => ids.uses(column),
             Self::Fixed(_) => false,
             Self::Arithmetic(_, operands) => operands.0.uses(column) || operands.1.uses(column),
-            Self::Negated(term) | Self::Plus(term) => term.uses(column),
+            Self::Negated(term) | Self::Plus(term) | Self::Language(term, _) => term.uses(column),
             Self::Boolean(test) => test.uses(column),
             Self::Coalesce(all) => all.iter().any(|term| term.uses(column)),
         }

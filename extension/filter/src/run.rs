@@ -99,6 +99,10 @@ impl Test {
             }
             Self::Effective(term) => term.evaluate(rows).test(rows.len, Value::effective),
             Self::Is(kind, term) => term.evaluate(rows).test(rows.len, |value| value.is(*kind)),
+            Self::LanguageMatches(tag, range) => {
+                let (tag, range) = (tag.evaluate(rows), range.evaluate(rows));
+                tag.language_matches(&range, rows.len)
+            }
             Self::NullId(ids) => ids
                 .evaluate(rows)
                 .test(rows.len, |key| Truth::of(Some(key.is_none()))),
@@ -154,6 +158,14 @@ impl Terms {
                     Column::Values(truths.into_iter().map(Value::of_truth).collect())
                 }
             },
+            Self::Language(term, place) => {
+                let tags = match &rows.fixed[*place] {
+                    Fixed::Languages(tags) => tags.as_slice(),
+                    _ => &[],
+                };
+                term.evaluate(rows)
+                    .map(rows.len, |value| value.language(tags))
+            }
             Self::Coalesce(all) => {
                 let columns: Vec<Column<'_>> = all.iter().map(|t| t.evaluate(rows)).collect();
                 let first = |row: usize| {

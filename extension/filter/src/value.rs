@@ -2,9 +2,10 @@
 
 use crate::expression::{Arithmetic, Comparison, TermKind};
 use crate::truth::Truth;
+use pgquad_term::func::strings::lang_matches;
 use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER};
 use pgquad_term::number::{compare_promoted, Number};
-use pgquad_term::{compare_inline, inline_id, inline_number, tag, Term, TermId};
+use pgquad_term::{compare_inline, inline_id, inline_number, inline_term, tag, Term, TermId};
 use std::cmp::Ordering;
 
 /// What is known of the term of a row.
@@ -250,6 +251,45 @@ impl Value {
             },
             tag::LANG_STRING | tag::OTHER => Truth::Unknown,
             _ => Truth::Null,
+        }
+    }
+
+    /// LANG, by the tags that have numbers.
+    #[must_use]
+    pub fn language(self, tags: &[Option<TermId>]) -> Self {
+        const EMPTY: TermId = TermId::new(tag::SHORT_STRING, 0);
+        let id = match self {
+            Self::Null | Self::Unknown => return self,
+            Self::Number(_) => return Self::Id(EMPTY),
+            Self::Id(id) => id,
+        };
+        match class(id) {
+            Class::Node => Self::Null,
+            Class::Other => Self::Unknown,
+            Class::LanguageString => {
+                let number = id.language_number().map_or(0, usize::from);
+                tags.get(number)
+                    .copied()
+                    .flatten()
+                    .map_or(Self::Unknown, Self::Id)
+            }
+            _ => Self::Id(EMPTY),
+        }
+    }
+
+    /// langMatches.
+    #[must_use]
+    pub fn language_matches(self, range: Self) -> Truth {
+        let text = |value: Self| match value {
+            Self::Id(id) if id.tag() == tag::SHORT_STRING => inline_term(id).ok_or(Truth::Unknown),
+            Self::Id(id) if id.tag() == tag::STRING => Err(Truth::Unknown),
+            Self::Unknown => Err(Truth::Unknown),
+            _ => Err(Truth::Null),
+        };
+        match (text(self), text(range)) {
+            (Ok(tag), Ok(range)) => Truth::of(lang_matches(&tag.as_term(), &range.as_term()).ok()),
+            (Err(Truth::Null), _) | (_, Err(Truth::Null)) => Truth::Null,
+            _ => Truth::Unknown,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
 use pgquad_filter::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, Truth, Value};
-use pgquad_term::func::{numeric, terms as functions};
+use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, Term, TermBuf, TermId, Xsd};
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn term() -> impl Strategy<Value = Known> {
         1 => "2020-01-0[1-3]T0[0-2]:00:00Z".prop_map(move |n| xsd(n, Xsd::DateTimeStamp)),
         2 => "2020-01-0[1-3](Z|\\+0[1-3]:00)?".prop_map(move |n| xsd(n, Xsd::Date)),
         1 => "P[1-3]D".prop_map(move |n| xsd(n, Xsd::DayTimeDuration)),
-        3 => "[ab]{0,2}".prop_map(|text| TermBuf::string(&text)),
+        3 => "([ab]{0,2}|en|EN|\\*|fr)".prop_map(|text| TermBuf::string(&text)),
         1 => "[ab]{8,9}".prop_map(|text| TermBuf::string(&text)),
         1 => "[ab]{0,2}".prop_map(|text| TermBuf::language(&text, "en")),
         1 => "[ab]{1,2}".prop_map(|text| Term::typed(&text, "http://example.org/t").to_buf()),
@@ -100,6 +100,7 @@ fn terms() -> impl Strategy<Value = Terms> {
             1 => inner.clone().prop_map(|t| Terms::Negated(Box::new(t))),
             1 => inner.clone().prop_map(|t| Terms::Plus(Box::new(t))),
             1 => prop::collection::vec(inner.clone(), 1..3).prop_map(Terms::Coalesce),
+            1 => inner.clone().prop_map(|t| Terms::Language(Box::new(t), 7)),
             1 => (comparison(), inner.clone(), inner)
                 .prop_map(|(c, a, b)| Terms::Boolean(Box::new(Test::Terms(c, a, b)))),
         ]
@@ -115,6 +116,7 @@ fn test() -> impl Strategy<Value = Test> {
         1 => ids().prop_map(|a| Test::Among(a, 6)),
         1 => terms().prop_map(Test::Effective),
         1 => (kind, terms()).prop_map(|(k, t)| Test::Is(k, t)),
+        1 => (terms(), terms()).prop_map(|(t, r)| Test::LanguageMatches(t, r)),
         1 => terms().prop_map(Test::NullTerm),
         1 => ids().prop_map(Test::NullId),
     ];
@@ -163,6 +165,7 @@ impl Oracle<'_> {
             Terms::Negated(term) => numeric::neg(&self.term(term)?.as_term()).ok(),
             Terms::Plus(term) => numeric::pos(&self.term(term)?.as_term()).ok(),
             Terms::Boolean(test) => self.test(test).map(TermBuf::boolean),
+            Terms::Language(term, _) => functions::lang(&self.term(term)?.as_term()).ok(),
             Terms::Coalesce(all) => all.iter().find_map(|term| self.term(term)),
         }
     }
@@ -220,6 +223,10 @@ impl Oracle<'_> {
                     TermKind::Numeric => functions::is_numeric(&term),
                 })
             }
+            Test::LanguageMatches(tag, range) => {
+                let (tag, range) = (self.term(tag)?, self.term(range)?);
+                strings::lang_matches(&tag.as_term(), &range.as_term()).ok()
+            }
             Test::NullId(ids) => Some(self.id(ids).is_none()),
             Test::NullTerm(term) => Some(self.term(term).is_none()),
             Test::NullTest(test) => Some(self.test(test).is_none()),
@@ -229,7 +236,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids.
+/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags.
 fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let key = |known: &Known| known.id.0 ^ SIGN;
     let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
@@ -242,7 +249,10 @@ fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
         })
     });
     ids.chain(terms)
-        .chain([Fixed::List(Some((list, false)))])
+        .chain([
+            Fixed::List(Some((list, false))),
+            Fixed::Languages(vec![None, inline_id(&Term::string("en"))]),
+        ])
         .collect()
 }
 
