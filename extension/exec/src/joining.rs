@@ -19,12 +19,11 @@ pub(crate) enum Joining {
 impl Joining {
     /// The next rows, `None` at the end.
     pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
+        // Rows may come out for long without anything being read.
+        source.interrupt();
         match self {
             Self::Probe(probing) => probing.next(source, params),
-            Self::Match(matching) => {
-                source.interrupt();
-                matching.next()
-            }
+            Self::Match(matching) => matching.next(),
         }
     }
 

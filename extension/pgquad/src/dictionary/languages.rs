@@ -70,6 +70,15 @@ impl Languages {
         })
     }
 
+    /// The numbers that are known here, with their tags.
+    pub fn all(&mut self, tables: &Tables) -> Vec<(u16, String)> {
+        if self.numbers.is_empty() {
+            self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+        }
+        let all = self.numbers.iter();
+        all.map(|(tag, number)| (*number, tag.clone())).collect()
+    }
+
     fn read(&mut self, table: &Relation) {
         self.numbers.clear();
         for_each_row(table, |row| {

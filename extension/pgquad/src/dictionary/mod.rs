@@ -273,6 +273,11 @@ pub fn language(number: u16) -> Option<String> {
     with_state(|state| state.languages.tag(&state.tables, number))
 }
 
+/// Numbers of language tags; it may lack some that were given out lately.
+pub fn languages() -> Vec<(u16, String)> {
+    with_state(|state| state.languages.all(&state.tables))
+}
+
 /// The number of a language tag (in lower case), `None` when no term in the dictionary has it.
 pub fn language_number(tag: &str) -> Option<u16> {
     with_state(|state| state.languages.find(&state.tables, tag))

@@ -7,6 +7,7 @@ use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{Fixed, Ids, Intervals, Terms, Test, Truth, Value};
+use pgquad_term::{inline_id, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
 
 /// A filter's expression as a test of ids.
@@ -22,6 +23,7 @@ pub struct Native {
 /// A part of the expression that is the same for all rows of a run.
 struct Constant {
     kind: Kind,
+    /// Its value, if an expression gives it.
     state: *mut pg_sys::ExprState,
 }
 
@@ -31,6 +33,7 @@ enum Kind {
     Term,
     Truth,
     List,
+    Languages,
 }
 
 impl Native {
@@ -136,6 +139,7 @@ impl Constant {
                         _ => None,
                     });
                 }
+                Kind::Languages => return Fixed::Languages(language_tags()),
                 Kind::Term | Kind::Truth | Kind::List => {}
             }
             let mut is_null = false;
@@ -161,6 +165,17 @@ impl Constant {
             }
         }
     }
+}
+
+/// Ids of language tags by number, of those that are short strings.
+fn language_tags() -> Vec<Option<TermId>> {
+    let all = dictionary::languages();
+    let last = all.iter().map(|l| usize::from(l.0)).max();
+    let mut tags = vec![None; last.map_or(0, |last| last + 1)];
+    for (number, tag) in all {
+        tags[usize::from(number)] = inline_id(&Term::string(&tag));
+    }
+    tags
 }
 
 fn key(id: i64) -> u64 {
@@ -266,6 +281,9 @@ impl Compiler<'_> {
                 ),
                 Operator::Effective => Test::Effective(self.terms(argument(0))?),
                 Operator::Is(kind) => Test::Is(kind, self.terms(argument(0))?),
+                Operator::LanguageMatches => {
+                    Test::LanguageMatches(self.terms(argument(0))?, self.terms(argument(1))?)
+                }
                 _ => return None,
             })
         }
@@ -293,6 +311,14 @@ impl Compiler<'_> {
                         Operator::Decode => Terms::Decode(self.ids(argument(0))?),
                         Operator::FromBool => Terms::Boolean(Box::new(self.test(argument(0))?)),
                         Operator::Negate => Terms::Negated(Box::new(self.terms(argument(0))?)),
+                        Operator::Language => {
+                            let term = Box::new(self.terms(argument(0))?);
+                            self.constants.push(Constant {
+                                kind: Kind::Languages,
+                                state: std::ptr::null_mut(),
+                            });
+                            Terms::Language(term, self.constants.len() - 1)
+                        }
                         Operator::Plus => Terms::Plus(Box::new(self.terms(argument(0))?)),
                         Operator::Arithmetic(arithmetic) => {
                             let operands = (self.terms(argument(0))?, self.terms(argument(1))?);
@@ -339,6 +365,7 @@ impl Compiler<'_> {
                 Kind::Term => TermOut::type_oid(),
                 Kind::Truth => pg_sys::BOOLOID,
                 Kind::List => pg_sys::INT8ARRAYOID,
+                Kind::Languages => return None,
             };
             let varies = || {
                 !pg_sys::pull_var_clause(node, 0).is_null()

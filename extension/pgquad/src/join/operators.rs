@@ -31,6 +31,10 @@ pub enum Operator {
     Effective,
     /// What kind of term it is.
     Is(TermKind),
+    /// LANG
+    Language,
+    /// langMatches
+    LanguageMatches,
 }
 
 thread_local! {
@@ -113,6 +117,7 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
             "neg" => Operator::Negate,
             "pos" => Operator::Plus,
             "ebv" => Operator::Effective,
+            "fn_lang" => Operator::Language,
             "fn_isiri" => Operator::Is(TermKind::Iri),
             "fn_isblank" => Operator::Is(TermKind::Blank),
             "fn_isliteral" => Operator::Is(TermKind::Literal),
@@ -124,6 +129,7 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
             "sub" => Some(Operator::Arithmetic(Arithmetic::Sub)),
             "mul" => Some(Operator::Arithmetic(Arithmetic::Mul)),
             "div" => Some(Operator::Arithmetic(Arithmetic::Div)),
+            "fn_langmatches" => Some(Operator::LanguageMatches),
             _ => None,
         }),
         _ => None,
