@@ -29,7 +29,7 @@ pub(crate) enum Inlined {
     Integer,
     /// `xsd:decimal`, of constants.
     Decimal,
-    /// `xsd:float`.
+    /// `xsd:float`. The order of ids is that of ORDER BY.
     Float,
 }
 
@@ -100,7 +100,7 @@ impl Col {
     /// What terms of the column sort by in ORDER BY.
     pub fn sort_sql(&self, params: &mut Params) -> String {
         match (&self.id, self.inlined) {
-            (Some(id), Some(Inlined::Integer)) => id.clone(),
+            (Some(id), Some(Inlined::Integer | Inlined::Float)) => id.clone(),
             _ => self.term_sql(params),
         }
     }

@@ -38,10 +38,19 @@ pub fn number_id(value: Number) -> Option<TermId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{inline_id, inline_number, TermBuf};
+    use crate::{inline_id, inline_number, order, TermBuf};
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn ids_of_floats_sort_as_the_terms_do(a in any::<u32>(), b in any::<u32>(), shift in 0..32) {
+            let (a, b) = (f32::from_bits(a), f32::from_bits(b >> shift << shift));
+            for (a, b) in [(a, b), (a, -a), (a, f32::NAN), (0.0, -0.0)] {
+                let terms = (Number::Float(a).to_term(), Number::Float(b).to_term());
+                prop_assert_eq!(float_id(a).cmp(&float_id(b)), order(&terms.0.as_term(), &terms.1.as_term()));
+            }
+        }
+
         #[test]
         fn ids_of_numbers_are_those_of_their_literals(integer in any::<i64>(), bits in any::<u32>(), shift in 0..64) {
             let integer: i64 = integer >> shift;
