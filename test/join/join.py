@@ -58,13 +58,15 @@ class Maker:
             return f"quad.{c.choice(['add', 'sub', 'mul', 'div'])}({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
         if kind == 7:
             return f"COALESCE({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
-        return f"quad.{c.choice(['neg', 'pos'])}({self.term(columns, depth + 1)})"
+        return f"quad.{c.choice(['neg', 'pos', 'fn_lang'])}({self.term(columns, depth + 1)})"
 
     def test(self, columns, depth=0):
         """A condition on terms."""
         c = self.chance
         operator = c.choice(["eq", "ne", "lt", "le", "gt", "ge"])
         kind = c.randrange(12 if depth < 2 else 8)
+        if c.random() < 0.05:
+            return f"quad.fn_langmatches(quad.fn_lang({self.term(columns)}), '\"{c.choice(['en', 'EN', '*', ''])}\"'::quad.term)"
         if kind < 2:
             return f"quad.{operator}({c.choice(columns)}, {c.choice(columns)})"
         if kind < 3:
