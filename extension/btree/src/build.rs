@@ -256,7 +256,7 @@ impl<S: PageStore> Tree<S> {
             let (mut fits, mut fails) = (0, limit + 1);
             let mut n = guess.clamp(1, limit);
             for _ in 0..8 {
-                let bytes = encoded_bytes(&rest[..n]);
+                let bytes = encoded_bytes(&rest[..n], level);
                 if bytes <= target {
                     fits = n;
                     if n == limit || bytes * 100 >= target * 95 {

@@ -1,7 +1,7 @@
 //! Errors of the crate.
 
 use crate::key::Key;
-use crate::page::BlockNo;
+use crate::page::{BlockNo, VERSION};
 use std::fmt;
 
 /// Result with this crate's [`Error`].
@@ -16,6 +16,13 @@ pub enum Error {
         block: BlockNo,
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// A page was written in another version of the format.
+    OtherFormat {
+        /// The page.
+        block: BlockNo,
+        /// The version.
+        version: u8,
     },
     /// The versions of one key that cannot be removed yet fill a whole page.
     TooManyVersions {
@@ -36,6 +43,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Corrupt { block, what } => write!(f, "page {block} is corrupt: {what}"),
+            Error::OtherFormat { block, version } => write!(
+                f,
+                "page {block} has version {version} of the page format; this library reads version {VERSION} only"
+            ),
             Error::TooManyVersions { key } => write!(
                 f,
                 "too many versions of the quad with key {key:?} that running transactions may still need"

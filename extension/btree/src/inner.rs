@@ -1,6 +1,6 @@
 //! Inner pages: a packed run of children, each with the key its range starts at, its block, and the
 //! number of entries below it and its left neighbours in the page; then, in parents of leaves, the
-//! *marks*: two bits for each child, which `settle.rs` explains. A page without room for them has none.
+//! *marks*: two bits for each child, which `settle.rs` explains.
 
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
@@ -22,9 +22,15 @@ pub(crate) const DEFAULT_GRAPH: u8 = 2;
 /// Bits of the marks of one child.
 const MARK_BITS: usize = 2;
 
-/// Bytes of the marks of `n` children.
-fn marks_bytes(n: usize) -> usize {
-    (n * MARK_BITS).div_ceil(8)
+/// The level whose pages have marks.
+const MARKED_LEVEL: u8 = 1;
+
+/// Bytes of the marks of `n` children of a page of this level.
+fn marks_bytes(n: usize, level: u8) -> usize {
+    match level {
+        MARKED_LEVEL => (n * MARK_BITS).div_ceil(8),
+        _ => 0,
+    }
 }
 
 /// A child of an inner page.
@@ -45,7 +51,8 @@ pub struct Child {
 pub struct InnerView<'a> {
     page: &'a Page,
     run: Run<'a, 6>,
-    marked: bool,
+    /// The first byte behind the used ones.
+    end: usize,
     block: BlockNo,
 }
 
@@ -53,18 +60,21 @@ impl<'a> InnerView<'a> {
     /// Opens a page that its frame says is an inner page.
     ///
     /// # Errors
-    /// Corrupt when the run leads outside the page or is empty.
+    /// Corrupt when the run or the marks lead outside the page, or there are no children.
     #[inline]
     pub fn open(page: &'a Page, block: BlockNo) -> Result<Self> {
         let run = Run::open(page, RUN_AT, block)?;
         if run.len() == 0 {
             return corrupt(block, "inner page without children");
         }
-        let marked = page.lower() >= run.end() + marks_bytes(run.len());
+        let end = run.end() + marks_bytes(run.len(), page.level());
+        if end > page.lower().min(SPECIAL) {
+            return corrupt(block, "inner page with more than its used bytes");
+        }
         Ok(InnerView {
             page,
             run,
-            marked,
+            end,
             block,
         })
     }
@@ -77,22 +87,7 @@ impl<'a> InnerView<'a> {
 
     /// Bytes in use of the [`CAPACITY`].
     pub(crate) fn used(&self) -> usize {
-        self.end() - RUN_AT
-    }
-
-    /// The first byte behind the used ones.
-    pub(crate) fn end(&self) -> usize {
-        self.run.end()
-            + if self.marked {
-                marks_bytes(self.children())
-            } else {
-                0
-            }
-    }
-
-    /// Whether the page has marks.
-    pub(crate) fn is_marked(&self) -> bool {
-        self.marked
+        self.end - RUN_AT
     }
 
     /// The byte and the place in it of the marks of child `i`.
@@ -104,7 +99,7 @@ impl<'a> InnerView<'a> {
     /// The marks of child `i`.
     #[inline]
     pub(crate) fn marks(&self, i: usize) -> u8 {
-        if !self.marked {
+        if self.end == self.run.end() {
             return 0;
         }
         let (byte, bit) = self.marks_at(i);
@@ -193,10 +188,10 @@ impl<'a> InnerView<'a> {
     }
 }
 
-/// Bytes (of [`CAPACITY`]) that a page of these children takes.
-pub(crate) fn encoded_bytes(children: &[Child]) -> usize {
+/// Bytes (of [`CAPACITY`]) that a page of these children takes in this level.
+pub(crate) fn encoded_bytes(children: &[Child], level: u8) -> usize {
     let columns = columns(children);
-    plan(&columns).bytes()
+    plan(&columns).bytes() + marks_bytes(children.len(), level)
 }
 
 fn columns(children: &[Child]) -> [Vec<u64>; 6] {
@@ -225,25 +220,24 @@ pub(crate) fn encode_inner(children: &[Child], frame: &Frame) -> Option<Box<Page
     }
     let columns = columns(children);
     let plan = plan(&columns);
-    if plan.bytes() > CAPACITY {
+    let used = plan.bytes() + marks_bytes(children.len(), frame.level);
+    if used > CAPACITY {
         return None;
     }
     let mut page = Page::zeroed();
     page.init(frame);
     plan.write(std::array::from_fn(|c| &columns[c][..]), &mut page, RUN_AT);
-    let mut used = plan.bytes();
-    if children.iter().any(|c| c.marks != 0) && used + marks_bytes(children.len()) <= CAPACITY {
+    if frame.level == MARKED_LEVEL {
         for (i, child) in children.iter().enumerate() {
             let bit = i * MARK_BITS;
-            page.0[RUN_AT + used + bit / 8] |= child.marks << (bit % 8);
+            page.0[RUN_AT + plan.bytes() + bit / 8] |= child.marks << (bit % 8);
         }
-        used += marks_bytes(children.len());
     }
     page.set_lower(RUN_AT + used);
     Some(page)
 }
 
-/// Sets the marks of child `i` in the image of a page that has marks.
+/// Sets the marks of child `i`, a leaf, in the image of its parent.
 pub(crate) fn set_marks(image: &mut Page, block: BlockNo, i: usize, marks: u8) -> Result<()> {
     let (byte, bit) = InnerView::open(image, block)?.marks_at(i);
     let others = image.0[byte] & !(((1 << MARK_BITS) - 1) << bit);

@@ -1,6 +1,6 @@
 //! The page frame: PostgreSQL's page header in front, this crate's special area at the end.
 
-use crate::error::{corrupt, Result};
+use crate::error::{corrupt, Error, Result};
 use crate::key::{cmp, Key};
 use std::cmp::Ordering;
 
@@ -41,7 +41,8 @@ const S_LOW: usize = SPECIAL + 16;
 const S_HIGH: usize = SPECIAL + 48;
 
 const MAGIC: u16 = 0x5142;
-pub(crate) const VERSION: u8 = 1;
+/// Version 2: parents of leaves have marks.
+pub(crate) const VERSION: u8 = 2;
 
 /// The right sibling has no downlink in the level above yet.
 pub(crate) const F_INCOMPLETE: u16 = 1;
@@ -230,6 +231,12 @@ impl Page {
         self.u16(S_FLAGS)
     }
 
+    /// The level of a page of a tree; leaves are at 0.
+    #[inline]
+    pub(crate) fn level(&self) -> u8 {
+        self.0[S_LEVEL]
+    }
+
     pub(crate) fn set_right(&mut self, right: BlockNo) {
         self.put_u32(S_RIGHT, right);
     }
@@ -251,7 +258,8 @@ impl Page {
             return corrupt(block, "bad page header");
         }
         if self.0[S_VERSION] != VERSION {
-            return corrupt(block, "unknown page format version");
+            let version = self.0[S_VERSION];
+            return Err(Error::OtherFormat { block, version });
         }
         let kind = match self.0[S_KIND] {
             0 => PageKind::Meta,

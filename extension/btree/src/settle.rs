@@ -13,7 +13,7 @@
 
 use crate::descend::{Path, Target};
 use crate::error::Result;
-use crate::inner::{encode_inner, set_marks, Child, InnerView, DEFAULT_GRAPH, SETTLED};
+use crate::inner::{set_marks, Child, InnerView, DEFAULT_GRAPH, SETTLED};
 use crate::key::{Key, Order};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
@@ -105,7 +105,7 @@ impl<S: PageStore> Tree<S> {
             return Ok(());
         }
         self.store.stop("vacuum-before-settle");
-        let (mut parent, at, pframe) = self.find_parent(&child.low, 1, path)?;
+        let (mut parent, at, _) = self.find_parent(&child.low, 1, path)?;
         let inner = InnerView::open(&parent, at)?;
         let i = inner.child_for(&child.low);
         let same = inner.block(i) == child.block
@@ -115,22 +115,7 @@ impl<S: PageStore> Tree<S> {
             return Ok(());
         }
         let mut image = (*parent).clone();
-        if inner.is_marked() {
-            set_marks(&mut image, at, i, marks)?;
-        } else {
-            let mut children = inner.decode()?;
-            children[i].marks = marks;
-            // A page too full for marks has none.
-            let Some(marked) = encode_inner(&children, &pframe) else {
-                return Ok(());
-            };
-            if !InnerView::open(&marked, at)?.is_marked() {
-                return Ok(());
-            }
-            image = *marked;
-            image.set_right(pframe.right);
-            image.set_flags(pframe.flags);
-        }
+        set_marks(&mut image, at, i, marks)?;
         self.store
             .commit(&mut [Change::new(&mut parent, &image)], NO_XID);
         Ok(())

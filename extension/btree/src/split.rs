@@ -249,7 +249,7 @@ impl<S: PageStore> Tree<S> {
                 return Ok(vec![l, r]);
             }
         }
-        debug_assert!(encoded_bytes(&children[..n / 2]) <= CAPACITY);
+        debug_assert!(encoded_bytes(&children[..n / 2], frame.level) <= CAPACITY);
         corrupt(frame.right, "half of an inner page does not fit in a page")
     }
 
@@ -271,10 +271,7 @@ impl<S: PageStore> Tree<S> {
             let (mut parent, at, pframe) = self.find_parent(&frame.low, frame.level + 1, path)?;
             let inner = InnerView::open(&parent, at)?;
             let i = inner.child_for(&frame.low);
-            let known = inner
-                .count_before(i + 1)
-                .saturating_sub(inner.count_before(i));
-            if inner.block(i) != block || known == count {
+            if inner.block(i) != block || inner.count(i) == count {
                 return Ok(());
             }
             let mut children = inner.decode()?;

@@ -212,9 +212,6 @@ impl<S: PageStore> Check<'_, S> {
         let Some(inner) = self.checked(block, InnerView::open(page, block)) else {
             return;
         };
-        if inner.end() > page.lower() {
-            self.problem(block, "run reaches into the free space");
-        }
         if inner.children() > self.tree.inner_max() {
             self.problem(
                 block,

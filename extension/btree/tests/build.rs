@@ -71,6 +71,48 @@ fn build_all_sizes() {
 }
 
 #[test]
+fn every_leaf_of_a_built_tree_can_settle() {
+    // Parents as full as can be, of many short children.
+    let (_, quads) = open(0, 20);
+    let txns = Txns::default();
+    let tree = quads.tree(0).unwrap();
+    let keys: Vec<Key> = (0..40_000).map(|i| [i / 3, i % 3, i * 7 % 11, 0]).collect();
+    let (built, new): (Vec<_>, Vec<_>) = (0..keys.len()).partition(|i| i % 4 > 0);
+    let of = |rows: &[usize]| rows.iter().map(|&i| keys[i]).collect::<Vec<Key>>();
+    let settle = |xid| {
+        txns.commit(xid);
+        tree.vacuum(&txns.session(&[])).unwrap();
+        let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+        assert_eq!(v.problems, vec![]);
+        assert_eq!(v.settled, tree.stats().unwrap().leaves);
+    };
+
+    let xid = txns.begin();
+    tree.build(of(&built).into_iter(), xid, 0, 1.0).unwrap();
+    settle(xid);
+
+    // Leaves split, and their parents, whose marks survive.
+    let xid = txns.begin();
+    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+    let writer = Writer {
+        xid,
+        cid: 0,
+        status: &session,
+    };
+    let mut inserted = Vec::new();
+    let few = &of(&new)[3000..4000];
+    tree.insert(few, &writer, Mode::Set(&snap), &mut inserted)
+        .unwrap();
+    let (leaves, settled) = (
+        tree.stats().unwrap().leaves,
+        tree.verify(&snap).unwrap().settled,
+    );
+    assert!(settled * 4 > leaves * 3, "{settled} of {leaves}");
+    drop((session, snap));
+    settle(xid);
+}
+
+#[test]
 fn a_merge_that_finds_nothing_new_changes_nothing() {
     let txns = Txns::default();
     let (_, quads) = open(0, 0);
@@ -196,6 +238,18 @@ fn deleting_everything_gives_the_pages_back() {
     }
     quads.reclaim();
     assert_eq!(store.free_pages() + 1 + quads.trees().len(), store.pages());
+}
+
+#[test]
+fn pages_of_another_format_are_refused() {
+    let (store, _) = open(0, 0);
+    let mut page: Page = store.read(0).clone();
+    let at = 8192 - 80 + 2;
+    page.0[at] -= 1;
+    let (block, version) = (0, page.0[at]);
+    store.overwrite(block, page);
+    let error = Quads::open(store).err();
+    assert_eq!(error, Some(Error::OtherFormat { block, version }));
 }
 
 #[test]

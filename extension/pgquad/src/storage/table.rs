@@ -22,6 +22,11 @@ pub fn fail(e: Error) -> ! {
             e.to_string(),
             "Run quad.verify on the table; VACUUM FULL rebuilds its orders from the first one.",
         ),
+        Error::OtherFormat { .. } => raise_hint(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            e.to_string(),
+            "Export the quads with the library that wrote the table, and load them with this one.",
+        ),
         Error::TooManyVersions { .. } => raise_hint(
             ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             "too many versions of one quad are in use by running transactions",
