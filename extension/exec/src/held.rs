@@ -29,6 +29,9 @@ const FAR: u64 = 256;
 /// The same for a row that is sorted, and for one that is looked up.
 const SORT: f64 = 1.5;
 const LOOKUP: f64 = 0.5;
+/// The same for a row that is looked up in a table too large for the processor's caches, and bytes from which on tables are.
+const SLOW_LOOKUP: f64 = 3.0;
+const CACHED: f64 = 4e6;
 /// So many times [`crate::Tuning::bulk_from`] are a large batch.
 const LARGE: usize = 8;
 /// Batches from this size on get a table of all that a pattern's constants select when that is known to be little.
@@ -205,17 +208,36 @@ impl Pipeline {
         };
         self.held[step].total = Some((narrowed.clone(), total));
         let holding = &self.held[step];
-        let now = rows.len as f64 * holding.share();
+        let bytes = total * quad_bytes(&access);
+        let len = rows.len as f64;
+        let now = len * holding.share();
         let probes = holding.probes + now;
-        let paid = probes * PROBE >= total
-            || probes * FAR_PROBE >= total && self.is_far(source, table, probing, rows);
-        let foreseen = rows.len >= LARGE * self.tuning.bulk_from
-            && now * self.outlook() * PROBE >= 2.0 * total;
+        let large = rows.len >= LARGE * self.tuning.bulk_from;
+        let (paid, foreseen) = if bytes > CACHED {
+            let saved = |probe: f64| (holding.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
+            let rows_in = holding.rows + len;
+            let paid = rows_in * saved(PROBE) >= total
+                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, table, probing, rows);
+            let foreseen = large && len * self.outlook() * saved(PROBE) >= 2.0 * total;
+            (paid, foreseen)
+        } else {
+            let paid = probes * PROBE >= total
+                || probes * FAR_PROBE >= total && self.is_far(source, table, probing, rows);
+            let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
+            (paid, foreseen)
+        };
         if !paid && !foreseen {
             return None;
         }
+        if bytes > CACHED {
+            // A small table may do.
+            let found = self.table_of_batch(source, (group, i), probing, rows, live);
+            if found.is_some() {
+                return found;
+            }
+        }
         let room = self.room(Some(step));
-        let found = (total * quad_bytes(&access) <= room as f64)
+        let found = (bytes <= room as f64)
             .then(|| self.read_table(source, table, &access, &ranges, (total as usize, room)))
             .flatten();
         let holding = &mut self.held[step];
