@@ -1,6 +1,6 @@
 -- Quad Groups: where it is used, where it stays out of the way, and that its answers are those of PostgreSQL's own aggregates.
 begin;
-select plan(94);
+select plan(101);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i % 7, i % 100, 0 from generate_series(1, 20000) i;
@@ -92,6 +92,20 @@ select results_eq('select x, (select count(*) from q where p = x) from generate_
 set local work_mem = '64kB';
 select pg_temp.same('select s, count(*) from q where o >= 0 and g >= 0 group by s', 'scattered groups in files');
 reset work_mem;
+
+-- A condition that leaves few quads is no reason to read a whole order for them.
+create table far (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into far select i, i % 7, i * 31, 0 from generate_series(1, 200000) i;
+insert into far select i * 200, 50, i, 0 from generate_series(1, 1000) i;
+insert into far select 15001, i, i, 0 from generate_series(1000, 2000) i;
+analyze far;
+select is(pg_temp.groups(query), 0::bigint, 'few quads in another order: ' || query) from (values
+    ('select distinct s from far where p = 50'), ('select distinct o from far where s = 15001'),
+    ('select count(distinct o) from far where s = 15001'), ('select o, count(*) from far where s = 15001 group by o'),
+    ('select distinct s from far where p = 50 and s > 2')) v(query);
+-- A condition without columns is none on groups.
+select results_eq('select count(*) from q where s is null', 'values (0::bigint)', 'no column is ever null');
+select unalike(pg_temp.plan_of('select s, x.x from q, (values (1), (2)) x(x) where s = null::bigint'), '%Quad%', 'nothing is read where nothing can be');
 
 -- Elsewhere PostgreSQL does it.
 select is(sum(pg_temp.groups(query)), 0::numeric, 'stays out of the way') from (values

@@ -4,7 +4,7 @@ use super::plan::plan_path;
 use super::shape::{Shape, Wanted};
 use crate::ffi::Methods;
 use crate::scan::conditions::{self, list_iter};
-use crate::scan::pathkeys_of;
+use crate::scan::{estimate, pathkeys_of};
 use crate::{am, custom, guc};
 use pgquad_btree::Direction;
 use pgrx::pg_sys;
@@ -86,6 +86,7 @@ unsafe fn is_quad_table(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOpt
             || !guc::ENABLE_QUAD_SCAN.get()
             || (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL
             || (*rel).rtekind != pg_sys::RTEKind::RTE_RELATION
+            || pg_sys::is_dummy_rel(rel)
         {
             return false;
         }
@@ -204,33 +205,13 @@ unsafe fn cost(
 ) {
     // SAFETY: live planner nodes; reads of cost settings.
     unsafe {
-        let quads = (*rel).rows.max(1.0);
-        let groups = |depth: usize| {
-            let mut exprs = std::ptr::null_mut();
-            let scattered = shape.scattered.map(|column| column as u8);
-            let prefix = &shape.columns[shape.exact.min(depth)..depth];
-            for &column in prefix.iter().chain(&scattered) {
-                let attribute = i16::from(column) + 1;
-                let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
-                let var = pg_sys::makeVar(shape.relid as i32, attribute, kind, -1, none, 0);
-                exprs = pg_sys::lappend(exprs, var.cast());
-            }
-            match exprs.is_null() {
-                true => 1.0,
-                false => pg_sys::estimate_num_groups(
-                    root,
-                    exprs,
-                    quads,
-                    std::ptr::null_mut(),
-                    std::ptr::null_mut(),
-                ),
-            }
-        };
-        let share = quads / (*rel).tuples.max(quads);
+        // Only the bounds keep quads from being read: other conditions are tested on the way.
+        let quads = estimate::passing(root, rel, &shape.bounds).max((*rel).rows);
+        let share = (quads / (*rel).tuples.max(1.0)).min(1.0);
         let leaves = (f64::from((*rel).pages) / shape.orders as f64 * share)
             .ceil()
             .max(1.0);
-        let inner = groups(shape.inner_depth);
+        let inner = groups(root, rel, shape, shape.inner_depth, quads);
         let read = match shape.inner_depth {
             0 => leaves,
             _ => leaves.min(2.0 * inner),
@@ -238,16 +219,57 @@ unsafe fn cost(
         let io = FIRST_PAGE_SHARE * pg_sys::random_page_cost + (read - 1.0) * pg_sys::seq_page_cost;
         let each = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
         let compared = quads * (read / leaves) * QUAD_SHARE * pg_sys::cpu_operator_cost;
+        let made = groups(root, rel, shape, shape.depth, (*rel).rows);
+        let mut qual = pg_sys::QualCost::default();
+        pg_sys::cost_qual_eval(&mut qual, shape.having, root);
+        let having = pg_sys::clauselist_selectivity(
+            root,
+            shape.having,
+            0,
+            pg_sys::JoinType::JOIN_INNER,
+            std::ptr::null_mut(),
+        );
         let path = &mut (*path).path.path;
-        path.rows = groups(shape.depth);
-        path.startup_cost = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
+        path.rows = pg_sys::clamp_row_est(made * having);
+        path.startup_cost = qual.startup + PAGE_OPERATORS * pg_sys::cpu_operator_cost;
         path.total_cost = path.startup_cost
             + io
             + read * each
             + compared
-            + path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+            + made * (qual.per_tuple + 0.5 * pg_sys::cpu_tuple_cost);
         if !shape.wanted.grouped {
             path.startup_cost = path.total_cost;
         }
+    }
+}
+
+/// How many groups the first columns of the order make of `quads` quads.
+unsafe fn groups(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    shape: &Shape,
+    depth: usize,
+    quads: f64,
+) -> f64 {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let mut exprs = std::ptr::null_mut();
+        let scattered = shape.scattered.map(|column| column as u8);
+        let prefix = &shape.columns[shape.exact.min(depth)..depth];
+        for &column in prefix.iter().chain(&scattered) {
+            let attribute = i16::from(column) + 1;
+            let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
+            let var = pg_sys::makeVar(shape.relid as i32, attribute, kind, -1, none, 0);
+            exprs = pg_sys::lappend(exprs, var.cast());
+        }
+        if exprs.is_null() {
+            return 1.0;
+        }
+        // The estimate looks at the rows that the relation is expected to have.
+        let rows = std::mem::replace(&mut (*rel).rows, quads);
+        let none = std::ptr::null_mut();
+        let found = pg_sys::estimate_num_groups(root, exprs, quads, none, none.cast());
+        (*rel).rows = rows;
+        found
     }
 }

@@ -251,8 +251,8 @@ impl Wanted {
     }
 }
 
-/// Whether a condition can be tested on a group as well as on each of its quads: it reads nothing but the columns that make the group, and
-/// no policy has to be tested before it.
+/// Whether a condition can be tested on a group as well as on each of its quads: it reads columns that make the group and nothing else (one
+/// without columns would be tested on the one group that there is without any quads, too), and no policy has to be tested before it.
 unsafe fn tests_groups(
     relid: pg_sys::Index,
     clause: *mut pg_sys::RestrictInfo,
@@ -269,6 +269,9 @@ unsafe fn tests_groups(
         }
         let mut attributes = std::ptr::null_mut();
         pg_sys::pull_varattnos(expr, relid, &mut attributes);
+        if attributes.is_null() {
+            return false;
+        }
         let mut member = -1;
         loop {
             member = pg_sys::bms_next_member(attributes, member);

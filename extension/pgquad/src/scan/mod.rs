@@ -2,6 +2,7 @@
 
 pub mod compared;
 pub mod conditions;
+pub mod estimate;
 mod exec;
 mod explain;
 mod known;

@@ -2,7 +2,7 @@
 
 use super::conditions::{self, list_iter, Condition};
 
-use super::{exec, known};
+use super::{estimate, exec};
 use crate::compat;
 use crate::custom;
 use crate::error::raise_hint;
@@ -51,6 +51,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
             || (*rte).inh
             || !(*rte).tablesample.is_null()
             || !am::is_quad_relid((*rte).relid)
+            || pg_sys::is_dummy_rel(rel)
         {
             return;
         }
@@ -171,7 +172,10 @@ impl Planning {
             let base: Vec<Condition> = list_iter((*self.rel).baserestrictinfo)
                 .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
                 .collect();
-            self.estimate_rows(&base);
+            let clauses = (*self.rel).baserestrictinfo;
+            if let Some(rows) = estimate::counted(self.root, self.relid, &base, clauses) {
+                (*self.rel).rows = rows.round();
+            }
             self.add_for(&base, (*self.rel).lateral_relids);
             self.add_parameterised(crate::join::outer_candidates(self.root, self.rel));
         }
@@ -195,60 +199,6 @@ impl Planning {
                 );
                 self.add_for(&usable, outer);
             }
-        }
-    }
-
-    /// Takes the row estimate from the tree's own counts when constants bind a prefix of an order.
-    unsafe fn estimate_rows(&self, base: &[Condition]) {
-        // SAFETY: live planner nodes; the relation is locked by the query.
-        unsafe {
-            let mut key = [None; 4];
-            let mut clauses = std::ptr::null_mut();
-            for condition in base.iter().filter(|c| c.bound == Bound::Eq) {
-                if let Some(value) = known::value(self.root, condition.value) {
-                    key[condition.column] = Some(value);
-                    clauses = pg_sys::lappend(clauses, condition.clause.cast());
-                }
-            }
-            if clauses.is_null() {
-                return;
-            }
-            let (counted, exact_columns) = storage::range_count_of(self.relid, key);
-            // Conditions that no order can bind together stay with the column statistics.
-            let rest = pg_sys::clauselist_selectivity(
-                self.root,
-                self.rest_of(base, key, exact_columns),
-                0,
-                pg_sys::JoinType::JOIN_INNER,
-                std::ptr::null_mut(),
-            );
-            (*self.rel).rows = (counted * rest).max(1.0).round();
-        }
-    }
-
-    /// Restriction clauses of the relation that the counted columns do not cover.
-    unsafe fn rest_of(
-        &self,
-        base: &[Condition],
-        key: [Option<i64>; 4],
-        counted: [bool; 4],
-    ) -> *mut pg_sys::List {
-        // SAFETY: live planner nodes.
-        unsafe {
-            let mut rest = std::ptr::null_mut();
-            for clause in list_iter::<pg_sys::RestrictInfo>((*self.rel).baserestrictinfo) {
-                let covered = base.iter().any(|c| {
-                    c.clause == clause
-                        && c.bound == Bound::Eq
-                        && counted[c.column]
-                        && known::value(self.root, c.value)
-                            .is_some_and(|v| key[c.column] == Some(v))
-                });
-                if !covered {
-                    rest = pg_sys::lappend(rest, clause.cast());
-                }
-            }
-            rest
         }
     }
 
