@@ -13,7 +13,7 @@ CARGO_TARGET_DIR=$(cd "$CARGO_TARGET_DIR" && pwd -P)
 stamp=$CARGO_TARGET_DIR/pgquad-installed-$(printf %s "$libdir" | sha256sum | cut -c1-8)
 
 sources_digest() {
-    find Cargo.toml Cargo.lock extension sql -type f ! -path '*/target/*' -print0 2>/dev/null |
+    find Cargo.toml Cargo.lock extension -type f ! -path '*/target/*' -print0 |
         LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 }
 installed_digest() {
