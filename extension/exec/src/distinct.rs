@@ -4,6 +4,7 @@
 //! that nothing needs any more is dropped, rows that differed by it alone are the same.
 
 use crate::bindings::Bindings;
+use crate::keys::{hash, Keys};
 use crate::layout::{Layout, Scope};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, Slot, SlotSet};
@@ -14,16 +15,11 @@ pub(crate) struct Seen {
     /// What is left to do for them, and their variables: others would be other rows.
     scopes: Vec<Scope>,
     slots: Vec<Slot>,
-    /// By hash: number of a row plus one; 0 = free.
-    heads: Vec<u32>,
-    /// The values of the rows, one row after the other.
-    values: Vec<u64>,
+    rows: Keys,
     tested: usize,
     dropped: usize,
 }
 
-/// Odd, with bits all over: the high bits of a product with it depend on all bits of the other factor.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Rows tested before it is judged whether that is worth while, and the share of them that has to be dropped then.
 const TRIAL: usize = 4096;
 const WORTH: f64 = 0.05;
@@ -34,9 +30,8 @@ impl Seen {
     fn new(scopes: &[Scope], slots: Vec<Slot>) -> Self {
         Self {
             scopes: scopes.to_vec(),
+            rows: Keys::new(slots.len(), 0),
             slots,
-            heads: vec![0; 64],
-            values: Vec::new(),
             tested: 0,
             dropped: 0,
         }
@@ -48,40 +43,18 @@ impl Seen {
             return;
         }
         let columns: Vec<&[u64]> = self.slots.iter().filter_map(|&s| rows.ids(s)).collect();
-        let width = columns.len();
-        if width == 0 {
+        if columns.is_empty() {
             rows.len = 1;
             return;
         }
-        if self.values.len() / width + rows.len > most {
-            self.values.clear();
-            self.heads.fill(0);
+        if self.rows.len() + rows.len > most {
+            self.rows = Keys::new(columns.len(), 0);
         }
-        let seen = self.values.len() / width;
-        self.reserve(seen + rows.len, width);
-        let shift = u64::BITS - self.heads.len().trailing_zeros();
         let mut keep = vec![true; rows.len];
         for (row, keep) in keep.iter_mut().enumerate() {
-            let hash = columns.iter().fold(0, |hash, c| mix(hash, c[row]));
-            let mut place = (hash >> shift) as usize;
-            loop {
-                let head = self.heads[place] as usize;
-                if head == 0 {
-                    self.values.extend(columns.iter().map(|c| c[row]));
-                    self.heads[place] = (self.values.len() / width) as u32;
-                    break;
-                }
-                let other = &self.values[(head - 1) * width..head * width];
-                if other
-                    .iter()
-                    .zip(&columns)
-                    .all(|(value, c)| *value == c[row])
-                {
-                    *keep = false;
-                    break;
-                }
-                place = (place + 1) & (self.heads.len() - 1);
-            }
+            let known = self.rows.len();
+            self.rows.find_or_add(hash(&columns, row), &columns, row);
+            *keep = self.rows.len() > known;
         }
         let before = rows.len;
         if keep.contains(&false) {
@@ -90,30 +63,6 @@ impl Seen {
         self.tested += before;
         self.dropped += before - rows.len;
     }
-
-    /// Makes room for so many rows.
-    fn reserve(&mut self, rows: usize, width: usize) {
-        let places = (rows * 3 / 2).next_power_of_two();
-        if places <= self.heads.len() {
-            return;
-        }
-        self.heads.clear();
-        self.heads.resize(places, 0);
-        let shift = u64::BITS - places.trailing_zeros();
-        for (row, values) in self.values.chunks_exact(width).enumerate() {
-            let hash = values.iter().fold(0, |hash, &value| mix(hash, value));
-            let mut place = (hash >> shift) as usize;
-            while self.heads[place] != 0 {
-                place = (place + 1) & (places - 1);
-            }
-            self.heads[place] = row as u32 + 1;
-        }
-    }
-}
-
-#[inline]
-fn mix(hash: u64, value: u64) -> u64 {
-    (hash.rotate_left(29) ^ value).wrapping_mul(SPREAD)
 }
 
 impl Layout {
