@@ -1,6 +1,6 @@
 -- Quad Groups: where it is used, where it stays out of the way, and that its answers are those of PostgreSQL's own aggregates.
 begin;
-select plan(101);
+select plan(103);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i % 7, i % 100, 0 from generate_series(1, 20000) i;
@@ -103,6 +103,8 @@ select is(pg_temp.groups(query), 0::bigint, 'few quads in another order: ' || qu
     ('select distinct s from far where p = 50'), ('select distinct o from far where s = 15001'),
     ('select count(distinct o) from far where s = 15001'), ('select o, count(*) from far where s = 15001 group by o'),
     ('select distinct s from far where p = 50 and s > 2')) v(query);
+select alike(pg_temp.plan_of('select count(*) from q where p = 3 and g <> 0'), E'%Quad Cond: (p = 3)\n%Tested: (g <> 0)%', 'EXPLAIN shows conditions');
+select is(quad.range_count('q', null, 3, null, 1), (select count(*) from q where p + 0 = 3 and g + 0 = 1), 'a count that no order has at hand');
 -- A condition without columns is none on groups.
 select results_eq('select count(*) from q where s is null', 'values (0::bigint)', 'no column is ever null');
 select unalike(pg_temp.plan_of('select s, x.x from q, (values (1), (2)) x(x) where s = null::bigint'), '%Quad%', 'nothing is read where nothing can be');

@@ -3,7 +3,7 @@
 use crate::ffi::Methods;
 use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 /// PostgreSQL's node with our part behind it; the first field must be the node.
 #[repr(C)]
@@ -223,4 +223,15 @@ pub unsafe fn relation_name(member: i32, es: *mut pg_sys::ExplainState) -> Strin
             CStr::from_ptr(name).to_string_lossy().into_owned()
         }
     }
+}
+
+/// Shows a property of a node in EXPLAIN.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes.
+pub unsafe fn explain_text(label: &str, value: &str, es: *mut pg_sys::ExplainState) {
+    let label = CString::new(label).unwrap_or_default();
+    let value = CString::new(value).unwrap_or_default();
+    // SAFETY: the caller's promise; both strings live during the call.
+    unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es) }
 }

@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 mod allocator;
 pub mod am;
 mod compat;
+mod counts;
 mod custom;
 pub mod dictionary;
 pub mod error;

@@ -2,10 +2,13 @@
 //! many were counted without.
 
 use super::exec::QuadGroups;
-use crate::custom;
+use crate::custom::{self, explain_text as text};
+use crate::scan::compared::Compared;
+use crate::scan::conditions::list_node;
+use pgquad_exec::Bound;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CString;
+use std::ffi::CStr;
 
 const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
 
@@ -13,7 +16,7 @@ const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
 #[pg_guard]
 pub unsafe extern "C-unwind" fn explain(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
@@ -34,12 +37,23 @@ pub unsafe extern "C-unwind" fn explain(
         if plan.inner_depth > plan.depth {
             text("Distinct", &names(&order[plan.depth..plan.inner_depth]), es);
         }
-        let (bounds, tests) = plan.compared.split_at(plan.bounds);
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, scan.cast(), ancestors);
+        let prefix = pg_sys::list_length((*es).rtable) > 1 || (*es).verbose;
+        let shown: Vec<String> = plan
+            .compared
+            .iter()
+            .enumerate()
+            .map(|(n, compared)| {
+                let value = list_node((*scan).custom_exprs, n);
+                let value = pg_sys::deparse_expression(value, context, prefix, false);
+                condition(compared, &CStr::from_ptr(value).to_string_lossy())
+            })
+            .collect();
+        let (bounds, tests) = shown.split_at(plan.bounds);
         for (label, conditions) in [("Quad Cond", bounds), ("Tested", tests)] {
-            let mut columns: Vec<u8> = conditions.iter().map(|c| c.column as u8).collect();
-            columns.dedup();
-            if !columns.is_empty() {
-                text(label, &names(&columns), es);
+            if !conditions.is_empty() {
+                text(label, &conditions.join(" AND "), es);
             }
         }
         if (*es).analyze {
@@ -53,9 +67,16 @@ pub unsafe extern "C-unwind" fn explain(
     }
 }
 
-unsafe fn text(label: &str, value: &str, es: *mut pg_sys::ExplainState) {
-    let label = CString::new(label).unwrap_or_default();
-    let value = CString::new(value).unwrap_or_default();
-    // SAFETY: both strings live during the call.
-    unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es) }
+/// A condition as SQL.
+fn condition(compared: &Compared, value: &str) -> String {
+    let column = COLUMNS[compared.column];
+    match compared.bound {
+        Bound::Any | Bound::Within => format!("({column} = ANY ({value}))"),
+        _ if compared.unequal => format!("({column} <> {value})"),
+        Bound::Eq => format!("({column} = {value})"),
+        Bound::Lt => format!("({column} < {value})"),
+        Bound::Le => format!("({column} <= {value})"),
+        Bound::Ge => format!("({column} >= {value})"),
+        Bound::Gt => format!("({column} > {value})"),
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::plan::plan_path;
 use super::shape::{Shape, Wanted};
+use crate::counts::parts;
 use crate::ffi::Methods;
 use crate::scan::conditions::{self, list_iter};
 use crate::scan::{estimate, pathkeys_of};
@@ -171,20 +172,6 @@ unsafe fn grouping(
             wanted.ask((*rel).relid, parts(list).into_iter())?;
         }
         (wanted.grouped || wanted.counting || wanted.distinct.is_some()).then_some(wanted)
-    }
-}
-
-/// The columns outside of aggregates and the aggregates of expressions.
-///
-/// # Safety
-/// `exprs` is a list of live expressions.
-pub unsafe fn parts(exprs: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let flags = pg_sys::PVC_INCLUDE_AGGREGATES
-            | pg_sys::PVC_INCLUDE_WINDOWFUNCS
-            | pg_sys::PVC_RECURSE_PLACEHOLDERS;
-        list_iter(pg_sys::pull_var_clause(exprs.cast(), flags as i32)).collect()
     }
 }
 

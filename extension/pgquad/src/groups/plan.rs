@@ -4,8 +4,9 @@
 //! of conditions; `custom_private` = integers, written by [`plan_path`] and read by [`Decoded::read`].
 
 use super::exec;
-use super::paths::{parts, GroupsPath};
+use super::paths::GroupsPath;
 use super::shape::{output_of, Output};
+use crate::counts::parts;
 use crate::custom;
 use crate::scan::compared::Compared;
 use crate::scan::conditions::list_iter;

@@ -1,14 +1,10 @@
 //! Which queries over one quad table `Quad Groups` can answer, and how.
 
+use crate::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::scan::conditions::{self, list_iter, Condition, Test};
 use crate::storage;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
-
-/// `count(*)` (`pg_proc.dat`).
-const COUNT_ROWS: pg_sys::Oid = pg_sys::Oid::from_u32(2803);
-/// `count(any)` (`pg_proc.dat`).
-const COUNT_VALUES: pg_sys::Oid = pg_sys::Oid::from_u32(2147);
 
 /// What a query level wants of its only relation.
 pub struct Wanted {

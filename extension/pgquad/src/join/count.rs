@@ -6,6 +6,7 @@
 
 use super::paths::quad_join_of;
 use super::tally;
+use crate::counts::{self, COUNT_ROWS, COUNT_VALUES};
 use crate::custom;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
@@ -17,10 +18,6 @@ static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(tally::NAME, plan_path);
 
-/// `count(*)` (`pg_proc.dat`).
-const COUNT_ROWS: pg_sys::Oid = pg_sys::Oid::from_u32(2803);
-/// `count(any)` (`pg_proc.dat`).
-const COUNT_VALUES: pg_sys::Oid = pg_sys::Oid::from_u32(2147);
 /// About the bytes of a group apart from its columns and counts.
 const GROUP: f64 = 16.0;
 /// Runs of the join, one for each part of the groups that memory has room for, beyond which other ways are better.
@@ -118,7 +115,7 @@ unsafe fn counted_parts(
             is_column(expr).then(|| parts.push(expr))?;
         }
         let columns = parts.len();
-        for node in parts_of(output) {
+        for node in counts::parts((*(*output).reltarget).exprs) {
             if (*node).type_ == pg_sys::NodeTag::T_Aggref {
                 is_count(node.cast()).then(|| parts.push(node))?;
             } else {
@@ -129,18 +126,6 @@ unsafe fn counted_parts(
             }
         }
         (!parts.is_empty()).then_some(parts)
-    }
-}
-
-/// The aggregates of a relation's target, and its columns outside of them.
-unsafe fn parts_of(output: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: a live planner node.
-    unsafe {
-        let flags = pg_sys::PVC_INCLUDE_AGGREGATES
-            | pg_sys::PVC_INCLUDE_WINDOWFUNCS
-            | pg_sys::PVC_RECURSE_PLACEHOLDERS;
-        let found = pg_sys::pull_var_clause((*(*output).reltarget).exprs.cast(), flags as i32);
-        list_iter(found).collect()
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::conditions::list_node;
 use super::exec::QuadScan;
-use crate::custom;
+use crate::custom::{self, explain_text as text};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CString;
 
 /// The ExplainCustomScan callback.
 #[pg_guard]
@@ -51,11 +50,4 @@ pub unsafe extern "C-unwind" fn explain(
             }
         }
     }
-}
-
-unsafe fn text(label: &str, value: &str, es: *mut pg_sys::ExplainState) {
-    let label = CString::new(label).unwrap_or_default();
-    let value = CString::new(value).unwrap_or_default();
-    // SAFETY: both strings live during the call.
-    unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es) }
 }

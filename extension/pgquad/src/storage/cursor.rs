@@ -1,7 +1,7 @@
 //! Ordered reading of one order of a table.
 
 use super::snapshot::PgSnapshot;
-use super::table::{fail, tree_to_read, Table};
+use super::table::{fail, tree_to_read};
 use super::{pending, RelationStore};
 use crate::ffi;
 use pgquad_btree::{Batch, Cursor, Direction, Key, Order, Tree, KEY_MAX, KEY_MIN};
@@ -102,34 +102,5 @@ impl OrderCursor {
     pub fn close(&mut self) {
         self.active = false;
         self.batch = Batch::default();
-    }
-}
-
-/// Number of quads matching `key` (NULL = any) that the current snapshot sees, by reading the smallest range that an order has for them.
-///
-/// # Safety
-/// `rel` is an open quad table; a snapshot is active.
-pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let table = Table::open(rel);
-        let order = table.best_order(key);
-        let mut cursor = OrderCursor::new(rel, pg_sys::GetActiveSnapshot(), order);
-        let columns = cursor.order().columns();
-        let (low, high) = table.bounds(order, key);
-        cursor.seek(low, high);
-        let wanted: Vec<(usize, u64)> = columns
-            .iter()
-            .enumerate()
-            .filter_map(|(i, &c)| key[usize::from(c)].map(|v| (i, v as u64 ^ 1 << 63)))
-            .collect();
-        let mut count = 0;
-        while cursor.advance() {
-            let batch = cursor.batch();
-            count += (0..batch.len())
-                .filter(|&row| wanted.iter().all(|&(i, v)| batch.columns[i][row] == v))
-                .count() as u64;
-        }
-        count
     }
 }

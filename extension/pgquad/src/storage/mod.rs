@@ -16,8 +16,8 @@ mod table;
 pub mod wal;
 
 pub use buffers::RelationStore;
-pub use cursor::{count_matching, OrderCursor};
-pub use reader::TableReader;
+pub use cursor::OrderCursor;
+pub use reader::{count_matching, TableReader};
 pub use snapshot::PgSnapshot;
 pub use sorter::{Sorted, Sorter};
 pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};

@@ -1,7 +1,7 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
 use super::snapshot::PgSnapshot;
-use super::table::{fail, trees_to_read};
+use super::table::{fail, trees_to_read, Table};
 use super::{pending, RelationStore};
 use crate::ffi;
 use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work};
@@ -117,5 +117,34 @@ impl TableReader {
                 spans,
             )
             .unwrap_or_else(|e| fail(e))
+    }
+}
+
+/// Number of quads matching `key` (NULL = any) that the current snapshot sees, from the smallest range that an order has for them.
+///
+/// # Safety
+/// `rel` is an open quad table; a snapshot is active.
+pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let table = Table::open(rel);
+        let order = table.best_order(key);
+        let (low, high) = table.bounds(order, key);
+        let reader = TableReader::new(rel, pg_sys::GetActiveSnapshot());
+        let columns = reader.orders()[order].iter().enumerate();
+        // What the range does not say already.
+        let filters: Vec<Filter> = columns
+            .filter(|&(place, _)| low[place] != high[place])
+            .filter_map(|(place, &column)| {
+                let value = key[usize::from(column)]? as u64 ^ 1 << 63;
+                Some(Filter {
+                    column: place as u8,
+                    low: value,
+                    high: value,
+                    outside: false,
+                })
+            })
+            .collect();
+        reader.count_visible(order, (&low, &high), &filters, &mut Work::default())
     }
 }
