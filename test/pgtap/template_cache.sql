@@ -1,6 +1,6 @@
 -- The cache of templates: queries that differ in their constants only share a translation and its plan.
 BEGIN;
-SELECT plan(79);
+SELECT plan(86);
 
 SELECT quad.load_text($$
     PREFIX : <http://x/>
@@ -228,6 +228,30 @@ SET LOCAL ROLE template_reader;
 SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 1::bigint, 'the other role those of its policy');
 RESET ROLE;
 SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 2::bigint, 'and the owner all again');
+
+-- A plan for all constants that was settled for is settled for anew when PostgreSQL drops it: one plan to settle, one run of it.
+SELECT quad.template_cache_reset();
+SELECT pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), pg_temp.o('SELECT ?o { :b :p ?x . ?x :p ?o . ?o :q ?t }');
+SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (3::bigint, 0::bigint)', 'two runs of a plan for all');
+ANALYZE quad_stores.main;
+SELECT is(pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), 'c', 'after an ANALYZE');
+SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (2::bigint, 0::bigint)', 'settled anew');
+SELECT is(pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), 'c', 'and once more');
+SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (3::bigint, 0::bigint)', 'which is kept');
+
+-- Where PostgreSQL orders patterns, what its plan for all constants costs is not what it costs for the first.
+SELECT quad.load_text(string_agg(format('<http://x/s%1$s> <http://x/t> <http://x/%2$s> ; <http://x/label> <http://x/l%3$s> .', n,
+           CASE WHEN n <= 3 THEN 'rare' WHEN n % 2 = 0 THEN 'common' ELSE 'other' END, n % 10), E'\n'), 'ttl')
+FROM generate_series(1, 20000) n;
+ANALYZE quad_stores.main;
+CREATE FUNCTION pg_temp.labels(class text) RETURNS text LANGUAGE sql AS $$
+    SELECT x ->> 'n' FROM quad.sparql(format(
+        'PREFIX : <http://x/> SELECT (COUNT(*) AS ?n) { ?x :t :%s . ?x :label ?l FILTER EXISTS { :s1 :t ?any } }', class)) x
+$$;
+SELECT quad.template_cache_reset();
+SELECT pg_temp.labels('rare') FROM generate_series(1, 5);
+SELECT is(substring(pg_temp.labels('common') FROM '[0-9]+'), '9999', 'a constant that is like none before');
+SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (0::bigint, 6::bigint)', 'is planned for');
 
 -- Answers of more than a batch.
 SELECT quad.load_text(string_agg(format('<http://x/many> <http://x/n> %s .', n), E'\n'), 'ttl') FROM generate_series(1, 2000) n;

@@ -73,11 +73,11 @@ impl Prepared {
         }
         let undecoded = &self.entry.template.translated().undecoded;
         let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
-        let plan = Plan::prepare(&undecoded.sql(), &types);
+        let sql = undecoded.sql();
         let plan = Rc::new(if self.entry.kept {
-            plan.settled(&values(&self.params))
+            Plan::settle(&sql, &types, &values(&self.params))
         } else {
-            plan
+            Plan::prepare(&sql, &types)
         });
         *self.entry.plan.borrow_mut() = Some(plan.clone());
         plan

@@ -74,6 +74,8 @@ pub struct Plan {
     plan: NonNull<pg_sys::_SPI_plan>,
     types: Vec<pg_sys::Oid>,
     settings: Settings,
+    /// Which of the plans that PostgreSQL made of the statement is the one for all constants that was settled for.
+    settled: Option<i32>,
 }
 
 impl Plan {
@@ -106,15 +108,29 @@ impl Plan {
             plan: NonNull::new(plan).expect("checked above"),
             types,
             settings,
+            settled: None,
         }
     }
 
-    /// Plans the statement for all constants, expecting them to be like `values`, and settles for that if the joins depend on none: see
-    /// [`PlanMode::Auto`].
-    pub fn settled(self, values: &[pg_sys::Datum]) -> Self {
-        if self.settings.mode != PlanMode::Auto || !self.settings.quad_join {
-            return self;
+    /// Parses a statement and plans it for all constants, expecting them to be like `values`. It settles for that plan if the joins
+    /// depend on none: see [`PlanMode::Auto`].
+    pub fn settle(sql: &str, types: &[pg_sys::Oid], values: &[pg_sys::Datum]) -> Self {
+        let mut plan = Self::prepare(sql, types);
+        if plan.settings.mode != PlanMode::Auto || !plan.settings.quad_join {
+            return plan;
         }
+        plan.settled = plan.plan_expecting(values);
+        if plan.settled.is_none() && !values.is_empty() {
+            // PostgreSQL would weigh the plan that it has now against those for the constants at hand, as if what it costs for these
+            // values were what it costs for all.
+            return Self::prepare(sql, types);
+        }
+        plan
+    }
+
+    /// Plans the statement for all constants and makes that its only plan, unless PostgreSQL's joins have a part in the order of its
+    /// patterns. Gives the number of the plan in this case.
+    fn plan_expecting(&self, values: &[pg_sys::Datum]) -> Option<i32> {
         let whole = |(value, kind): (&pg_sys::Datum, &pg_sys::Oid)| {
             (*kind == pg_sys::INT8OID).then(|| value.value() as i64)
         };
@@ -126,18 +142,41 @@ impl Plan {
             unsafe {
                 let cached = pg_sys::SPI_plan_get_cached_plan(self.plan.as_ptr());
                 check(cached.is_null(), "plan");
-                if !joins::order_patterns((*cached).stmt_list) {
-                    (*self.source()).cursor_options |= pg_sys::CURSOR_OPT_GENERIC_PLAN as i32;
-                }
+                let settles = !joins::order_patterns((*cached).stmt_list);
                 pg_sys::ReleaseCachedPlan(cached, pg_sys::CurrentResourceOwner);
+                let source = self.source();
+                settles.then(|| {
+                    (*source).cursor_options |= pg_sys::CURSOR_OPT_GENERIC_PLAN as i32;
+                    (*source).generation
+                })
             }
-        });
-        self
+        })
     }
 
-    /// Whether it is the plan that would be made now.
+    /// Whether it is the plan that would be made now. One that was settled for has to be settled for anew when PostgreSQL has dropped
+    /// it or is about to: made by PostgreSQL alone, its successor would expect nothing, and might order patterns.
     pub fn is_current(&self) -> bool {
         self.settings == Settings::current()
+            && self.settled.is_none_or(|number| self.is_in_force(number))
+    }
+
+    /// Whether the next execution takes the plan for all constants of this number.
+    fn is_in_force(&self, number: i32) -> bool {
+        // SAFETY: the source lives as long as the plan, and holds its plan for all constants if it has one.
+        unsafe {
+            let source = &*self.source();
+            let Some(plan) = source.gplan.as_ref() else {
+                return false;
+            };
+            let user = pg_sys::GetUserId();
+            let rows_secured_alike =
+                source.rewriteRoleId == user && source.rewriteRowSecurity == pg_sys::row_security;
+            source.is_valid
+                && plan.is_valid
+                && source.generation == number
+                && (!plan.dependsOnRole || plan.planRoleId == user)
+                && (!source.dependsOnRLS || rows_secured_alike)
+        }
     }
 
     /// Starts the statement, with SPI connected, and gives its portal.

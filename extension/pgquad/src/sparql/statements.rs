@@ -36,7 +36,7 @@ pub fn plan(sql: String, types: Vec<pg_sys::Oid>) -> Rc<Plan> {
         HITS.set(HITS.get() + 1);
         return plan;
     }
-    let plan = Rc::new(Plan::prepare(&key.0, &key.1).settled(&[]));
+    let plan = Rc::new(Plan::settle(&key.0, &key.1, &[]));
     PLANS.with_borrow_mut(|plans| {
         // The limit is that of two generations.
         plans.set_limit(2 * size);
