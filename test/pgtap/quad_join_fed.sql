@@ -1,6 +1,6 @@
 -- Quad Join fed by another plan, and equality of values as a key.
 begin;
-select plan(42);
+select plan(48);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, i + 1, 0 from generate_series(1, 20000) i;
@@ -55,6 +55,23 @@ select pg_temp.same(query, 'same answer: ' || name) from shapes;
 set local quad.join_batch_size = 1;
 select pg_temp.same(query, 'batches of one row: ' || name) from shapes;
 reset quad.join_batch_size;
+
+-- Values of any size: a batch has as many rows as there is memory for their values.
+create table large (name text, query text);
+insert into large values
+    ('inner', 'select n.n, length(n.big) as size, right(n.big, 3) as last, b.o from (select id, n, repeat(''x'', 50000) || n as big from names offset 0) n, q a, q b where a.s = n.id and a.p = 1 and b.s = a.o and b.p = 2'),
+    ('left', 'select n.n, length(n.big) as size, right(n.big, 3) as last, b.o from (select id, n, repeat(''x'', 50000) || n as big from names offset 0) n left join (q a join q b on b.s = a.o and b.p = 3) on a.s = n.id and a.p = 1');
+set local work_mem = '64kB';
+select pg_temp.same(query, 'large values: ' || name) from large;
+select matches(pg_temp.plan_of(query), 'Quad Join.*\n *Pattern: .*\n *Pattern: .*\n *->  Subquery Scan', 'large values are fed: ' || name) from large;
+set local cursor_tuple_fraction = 1;
+declare big cursor for select n.n, length(n.big), b.o from (select id, n, repeat('x', 50000) || n as big from names offset 0) n, q a, q b where a.s = n.id and a.p = 1 and b.s = a.o and b.p = 2;
+select is((select count(*) from pg_backend_memory_contexts where name = 'rows fed to Quad Join'), 1::bigint, 'rows are fed to the cursor');
+move 5 in big;
+select cmp_ok((select max(total_bytes) from pg_backend_memory_contexts where name = 'rows fed to Quad Join'), '<', 2 * 64 * 1024::bigint, 'a batch of large values is small');
+close big;
+reset cursor_tuple_fraction;
+reset work_mem;
 
 select matches(pg_temp.plan_of('select n.name, b.o from names n, q a, q b where a.s = n.id and a.p = 1 and b.s = a.o and b.p = 2'),
     'Quad Join.*\n *Pattern: .*\n *Pattern: .*\n *->  Seq Scan on names', 'the patterns are fed by the table');

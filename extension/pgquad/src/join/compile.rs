@@ -3,7 +3,7 @@
 
 use super::demand::demand;
 use super::describe::Described;
-use super::feed::Fed;
+use super::fed::Fed;
 use super::values;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{

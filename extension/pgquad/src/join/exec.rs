@@ -1,6 +1,6 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
 
-use super::fed::Feed;
+use super::feed::Feed;
 use super::native::Native;
 use super::params::Parameter;
 use super::plan::{integers, Private};

@@ -1,213 +1,201 @@
-//! The rows that a `Quad Join` takes from the plan below it, a batch at a time.
+//! Joins of patterns with the rows of another plan: of a subquery, a list of values, a function.
+//!
+//! Instead of probing the patterns for each of those rows (nested loop) or reading the patterns whole (hash join), the pipeline takes the
+//! rows in batches, as if an earlier pattern had found them.
 
-use crate::ffi;
-use pgquad_exec::{Bindings, Column, Slot};
-use pgrx::pg_sys;
+use super::compile::{equal_columns, Cell};
+use super::describe::Described;
+use super::{level, paths};
+use crate::error::raise;
+use crate::scan::conditions::list_iter;
+use pgquad_exec::{Kind, Slot};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
-const FLIP: u64 = 1 << 63;
-
-/// Where a column of the plan below goes.
-#[derive(Clone, Copy)]
-pub struct Carried {
-    /// Its number there, from 0.
-    pub from: usize,
-    /// Its place in the scan tuple of the join.
-    pub place: usize,
+/// What a join takes from the plan below it.
+pub struct Fed {
+    /// How the patterns take part for each row; `None` = inner join.
+    pub kind: Option<Kind>,
+    /// Relations of the patterns.
+    pub patterns: pg_sys::Relids,
+    /// Equalities of columns of the plan below with columns of the patterns.
+    pub keys: Vec<*mut pg_sys::RestrictInfo>,
+    /// The columns of the plan below in `keys`.
+    pub columns: Vec<Cell>,
+    /// Conditions on joined rows.
+    pub above: Vec<*mut pg_sys::RestrictInfo>,
 }
 
-/// The plan below, and the batch of its rows that is being joined.
-pub struct Feed {
-    child: *mut pg_sys::PlanState,
-    /// Columns that are keys, with the variables that they are.
-    keys: Vec<(usize, Slot)>,
-    carried: Vec<Carried>,
-    /// The variable that numbers the rows of a batch.
-    row: Slot,
-    /// Whether rows without a match stay.
-    keeps: bool,
-    /// Of each row of the batch, the carried columns.
-    values: Vec<(pg_sys::Datum, bool)>,
-    /// Rows of the batch that have a NULL for a key and stay.
-    loose: Vec<u64>,
-    /// Holds what `values` point at.
-    context: pg_sys::MemoryContext,
-    /// Rows of the next batch.
-    enough: usize,
-    done: bool,
-}
-
-impl Feed {
-    /// A feed from a begun plan. `words` are those of [`super::plan::Private::Feed`].
-    ///
-    /// # Safety
-    /// The plan lives as long as the current memory context.
-    pub unsafe fn new(child: *mut pg_sys::PlanState, words: &[i32], enough: usize) -> Self {
-        let mut words = words.iter().map(|&word| word as usize);
-        let mut next = || words.next().unwrap_or(0);
-        let (row, keeps) = (next() as Slot, next() != 0);
-        let keys = (0..next()).map(|_| (next(), next() as Slot)).collect();
-        let carried = (0..next())
-            .map(|_| Carried {
-                from: next(),
-                place: next(),
-            })
-            .collect();
-        // SAFETY: makes a context below the current one.
-        let context = unsafe {
-            pg_sys::AllocSetContextCreateExtended(
-                pg_sys::CurrentMemoryContext,
-                c"rows fed to Quad Join".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            )
+/// Adds a path for the join of any relation with patterns, where an equality connects them.
+///
+/// # Safety
+/// Arguments are those of `set_join_pathlist_hook`.
+pub unsafe fn add(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let below = (*outer).cheapest_total_path;
+        if below.is_null() || !(*below).param_info.is_null() {
+            return;
+        }
+        let Some(described) = patterns(root, inner) else {
+            return;
         };
-        Self {
-            child,
-            keys,
-            carried,
-            row,
-            keeps,
-            values: Vec::new(),
-            loose: Vec::new(),
-            context,
-            enough,
-            done: false,
+        if let Some(fed) = Fed::new(joined, outer, inner, kind, (*extra).restrictlist) {
+            paths::add_fed(joined, below, described, fed);
         }
     }
+}
 
-    /// The variable that numbers the rows of a batch.
-    pub fn row(&self) -> Slot {
-        self.row
+/// What an inner side joins, when it is nothing but patterns.
+unsafe fn patterns(
+    root: *mut pg_sys::PlannerInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) -> Option<Described> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        if (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_JOINREL {
+            return paths::quad_join_of(inner).map(|path| (*(*path).described).clone());
+        }
+        level::may_join(root, inner).then(|| Described::relation(inner))
     }
+}
 
-    /// Where the carried columns go, and what they are in row `row` of the batch.
-    #[inline]
-    pub fn carried(&self, row: usize) -> impl Iterator<Item = (usize, pg_sys::Datum, bool)> + '_ {
-        let start = row * self.carried.len();
-        let values = &self.values[start..start + self.carried.len()];
-        let both = self.carried.iter().zip(values);
-        both.map(|(carried, &(value, null))| (carried.place, value, null))
-    }
-
-    /// The next batch, with its keys and row numbers; `None` at the end.
+impl Fed {
+    /// Relations of patterns, and those that the columns of the plan below are of.
     ///
     /// # Safety
-    /// The plan below is begun and not ended.
-    pub unsafe fn next(&mut self, slots: usize, most: usize) -> Option<Bindings> {
-        if self.done {
-            return None;
-        }
-        // SAFETY: the context is this batch's own; what pointed into it is forgotten.
+    /// A set of the level that is being planned.
+    pub unsafe fn with_columns(&self, patterns: pg_sys::Relids) -> pg_sys::Relids {
+        // SAFETY: the caller's promise; the set is copied before it is added to.
         unsafe {
-            self.forget();
-            let mut keys: Vec<Vec<u64>> = vec![Vec::new(); self.keys.len()];
-            let mut numbers: Vec<u64> = Vec::new();
-            let mut number = 0;
-            while (number as usize) < self.enough {
-                let slot = ffi::exec_proc_node(self.child);
-                if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-                    self.done = true;
-                    break;
-                }
-                pg_sys::slot_getallattrs(slot);
-                let null = |&(column, _): &(usize, Slot)| *(*slot).tts_isnull.add(column);
-                if !self.keys.iter().any(null) {
-                    for (key, &(column, _)) in keys.iter_mut().zip(&self.keys) {
-                        key.push((*(*slot).tts_values.add(column)).value() as u64 ^ FLIP);
-                    }
-                    numbers.push(number);
-                } else if self.keeps {
-                    self.loose.push(number);
-                } else {
-                    continue;
-                }
-                self.carry(slot);
-                number += 1;
-            }
-            self.enough = (self.enough * 4).min(most);
-            let mut rows = Bindings {
-                len: numbers.len(),
-                columns: vec![Column::Absent; slots],
+            self.columns
+                .iter()
+                .fold(pg_sys::bms_copy(patterns), |all, column| {
+                    pg_sys::bms_add_member(all, column.0 as i32)
+                })
+        }
+    }
+
+    /// The words of [`super::plan::Private::Feed`]; `slots` are the variables of the columns and of the row number, `carried` has the places
+    /// of what is carried along.
+    ///
+    /// # Safety
+    /// `below` is the target list of the plan below.
+    pub unsafe fn words(
+        &self,
+        below: *mut pg_sys::List,
+        slots: &(Vec<Slot>, Slot),
+        carried: &[(*mut pg_sys::Var, usize)],
+    ) -> Vec<i32> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let entries: Vec<*mut pg_sys::Expr> = list_iter::<pg_sys::TargetEntry>(below)
+                .map(|entry| (*entry).expr)
+                .collect();
+            let number = |found: Option<usize>| {
+                found.unwrap_or_else(|| {
+                    raise(
+                        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                        "a plan below a Quad Join lacks a column",
+                    )
+                }) as i32
             };
-            for (key, &(_, slot)) in keys.into_iter().zip(&self.keys) {
-                rows.columns[usize::from(slot)] = Column::Ids(key);
+            let column = |cell: &Cell| {
+                number(entries.iter().position(|&expr| {
+                    let var = expr.cast::<pg_sys::Var>();
+                    (*expr.cast::<pg_sys::Node>()).type_ == pg_sys::NodeTag::T_Var
+                        && (*var).varno as pg_sys::Index == cell.0
+                        && (*var).varattno as usize == cell.1 + 1
+                }))
+            };
+            let place = |var: *mut pg_sys::Var| {
+                number(
+                    entries
+                        .iter()
+                        .position(|&expr| pg_sys::equal(expr.cast(), var.cast())),
+                )
+            };
+            let keeps = matches!(self.kind, Some(Kind::Left | Kind::Anti));
+            let mut words = vec![i32::from(slots.1), i32::from(keeps), slots.0.len() as i32];
+            for (cell, &slot) in self.columns.iter().zip(&slots.0) {
+                words.extend([column(cell), i32::from(slot)]);
             }
-            rows.columns[usize::from(self.row)] = Column::Ids(numbers);
-            (number > 0 || !self.done).then_some(rows)
+            words.push(carried.len() as i32);
+            for &(var, to) in carried {
+                words.extend([place(var), to as i32]);
+            }
+            words
         }
     }
 
-    /// The rows of the batch whose keys equal nothing, if they are to stay.
-    pub fn take_loose(&mut self, slots: usize) -> Option<Bindings> {
-        if self.loose.is_empty() {
-            return None;
-        }
-        let numbers = std::mem::take(&mut self.loose);
-        let mut rows = Bindings {
-            len: numbers.len(),
-            columns: vec![Column::Null; slots],
-        };
-        rows.columns[usize::from(self.row)] = Column::Ids(numbers);
-        Some(rows)
-    }
-
-    /// Keeps the carried columns of a row.
-    unsafe fn carry(&mut self, slot: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: a filled slot; its descriptor tells how its values are passed.
+    /// `None` where no equality connects the two sides, or some condition cannot be tested.
+    unsafe fn new(
+        joined: *mut pg_sys::RelOptInfo,
+        outer: *mut pg_sys::RelOptInfo,
+        inner: *mut pg_sys::RelOptInfo,
+        kind: pg_sys::JoinType::Type,
+        restrictions: *mut pg_sys::List,
+    ) -> Option<Self> {
+        use pg_sys::JoinType::*;
+        // SAFETY: live planner nodes.
         unsafe {
-            let descriptor = (*slot).tts_tupleDescriptor;
-            for carried in &self.carried {
-                let null = *(*slot).tts_isnull.add(carried.from);
-                let mut value = *(*slot).tts_values.add(carried.from);
-                let attribute = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
-                let attribute = &attribute[carried.from];
-                if !null && !attribute.attbyval {
-                    let before = pg_sys::CurrentMemoryContext;
-                    pg_sys::CurrentMemoryContext = self.context;
-                    value = ffi::datum_copy(value, false, i32::from(attribute.attlen));
-                    pg_sys::CurrentMemoryContext = before;
+            let mut fed = Self {
+                kind: match kind {
+                    JOIN_INNER => None,
+                    JOIN_LEFT => Some(Kind::Left),
+                    JOIN_SEMI => Some(Kind::Semi),
+                    JOIN_ANTI => Some(Kind::Anti),
+                    _ => return None,
+                },
+                patterns: (*inner).relids,
+                keys: Vec::new(),
+                columns: Vec::new(),
+                above: Vec::new(),
+            };
+            for clause in list_iter::<pg_sys::RestrictInfo>(restrictions) {
+                // Of an outer join, such a condition is tested on the joined rows (RINFO_IS_PUSHED_DOWN of nodes/pathnodes.h).
+                let on_joined = fed.kind.is_some_and(|kind| kind != Kind::Semi)
+                    && ((*clause).is_pushed_down
+                        || !pg_sys::bms_is_subset((*clause).required_relids, (*joined).relids));
+                match key(clause, outer, inner).filter(|_| !on_joined) {
+                    Some(column) => {
+                        fed.keys.push(clause);
+                        if !fed.columns.contains(&column) {
+                            fed.columns.push(column);
+                        }
+                    }
+                    None if fed.kind.is_none() || (on_joined && fed.kind == Some(Kind::Left)) => {
+                        fed.above.push(clause);
+                    }
+                    None => return None,
                 }
-                self.values.push((value, null));
             }
+            (!fed.keys.is_empty()).then_some(fed)
         }
     }
+}
 
-    unsafe fn forget(&mut self) {
-        self.values.clear();
-        self.loose.clear();
-        // SAFETY: the context is the feed's own.
-        unsafe { pg_sys::MemoryContextReset(self.context) }
-    }
-
-    /// Begins again.
-    ///
-    /// # Safety
-    /// As for [`Self::next`]; `changed` are the parameters of the join that have changed.
-    pub unsafe fn rescan(&mut self, changed: *mut pg_sys::Bitmapset, enough: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.forget();
-            if !changed.is_null() {
-                pg_sys::UpdateChangedParamSet(self.child, changed);
-            }
-            // Otherwise the plan begins again by itself when it is next asked.
-            if (*self.child).chgParam.is_null() {
-                pg_sys::ExecReScan(self.child);
-            }
+/// The column of `outer` that a clause compares with a column of `inner` for equality.
+unsafe fn key(
+    clause: *mut pg_sys::RestrictInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) -> Option<Cell> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
+        let (a, b) = equal_columns(clause, both)?;
+        let of_inner = |cell: Cell| pg_sys::bms_is_member(cell.0 as i32, (*inner).relids);
+        match (of_inner(a), of_inner(b)) {
+            (false, true) => Some(a),
+            (true, false) => Some(b),
+            _ => None,
         }
-        self.enough = enough;
-        self.done = false;
-    }
-
-    /// Ends the plan below.
-    ///
-    /// # Safety
-    /// As for [`Self::next`].
-    pub unsafe fn end(&mut self) {
-        self.values = Vec::new();
-        self.loose = Vec::new();
-        // SAFETY: the caller's promise.
-        unsafe { pg_sys::ExecEndNode(self.child) }
     }
 }

@@ -1,7 +1,7 @@
 //! Paths of `Quad Join`.
 
 use super::describe::Described;
-use super::feed::{self, Fed};
+use super::fed::{self, Fed};
 use super::{level, plan, rows};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
@@ -122,7 +122,7 @@ unsafe extern "C-unwind" fn set_join_pathlist(
         }
         if JOINING.get() != root {
             if ABOVE.get() == root {
-                feed::add(root, joined, outer, inner, kind, extra);
+                fed::add(root, joined, outer, inner, kind, extra);
                 rows::expect_of_join(joined);
             }
             return;

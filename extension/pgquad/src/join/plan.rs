@@ -27,7 +27,7 @@ pub enum Private {
     Relations = 4,
     /// Places of the quad tables among the relations of the node.
     Tables = 5,
-    /// What is taken from a plan below, as [`super::fed::Feed::new`] reads it; empty where there is none.
+    /// What is taken from a plan below, as [`super::feed::Feed::new`] reads it; empty where there is none.
     Feed = 6,
 }
 
