@@ -48,7 +48,7 @@ pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS
 pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
 pub use quads::Quads;
 pub use redo::redo;
-pub use routes::Routes;
+pub use routes::{Budget, Routes};
 pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
 pub use stats::Stats;
 pub use store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};

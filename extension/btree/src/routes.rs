@@ -14,19 +14,55 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Most children that are remembered: some 5 MB. Beyond it everything is forgotten.
-const MOST: usize = 100_000;
-
 /// So many leaves apart, the bounds of a range are not looked for in their leaves.
 const FAR: usize = 16;
 
+/// The memory that the copies of any number of trees share.
+pub struct Budget {
+    most: usize,
+    used: Cell<usize>,
+}
+
+impl Budget {
+    /// So many bytes.
+    pub fn new(most: usize) -> Self {
+        Budget {
+            most,
+            used: Cell::new(0),
+        }
+    }
+
+    /// Bytes that copies take now.
+    pub fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    /// Whether pages right above the leaves are no longer remembered. They leave a quarter to the far fewer pages above them, without
+    /// which they could not be found.
+    pub fn is_full(&self) -> bool {
+        self.used() >= self.most / 4 * 3
+    }
+
+    /// Whether a copy that there is already may stay. Right above the leaves the last one that fits goes beyond the limit, so that it is
+    /// seen to be reached.
+    fn has_room_for(&self, node: &Node) -> bool {
+        match node.level {
+            1 => self.used() - node.bytes < self.most / 4 * 3,
+            _ => self.used() <= self.most,
+        }
+    }
+}
+
 /// The remembered inner pages of one tree.
-#[derive(Default)]
+///
+/// What there is no memory for is not remembered; what is remembered stays, as long as it is right.
 pub struct Routes {
+    budget: Rc<Budget>,
     root: RefCell<Option<Rc<Node>>>,
     /// The node above the leaf that was looked for last.
     last: RefCell<Option<Rc<Node>>>,
-    children: Cell<usize>,
+    /// The page right above the leaves for which there was no memory last.
+    missed: Cell<BlockNo>,
 }
 
 /// A copy of an inner page.
@@ -45,17 +81,26 @@ struct Node {
     below: Vec<RefCell<Option<Rc<Node>>>>,
     /// It has led to a wrong page.
     old: Cell<bool>,
+    /// What it takes, of this budget, until it is dropped.
+    bytes: usize,
+    budget: Rc<Budget>,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.budget.used.set(self.budget.used() - self.bytes);
+    }
 }
 
 impl Node {
     /// The copy of a page, which has `before` entries to its left.
-    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64) -> Self {
+    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64, budget: &Rc<Budget>) -> Self {
         let children = 0..inner.children();
         let (below, places) = match frame.level {
             1 => (0, children.len()),
             _ => (children.len(), 0),
         };
-        Node {
+        let mut node = Node {
             level: frame.level,
             low: frame.low,
             high: frame.high,
@@ -65,7 +110,22 @@ impl Node {
             places: (0..places).map(|_| Cell::new(0)).collect(),
             below: (0..below).map(|_| RefCell::default()).collect(),
             old: Cell::new(false),
+            bytes: 0,
+            budget: budget.clone(),
+        };
+        node.bytes = node.size();
+        budget.used.set(budget.used() + node.bytes);
+        node
+    }
+
+    /// Bytes of memory, with the two counters of its [`Rc`].
+    fn size(&self) -> usize {
+        fn of<T>(vec: &Vec<T>) -> usize {
+            vec.capacity() * size_of::<T>()
         }
+        let own = size_of::<Self>() + 2 * size_of::<usize>();
+        let fences = of(&self.lows) + of(&self.blocks) + of(&self.before);
+        own + fences + of(&self.places) + of(&self.below)
     }
 
     fn holds(&self, key: &Key) -> bool {
@@ -127,27 +187,45 @@ impl Route {
 
 impl Routes {
     /// Nothing remembered.
-    pub fn new() -> Self {
-        Routes::default()
+    pub fn new(budget: &Rc<Budget>) -> Self {
+        budget.used.set(budget.used() + size_of::<Self>());
+        Routes {
+            budget: budget.clone(),
+            root: RefCell::default(),
+            last: RefCell::default(),
+            missed: Cell::default(),
+        }
     }
 
-    fn forget(&self) {
-        self.root.take();
-        self.last.take();
-        self.children.set(0);
-    }
-
-    /// Remembers a node.
+    /// Remembers a node, if there is memory for it.
     fn keep(&self, place: &RefCell<Option<Rc<Node>>>, node: Node) -> Rc<Node> {
-        self.children.set(self.children.get() + node.lows.len());
         let node = Rc::new(node);
-        place.replace(Some(node.clone()));
+        if self.budget.has_room_for(&node) {
+            place.replace(Some(node.clone()));
+        }
         node
+    }
+
+    /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow: a descent costs less than
+    /// one, unless it is the page that was missed the time before.
+    fn is_missed_again(&self, block: BlockNo) -> bool {
+        self.missed.replace(block) == block
     }
 }
 
+impl Drop for Routes {
+    fn drop(&mut self) {
+        self.budget.used.set(self.budget.used() - size_of::<Self>());
+    }
+}
+
+/// The node of a place, unless it has led to a wrong page: then it is dropped.
 fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
-    place.borrow().clone().filter(|node| !node.old.get())
+    let mut place = place.borrow_mut();
+    if place.as_ref().is_some_and(|node| node.old.get()) {
+        *place = None;
+    }
+    place.clone()
 }
 
 impl<S: PageStore> Tree<S> {
@@ -160,9 +238,6 @@ impl<S: PageStore> Tree<S> {
         if let Some(node) = kept(&routes.last).filter(|node| node.holds(key)) {
             let child = node.child_for(key);
             return Ok(Some(Route { node, child }));
-        }
-        if routes.children.get() > MOST {
-            routes.forget();
         }
         let Some(mut node) = self.route_from(routes)? else {
             return Ok(None);
@@ -182,7 +257,11 @@ impl<S: PageStore> Tree<S> {
                 Some(below) => below,
                 None => {
                     let (level, before) = (node.level - 1, node.before[child]);
-                    match self.copy_inner(node.blocks[child], level, before)? {
+                    let block = node.blocks[child];
+                    if level == 1 && routes.budget.is_full() && !routes.is_missed_again(block) {
+                        return Ok(None);
+                    }
+                    match self.copy_inner(block, level, before, &routes.budget)? {
                         Some(copy) => routes.keep(place, copy),
                         None => {
                             node.old.set(true);
@@ -209,7 +288,7 @@ impl<S: PageStore> Tree<S> {
                 (block, level) = self.refresh_root()?;
             }
             if level > 0 {
-                if let Some(root) = self.copy_inner(block, level, 0)? {
+                if let Some(root) = self.copy_inner(block, level, 0, &routes.budget)? {
                     if root.high.is_none() && root.low == [0; 4] {
                         return Ok(Some(routes.keep(&routes.root, root)));
                     }
@@ -219,7 +298,13 @@ impl<S: PageStore> Tree<S> {
         Ok(None)
     }
 
-    fn copy_inner(&self, block: BlockNo, level: u8, before: u64) -> Result<Option<Node>> {
+    fn copy_inner(
+        &self,
+        block: BlockNo,
+        level: u8,
+        before: u64,
+        budget: &Rc<Budget>,
+    ) -> Result<Option<Node>> {
         let page = self.store.read(block);
         let frame = page.frame(block)?;
         if !self.is_mine(&frame, level) {
@@ -229,6 +314,7 @@ impl<S: PageStore> Tree<S> {
             &InnerView::open(&page, block)?,
             &frame,
             before,
+            budget,
         )))
     }
 

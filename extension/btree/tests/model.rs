@@ -2,9 +2,9 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, quad_of, Batch, Cursor, Deletion, Direction, Filter, GroupCursor,
-    Groups, Key, Meta, Mode, Options, Quad, Quads, Routes, Snapshot, Tree, Work, Writer,
-    DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, key_of, quad_of, Batch, Budget, Cursor, Deletion, Direction, Filter,
+    GroupCursor, Groups, Key, Meta, Mode, Options, Quad, Quads, Routes, Snapshot, Tree, Work,
+    Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,9 +182,11 @@ impl World {
         }
         let store = MemStore::new(initial_pages(&options).unwrap());
         let meta = Meta::read(&store).unwrap();
+        // For some of the pages.
+        let remembered = Rc::new(Budget::new(16 << 10));
         let reader = |n| {
             let tree = Tree::new(store.clone(), &meta, n).unwrap();
-            tree.with_routes(Rc::new(Routes::new()))
+            tree.with_routes(Rc::new(Routes::new(&remembered)))
         };
         World {
             readers: (0..DEFAULT_ORDERS.len()).map(reader).collect(),

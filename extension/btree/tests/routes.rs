@@ -2,8 +2,8 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Key, Meta, Mode, Options, Order, Probe, Quads, Routes, Tree, Writer,
-    DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
+    initial_pages, Batch, Budget, Key, Meta, Mode, Options, Order, Probe, Quads, Routes, Tree,
+    Writer, DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
 };
 use std::rc::Rc;
 
@@ -34,8 +34,12 @@ fn store(n: u64) -> (MemStore, Meta) {
 }
 
 fn reader(store: &MemStore, meta: &Meta) -> Tree<MemStore> {
+    reader_within(store, meta, &Rc::new(Budget::new(1 << 20)))
+}
+
+fn reader_within(store: &MemStore, meta: &Meta, budget: &Rc<Budget>) -> Tree<MemStore> {
     let tree = Tree::new(store.clone(), meta, 0).unwrap();
-    tree.with_routes(Rc::new(Routes::new()))
+    tree.with_routes(Rc::new(Routes::new(budget)))
 }
 
 fn found(tree: &Tree<MemStore>, txns: &Txns, range: (Key, Key)) -> usize {
@@ -130,4 +134,84 @@ fn old_copies_are_made_anew() {
         );
     }
     assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 40);
+}
+
+/// Looks every even number below `n` up, in an order that jumps from page to page.
+fn look_all_up(tree: &Tree<MemStore>, n: u64) {
+    let txns = Txns::default();
+    for i in 0..n / 2 {
+        let even = i * 1009 % (n / 2) * 2;
+        assert_eq!(found(tree, &txns, (key(even), key(even))), 1, "key {even}");
+    }
+}
+
+#[test]
+fn trees_share_a_budget() {
+    let (store, meta) = store(4000);
+    let roomy = Rc::new(Budget::new(1 << 20));
+    let tree = reader_within(&store, &meta, &roomy);
+    look_all_up(&tree, 4000);
+    let all = roomy.used();
+    assert!(!roomy.is_full());
+    look_all_up(&tree, 4000);
+    assert_eq!(roomy.used(), all, "each page is remembered once");
+    drop(tree);
+    assert_eq!(roomy.used(), 0);
+
+    let scarce = Rc::new(Budget::new(all));
+    let (one, other) = (
+        reader_within(&store, &meta, &scarce),
+        reader_within(&store, &meta, &scarce),
+    );
+    look_all_up(&one, 4000);
+    assert!(scarce.is_full());
+    assert!(scarce.used() <= all);
+    let full = scarce.used();
+    look_all_up(&other, 4000);
+    look_all_up(&one, 4000);
+    // Besides what is remembered, each tree has the page that it looked at last.
+    let page = all / 100;
+    assert!(scarce.used() <= all + 2 * page, "the limit holds");
+    assert!(scarce.used() + 2 * page >= full, "nothing is forgotten");
+    drop(one);
+    assert!(!scarce.is_full(), "dropping a tree makes room");
+    look_all_up(&other, 4000);
+    assert!(scarce.is_full());
+    drop(other);
+    assert_eq!(scarce.used(), 0);
+}
+
+#[test]
+fn replaced_copies_are_not_counted() {
+    let (store, meta) = store(400);
+    let budget = Rc::new(Budget::new(1 << 20));
+    let old = reader_within(&store, &meta, &budget);
+    look_all_up(&old, 400);
+    let quads = Quads::open(store.clone()).unwrap();
+    let (mut from, txns) = (400, Txns::default());
+    while from < 4000 {
+        let xid = txns.begin();
+        let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
+        let writer = Writer {
+            xid,
+            cid: 0,
+            status: &session,
+        };
+        let more: Vec<Key> = (from..from + 400).step_by(2).map(key).collect();
+        let tree = quads.tree(0).unwrap();
+        tree.insert(&more, &writer, Mode::Set(&snap), &mut Vec::new())
+            .unwrap();
+        drop((session, snap));
+        txns.commit(xid);
+        from += 400;
+        for even in (0..from).step_by(2) {
+            assert_eq!(found(&old, &txns, (key(even), key(even))), 1);
+        }
+    }
+    let once = Rc::new(Budget::new(1 << 20));
+    let new = reader_within(&store, &meta, &once);
+    for even in (0..from).step_by(2) {
+        assert_eq!(found(&new, &txns, (key(even), key(even))), 1);
+    }
+    assert!(budget.used() <= once.used() + once.used() / 10);
 }
