@@ -172,7 +172,9 @@ impl<S: PageStore> Tree<S> {
         stats.removed += folded.removed as u64;
         stats.leaves += 1;
         stats.note_oldest(folded.oldest_xid, status);
-        if folded.changed {
+        // A deletion that was taken back leaves its bitmap, empty, in a page whose entries are as plain as can be.
+        let could_be_plain = folded.oldest_xid == NO_XID && !leaf.is_plain();
+        if folded.changed || could_be_plain {
             let image = encode_leaf(&entries, &frame, &mut self.scratch.borrow_mut());
             let Some(mut image) = image else {
                 return corrupt(block, "the entries of a leaf do not fit in a leaf");

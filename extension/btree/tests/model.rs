@@ -498,3 +498,17 @@ fn small_set() {
     world.finish();
     assert_eq!(Meta::read(&world.store).unwrap().orders().len(), 3);
 }
+
+#[test]
+fn a_leaf_with_a_deletion_taken_back_settles() {
+    let mut world = World::new(0, 4);
+    let all = [
+        16, 24, 66, 41, 3, 32, 86, 110, 40, 12, 27, 56, 52, 61, 191, 71, 0,
+    ];
+    world.run(&Step::Insert(2, all.to_vec()));
+    world.run(&Step::Commit(2));
+    world.run(&Step::Vacuum);
+    world.run(&Step::Delete(0, 61));
+    world.run(&Step::Insert(0, vec![61]));
+    world.finish();
+}
