@@ -176,7 +176,7 @@ def describe(page, name, scale, log, results, options):
 
 def mixes_of_medians(found, weights):
     """Mixes an hour of one client for whom every query takes the median time of its template; `weights`: how often the mix asks each."""
-    times = {number: math.inf if number in found["failures"] else found["queries"][number]["p50"] for number in weights}
+    times = {number: found["queries"][number]["p50"] if was_timed(found, number) else math.inf for number in weights}
     return 3_600_000 / sum(weight * times[number] for number, weight in weights.items())
 
 
@@ -196,12 +196,19 @@ def entries(log):
         yield from map(json.loads, file)
 
 
+def was_timed(found, number):
+    """Whether a store has answered a query of the template: the turn of a slow one may end before its first."""
+    return number not in found["failures"] and number in found["queries"]
+
+
 def cell(found, number, figure):
-    return "failed" if number in found["failures"] else report.number(found["queries"][number][figure])
+    if was_timed(found, number):
+        return report.number(found["queries"][number][figure])
+    return "failed" if number in found["failures"] else "not reached"
 
 
 def against(found, number, figure, own):
-    return "-" if number in found["failures"] else report.ratio(found["queries"][number][figure] / own[figure])
+    return report.ratio(found["queries"][number][figure] / own[figure]) if was_timed(found, number) else "-"
 
 
 def checked(page, check):
