@@ -54,7 +54,13 @@ pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
         (Value::Instant(s, x), Value::Instant(t, y)) if s == t => {
             x.compare(y).map(Some).ok_or(Error::Type)
         }
-        (Value::Duration(x), Value::Duration(y)) => x.partial_cmp(&y).map(Some).ok_or(Error::Type),
+        // Three months and seven days end when one month and 68 days do, from each of the four dates that decide, and are not equal
+        // (XSD 1.1 part 2, section 3.3.6.2).
+        (Value::Duration(x), Value::Duration(y)) => x
+            .partial_cmp(&y)
+            .filter(|order| order.is_ne() || x == y)
+            .map(Some)
+            .ok_or(Error::Type),
         _ => Err(Error::Type),
     }
 }

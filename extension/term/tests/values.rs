@@ -418,6 +418,18 @@ fn term() -> impl Strategy<Value = TermBuf> {
     ]
 }
 
+#[test]
+fn durations_that_end_together_are_not_comparable() {
+    let (a, b) = (
+        TermBuf::xsd("P3M7D", Xsd::Duration),
+        TermBuf::xsd("P1M68D", Xsd::Duration),
+    );
+    let (a, b) = (a.as_term(), b.as_term());
+    assert_eq!(equal(&a, &b), Ok(false));
+    assert!(compare(&a, &b).is_err());
+    assert_eq!(compare(&a, &a), Ok(Some(Ordering::Equal)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
