@@ -16,7 +16,8 @@ pub const KEY_MAX: Key = [u64::MAX; 4];
 /// A quad as SQL sees it: subject, predicate, object, graph.
 pub type Quad = [i64; 4];
 
-const SIGN: u64 = 1 << 63;
+/// The bit in which a column of a key differs from that of its quad: signed numbers in the order of unsigned ones.
+pub const SIGN: u64 = 1 << 63;
 
 /// A permutation of subject (0), predicate (1), object (2) and graph (3): column `i` of a key is
 /// column `self.0[i]` of the quad.

@@ -42,7 +42,9 @@ pub use error::{Error, Problem, Result};
 pub use filter::Filter;
 pub use groups::{GroupCursor, Groups};
 pub use insert::{Mode, Writer};
-pub use key::{key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, KEY_MAX, KEY_MIN};
+pub use key::{
+    key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, KEY_MAX, KEY_MIN, SIGN,
+};
 pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
 pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};

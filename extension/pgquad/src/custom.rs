@@ -177,6 +177,44 @@ pub unsafe fn new_plan(
     }
 }
 
+/// A list of target entries with one more.
+///
+/// # Safety
+/// Live planner nodes.
+pub unsafe fn with_entry(list: *mut pg_sys::List, expr: *mut pg_sys::Expr) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let place = pg_sys::list_length(list) as i16 + 1;
+        let entry = pg_sys::makeTargetEntry(expr, place, std::ptr::null_mut(), false);
+        pg_sys::lappend(list, entry.cast())
+    }
+}
+
+/// The recheck of nodes that are not used where rows are locked: EvalPlanQual never asks them.
+///
+/// # Safety
+/// None is needed; the executor's type asks for it.
+pub unsafe extern "C-unwind" fn never_rechecked(
+    _state: *mut pg_sys::ScanState,
+    _slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    true
+}
+
+/// Rescans a plan below at once, for a node that uses it past the executor's entry, which would do so when it is next asked.
+///
+/// # Safety
+/// `child` is a begun node; `changed` are the parameters that have changed, or NULL.
+pub unsafe fn rescan_now(child: *mut pg_sys::PlanState, changed: *mut pg_sys::Bitmapset) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !changed.is_null() {
+            pg_sys::UpdateChangedParamSet(child, changed);
+        }
+        pg_sys::ExecReScan(child);
+    }
+}
+
 /// The slot, empty: what a node returns at its end.
 ///
 /// # Safety
@@ -234,4 +272,13 @@ pub unsafe fn explain_text(label: &str, value: &str, es: *mut pg_sys::ExplainSta
     let value = CString::new(value).unwrap_or_default();
     // SAFETY: the caller's promise; both strings live during the call.
     unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es) }
+}
+
+/// Shows a number of a node in EXPLAIN.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes.
+pub unsafe fn explain_integer(label: &CStr, value: i64, es: *mut pg_sys::ExplainState) {
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, es) }
 }

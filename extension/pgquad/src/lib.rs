@@ -24,6 +24,7 @@ pub mod store;
 mod subtransaction;
 pub mod term;
 mod threads;
+mod upper;
 mod walk;
 
 ::pgrx::pg_module_magic!();
@@ -48,6 +49,7 @@ pub extern "C-unwind" fn _PG_init() {
     join::init();
     groups::init();
     walk::init();
+    upper::init();
     store::init();
     dictionary::init();
     load::init();

@@ -3,7 +3,7 @@
 
 use super::tid;
 use crate::storage::{OrderCursor, Sampled};
-use pgquad_btree::{Order, Quad};
+use pgquad_btree::{Order, Quad, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -45,8 +45,6 @@ struct ParallelDescriptor {
     base: pg_sys::ParallelTableScanDescData,
     claimed: AtomicU32,
 }
-
-const FLIP: u64 = 1 << 63;
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(
@@ -101,7 +99,7 @@ unsafe fn set_keys(scan: *mut Descriptor, keys: *mut pg_sys::ScanKeyData) {
             if !equality || !(1..=4).contains(&key.sk_attno) {
                 error!("scan keys of quad tables must be bigint equalities");
             }
-            walk.equal[key.sk_attno as usize - 1] = Some(key.sk_argument.value() as u64 ^ FLIP);
+            walk.equal[key.sk_attno as usize - 1] = Some(key.sk_argument.value() as u64 ^ SIGN);
         }
     }
 }

@@ -4,11 +4,10 @@ use super::plan::Decoded;
 use super::shape::Output;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
+use crate::scan::compared;
 use crate::scan::conditions::list_node;
-use crate::scan::parameter;
 use crate::storage::{self, Sorted, Sorter, TableReader};
-use pgquad_btree::{Filter, GroupCursor, Groups, Work};
-use pgquad_exec::key_ranges;
+use pgquad_btree::{Filter, GroupCursor, Groups, Work, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -38,8 +37,6 @@ const FIRST_GROUPS: usize = 16;
 const VALUE_BYTES: usize = 48;
 /// Groups of later batches.
 const MOST_GROUPS: usize = 1024;
-const FLIP: u64 = 1 << 63;
-
 /// The node's own part.
 pub struct QuadGroups {
     /// The plan, decoded.
@@ -127,7 +124,13 @@ unsafe extern "C-unwind" fn exec(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the executor passes a begun node.
-    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+    unsafe {
+        ffi::ExecScanUnguarded(
+            &raw mut (*node).ss,
+            Some(next),
+            Some(custom::never_rechecked),
+        )
+    }
 }
 
 unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
@@ -169,23 +172,10 @@ impl QuadGroups {
     unsafe fn start(&mut self, context: *mut pg_sys::ExprContext) {
         self.started = true;
         let columns = self.reader.orders()[self.plan.order];
-        let mut bounds = Vec::new();
-        self.filters.clear();
-        let mut possible = true;
-        for (n, compared) in self.plan.compared.iter().enumerate() {
-            // SAFETY: an expression of the node, whose context this is.
-            let value = unsafe { parameter(self.values[n], context, compared.value_type) };
-            if n < self.plan.bounds {
-                bounds.push((compared.column, compared.bound, value));
-            } else {
-                let filter = compared.filter(&columns, &value);
-                possible &= filter.is_some();
-                self.filters.extend(filter);
-            }
-        }
-        self.ranges = match possible {
-            true => key_ranges(&columns, &bounds),
-            false => Vec::new(),
+        let conditions = self.plan.compared.iter().zip(self.values.iter().copied());
+        // SAFETY: expressions of the node, whose context this is.
+        (self.ranges, self.filters) = unsafe {
+            compared::evaluate(Vec::new(), conditions, self.plan.bounds, &columns, context)
         };
         self.next_range = 0;
         self.cursor = None;
@@ -222,9 +212,7 @@ impl QuadGroups {
 
     /// Groups by a column that the order does not have together: all are found before the first is handed out.
     fn read_scattered(&mut self, column: usize) {
-        let columns = self.reader.orders()[self.plan.order];
-        let place = columns.iter().position(|&c| usize::from(c) == column);
-        let place = place.unwrap_or(0);
+        let place = self.reader.place(self.plan.order, column);
         if self.sorted.is_none() {
             let sorted = self.sort_scattered(place);
             self.sorted = Some(ManuallyDrop::new(sorted));
@@ -383,27 +371,17 @@ impl QuadGroups {
                 distinct: 0,
             },
         };
-        let columns = self.reader.orders()[self.plan.order];
         for (output, values) in self.plan.outputs.iter().zip(&mut self.rows) {
             values.push(match output {
                 Output::Rows => group.rows,
                 Output::Distinct => group.distinct,
                 Output::Column(column) => {
-                    let place = columns.iter().position(|&c| usize::from(c) == *column);
-                    place.map_or(0, |place| group.key[place]) ^ FLIP
+                    group.key[self.reader.place(self.plan.order, *column)] ^ SIGN
                 }
             });
         }
         self.len += 1;
     }
-}
-
-/// EvalPlanQual never asks: the node is not used where rows are locked.
-unsafe extern "C-unwind" fn recheck(
-    _state: *mut pg_sys::ScanState,
-    _slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    true
 }
 
 #[pg_guard]

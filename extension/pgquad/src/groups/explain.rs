@@ -2,6 +2,7 @@
 //! many were counted without.
 
 use super::exec::QuadGroups;
+use crate::am::shape::COLUMNS;
 use crate::custom::{self, explain_text as text};
 use crate::scan::compared::Compared;
 use crate::scan::conditions::list_node;
@@ -9,8 +10,6 @@ use pgquad_exec::Bound;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
-
-const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
 
 /// The ExplainCustomScan callback.
 #[pg_guard]
@@ -61,7 +60,7 @@ pub unsafe extern "C-unwind" fn explain(
                 (c"Leaves", groups.work.leaves),
                 (c"Leaves Skipped", groups.work.skipped),
             ] {
-                pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value as i64, es);
+                custom::explain_integer(label, value as i64, es);
             }
         }
     }

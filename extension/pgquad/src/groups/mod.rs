@@ -7,8 +7,9 @@ mod paths;
 mod plan;
 mod shape;
 
-/// Registers the node and the planner hook; called once from `_PG_init`.
+pub use paths::{add_distinct, add_grouping};
+
+/// Registers the node; called once from `_PG_init`.
 pub fn init() {
     crate::custom::register(&exec::SCAN_METHODS);
-    paths::init();
 }

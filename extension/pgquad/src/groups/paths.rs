@@ -9,10 +9,7 @@ use crate::scan::{estimate, pathkeys_of};
 use crate::{am, custom, guc};
 use pgquad_btree::Direction;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
-
-static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Groups", plan_path);
@@ -25,44 +22,59 @@ pub struct GroupsPath {
     pub shape: *const Shape,
 }
 
-/// Installs the hook; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: _PG_init runs once, before any planning.
+/// Adds a path for the distinct rows of a level.
+///
+/// # Safety
+/// Arguments are those of `create_upper_paths_hook`, at that stage.
+pub unsafe fn add_distinct(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the caller's promise.
     unsafe {
-        PREVIOUS = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(create_upper_paths);
+        if is_quad_table(root, input) {
+            let target =
+                (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_DISTINCT as usize];
+            if let Some(wanted) = distinct(root, input, target) {
+                add(root, (input, output), target, wanted, std::ptr::null_mut());
+            }
+        }
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_upper_paths(
+/// Adds a path for the groups and aggregates of a level.
+///
+/// # Safety
+/// Arguments are those of `create_upper_paths_hook`, at that stage.
+pub unsafe fn add_grouping(
     root: *mut pg_sys::PlannerInfo,
-    stage: pg_sys::UpperRelationKind::Type,
     input: *mut pg_sys::RelOptInfo,
     output: *mut pg_sys::RelOptInfo,
-    extra: *mut core::ffi::c_void,
 ) {
-    // SAFETY: arguments are the planner's own.
+    // SAFETY: the caller's promise.
     unsafe {
-        if let Some(previous) = PREVIOUS {
-            previous(root, stage, input, output, extra);
+        if is_quad_table(root, input) {
+            let target = (*output).reltarget;
+            if let Some(wanted) = grouping(root, input, target) {
+                let having = (*(*root).parse).havingQual.cast();
+                add(root, (input, output), target, wanted, having);
+            }
         }
-        use pg_sys::UpperRelationKind::{UPPERREL_DISTINCT, UPPERREL_GROUP_AGG};
-        if !matches!(stage, UPPERREL_GROUP_AGG | UPPERREL_DISTINCT) || !is_quad_table(root, input) {
-            return;
-        }
-        let target = match stage {
-            UPPERREL_DISTINCT => (*root).upper_targets[UPPERREL_DISTINCT as usize],
-            _ => (*output).reltarget,
-        };
-        let (wanted, having) = match stage {
-            UPPERREL_DISTINCT => (distinct(root, input, target), std::ptr::null_mut()),
-            _ => (
-                grouping(root, input, target),
-                (*(*root).parse).havingQual.cast(),
-            ),
-        };
-        let Some(shape) = wanted.and_then(|wanted| Shape::find(root, input, wanted, having)) else {
+    }
+}
+
+/// Adds the path of a shape that gives what is wanted, if there is one.
+unsafe fn add(
+    root: *mut pg_sys::PlannerInfo,
+    (input, output): (*mut pg_sys::RelOptInfo, *mut pg_sys::RelOptInfo),
+    target: *mut pg_sys::PathTarget,
+    wanted: Wanted,
+    having: *mut pg_sys::List,
+) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let Some(shape) = Shape::find(root, input, wanted, having) else {
             return;
         };
         let path: *mut GroupsPath = custom::new_path(output, &PATH_METHODS);

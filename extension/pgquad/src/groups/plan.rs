@@ -66,10 +66,7 @@ pub unsafe extern "C-unwind" fn plan_path(
                 let Some(output) = output_of(shape.relid, node).filter(|_| !known) else {
                     continue;
                 };
-                let place = outputs.len() as i16 + 1;
-                let entry =
-                    pg_sys::makeTargetEntry(node.cast(), place, std::ptr::null_mut(), false);
-                columns = pg_sys::lappend(columns, entry.cast());
+                columns = custom::with_entry(columns, node.cast());
                 outputs.push(match output {
                     Output::Column(column) => column as i32,
                     Output::Rows => OUTPUT_ROWS,

@@ -13,8 +13,6 @@ use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
-
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(tally::NAME, plan_path);
 
@@ -23,32 +21,17 @@ const GROUP: f64 = 16.0;
 /// Runs of the join, one for each part of the groups that memory has room for, beyond which other ways are better.
 const MOST_RUNS: f64 = 2.0;
 
-/// Registers node and hook; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: _PG_init runs once, before any planning.
-    unsafe {
-        PREVIOUS = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(create_upper_paths);
-    }
-    custom::register(&tally::SCAN_METHODS);
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn create_upper_paths(
+/// Adds a path that counts the rows of a `Quad Join`.
+///
+/// # Safety
+/// Arguments are those of `create_upper_paths_hook`, at the stage of grouping.
+pub unsafe fn add(
     root: *mut pg_sys::PlannerInfo,
-    stage: pg_sys::UpperRelationKind::Type,
     input: *mut pg_sys::RelOptInfo,
     output: *mut pg_sys::RelOptInfo,
-    extra: *mut core::ffi::c_void,
 ) {
-    // SAFETY: arguments are the planner's own.
+    // SAFETY: the caller's promise.
     unsafe {
-        if let Some(previous) = PREVIOUS {
-            previous(root, stage, input, output, extra);
-        }
-        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
-            return;
-        }
         let Some(join) = quad_join_of(input) else {
             return;
         };
@@ -184,10 +167,8 @@ unsafe extern "C-unwind" fn plan_path(
     // SAFETY: arguments are the planner's own.
     unsafe {
         let mut columns = std::ptr::null_mut();
-        for (at, part) in counted_parts(root, rel).into_iter().flatten().enumerate() {
-            let place = at as i16 + 1;
-            let entry = pg_sys::makeTargetEntry(part.cast(), place, std::ptr::null_mut(), false);
-            columns = pg_sys::lappend(columns, entry.cast());
+        for part in counted_parts(root, rel).into_iter().flatten() {
+            columns = custom::with_entry(columns, part.cast());
         }
         let scan = custom::new_plan(path, tlist, &tally::SCAN_METHODS);
         (*scan).custom_plans = plans;

@@ -11,6 +11,7 @@ use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::{list_iter, list_node};
 use crate::storage::TableReader;
+use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Slot, Tally, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -68,8 +69,6 @@ pub struct QuadJoin {
     rows: Bindings,
     at: usize,
 }
-
-const FLIP: u64 = 1 << 63;
 
 #[pg_guard]
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
@@ -239,7 +238,13 @@ unsafe extern "C-unwind" fn exec(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the executor passes a begun node.
-    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+    unsafe {
+        ffi::ExecScanUnguarded(
+            &raw mut (*node).ss,
+            Some(next),
+            Some(custom::never_rechecked),
+        )
+    }
 }
 
 unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
@@ -255,7 +260,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
         join.at += 1;
         for (&place, &variable) in join.output.iter().zip(&join.plan.output) {
             let (value, null) = match &join.rows.columns[usize::from(variable)] {
-                Column::Ids(ids) => (ids[row] ^ FLIP, false),
+                Column::Ids(ids) => (ids[row] ^ SIGN, false),
                 _ => (0, true),
             };
             *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
@@ -384,14 +389,6 @@ impl QuadJoin {
             self.pipeline.start(params);
         }
     }
-}
-
-/// EvalPlanQual never asks: the node is not used where rows are locked.
-unsafe extern "C-unwind" fn recheck(
-    _state: *mut pg_sys::ScanState,
-    _slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    true
 }
 
 #[pg_guard]

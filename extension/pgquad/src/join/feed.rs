@@ -1,10 +1,9 @@
 //! The rows that a `Quad Join` takes from the plan below it, a batch at a time.
 
 use crate::ffi;
+use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Column, Slot};
 use pgrx::pg_sys;
-
-const FLIP: u64 = 1 << 63;
 
 /// Where a column of the plan below goes.
 #[derive(Clone, Copy)]
@@ -123,7 +122,7 @@ impl Feed {
                 let null = |&(column, _): &(usize, Slot)| *(*slot).tts_isnull.add(column);
                 if !self.keys.iter().any(null) {
                     for (key, &(column, _)) in keys.iter_mut().zip(&self.keys) {
-                        key.push((*(*slot).tts_values.add(column)).value() as u64 ^ FLIP);
+                        key.push((*(*slot).tts_values.add(column)).value() as u64 ^ SIGN);
                     }
                     numbers.push(number);
                 } else if self.keeps {

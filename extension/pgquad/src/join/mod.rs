@@ -20,12 +20,13 @@ mod source;
 mod tally;
 mod values;
 
+pub use count::add as add_count;
 pub use level::outer_candidates;
 
-/// Registers the node and the planner hooks; called once from `_PG_init`.
+/// Registers the nodes and the planner hooks; called once from `_PG_init`.
 pub fn init() {
     crate::custom::register(&exec::SCAN_METHODS);
+    crate::custom::register(&tally::SCAN_METHODS);
     paths::init();
     search::init();
-    count::init();
 }

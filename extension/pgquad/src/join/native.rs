@@ -5,6 +5,7 @@ use crate::dictionary;
 use crate::scan::conditions::{list_iter, list_node};
 use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
+use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{Fixed, Ids, Intervals, Terms, Test, Truth, Value};
 use pgquad_term::{inline_id, Term, TermId};
@@ -179,7 +180,7 @@ fn language_tags() -> Vec<Option<TermId>> {
 }
 
 fn key(id: i64) -> u64 {
-    id as u64 ^ 1 << 63
+    id as u64 ^ SIGN
 }
 
 struct Compiler<'a> {

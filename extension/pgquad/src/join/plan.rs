@@ -156,9 +156,7 @@ unsafe fn carry(
             }
             let place = pg_sys::list_length(*tlist);
             let copy = pg_sys::copyObjectImpl(var.cast()).cast();
-            let entry =
-                pg_sys::makeTargetEntry(copy, place as i16 + 1, std::ptr::null_mut(), false);
-            *tlist = pg_sys::lappend(*tlist, entry.cast());
+            *tlist = custom::with_entry(*tlist, copy);
             carried.push((var, place as usize));
         }
     }
@@ -175,7 +173,7 @@ unsafe fn scan_tlist(
     unsafe {
         let output = compat::variables(output.cast());
         let mut tlist = std::ptr::null_mut();
-        for (at, &(relation, column)) in columns.iter().enumerate() {
+        for &(relation, column) in columns {
             debug_assert!(!(*(*root).simple_rel_array.add(relation as usize)).is_null());
             let (relation, column) = (relation as i32, column as i16 + 1);
             let is_column =
@@ -187,9 +185,7 @@ unsafe fn scan_tlist(
                     pg_sys::makeVar(relation, column, pg_sys::INT8OID, -1, none, 0)
                 }
             };
-            let entry =
-                pg_sys::makeTargetEntry(var.cast(), at as i16 + 1, std::ptr::null_mut(), false);
-            tlist = pg_sys::lappend(tlist, entry.cast());
+            tlist = custom::with_entry(tlist, var.cast());
         }
         tlist
     }

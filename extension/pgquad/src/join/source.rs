@@ -2,13 +2,12 @@
 
 use super::native::Native;
 use crate::storage::{self, TableReader};
-use pgquad_btree::{Batch, Key, Probe, Span};
+use pgquad_btree::{Batch, Key, Probe, Span, SIGN};
 use pgquad_exec::{Bindings, Slot, Source};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 use std::time::Instant;
 
-const FLIP: u64 = 1 << 63;
 /// Fewer rows are not worth sorting.
 const FEW: usize = 16;
 
@@ -127,7 +126,7 @@ impl Source for NodeSource {
                     for &(place, ids) in &columns {
                         *(*slot).tts_isnull.add(place) = ids.is_none();
                         *(*slot).tts_values.add(place) =
-                            pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ FLIP));
+                            pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ SIGN));
                     }
                     let mut is_null = false;
                     // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not cross the guard

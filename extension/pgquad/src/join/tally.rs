@@ -6,6 +6,7 @@ use super::exec;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
+use pgquad_btree::SIGN;
 use pgquad_exec::{Counted, Slot, Tally};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -27,8 +28,6 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
         explain: Some(explain),
     },
 );
-
-const FLIP: u64 = 1 << 63;
 
 /// The node's own part.
 struct QuadCount {
@@ -126,7 +125,7 @@ unsafe extern "C-unwind" fn exec(
                 clear((*node).ss.ps.ps_ResultTupleSlot)
             };
         };
-        let keys = keys.into_iter().map(|key| key.map(|id| id ^ FLIP));
+        let keys = keys.into_iter().map(|key| key.map(|id| id ^ SIGN));
         let values = keys.chain(counts.into_iter().map(Some));
         for (place, value) in values.enumerate() {
             *(*slot).tts_values.add(place) = pg_sys::Datum::from(value.unwrap_or(0));
@@ -215,11 +214,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // executor's entry: so it is told at once.
     unsafe {
         (*custom::own::<QuadCount, _>(node)).tally = None;
-        let child = child(node);
-        if !(*node).ss.ps.chgParam.is_null() {
-            pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);
-        }
-        pg_sys::ExecReScan(child);
+        custom::rescan_now(child(node), (*node).ss.ps.chgParam);
     }
 }
 
@@ -234,7 +229,7 @@ unsafe extern "C-unwind" fn explain(
     unsafe {
         let runs = (*custom::own::<QuadCount, _>(node)).runs;
         if (*es).analyze && runs > 1 {
-            pg_sys::ExplainPropertyInteger(c"Runs".as_ptr(), std::ptr::null(), runs, es);
+            custom::explain_integer(c"Runs", runs, es);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Conditions of a plan as integers, and the filters that they become.
 
 use super::conditions::Condition;
-use pgquad_btree::Filter;
-use pgquad_exec::{Bound, Value};
+use super::parameter;
+use pgquad_btree::{Filter, Key};
+use pgquad_exec::{key_ranges, Bound, Value};
 use pgrx::pg_sys;
 
 /// A condition: column, kind of bound, type of the value.
@@ -65,4 +66,36 @@ impl Compared {
             outside: self.unequal,
         })
     }
+}
+
+/// The key ranges that `bounds` and the first `bounding` of the conditions make of an order with these columns, and the filters that the
+/// other conditions are. There is no range where nothing can pass.
+///
+/// # Safety
+/// The expressions and the context belong to a begun node.
+pub unsafe fn evaluate<'a>(
+    mut bounds: Vec<(usize, Bound, Value)>,
+    conditions: impl Iterator<Item = (&'a Compared, *mut pg_sys::ExprState)>,
+    bounding: usize,
+    columns: &[u8; 4],
+    context: *mut pg_sys::ExprContext,
+) -> (Vec<(Key, Key)>, Vec<Filter>) {
+    let mut filters = Vec::new();
+    let mut possible = true;
+    for (n, (compared, expr)) in conditions.enumerate() {
+        // SAFETY: the caller's promise.
+        let value = unsafe { parameter(expr, context, compared.value_type) };
+        if n < bounding {
+            bounds.push((compared.column, compared.bound, value));
+        } else {
+            let filter = compared.filter(columns, &value);
+            possible &= filter.is_some();
+            filters.extend(filter);
+        }
+    }
+    let ranges = match possible {
+        true => key_ranges(columns, &bounds),
+        false => Vec::new(),
+    };
+    (ranges, filters)
 }

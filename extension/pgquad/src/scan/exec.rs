@@ -6,7 +6,7 @@ use crate::am::tid;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::storage::OrderCursor;
-use pgquad_btree::{quad_of, Order};
+use pgquad_btree::{quad_of, Order, SIGN};
 use pgquad_exec::{key_ranges, Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -67,8 +67,6 @@ pub struct QuadScan {
     /// Totals over all rescans.
     pub counters: Counters,
 }
-
-const FLIP: u64 = 1 << 63;
 
 #[pg_guard]
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
@@ -181,7 +179,7 @@ unsafe fn next_projected(
         scan.at += 1;
         for n in 0..output.count {
             let value = *batch.columns[usize::from(output.from[n])].get_unchecked(row);
-            *(*slot).tts_values.add(n) = pg_sys::Datum::from(value ^ FLIP);
+            *(*slot).tts_values.add(n) = pg_sys::Datum::from(value ^ SIGN);
             *(*slot).tts_isnull.add(n) = false;
         }
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
@@ -238,7 +236,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
         for (i, &column) in scan.columns.iter().enumerate() {
             if scan.needed & 1 << i != 0 {
                 let value = *batch.columns[i].get_unchecked(row);
-                *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ FLIP);
+                *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
             }
         }
         let needs_tid = scan.needs_tid;
@@ -300,7 +298,7 @@ unsafe extern "C-unwind" fn recheck(
         let scan = &mut *custom::own::<QuadScan, _>(state);
         pg_sys::slot_getallattrs(slot);
         let values: [u64; 4] =
-            std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ FLIP);
+            std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ SIGN);
         let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(scan.columns[i])]);
         scan.compute_ranges(state);
         scan.ranges
@@ -409,7 +407,7 @@ pub unsafe fn value_of(datum: pg_sys::Datum, is_null: bool, value_type: pg_sys::
     if is_null {
         Value::Null
     } else if let Some(value) = integer_datum(datum, value_type) {
-        Value::One(value as u64 ^ FLIP)
+        Value::One(value as u64 ^ SIGN)
     } else {
         // SAFETY: the caller's promise.
         Value::List(unsafe { integer_array(datum, value_type) })
@@ -435,7 +433,7 @@ unsafe fn integer_array(datum: pg_sys::Datum, array_type: pg_sys::Oid) -> Vec<u6
         list.unwrap_or_default()
             .into_iter()
             .flatten()
-            .map(|v| v.into() as u64 ^ FLIP)
+            .map(|v| v.into() as u64 ^ SIGN)
             .collect()
     }
     // SAFETY: the caller's promise.

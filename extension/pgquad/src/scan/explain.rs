@@ -46,7 +46,7 @@ pub unsafe extern "C-unwind" fn explain(
         if (*es).analyze {
             let counters = scan.counters;
             for (label, value) in [(c"Probes", counters.probes), (c"Leaves", counters.leaves)] {
-                pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value as i64, es);
+                custom::explain_integer(label, value as i64, es);
             }
         }
     }

@@ -4,7 +4,7 @@ use super::snapshot::PgSnapshot;
 use super::table::{fail, trees_to_read, Table};
 use super::{pending, RelationStore};
 use crate::ffi;
-use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work};
+use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, SIGN};
 use pgrx::pg_sys;
 
 /// The orders of an open table, as one snapshot sees them. Holds no page between calls.
@@ -38,6 +38,11 @@ impl TableReader {
     /// The column permutations.
     pub fn orders(&self) -> &[[u8; 4]] {
         &self.orders
+    }
+
+    /// The place of a column (0 = subject .. 3 = graph) in the keys of an order.
+    pub fn place(&self, order: usize, column: usize) -> usize {
+        self.trees[order].order().position(column)
     }
 
     /// About how many entries an order has between two keys (inclusive), visible or not.
@@ -136,7 +141,7 @@ pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u6
         let filters: Vec<Filter> = columns
             .filter(|&(place, _)| low[place] != high[place])
             .filter_map(|(place, &column)| {
-                let value = key[usize::from(column)]? as u64 ^ 1 << 63;
+                let value = key[usize::from(column)]? as u64 ^ SIGN;
                 Some(Filter {
                     column: place as u8,
                     low: value,

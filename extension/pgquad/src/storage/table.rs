@@ -6,12 +6,10 @@ use super::{pending, routes};
 use crate::error::{raise, raise_hint};
 use pgquad_btree::{
     prefix_range, Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Routes, Snapshot, Stats,
-    Tree, TxnStatus, Writer, NO_XID,
+    Tree, TxnStatus, Writer, NO_XID, SIGN,
 };
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::rc::Rc;
-
-const FLIP: u64 = 1 << 63;
 
 /// Raises an error of the tree crate with its SQLSTATE.
 pub fn fail(e: Error) -> ! {
@@ -302,7 +300,7 @@ impl Table {
         let prefix: Vec<u64> = columns
             .iter()
             .map_while(|&c| key[usize::from(c)])
-            .map(|v| v as u64 ^ FLIP)
+            .map(|v| v as u64 ^ SIGN)
             .collect();
         prefix_range(&prefix)
     }

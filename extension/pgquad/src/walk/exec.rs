@@ -7,6 +7,7 @@ use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::scan::conditions::list_iter;
 use crate::storage;
+use pgquad_btree::SIGN;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -32,8 +33,6 @@ const BATCH: usize = 1024;
 /// Rows handed to the step at a time, and the bytes that each of them takes there.
 const FRONTIER: std::ops::Range<usize> = 1024..65_536;
 const FRONTIER_BYTES: usize = 200;
-const FLIP: u64 = 1 << 63;
-
 /// The node's own part.
 struct QuadWalk {
     arity: usize,
@@ -101,7 +100,13 @@ unsafe extern "C-unwind" fn exec(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the executor passes a begun node.
-    unsafe { ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck)) }
+    unsafe {
+        ffi::ExecScanUnguarded(
+            &raw mut (*node).ss,
+            Some(next),
+            Some(custom::never_rechecked),
+        )
+    }
 }
 
 unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
@@ -117,7 +122,7 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
         walk.row += 1;
         for column in 0..walk.arity {
             let part = usize::from(column != walk.at);
-            *(*slot).tts_values.add(column) = pg_sys::Datum::from(row[part] ^ FLIP);
+            *(*slot).tts_values.add(column) = pg_sys::Datum::from(row[part] ^ SIGN);
             *(*slot).tts_isnull.add(column) = row[2] >> part & 1 != 0;
         }
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
@@ -168,7 +173,7 @@ impl QuadWalk {
                     if *(*slot).tts_isnull.add(column) {
                         row[2] |= 1 << part;
                     } else {
-                        row[part] = (*(*slot).tts_values.add(column)).value() as u64 ^ FLIP;
+                        row[part] = (*(*slot).tts_values.add(column)).value() as u64 ^ SIGN;
                     }
                 }
                 self.found.add(row);
@@ -220,14 +225,6 @@ unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot 
     }
 }
 
-/// EvalPlanQual never asks: rows of a recursive query cannot be locked.
-unsafe extern "C-unwind" fn recheck(
-    _state: *mut pg_sys::ScanState,
-    _slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    true
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node; the value itself is dropped with its memory context.
@@ -255,10 +252,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         walk.rows.clear();
         walk.row = 0;
         for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
-            if !(*node).ss.ps.chgParam.is_null() {
-                pg_sys::UpdateChangedParamSet(child, (*node).ss.ps.chgParam);
-            }
-            pg_sys::ExecReScan(child);
+            custom::rescan_now(child, (*node).ss.ps.chgParam);
         }
         // A subquery scan leaves that to the executor's entry of what is below it.
         let step = walk.step.cast::<pg_sys::PlanState>();
@@ -286,7 +280,7 @@ unsafe extern "C-unwind" fn explain(
             (c"Frontiers", walk.rounds),
             (c"Runs Spilled", walk.found.spilled),
         ] {
-            pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value as i64, es);
+            custom::explain_integer(label, value as i64, es);
         }
     }
 }

@@ -6,9 +6,10 @@ mod paths;
 mod shape;
 mod step;
 
-/// Registers the nodes and the planner hook; called once from `_PG_init`.
+pub use paths::add;
+
+/// Registers the nodes; called once from `_PG_init`.
 pub fn init() {
     crate::custom::register(&exec::SCAN_METHODS);
     crate::custom::register(&step::SCAN_METHODS);
-    paths::init();
 }

@@ -12,8 +12,6 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
 
-static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
-
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Walk", plan_path);
 
@@ -27,32 +25,14 @@ struct WalkPath {
     term: pg_sys::Index,
 }
 
-/// Installs the hook; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: _PG_init runs once, before any planning.
+/// Adds the path of a walk in the place of a recursive union.
+///
+/// # Safety
+/// Arguments are those of `create_upper_paths_hook`, at the last stage.
+pub unsafe fn add(root: *mut pg_sys::PlannerInfo, output: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the caller's promise.
     unsafe {
-        PREVIOUS = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(create_upper_paths);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn create_upper_paths(
-    root: *mut pg_sys::PlannerInfo,
-    stage: pg_sys::UpperRelationKind::Type,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
-    extra: *mut core::ffi::c_void,
-) {
-    // SAFETY: arguments are the planner's own.
-    unsafe {
-        if let Some(previous) = PREVIOUS {
-            previous(root, stage, input, output, extra);
-        }
-        if stage != pg_sys::UpperRelationKind::UPPERREL_FINAL
-            || !guc::ENABLE_QUAD_WALK.get()
-            || !guc::ENABLE_QUAD_SCAN.get()
-        {
+        if !guc::ENABLE_QUAD_WALK.get() || !guc::ENABLE_QUAD_SCAN.get() {
             return;
         }
         let union = list_iter::<pg_sys::Path>((*output).pathlist)

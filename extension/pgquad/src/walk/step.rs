@@ -6,18 +6,17 @@
 
 use super::paths::keep;
 use super::shape::Shape;
+use crate::am::shape::COLUMNS;
 use crate::custom::{self, Callbacks};
 use crate::ffi::Methods;
-use crate::scan::compared::Compared;
+use crate::scan::compared::{self, Compared};
 use crate::scan::conditions::list_node;
-use crate::scan::parameter;
 use crate::storage::TableReader;
 use crate::{compat, storage};
 use pgquad_btree::{Batch, Filter, Key, Probe, Span};
-use pgquad_exec::{key_ranges, Bound, Value};
+use pgquad_exec::{Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CString;
 
 const NAME: &std::ffi::CStr = c"Quad Step";
 
@@ -101,10 +100,8 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let mut columns = std::ptr::null_mut();
         let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
-        for (at, var) in found.into_iter().enumerate() {
-            let entry =
-                pg_sys::makeTargetEntry(var.cast(), at as i16 + 1, std::ptr::null_mut(), false);
-            columns = pg_sys::lappend(columns, entry.cast());
+        for var in found {
+            columns = custom::with_entry(columns, var.cast());
         }
         let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
         (*scan).custom_exprs = values;
@@ -283,27 +280,14 @@ impl Hop {
     /// Evaluates the conditions.
     fn start(&mut self, reader: &TableReader, context: *mut pg_sys::ExprContext) {
         let columns = reader.orders()[self.order];
-        let mut bounds = vec![(self.from, Bound::Eq, Value::One(0))];
-        self.filters.clear();
-        let mut possible = true;
-        for (n, compared) in self.compared.iter().enumerate() {
-            // SAFETY: an expression of the node, whose context this is.
-            let value = unsafe { parameter(self.values[n], context, compared.value_type) };
-            if n < self.bounds {
-                bounds.push((compared.column, compared.bound, value));
-            } else {
-                let filter = compared.filter(&columns, &value);
-                possible &= filter.is_some();
-                self.filters.extend(filter);
-            }
-        }
-        self.templates = match possible {
-            true => key_ranges(&columns, &bounds),
-            false => Vec::new(),
-        };
-        let to = columns.iter().position(|&c| usize::from(c) == self.to);
+        let start = vec![(self.from, Bound::Eq, Value::One(0))];
+        let conditions = self.compared.iter().zip(self.values.iter().copied());
+        // SAFETY: expressions of the node, whose context this is.
+        (self.templates, self.filters) =
+            unsafe { compared::evaluate(start, conditions, self.bounds, &columns, context) };
+        let to = reader.place(self.order, self.to);
         let tested = self.filters.iter().map(|filter| 1 << filter.column);
-        self.probe = Probe::new(tested.fold(1 << to.unwrap_or(0), |mask, bit: u8| mask | bit));
+        self.probe = Probe::new(tested.fold(1 << to, |mask, bit: u8| mask | bit));
     }
 
     /// Reads the quads of sorted starts, those of equal starts once.
@@ -315,11 +299,7 @@ impl Hop {
         spans: &mut Vec<Span>,
         reached: &mut impl FnMut(u64, u32),
     ) {
-        let columns = reader.orders()[self.order];
-        let place = |column: usize| {
-            let found = columns.iter().position(|&c| usize::from(c) == column);
-            found.unwrap_or(0)
-        };
+        let place = |column| reader.place(self.order, column);
         let (from, to) = (place(self.from), place(self.to));
         let groups: Vec<&[Reached]> = starts.chunk_by(|a, b| a.0 == b.0).collect();
         let mut ranges: Vec<((Key, Key), usize)> = Vec::new();
@@ -397,7 +377,6 @@ unsafe extern "C-unwind" fn explain(
     _ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
         let step = &*custom::own::<QuadStep, _>(node);
@@ -415,8 +394,7 @@ unsafe extern "C-unwind" fn explain(
                     hop.rounds, hop.keys, hop.probes, hop.rows
                 );
             }
-            let line = CString::new(line).unwrap_or_default();
-            pg_sys::ExplainPropertyText(c"Hop".as_ptr(), line.as_ptr(), es);
+            custom::explain_text("Hop", &line, es);
         }
     }
 }
