@@ -97,6 +97,16 @@ def children_of(pid):
     return found
 
 
+def private_kb(pid):
+    """Memory of a process that is its own, in KB: shared buffers it has touched do not count."""
+    total = 0
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("RssAnon:"):
+                total = int(line.split()[1])
+    return total
+
+
 class Server:
     """A PostgreSQL server with a data directory of its own, below PGQUAD_STATE, with pgquad preloaded."""
 

@@ -1,5 +1,5 @@
 """Soak: clients insert, delete, select, and vacuum the same table at once; at the end the content is what their journals add up
-to, quad.verify finds nothing, and no backend's memory has grown."""
+to, quad.verify finds nothing, and no backend's memory has grown; then one backend asks very many queries."""
 import argparse
 import os
 import sys
@@ -10,19 +10,10 @@ import psycopg2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import pgquad_test as t  # noqa: E402
+import queries  # noqa: E402
 
 # A backend may grow this much between the first third of the run and its end: buffers it touches for the first time count.
 ALLOWED_GROWTH_KB = 24 * 1024
-
-
-def private_kb(pid):
-    """Memory of a process that is its own, in KB: shared buffers it has touched do not count."""
-    total = 0
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("RssAnon:"):
-                total = int(line.split()[1])
-    return total
 
 
 class Worker(threading.Thread):
@@ -49,8 +40,8 @@ class Worker(threading.Thread):
                 self.statements += 1
                 if time.time() - sampled > 0.5:
                     sampled = time.time()
-                    self.memory.append(private_kb(pid))
-            self.memory.append(private_kb(pid))
+                    self.memory.append(t.private_kb(pid))
+            self.memory.append(t.private_kb(pid))
             connection.close()
         except Exception as error:  # pylint: disable=broad-except
             self.error = f"client {self.number}: {type(error).__name__}: {error}"
@@ -111,6 +102,7 @@ class Vacuumer(threading.Thread):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--queries", type=int, default=10000, help="queries of the one backend whose memory is watched")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     rng, seed = t.seeded(options.seed)
@@ -153,6 +145,7 @@ def main():
     server.stop("immediate")
     if not report.failed:
         server.remove()
+    queries.run(report, rng, seed, options.queries)
     report.finish()
 
 
