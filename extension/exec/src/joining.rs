@@ -43,6 +43,14 @@ impl Joining {
         }
     }
 
+    /// Hands out at least so many rows at once from now on.
+    pub fn widen(&mut self, rows: usize) {
+        match self {
+            Self::Probe(probing) => probing.widen(rows),
+            Self::Match(matching) => matching.widen(rows),
+        }
+    }
+
     /// How many times as much as now there will be in the end, if `expected` quads are found in all.
     pub fn outlook(&self, expected: f64) -> f64 {
         let times = match self {

@@ -20,6 +20,7 @@ mod order;
 mod pipeline;
 mod plan;
 mod probe;
+mod rounds;
 mod sort;
 mod source;
 mod stats;

@@ -52,6 +52,11 @@ impl Matching {
         }
     }
 
+    /// Hands out at least so many rows at once from now on, within the size of batches.
+    pub fn widen(&mut self, rows: usize) {
+        self.chunk = self.chunk.max(rows).min(self.most);
+    }
+
     /// Number of rows looked up.
     pub fn rows(&self) -> usize {
         self.keys.len()

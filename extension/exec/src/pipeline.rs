@@ -14,6 +14,7 @@ use crate::layout::{Layout, Scope};
 use crate::narrow::Narrowed;
 use crate::order::{is_hopeless, Access};
 use crate::plan::{Kind, Plan, Slot, SlotSet};
+use crate::rounds::{at_once, Rounds};
 use crate::source::Source;
 use crate::stats::{Moment, StepStats};
 use crate::table::Table;
@@ -65,6 +66,7 @@ struct Joined {
 enum Work {
     Join(Joined),
     Child(Entered),
+    Rounds(Rounds),
 }
 
 struct Frame {
@@ -216,7 +218,7 @@ impl Pipeline {
                 Some((rows, scopes)) => {
                     let from = match &self.frames[at].work {
                         Work::Join(joined) => Some((joined.step, joined.repeats)),
-                        Work::Child(_) => None,
+                        Work::Child(_) | Work::Rounds(_) => None,
                     };
                     if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, from) {
                         return Some(rows);
@@ -251,8 +253,17 @@ impl Pipeline {
 
     /// The next rows that come out of a frame, and what is left to do for them.
     fn produce<S: Source>(&mut self, source: &mut S, at: usize) -> Option<(Bindings, Vec<Scope>)> {
-        let frame = &mut self.frames[at];
+        let (below, above) = self.frames.split_at_mut(at);
+        let frame = above.first_mut()?;
         match &mut frame.work {
+            Work::Rounds(rounds) => {
+                let tested = self.layout.tested(&frame.scopes)?;
+                let Work::Child(entered) = &below[frame.scopes[tested].frame].work else {
+                    return None;
+                };
+                let rows = rounds.next(&entered.matched);
+                rows.map(|rows| (rows, frame.scopes.clone()))
+            }
             Work::Join(joined) => {
                 let before = Moment::now(source);
                 let rows = joined.joining.next(source, &self.params);
@@ -330,7 +341,15 @@ impl Pipeline {
                 }
             }
             let scope = scopes[top];
-            if scope.patterns == 0 && scope.children == 0 {
+            let is_done = scope.patterns == 0 && scope.children == 0;
+            if let (Some(_), false, Some((numbers, share))) =
+                (from, is_done, self.shares(&rows, &scopes))
+            {
+                let work = Work::Rounds(Rounds::new(rows, numbers, share));
+                self.frames.push(Frame { work, scopes });
+                return None;
+            }
+            if is_done {
                 if top == 0 {
                     return Some(rows);
                 }
@@ -372,23 +391,39 @@ impl Pipeline {
         true
     }
 
+    /// The innermost EXISTS or NOT EXISTS around: the variable that numbers its rows, and those rows.
+    fn test_around(&self, scopes: &[Scope]) -> Option<(Slot, &Entered)> {
+        let depth = self.layout.tested(scopes)?;
+        let child = &self.layout.groups[scopes[depth - 1].group].children[scopes[depth].child];
+        match &self.frames[scopes[depth].frame].work {
+            Work::Child(entered) => Some((child.row, entered)),
+            _ => None,
+        }
+    }
+
     /// Drops rows of which an EXISTS or NOT EXISTS around them knows already that there is a match.
     fn drop_matched(&self, rows: &mut Bindings, scopes: &[Scope]) {
-        let Some(depth) = self.layout.tested(scopes) else {
+        let Some((slot, entered)) = self.test_around(scopes) else {
             return;
         };
-        let child = &self.layout.groups[scopes[depth - 1].group].children[scopes[depth].child];
-        if let (Work::Child(entered), Some(numbers)) =
-            (&self.frames[scopes[depth].frame].work, rows.ids(child.row))
-        {
-            if entered.left < entered.matched.len() {
-                let keep: Vec<bool> = numbers
-                    .iter()
-                    .map(|&number| !entered.matched[number as usize])
-                    .collect();
-                rows.retain(&keep);
-            }
+        if entered.left == entered.matched.len() {
+            return;
         }
+        if let Some(numbers) = rows.ids(slot) {
+            let keep: Vec<bool> = numbers
+                .iter()
+                .map(|&number| !entered.matched[number as usize])
+                .collect();
+            rows.retain(&keep);
+        }
+    }
+
+    /// Where rows are to go on in rounds: the row of the EXISTS or NOT EXISTS around that each belongs to, and how many of each go first.
+    fn shares(&self, rows: &Bindings, scopes: &[Scope]) -> Option<(Vec<u32>, usize)> {
+        let (slot, entered) = self.test_around(scopes)?;
+        let numbers = rows.ids(slot)?;
+        let share = Rounds::first_share(numbers, entered.matched.len(), self.tuning.first)?;
+        Some((numbers.iter().map(|&n| n as u32).collect(), share))
     }
 
     fn enter_pattern<S: Source>(
@@ -447,7 +482,11 @@ impl Pipeline {
                 tally.add(&rows, Some(&weights));
             }
         } else {
-            let joining = self.join(source, (last.group, i), access, rows, (live, &narrowed));
+            let len = rows.len;
+            let mut joining = self.join(source, (last.group, i), access, rows, (live, &narrowed));
+            if self.layout.tested(&scopes).is_some() {
+                joining.widen(at_once(&last, len, expected));
+            }
             self.frames.push(Frame {
                 work: Work::Join(Joined {
                     joining,
@@ -466,7 +505,7 @@ impl Pipeline {
     pub(crate) fn outlook(&self) -> f64 {
         let times = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.outlook(joined.expected),
-            Work::Child(_) => 1.0,
+            Work::Child(_) | Work::Rounds(_) => 1.0,
         });
         times.product()
     }
@@ -475,7 +514,7 @@ impl Pipeline {
     pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.own_bytes(&is_held),
-            Work::Child(_) => 0,
+            Work::Child(_) | Work::Rounds(_) => 0,
         });
         bytes.sum()
     }

@@ -116,6 +116,11 @@ impl Probing {
         probing
     }
 
+    /// Hands out at least so many rows at once from now on, within the size of batches.
+    pub fn widen(&mut self, rows: usize) {
+        self.chunk = self.chunk.max(rows).min(self.most);
+    }
+
     /// Number of key ranges.
     pub fn probes(&self) -> usize {
         self.ranges.len()

@@ -1,0 +1,95 @@
+//! Rounds: a row outside EXISTS or NOT EXISTS is settled by its first match. Where a step inside has found many rows for each row
+//! outside, a few of each go on first; those of settled rows are dropped, and of the others more go on, until none are left.
+
+use crate::bindings::Bindings;
+use crate::layout::Scope;
+use crate::plan::SlotSet;
+
+/// Rows for each row outside that go on in the first round, at least.
+const FIRST: usize = 2;
+/// How many times as many go on in the next one.
+const GROWTH: usize = 2;
+/// Where a round has settled less than this share of the rows outside that it had rows of, all that wait go on at once.
+const WORTH: f64 = 0.125;
+/// Rows for each row outside that are asked of a step at once, so that there are some of all.
+const WIDE: f64 = 32.0;
+
+/// Rows of a batch that go on in rounds.
+pub(crate) struct Rounds {
+    rows: Bindings,
+    /// Variables of `rows`.
+    live: SlotSet,
+    /// The row outside that each belongs to.
+    outside: Vec<u32>,
+    /// Rows that wait.
+    waiting: Vec<u32>,
+    /// Rows for each row outside in the next round.
+    share: usize,
+    /// Rows outside that the last round had rows of.
+    last: Vec<u32>,
+}
+
+impl Rounds {
+    /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first; `None` where one round
+    /// is as good. Rounds of fewer than `few` rows are not worth their while.
+    pub fn first_share(numbers: &[u64], all: usize, few: usize) -> Option<usize> {
+        if numbers.len() < GROWTH * few.max(FIRST) {
+            return None;
+        }
+        let mut counts = vec![0; all];
+        numbers.iter().for_each(|&n| counts[n as usize] += 1);
+        let present = counts.iter().filter(|&&count| count > 0).count();
+        let share = FIRST.max(few.div_ceil(present.max(1)));
+        let first: usize = counts.iter().map(|&count| share.min(count)).sum();
+        (GROWTH * first <= numbers.len()).then_some(share)
+    }
+
+    /// Rows that belong to the rows outside that `numbers` names.
+    pub fn new(rows: Bindings, numbers: Vec<u32>, share: usize) -> Self {
+        Self {
+            live: rows.known(),
+            waiting: (0..rows.len as u32).collect(),
+            outside: numbers,
+            rows,
+            share,
+            last: Vec::new(),
+        }
+    }
+
+    /// The rows of the next round, `None` at the end; `matched` tells which rows outside are settled.
+    pub fn next(&mut self, matched: &[bool]) -> Option<Bindings> {
+        let settled = self.last.iter().filter(|&&n| matched[n as usize]).count();
+        if (settled as f64) < WORTH * self.last.len() as f64 {
+            self.share = usize::MAX;
+        }
+        self.last.clear();
+        let mut taken = vec![0; matched.len()];
+        let mut round = Vec::new();
+        let (outside, share, last) = (&self.outside, self.share, &mut self.last);
+        self.waiting.retain(|&row| {
+            let number = outside[row as usize];
+            let taken = &mut taken[number as usize];
+            if matched[number as usize] || *taken == share {
+                return !matched[number as usize];
+            }
+            if *taken == 0 {
+                last.push(number);
+            }
+            *taken += 1;
+            round.push(row);
+            false
+        });
+        self.share = self.share.saturating_mul(GROWTH);
+        (!round.is_empty()).then(|| self.rows.gather(&round, &self.live))
+    }
+}
+
+/// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in `scope`.
+pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
+    let goes_on = scope.patterns | scope.children != 0;
+    if goes_on && each > FIRST as f64 {
+        (each.min(WIDE) * rows as f64) as usize
+    } else {
+        0
+    }
+}
