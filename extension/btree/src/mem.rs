@@ -4,6 +4,7 @@
 //! locks a page that it holds already, and when a wait takes so long that it must be a deadlock. Tests
 //! can make it "crash" before any commit.
 
+use crate::insert::Writer;
 use crate::page::{BlockNo, Page, FROZEN_XID, NO_XID};
 use crate::redo::redo;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
@@ -359,6 +360,20 @@ impl Txns {
         let mut state = self.state();
         state.running.retain(|x| *x != xid);
         state.aborted.insert(xid);
+    }
+
+    /// Runs a command as a transaction of its own, and commits it.
+    pub fn run<T>(&self, command: impl FnOnce(&Writer<'_>, &MemSnapshot) -> T) -> T {
+        let xid = self.begin();
+        let (session, snapshot) = (self.session(&[xid]), self.snapshot(&[xid], 1));
+        let writer = Writer {
+            xid,
+            cid: 0,
+            status: &session,
+        };
+        let result = command(&writer, &snapshot);
+        self.commit(xid);
+        result
     }
 
     /// A snapshot for command `cid` of a transaction that consists of `own`.

@@ -8,8 +8,8 @@
 
 use crate::descend::Path;
 use crate::error::{corrupt, Result};
-use crate::inner::{encode_inner, encoded_bytes, Child, InnerView, CAPACITY};
-use crate::key::{cmp, Key, KEY_MIN};
+use crate::inner::{encode_inner, Child, InnerView};
+use crate::key::{cmp, KEY_MIN};
 use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
 use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_BLOCK};
@@ -125,7 +125,13 @@ impl<S: PageStore> Tree<S> {
             let mut children = inner.decode()?;
             children[i].count = left_count;
             children.insert(i + 1, new);
-            let mut images = self.inner_images(&children, &pframe, i + 2 == children.len())?;
+            let Some(mut images) = self.inner_images(&children, &pframe, i + 2 == children.len())
+            else {
+                // The new child takes so much more room than the others that no half with it fits in a page. With fewer beside it, it does.
+                children.remove(i + 1);
+                self.halve(parent, at, &pframe, &children, path)?;
+                continue;
+            };
             if images.len() == 1 {
                 copy_place(&mut images[0], &pframe, pframe.right, 0);
                 let step = inner_step(&parent, at, &children, &images[0])?;
@@ -139,29 +145,64 @@ impl<S: PageStore> Tree<S> {
                 drop(left);
                 return self.propagate(parent, at, path);
             }
-            let mut sibling = self.store.allocate();
-            let sibling_block = self.store.block_of(&sibling);
-            copy_place(&mut images[0], &pframe, sibling_block, F_INCOMPLETE);
-            let here = InnerView::open(&images[0], at)?.children();
-            let step = inner_step(&parent, at, &children[..here], &images[0])?;
-            copy_place(
-                &mut images[1],
-                &Frame { flags: 0, ..pframe },
-                pframe.right,
-                0,
-            );
-            self.store.commit(
-                &mut [
-                    Change::by(&mut parent, &images[0], step),
-                    Change::new(&mut sibling, &images[1]),
-                    Change::new(&mut left, &image),
-                ],
-                0,
-            );
-            drop(sibling);
+            self.install_two(
+                &mut parent,
+                at,
+                &pframe,
+                &children,
+                &mut images,
+                Some((&mut left, &image)),
+            )?;
             left = parent;
             block = at;
         }
+    }
+
+    /// Splits a locked inner page in the middle, and finishes the split.
+    fn halve(
+        &self,
+        mut page: S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        children: &[Child],
+        path: &mut Path,
+    ) -> Result<()> {
+        let Some(mut images) = two_images(children, children.len() / 2, frame) else {
+            return corrupt(block, "half of an inner page does not fit in a page");
+        };
+        self.install_two(&mut page, block, frame, children, &mut images, None)?;
+        self.finish_split(page, block, path)
+    }
+
+    /// Puts two images with `children` in the place of an inner page, the second as its new right sibling, together with a change of another
+    /// page, if there is one.
+    fn install_two(
+        &self,
+        page: &mut S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        children: &[Child],
+        images: &mut [Box<Page>],
+        other: Option<(&mut S::Write, &Page)>,
+    ) -> Result<()> {
+        let mut sibling = self.store.allocate();
+        let sibling_block = self.store.block_of(&sibling);
+        copy_place(&mut images[0], frame, sibling_block, F_INCOMPLETE);
+        let here = InnerView::open(&images[0], block)?.children();
+        let step = inner_step(page, block, &children[..here], &images[0])?;
+        copy_place(
+            &mut images[1],
+            &Frame { flags: 0, ..*frame },
+            frame.right,
+            0,
+        );
+        let mut changes = vec![
+            Change::by(page, &images[0], step),
+            Change::new(&mut sibling, &images[1]),
+        ];
+        changes.extend(other.map(|(page, image)| Change::new(page, image)));
+        self.store.commit(&mut changes, 0);
+        Ok(())
     }
 
     /// Puts a new root above a root that has split.
@@ -207,18 +248,18 @@ impl<S: PageStore> Tree<S> {
         Ok(())
     }
 
-    /// Encodes the children of an inner page as one page, or as two when they are too many. Links and
-    /// flags are left to the caller. `ascending`: the newest child is the last one.
+    /// Encodes the children of an inner page as one page, or as two when they are too many; `None` when they do not fit in two of about
+    /// the same number of children. Links and flags are left to the caller. `ascending`: the newest child is the last one.
     fn inner_images(
         &self,
         children: &[Child],
         frame: &Frame,
         ascending: bool,
-    ) -> Result<Vec<Box<Page>>> {
+    ) -> Option<Vec<Box<Page>>> {
         let max = self.inner_max();
         if children.len() <= max {
             if let Some(image) = encode_inner(children, frame) {
-                return Ok(vec![image]);
+                return Some(vec![image]);
             }
         }
         let n = children.len();
@@ -228,29 +269,8 @@ impl<S: PageStore> Tree<S> {
         } else {
             n / 2
         };
-        for at in [middle, n / 2] {
-            let (left, right) = children.split_at(at);
-            let split: Key = right[0].low;
-            let left = encode_inner(
-                left,
-                &Frame {
-                    high: Some(split),
-                    ..*frame
-                },
-            );
-            let right = encode_inner(
-                right,
-                &Frame {
-                    low: split,
-                    ..*frame
-                },
-            );
-            if let (Some(l), Some(r)) = (left, right) {
-                return Ok(vec![l, r]);
-            }
-        }
-        debug_assert!(encoded_bytes(&children[..n / 2], frame.level) <= CAPACITY);
-        corrupt(frame.right, "half of an inner page does not fit in a page")
+        let mut places = [middle, n / 2].into_iter();
+        places.find_map(|at| two_images(children, at, frame))
     }
 
     /// Tells the ancestors the number of entries below a page, as long as it is news to them. Holds
@@ -292,6 +312,17 @@ impl<S: PageStore> Tree<S> {
             block = at;
         }
     }
+}
+
+/// The children before number `at` and the others as the images of two pages, if they fit.
+fn two_images(children: &[Child], at: usize, frame: &Frame) -> Option<Vec<Box<Page>>> {
+    let (left, right) = children.split_at(at);
+    let split = right[0].low;
+    let high = Some(split);
+    let left = encode_inner(left, &Frame { high, ..*frame })?;
+    let low = split;
+    let right = encode_inner(right, &Frame { low, ..*frame })?;
+    Some(vec![left, right])
 }
 
 /// Sets right link and flags of the new image of a page.

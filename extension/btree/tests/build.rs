@@ -79,37 +79,63 @@ fn every_leaf_of_a_built_tree_can_settle() {
     let keys: Vec<Key> = (0..40_000).map(|i| [i / 3, i % 3, i * 7 % 11, 0]).collect();
     let (built, new): (Vec<_>, Vec<_>) = (0..keys.len()).partition(|i| i % 4 > 0);
     let of = |rows: &[usize]| rows.iter().map(|&i| keys[i]).collect::<Vec<Key>>();
-    let settle = |xid| {
-        txns.commit(xid);
+    let settle = || {
         tree.vacuum(&txns.session(&[])).unwrap();
         let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
         assert_eq!(v.problems, vec![]);
         assert_eq!(v.settled, tree.stats().unwrap().leaves);
     };
 
-    let xid = txns.begin();
-    tree.build(of(&built).into_iter(), xid, 0, 1.0).unwrap();
-    settle(xid);
+    txns.run(|writer, _| tree.build(of(&built).into_iter(), writer.xid, 0, 1.0))
+        .unwrap();
+    settle();
 
     // Leaves split, and their parents, whose marks survive.
-    let xid = txns.begin();
-    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &session,
-    };
-    let mut inserted = Vec::new();
-    let few = &of(&new)[3000..4000];
-    tree.insert(few, &writer, Mode::Set(&snap), &mut inserted)
+    txns.run(|writer, snap| {
+        let few = &of(&new)[3000..4000];
+        tree.insert(few, writer, Mode::Set(snap), &mut Vec::new())
+            .unwrap();
+        let (leaves, settled) = (
+            tree.stats().unwrap().leaves,
+            tree.verify(snap).unwrap().settled,
+        );
+        assert!(settled * 4 > leaves * 3, "{settled} of {leaves}");
+    });
+    settle();
+}
+
+#[test]
+fn a_wide_child_among_many_narrow_ones() {
+    let (_, quads) = open(0, 4);
+    let txns = Txns::default();
+    let tree = quads.tree(0).unwrap();
+    // A column of sixteen values far apart takes four bits a child; with a seventeenth, nearly all of 64.
+    let far_apart = |n: u64| (n % 16) << 60 | n % 16 * 0x1234_5678_9abc;
+    let narrow: Vec<Key> = (0..16_384)
+        .map(|n| {
+            [
+                far_apart(n / 1024),
+                far_apart(n / 64),
+                far_apart(n / 4),
+                n % 4,
+            ]
+        })
+        .collect();
+    tree.build(narrow.iter().copied(), FROZEN_XID, 0, 1.0)
         .unwrap();
-    let (leaves, settled) = (
-        tree.stats().unwrap().leaves,
-        tree.verify(&snap).unwrap().settled,
-    );
-    assert!(settled * 4 > leaves * 3, "{settled} of {leaves}");
-    drop((session, snap));
-    settle(xid);
+    let other = u64::MAX - 12_345;
+    let wide: Vec<Key> = (0..64)
+        .map(|n| [far_apart(7), other, other, other + n])
+        .collect();
+    for key in &wide {
+        txns.run(|writer, snap| tree.insert(&[*key], writer, Mode::Set(snap), &mut Vec::new()))
+            .unwrap();
+    }
+    let mut all = [narrow, wide].concat();
+    all.sort_unstable();
+    assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), all);
+    let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+    assert_eq!(v.problems, vec![]);
 }
 
 #[test]
@@ -121,16 +147,8 @@ fn a_merge_that_finds_nothing_new_changes_nothing() {
     tree.build(keys.iter().copied(), FROZEN_XID, 0, 1.0)
         .unwrap();
     let before = tree.stats().unwrap();
-    let xid = txns.begin();
-    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &session,
-    };
-    let mut inserted = Vec::new();
-    let new = tree
-        .insert(&keys, &writer, Mode::Set(&snap), &mut inserted)
+    let new = txns
+        .run(|writer, snap| tree.insert(&keys, writer, Mode::Set(snap), &mut Vec::new()))
         .unwrap();
     assert_eq!(new, 0);
     assert_eq!(tree.stats().unwrap(), before);
@@ -172,25 +190,15 @@ fn merge_into_a_built_tree() {
         let all = keys(30_000);
         tree.build(all.iter().copied().step_by(3), FROZEN_XID, 0, 1.0)
             .unwrap();
-        let xid = txns.begin();
-        {
-            let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-            let writer = Writer {
-                xid,
-                cid: 0,
-                status: &session,
-            };
-            let mut inserted = Vec::new();
-            let n = tree
-                .insert(&all, &writer, Mode::Set(&snap), &mut inserted)
-                .unwrap();
-            assert_eq!(n, all.len() - all.len().div_ceil(3));
-            assert!(inserted
-                .iter()
-                .enumerate()
-                .all(|(i, new)| *new == (i % 3 != 0)));
-        }
-        txns.commit(xid);
+        let mut inserted = Vec::new();
+        let n = txns
+            .run(|writer, snap| tree.insert(&all, writer, Mode::Set(snap), &mut inserted))
+            .unwrap();
+        assert_eq!(n, all.len() - all.len().div_ceil(3));
+        assert!(inserted
+            .iter()
+            .enumerate()
+            .all(|(i, new)| *new == (i % 3 != 0)));
         assert_eq!(scan(tree, &txns, KEY_MIN, KEY_MAX), all);
         let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
         assert_eq!(v.problems, vec![]);
@@ -213,25 +221,17 @@ fn deleting_everything_gives_the_pages_back() {
         tree.build(keys.into_iter(), FROZEN_XID, 0, 0.93).unwrap();
     }
     let pages = store.pages();
-    let xid = txns.begin();
-    {
-        let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-        let writer = Writer {
-            xid,
-            cid: 0,
-            status: &session,
-        };
+    txns.run(|writer, snap| {
         for q in &list {
-            assert_eq!(quads.delete(q, &writer, &snap).unwrap(), Deletion::Done);
+            assert_eq!(quads.delete(q, writer, snap).unwrap(), Deletion::Done);
         }
-    }
+    });
     // One transaction's deletions of a page share a bitmap, so that pages need not split for them.
     assert!(
         store.pages() < pages + 5,
         "{pages} pages became {}",
         store.pages()
     );
-    txns.commit(xid);
     for tree in quads.trees() {
         let v = tree.vacuum(&txns.session(&[])).unwrap();
         assert_eq!((v.live, v.dead, v.leaves), (0, 0, 1));
@@ -385,15 +385,11 @@ proptest! {
             let i = i + (seed % 1000) as i64;
             [i % 37, i % 3, (i % 5) << 59 | i, 0]
         }).collect();
-        let xid = txns.begin();
-        {
-            let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-            let writer = Writer { xid, cid: 0, status: &session };
+        txns.run(|writer, snap| {
             for part in list.chunks(11) {
-                quads.insert(&mut part.to_vec(), &writer, Mode::Set(&snap)).unwrap();
+                quads.insert(&mut part.to_vec(), writer, Mode::Set(snap)).unwrap();
             }
-        }
-        txns.commit(xid);
+        });
         for (block, at, byte, place) in &hits {
             let block = block.index(store.pages()) as BlockNo;
             let mut page: Page = store.read(block).clone();

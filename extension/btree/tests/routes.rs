@@ -3,7 +3,7 @@
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
     initial_pages, Batch, Budget, Key, Meta, Mode, Options, Order, Probe, Quads, Routes, Tree,
-    Writer, DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
+    DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
 };
 use std::rc::Rc;
 
@@ -91,39 +91,22 @@ fn old_copies_are_made_anew() {
     assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 200);
     // Splits, up to the root.
     let quads = Quads::open(store.clone()).unwrap();
-    let xid = txns.begin();
-    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &session,
-    };
     let odd: Vec<Key> = (0..4000)
         .filter(|n| n % 2 == 1 || *n >= 400)
         .map(key)
         .collect();
     let tree = quads.tree(0).unwrap();
-    tree.insert(&odd, &writer, Mode::Set(&snap), &mut Vec::new())
+    txns.run(|writer, snap| tree.insert(&odd, writer, Mode::Set(snap), &mut Vec::new()))
         .unwrap();
-    drop((session, snap));
-    txns.commit(xid);
     for n in (0..4000).rev().step_by(7) {
         assert_eq!(found(&old, &txns, (key(n), key(n))), 1, "key {n}");
         assert_eq!(old.range_estimate(&key(n), &key(n)).unwrap(), 1, "key {n}");
     }
     assert_eq!(found(&old, &txns, (KEY_MIN, KEY_MAX)), 4000);
     // Leaves given up.
-    let xid = txns.begin();
-    let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &session,
-    };
     let most: Vec<Key> = (0..4000).filter(|n| n % 100 != 0).map(key).collect();
-    tree.mark_deleted(&most, &writer, &snap).unwrap();
-    drop((session, snap));
-    txns.commit(xid);
+    txns.run(|writer, snap| tree.mark_deleted(&most, writer, snap))
+        .unwrap();
     tree.vacuum(&txns.session(&[])).unwrap();
     quads.reclaim();
     for n in 0..4000 {
@@ -190,19 +173,10 @@ fn replaced_copies_are_not_counted() {
     let quads = Quads::open(store.clone()).unwrap();
     let (mut from, txns) = (400, Txns::default());
     while from < 4000 {
-        let xid = txns.begin();
-        let (session, snap) = (txns.session(&[xid]), txns.snapshot(&[xid], 1));
-        let writer = Writer {
-            xid,
-            cid: 0,
-            status: &session,
-        };
         let more: Vec<Key> = (from..from + 400).step_by(2).map(key).collect();
         let tree = quads.tree(0).unwrap();
-        tree.insert(&more, &writer, Mode::Set(&snap), &mut Vec::new())
+        txns.run(|writer, snap| tree.insert(&more, writer, Mode::Set(snap), &mut Vec::new()))
             .unwrap();
-        drop((session, snap));
-        txns.commit(xid);
         from += 400;
         for even in (0..from).step_by(2) {
             assert_eq!(found(&old, &txns, (key(even), key(even))), 1);
