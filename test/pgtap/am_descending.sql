@@ -4,21 +4,9 @@ select plan(12);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i % 7, i % 1000 - 500, i % 2 from generate_series(1, 30000) i;
 analyze q;
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
-create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
-begin
-    execute 'create temp table with_node as ' || query;
-    set local quad.enable_quad_scan = off;
-    execute 'create temp table without_node as ' || query;
-    set local quad.enable_quad_scan = on;
-    return next bag_eq('select * from with_node', 'select * from without_node', name);
-    drop table with_node, without_node;
-end $f$;
+\set setting quad.enable_quad_scan
+\ir lib/plan_of.sql
+\ir lib/same.sql
 select matches(pg_temp.plan_of('select max(o) from q where p = 3'), 'backward', 'max() reads one leaf at the end');
 select unalike(pg_temp.plan_of('select s from q order by s desc limit 3'), '%Sort%', 'descending without a sort');
 select unalike(pg_temp.plan_of('select min(o) from q where p = 3'), '%backward%', 'min() reads forward');

@@ -72,24 +72,19 @@ alter table q rename to one_order;
 alter table q_all rename to q;
 
 -- EXPLAIN.
-create function pg_temp.plan(query text) returns text language plpgsql as $f$
-declare line text; plan text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop plan := plan || line || E'\n'; end loop;
-    return plan;
-end $f$;
-select matches(pg_temp.plan('select * from q where s = 5'), 'Quad Scan', 'Quad Scan for s');
-select matches(pg_temp.plan('select * from q where s = 5'), 'spog', 'order for s');
-select matches(pg_temp.plan('select * from q where p = 5'), 'posg', 'order for p');
-select matches(pg_temp.plan('select * from q where o = 5'), 'ospg', 'order for o');
-select matches(pg_temp.plan('select * from q where p = 5 and o = 6'), 'posg', 'order for p, o');
-select matches(pg_temp.plan('select * from q where s = 5 and o = 6'), 'ospg', 'order for s, o');
-select matches(pg_temp.plan('select * from q where s = 5 and p = 6 and o = 7 and g = 8'), 'Quad Scan', 'point look-up');
-select matches(pg_temp.plan('select * from q where s = any (array[1, 2, 3])'), 'Quad Scan', '= any');
-select matches(pg_temp.plan('select * from q where p = 3 and o between 5 and 10'), 'posg', 'equality, then a range');
-select unalike(pg_temp.plan('select * from q where p = 3 and o between 5 and 10'), '%Seq Scan%', 'no sequential scan for it');
+\ir lib/plan_of.sql
+select matches(pg_temp.plan_of('select * from q where s = 5'), 'Quad Scan', 'Quad Scan for s');
+select matches(pg_temp.plan_of('select * from q where s = 5'), 'spog', 'order for s');
+select matches(pg_temp.plan_of('select * from q where p = 5'), 'posg', 'order for p');
+select matches(pg_temp.plan_of('select * from q where o = 5'), 'ospg', 'order for o');
+select matches(pg_temp.plan_of('select * from q where p = 5 and o = 6'), 'posg', 'order for p, o');
+select matches(pg_temp.plan_of('select * from q where s = 5 and o = 6'), 'ospg', 'order for s, o');
+select matches(pg_temp.plan_of('select * from q where s = 5 and p = 6 and o = 7 and g = 8'), 'Quad Scan', 'point look-up');
+select matches(pg_temp.plan_of('select * from q where s = any (array[1, 2, 3])'), 'Quad Scan', '= any');
+select matches(pg_temp.plan_of('select * from q where p = 3 and o between 5 and 10'), 'posg', 'equality, then a range');
+select unalike(pg_temp.plan_of('select * from q where p = 3 and o between 5 and 10'), '%Seq Scan%', 'no sequential scan for it');
 set local quad.enable_quad_scan = off;
-select unalike(pg_temp.plan('select * from q where s = 5'), '%Quad Scan%', 'quad.enable_quad_scan = off');
+select unalike(pg_temp.plan_of('select * from q where s = 5'), '%Quad Scan%', 'quad.enable_quad_scan = off');
 select is(pg_temp.subsets(), 0::bigint, 'every subset without Quad Scan');
 set local quad.enable_quad_scan = on;
 
@@ -97,7 +92,7 @@ set local quad.enable_quad_scan = on;
 set local quad.enable_quad_join = off;
 set local enable_hashjoin = off;
 set local enable_mergejoin = off;
-select matches(pg_temp.plan('select count(*) from q a join q b on b.s = a.o where a.p = 3 and a.s < 20'), 'Nested Loop(.|\n)*Quad Scan(.|\n)*Quad Scan',
+select matches(pg_temp.plan_of('select count(*) from q a join q b on b.s = a.o where a.p = 3 and a.s < 20'), 'Nested Loop(.|\n)*Quad Scan(.|\n)*Quad Scan',
     'nested loop over a parameterised Quad Scan');
 select is((select count(*) from q a join q b on b.s = a.o where a.p = 3 and a.s < 20),
           (select count(*) from h a join h b on b.s = a.o where a.p = 3 and a.s < 20), 'its answer');

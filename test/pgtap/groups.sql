@@ -8,24 +8,11 @@ insert into q select i, 3, i % 10, i % 3 + 1 from generate_series(1, 3000) i;
 insert into q values (-5, -6, -7, -8);
 analyze q;
 
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
+\set setting quad.enable_quad_groups
+\ir lib/plan_of.sql
+\ir lib/same.sql
 create function pg_temp.groups(query text) returns bigint language sql as
     $f$ select count(*) from regexp_matches(pg_temp.plan_of(query), 'Quad Groups', 'g') $f$;
--- The same answer without the node.
-create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
-begin
-    execute 'create temp table with_node as ' || query;
-    set local quad.enable_quad_groups = off;
-    execute 'create temp table without_node as ' || query;
-    set local quad.enable_quad_groups = on;
-    return next bag_eq('select * from with_node', 'select * from without_node', name);
-    drop table with_node, without_node;
-end $f$;
 
 create table shapes (name text, query text);
 insert into shapes values

@@ -10,30 +10,11 @@ insert into r select i, 3, i % 7, 0 from generate_series(1, 2000, 3) i;
 analyze q;
 analyze r;
 
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
-create function pg_temp.analyzed(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (analyze, costs off, timing off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
+\set setting quad.enable_quad_join
+\ir lib/plan_of.sql
+\ir lib/same.sql
 create function pg_temp.joins(query text) returns bigint language sql as
     $f$ select count(*) from regexp_matches(pg_temp.plan_of(query), 'Quad Join', 'g') $f$;
--- The same answer without the node.
-create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
-begin
-    execute 'create temp table with_node as ' || query;
-    set local quad.enable_quad_join = off;
-    execute 'create temp table without_node as ' || query;
-    set local quad.enable_quad_join = on;
-    return next bag_eq('select * from with_node', 'select * from without_node', name);
-    drop table with_node, without_node;
-end $f$;
 
 -- Shapes of queries.
 create table shapes (name text, query text);
@@ -79,14 +60,14 @@ set local enable_sort = off;
 prepare grouped as select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o;
 select is((select array[count(*), sum(n), count(distinct o)] from (select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o) x),
     array[6000, 12000, 6000]::numeric[], 'groups beyond work_mem');
-select matches(pg_temp.analyzed('execute grouped'), 'Runs: [2-9]', 'they take several runs');
+select matches(pg_temp.plan_of('execute grouped', 'analyze, costs off, timing off'), 'Runs: [2-9]', 'they take several runs');
 reset enable_hashagg;
 reset enable_sort;
 reset work_mem;
 -- Which kinds of steps were taken.
 analyze many;
-select matches(pg_temp.analyzed('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2'), 'by=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');
-select matches(pg_temp.analyzed('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2 and a.o < 10'), 'by=probe ', 'a small one is');
+select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2', 'analyze, costs off, timing off'), 'by=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');
+select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2 and a.o < 10', 'analyze, costs off, timing off'), 'by=probe ', 'a small one is');
 
 -- Batches of one row, and next to no memory.
 set local quad.join_batch_size = 1;

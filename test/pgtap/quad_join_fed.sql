@@ -12,22 +12,9 @@ insert into names select case when i % 10 = 0 then null else i * 7 end, repeat('
 insert into names values (7, 'again', 1000), (-5, 'negative', 1001), (null, null, 1002);
 analyze names;
 
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
--- The same answer without the node.
-create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
-begin
-    execute 'create temp table with_node as ' || query;
-    set local quad.enable_quad_join = off;
-    execute 'create temp table without_node as ' || query;
-    set local quad.enable_quad_join = on;
-    return next bag_eq('select * from with_node', 'select * from without_node', name);
-    drop table with_node, without_node;
-end $f$;
+\set setting quad.enable_quad_join
+\ir lib/plan_of.sql
+\ir lib/same.sql
 
 create table shapes (name text, query text);
 insert into shapes values

@@ -5,13 +5,8 @@ select quad.update('INSERT DATA { <http://x/s> <http://x/p> 1 }') is not null as
 insert into quad_stores.main select i, i % 7, i % 100, 0 from generate_series(1, 20000) i;
 insert into quad_stores.main select i, 3, i % 10, i % 3 + 1 from generate_series(1, 300) i;
 analyze quad_stores.main;
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || quad.sparql_to_sql(query) loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
-select matches(pg_temp.plan_of(q), 'Quad Groups', q) from (values
+\ir lib/plan_of.sql
+select matches(pg_temp.plan_of(quad.sparql_to_sql(q)), 'Quad Groups', q) from (values
     ('SELECT (COUNT(*) AS ?n) {?s ?p ?o}'),
     ('SELECT (COUNT(*) AS ?n) {?s a <http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/vocabulary/Offer>}'),
     ('SELECT DISTINCT ?p {?s ?p ?o}'),
@@ -28,7 +23,7 @@ select matches(pg_temp.plan_of(q), 'Quad Groups', q) from (values
     ('SELECT (COUNT(*) AS ?n) {GRAPH ?g {?s ?p ?o}}'),
     ('SELECT (COUNT(*) AS ?n) {GRAPH <http://x/g> {?s ?p ?o}}'),
     ('SELECT DISTINCT ?p {?s ?p ?o FILTER(?p != <http://x/p>)}')) v(q);
-select matches(pg_temp.plan_of(q), 'Quad Walk', q) from (values
+select matches(pg_temp.plan_of(quad.sparql_to_sql(q)), 'Quad Walk', q) from (values
     ('SELECT ?c {<http://x/a> <http://x/sub>* ?c}'),
     ('SELECT ?s ?c {?s <http://x/sub>+ ?c}'),
     ('SELECT ?s {?s a/<http://x/sub>* <http://x/a>}')) v(q);

@@ -11,22 +11,9 @@ insert into q select i % 3000, 4, (i * 7919 + i / 3000) % 3000, 0 from generate_
 insert into q values (-5, 5, -6, 0), (-6, 5, -7, 0), (-7, 5, -5, 0);
 analyze q;
 
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain ' || case when query like 'analyze %' then '' else '(costs off, verbose) ' end || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
--- The same answer without the node.
-create function pg_temp.same(query text, name text) returns setof text language plpgsql as $f$
-begin
-    execute 'create temp table with_node as ' || query;
-    set local quad.enable_quad_walk = off;
-    execute 'create temp table without_node as ' || query;
-    set local quad.enable_quad_walk = on;
-    return next bag_eq('select * from with_node', 'select * from without_node', name);
-    drop table with_node, without_node;
-end $f$;
+\set setting quad.enable_quad_walk
+\ir lib/plan_of.sql
+\ir lib/same.sql
 
 create table shapes (name text, query text);
 insert into shapes values
@@ -51,7 +38,7 @@ insert into shapes values
     ('rescans with a condition', 'select x, l.* from generate_series(1, 3) x, lateral (with recursive w(n) as (select 3::bigint union select q.o from w, q where q.s = w.n and q.p = x) select count(*) from w) l'),
     ('no steps at all', 'with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = (select null::bigint)) select * from w'),
     ('the random graph', 'with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 4) select count(*), sum(n) from w');
-select matches(pg_temp.plan_of(query), 'Quad Walk', 'Quad Walk for ' || name) from shapes;
+select matches(pg_temp.plan_of(query, 'costs off, verbose'), 'Quad Walk', 'Quad Walk for ' || name) from shapes;
 
 select pg_temp.same(query, 'same answer for ' || name) from shapes where name not like 'rescans%';
 select pg_temp.same(query, 'same answer for ' || name) from shapes where name like 'rescans%';
@@ -60,12 +47,12 @@ select pg_temp.same(query, 'same answer for ' || name) from shapes where name li
 set local work_mem = '64kB';
 select pg_temp.same('with recursive w(a, b) as (select s, o from q where p = 4 and s < 30 union select w.a, q.o from w, q where q.s = w.b and q.p = 4) select a, count(*), sum(b) from w group by a',
     'the same with little memory');
-select matches(pg_temp.plan_of('analyze with recursive w(a, b) as (select s, o from q where p = 4 and s < 30 union select w.a, q.o from w, q where q.s = w.b and q.p = 4) select count(*) from w'),
+select matches(pg_temp.plan_of('with recursive w(a, b) as (select s, o from q where p = 4 and s < 30 union select w.a, q.o from w, q where q.s = w.b and q.p = 4) select count(*) from w', 'analyze, costs off, timing off'),
     'Runs Spilled: [1-9]', 'which is in files then');
 reset work_mem;
 
 -- A LIMIT stops the walk.
-select unalike(pg_temp.plan_of('analyze with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 4) select * from w limit 3'),
+select unalike(pg_temp.plan_of('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 4) select * from w limit 3', 'analyze, costs off, timing off'),
     '%Frontiers: 9%', 'a limit stops early');
 
 -- Elsewhere PostgreSQL does it.

@@ -485,11 +485,14 @@ impl Translator<'_> {
         if let (Some(x), Some(y)) = (a.plain_id(&mut self.params), b.plain_id(&mut self.params)) {
             return format!("quad.{operator}({x}, {y})");
         }
-        format!(
-            "quad.{operator}({}, {})",
-            a.term_sql(&mut self.params),
-            b.term_sql(&mut self.params)
-        )
+        self.on_terms(operator, a, b)
+    }
+
+    /// An operator on two terms.
+    fn on_terms(&mut self, operator: &str, a: &Operand, b: &Operand) -> String {
+        let a = a.term_sql(&mut self.params);
+        let b = b.term_sql(&mut self.params);
+        format!("quad.{operator}({a}, {b})")
     }
 
     /// Arithmetic of two operands. What a float and another number that is no double give is a float, which is in its id.
@@ -511,11 +514,7 @@ impl Translator<'_> {
                 return Ok(Operand::Col(Col::of_computed_id(id, Some(Inlined::Float))));
             }
         }
-        Ok(Operand::Term(format!(
-            "quad.{operator}({}, {})",
-            a.term_sql(&mut self.params),
-            b.term_sql(&mut self.params)
-        )))
+        Ok(Operand::Term(self.on_terms(operator, &a, &b)))
     }
 
     fn call(

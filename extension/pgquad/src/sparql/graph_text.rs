@@ -11,8 +11,6 @@ use pgrx::PgSqlErrorCode;
 
 use super::answer::Row;
 use super::cache::Prepared;
-use super::execute::values;
-use super::receiver::stream;
 use super::request::query_of_form;
 use super::results::{check_size, to_oxrdf};
 use crate::error::{raise, raise_hint};
@@ -59,22 +57,17 @@ fn serialize(
         return n_triples(&prepared);
     }
     let mut writer = RdfSerializer::from_format(rdf_format(format)).for_writer(Vec::new());
-    stream(
-        &prepared.plan(),
-        &values(&prepared.params),
-        prepared.outputs(),
-        |batch| {
-            batch.read(&prepared.params, |row| {
-                let triple = triple(row);
-                if format == Format::RdfXml {
-                    check_xml(&triple);
-                }
-                if let Err(error) = writer.serialize_triple(&triple) {
-                    cannot_be_written(format, &error.to_string());
-                }
-            });
-        },
-    );
+    prepared.stream(|batch| {
+        batch.read(&prepared.params, |row| {
+            let triple = triple(row);
+            if format == Format::RdfXml {
+                check_xml(&triple);
+            }
+            if let Err(error) = writer.serialize_triple(&triple) {
+                cannot_be_written(format, &error.to_string());
+            }
+        });
+    });
     match writer.finish() {
         Ok(bytes) => String::from_utf8(bytes).expect("the formats are UTF-8"),
         Err(error) => cannot_be_written(format, &error.to_string()),
@@ -84,23 +77,18 @@ fn serialize(
 /// The graph of a query as N-Triples, which is how terms are written anyway.
 fn n_triples(prepared: &Prepared) -> String {
     let mut text = String::new();
-    stream(
-        &prepared.plan(),
-        &values(&prepared.params),
-        prepared.outputs(),
-        |batch| {
-            batch.read(&prepared.params, |row| {
-                for place in 0..3 {
-                    let written = row.term(place, |term| write!(text, "{term} "));
-                    written
-                        .expect("a triple is whole")
-                        .expect("writing to memory does not fail");
-                }
-                text.push_str(".\n");
-            });
-            check_size(text.len());
-        },
-    );
+    prepared.stream(|batch| {
+        batch.read(&prepared.params, |row| {
+            for place in 0..3 {
+                let written = row.term(place, |term| write!(text, "{term} "));
+                written
+                    .expect("a triple is whole")
+                    .expect("writing to memory does not fail");
+            }
+            text.push_str(".\n");
+        });
+        check_size(text.len());
+    });
     text
 }
 

@@ -1,11 +1,12 @@
 //! Rows straight from the executor: no portal, no copies of tuples.
 
-use pgquad_sparql::Output;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::answer::Batch;
-use super::plan::{Plan, Planning};
+use super::cache::Prepared;
+use super::execute::values;
+use super::plan::Planning;
 
 /// Rows that are decoded at once.
 const BATCH: usize = 1000;
@@ -30,31 +31,29 @@ impl Receiver<'_> {
     }
 }
 
-/// Runs a query to its end and calls `flush` with batches of its rows.
-pub fn stream(
-    plan: &Plan,
-    values: &[pg_sys::Datum],
-    outputs: &[Output],
-    mut flush: impl FnMut(&Batch),
-) {
-    let mut receiver = Receiver {
-        destination: pg_sys::_DestReceiver {
-            receiveSlot: Some(receive),
-            rStartup: Some(start),
-            rShutdown: Some(nothing),
-            rDestroy: Some(nothing),
-            mydest: pg_sys::CommandDest::DestTuplestore,
-        },
-        planning: None,
-        batch: Batch::new(outputs),
-        flush: &mut flush,
-    };
-    Spi::connect(|_| {
-        receiver.planning = Some(Planning::begin());
-        plan.run_into(values, (&raw mut receiver).cast());
-    });
-    receiver.planning = None;
-    receiver.flush();
+impl Prepared {
+    /// Runs the query to its end and calls `flush` with batches of its rows.
+    pub fn stream(&self, mut flush: impl FnMut(&Batch)) {
+        let (plan, values) = (self.plan(), values(&self.params));
+        let mut receiver = Receiver {
+            destination: pg_sys::_DestReceiver {
+                receiveSlot: Some(receive),
+                rStartup: Some(start),
+                rShutdown: Some(nothing),
+                rDestroy: Some(nothing),
+                mydest: pg_sys::CommandDest::DestTuplestore,
+            },
+            planning: None,
+            batch: Batch::new(self.outputs()),
+            flush: &mut flush,
+        };
+        Spi::connect(|_| {
+            receiver.planning = Some(Planning::begin());
+            plan.run_into(&values, (&raw mut receiver).cast());
+        });
+        receiver.planning = None;
+        receiver.flush();
+    }
 }
 
 #[pg_guard]

@@ -7,10 +7,8 @@ use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 
-use super::execute::values;
 use super::json;
 use super::query::run_ask;
-use super::receiver::stream;
 use super::request::query_of_form;
 use crate::error::raise_hint;
 
@@ -63,10 +61,9 @@ fn serialize(
             .expect("writing to memory does not fail");
         return text(bytes);
     }
-    let (plan, values) = (prepared.plan(), values(&prepared.params));
     if format == QueryResultsFormat::Json {
         let mut writer = json::Writer::new(prepared.columns());
-        stream(&plan, &values, prepared.outputs(), |batch| {
+        prepared.stream(|batch| {
             writer.batch(batch, &prepared.params);
             check_size(writer.len());
         });
@@ -80,7 +77,7 @@ fn serialize(
     let mut writer = serializer
         .serialize_solutions_to_writer(Vec::new(), variables.clone())
         .expect("writing to memory does not fail");
-    stream(&plan, &values, prepared.outputs(), |batch| {
+    prepared.stream(|batch| {
         batch.read(&prepared.params, |row| {
             let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
                 .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
