@@ -19,7 +19,7 @@ COLUMNS = "spog"
 # Terms of all kinds that an id can stand for; of some it tells the value.
 TERMS = """1 2 3 -1 07 1.5 2.0 3.00000000 "2"^^xsd:int "3"^^xsd:byte "1.0E0"^^xsd:double "2.5E0"^^xsd:float "NaN"^^xsd:double "1e0"^^xsd:double
 "true"^^xsd:boolean "0"^^xsd:boolean "" "a" "b" "a long string" "another long string" "a"@en "b"@en <http://example.org/a>
-<http://example.org/b> "2020-01-01"^^xsd:date "2020-01-02"^^xsd:date "2020-01-01T00:00:00Z"^^xsd:dateTime "2020-01-01T01:00:00+01:00"^^xsd:dateTime
+<http://example.org/b> <http://www.w3.org/2001/XMLSchema#integer> <http://www.w3.org/2001/XMLSchema#string> "2020-01-01"^^xsd:date "2020-01-02"^^xsd:date "2020-01-01T00:00:00Z"^^xsd:dateTime "2020-01-01T01:00:00+01:00"^^xsd:dateTime
 "2020-01-01T12:00:00"^^xsd:dateTime "2020-01-03T00:00:00.12345Z"^^xsd:dateTime "P1D"^^xsd:dayTimeDuration "x"^^<http://example.org/t> "x"^^xsd:integer"""
 XSD = "http://www.w3.org/2001/XMLSchema#"
 ORDERS = ["spog,posg,ospg", "spog,psog", "ospg,posg", "gpos", "spog,sopg,psog,posg,ospg,opsg"]
@@ -58,7 +58,7 @@ class Maker:
             return f"quad.{c.choice(['add', 'sub', 'mul', 'div'])}({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
         if kind == 7:
             return f"COALESCE({self.term(columns, depth + 1)}, {self.term(columns, depth + 1)})"
-        return f"quad.{c.choice(['neg', 'pos', 'fn_lang'])}({self.term(columns, depth + 1)})"
+        return f"quad.{c.choice(['neg', 'pos', 'fn_lang', 'fn_datatype'])}({self.term(columns, depth + 1)})"
 
     def test(self, columns, depth=0):
         """A condition on terms."""

@@ -65,6 +65,8 @@ pub enum Terms {
     Boolean(Box<Test>),
     /// LANG, with the place of the language tags.
     Language(Box<Terms>, Place),
+    /// DATATYPE, with the place of the datatypes.
+    Datatype(Box<Terms>, Place),
     /// The first that is not NULL.
     Coalesce(Vec<Terms>),
 }
@@ -130,6 +132,8 @@ pub enum Fixed {
     List(Option<(Vec<u64>, bool)>),
     /// The language tags by number, as ids of strings.
     Languages(Vec<Option<TermId>>),
+    /// The ids of [`crate::datatypes`].
+    Datatypes(Vec<TermId>),
 }
 
 impl Comparison {

@@ -7,12 +7,15 @@
 
 mod column;
 mod expression;
+mod kinds;
+mod known;
 mod narrow;
 mod run;
 mod truth;
 mod value;
 
 pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test};
+pub use known::{datatypes, Strangers};
 pub use narrow::Intervals;
 pub use truth::Truth;
 pub use value::Value;

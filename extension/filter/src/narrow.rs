@@ -109,10 +109,13 @@ impl Test {
                 } else if decoded(b) && !a.uses(column) {
                     satisfying(comparison.commuted(), a.evaluate(rows).at(0))
                 } else {
-                    Intervals::all()
+                    self.possible_kinds(column, rows)
+                        .unwrap_or_else(Intervals::all)
                 }
             }
-            _ => Intervals::all(),
+            _ => self
+                .possible_kinds(column, rows)
+                .unwrap_or_else(Intervals::all),
         }
     }
 
@@ -132,7 +135,7 @@ impl Test {
 }
 
 impl Ids {
-    fn uses(&self, column: usize) -> bool {
+    pub(crate) fn uses(&self, column: usize) -> bool {
         match self {
             Self::Column(number) => *number == column,
             Self::Fixed(_) => false,
@@ -147,7 +150,10 @@ impl Terms {
             Self::Decode(ids) => ids.uses(column),
             Self::Fixed(_) => false,
             Self::Arithmetic(_, operands) => operands.0.uses(column) || operands.1.uses(column),
-            Self::Negated(term) | Self::Plus(term) | Self::Language(term, _) => term.uses(column),
+            Self::Negated(term)
+            | Self::Plus(term)
+            | Self::Language(term, _)
+            | Self::Datatype(term, _) => term.uses(column),
             Self::Boolean(test) => test.uses(column),
             Self::Coalesce(all) => all.iter().any(|term| term.uses(column)),
         }

@@ -166,6 +166,14 @@ impl Terms {
                 term.evaluate(rows)
                     .map(rows.len, |value| value.language(tags))
             }
+            Self::Datatype(term, place) => {
+                let datatypes = match &rows.fixed[*place] {
+                    Fixed::Datatypes(datatypes) => datatypes.as_slice(),
+                    _ => &[],
+                };
+                term.evaluate(rows)
+                    .map(rows.len, |value| value.datatype(datatypes))
+            }
             Self::Coalesce(all) => {
                 let columns: Vec<Column<'_>> = all.iter().map(|t| t.evaluate(rows)).collect();
                 let first = |row: usize| {

@@ -1,11 +1,13 @@
 //! The value of a term as far as its id tells, and SPARQL's operators on such values.
 
 use crate::expression::{Arithmetic, Comparison, TermKind};
+use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::truth::Truth;
 use pgquad_term::func::strings::lang_matches;
-use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER};
 use pgquad_term::number::{compare_promoted, Number};
-use pgquad_term::{compare_inline, inline_id, inline_number, inline_term, tag, Term, TermId};
+use pgquad_term::{
+    compare_inline, inline_datatype, inline_id, inline_number, inline_term, tag, Term, TermId,
+};
 use std::cmp::Ordering;
 
 /// What is known of the term of a row.
@@ -64,9 +66,9 @@ impl Value {
         }
     }
 
-    /// A term that is the same for all rows. `find` looks for its id in the dictionary.
+    /// A term that is the same for all rows. `id` gives the id it has in the dictionary, or that of a [`crate::Strangers`].
     #[must_use]
-    pub fn of_term(term: &Term<'_>, find: impl FnOnce() -> Option<TermId>) -> Self {
+    pub fn of_term(term: &Term<'_>, id: impl FnOnce() -> TermId) -> Self {
         if let Some(id) = inline_id(term) {
             return Self::Id(id);
         }
@@ -74,13 +76,7 @@ impl Value {
             Term::Literal(literal) => literal.number(),
             _ => None,
         };
-        match number {
-            Some(number) => Self::Number(number),
-            // The dictionary never gives out its greatest numbers: a term that is not in it equals none of a row.
-            None => Self::Id(find().unwrap_or_else(|| {
-                TermId::in_dictionary(term, MAX_LANGUAGE_STRING_NUMBER, Some(MAX_LANGUAGE_NUMBER))
-            })),
-        }
+        number.map_or_else(|| Self::Id(id()), Self::Number)
     }
 
     /// The `xsd:boolean` of a truth value.
@@ -275,6 +271,25 @@ impl Value {
             }
             _ => Self::Id(EMPTY),
         }
+    }
+
+    /// DATATYPE, given the ids of [`crate::datatypes`].
+    #[must_use]
+    pub fn datatype(self, datatypes: &[TermId]) -> Self {
+        let id = match self {
+            Self::Null => return Self::Null,
+            // The same number may be computed, or the value of a constant of a derived type.
+            Self::Unknown | Self::Number(_) => return Self::Unknown,
+            Self::Id(id) => id,
+        };
+        let place = match class(id) {
+            Class::Node => return Self::Null,
+            Class::String => Some(STRING_PLACE),
+            Class::LanguageString => Some(LANG_STRING_PLACE),
+            _ => inline_datatype(id).map(|xsd| usize::from(xsd.code())),
+        };
+        let datatype = place.and_then(|place| datatypes.get(place));
+        datatype.map_or(Self::Unknown, |&id| Self::Id(id))
     }
 
     /// langMatches.

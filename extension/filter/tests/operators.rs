@@ -1,6 +1,8 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
-use pgquad_filter::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, Truth, Value};
+use pgquad_filter::{
+    datatypes, Arithmetic, Comparison, Fixed, Ids, Strangers, TermKind, Terms, Test, Truth, Value,
+};
 use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, Term, TermBuf, TermId, Xsd};
 use proptest::prelude::*;
@@ -43,6 +45,8 @@ fn term() -> impl Strategy<Value = Known> {
         1 => "[ab]{0,2}".prop_map(|text| TermBuf::language(&text, "en")),
         1 => "[ab]{1,2}".prop_map(|text| Term::typed(&text, "http://example.org/t").to_buf()),
         2 => "http://example.org/[ab]".prop_map(|iri| TermBuf::iri(&iri)),
+        1 => prop::sample::select(datatypes().collect::<Vec<_>>()).prop_map(TermBuf::iri),
+        1 => prop::sample::select(vec![Xsd::Integer, Xsd::Decimal, Xsd::Int]).prop_map(|xsd| TermBuf::iri(xsd.iri())),
         1 => (1_u64..4).prop_map(TermBuf::blank_number),
         1 => "nonsense".prop_map(move |n| xsd(n, Xsd::Integer)),
     ]
@@ -101,6 +105,7 @@ fn terms() -> impl Strategy<Value = Terms> {
             1 => inner.clone().prop_map(|t| Terms::Plus(Box::new(t))),
             1 => prop::collection::vec(inner.clone(), 1..3).prop_map(Terms::Coalesce),
             1 => inner.clone().prop_map(|t| Terms::Language(Box::new(t), 7)),
+            2 => inner.clone().prop_map(|t| Terms::Datatype(Box::new(t), 8)),
             1 => (comparison(), inner.clone(), inner)
                 .prop_map(|(c, a, b)| Terms::Boolean(Box::new(Test::Terms(c, a, b)))),
         ]
@@ -166,6 +171,7 @@ impl Oracle<'_> {
             Terms::Plus(term) => numeric::pos(&self.term(term)?.as_term()).ok(),
             Terms::Boolean(test) => self.test(test).map(TermBuf::boolean),
             Terms::Language(term, _) => functions::lang(&self.term(term)?.as_term()).ok(),
+            Terms::Datatype(term, _) => functions::datatype(&self.term(term)?.as_term()).ok(),
             Terms::Coalesce(all) => all.iter().find_map(|term| self.term(term)),
         }
     }
@@ -236,7 +242,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags.
+/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes.
 fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let key = |known: &Known| known.id.0 ^ SIGN;
     let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
@@ -245,13 +251,14 @@ fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let terms = constants.iter().map(|constant| {
         Fixed::Term(match constant {
             None => Value::Null,
-            Some(known) => Value::of_term(&known.term.as_term(), || Some(known.id)),
+            Some(known) => Value::of_term(&known.term.as_term(), || known.id),
         })
     });
     ids.chain(terms)
         .chain([
             Fixed::List(Some((list, false))),
             Fixed::Languages(vec![None, inline_id(&Term::string("en"))]),
+            Fixed::Datatypes(datatypes().map(|iri| known(TermBuf::iri(iri)).id).collect()),
         ])
         .collect()
 }
@@ -301,7 +308,7 @@ proptest! {
         let columns = [[integer(a).id.0 ^ SIGN], [integer(b).id.0 ^ SIGN]];
         let slices = [Some(&columns[0][..]), Some(&columns[1][..])];
         let constant = known(TermBuf::xsd(&format!("{c}.5"), Xsd::Decimal));
-        let fixed = [Fixed::Term(Value::of_term(&constant.term.as_term(), || None))];
+        let fixed = [Fixed::Term(Value::of_term(&constant.term.as_term(), || constant.id))];
         let decode = |n| Terms::Decode(Ids::Column(n));
         let sum = Terms::Arithmetic(Arithmetic::Add, Box::new((decode(1), Terms::Fixed(0))));
         let test = Test::Terms(Comparison::Lt, decode(0), sum);
@@ -337,4 +344,49 @@ fn ranges_are_narrow() {
     assert!(!has(TermBuf::iri("http://example.org/")));
     // A literal of which the dictionary tells more.
     assert!(has(TermBuf::xsd("07", Xsd::Integer)));
+}
+
+/// Terms of other kinds than what is asked for are left out.
+#[test]
+fn ranges_of_kinds() {
+    let ids: Vec<TermId> = datatypes().map(|iri| known(TermBuf::iri(iri)).id).collect();
+    let fixed = [
+        Fixed::Datatypes(ids),
+        Fixed::Term(Value::Id(known(TermBuf::iri(Xsd::Integer.iri())).id)),
+        Fixed::Languages(vec![None, inline_id(&Term::string("en"))]),
+        Fixed::Term(Value::Id(inline_id(&Term::string("en")).unwrap())),
+    ];
+    let column = || Box::new(Terms::Decode(Ids::Column(0)));
+    let equals = |term, place| Test::Terms(Comparison::Eq, term, Terms::Fixed(place));
+    let possible = |test: Test, term: TermBuf| {
+        let key = known(term).id.0 ^ SIGN;
+        let ranges = test.narrow(0, &[None], &fixed);
+        ranges.ranges().iter().any(|r| r.0 <= key && key <= r.1)
+    };
+    let integer = || equals(Terms::Datatype(column(), 0), 1);
+    assert!(possible(integer(), TermBuf::integer(4)));
+    assert!(!possible(integer(), TermBuf::xsd("4", Xsd::Int)));
+    assert!(!possible(integer(), TermBuf::string("4")));
+    assert!(!possible(integer(), TermBuf::iri("http://example.org/")));
+    // A literal of which the dictionary tells more.
+    assert!(possible(integer(), TermBuf::xsd("04", Xsd::Integer)));
+    let english = || equals(Terms::Language(column(), 2), 3);
+    assert!(possible(english(), TermBuf::language("a", "en")));
+    assert!(!possible(english(), TermBuf::string("a")));
+    let not_iri = || Test::Not(Box::new(Test::Is(TermKind::Iri, *column())));
+    assert!(!possible(not_iri(), TermBuf::iri("http://example.org/")));
+    assert!(possible(not_iri(), TermBuf::string("a")));
+}
+
+/// Terms that the dictionary does not have are as different as others.
+#[test]
+fn strangers_differ() {
+    let mut strangers = Strangers::default();
+    let (a, b) = (
+        Term::Iri("http://example.org/a"),
+        Term::Iri("http://example.org/b"),
+    );
+    let ids = [&a, &b, &a].map(|term| Value::of_term(term, || strangers.id(term)));
+    assert_eq!(ids[0].compare(Comparison::Eq, ids[1]), Truth::False);
+    assert_eq!(ids[0].compare(Comparison::Eq, ids[2]), Truth::True);
 }

@@ -29,8 +29,8 @@ pub use error::{Error, Result};
 pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
 pub use inline::{
-    ascending_instants, ascending_numbers, compare_inline, float_id, inline_id, inline_number,
-    inline_term, integer_id, number_id, ordinal, Scale,
+    ascending_instants, ascending_numbers, compare_inline, float_id, inline_datatype, inline_id,
+    inline_number, inline_term, integer_id, number_id, ordinal, Scale,
 };
 pub use ntriples::{parse, parse_prefix, ParseError};
 pub use order::{order, sort_key};

@@ -7,7 +7,7 @@ use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
-use pgquad_filter::{Fixed, Ids, Intervals, Terms, Test, Truth, Value};
+use pgquad_filter::{datatypes, Fixed, Ids, Intervals, Strangers, Terms, Test, Truth, Value};
 use pgquad_term::{inline_id, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
 
@@ -35,6 +35,7 @@ enum Kind {
     Truth,
     List,
     Languages,
+    Datatypes,
 }
 
 impl Native {
@@ -122,14 +123,21 @@ impl Native {
     unsafe fn fixed(&mut self, context: *mut pg_sys::ExprContext) -> Vec<Fixed> {
         // SAFETY: states of the begun node.
         self.fixed.take().unwrap_or_else(|| unsafe {
+            let mut strangers = Strangers::default();
             let constants = self.constants.iter();
-            constants.map(|c| c.evaluate(context)).collect()
+            constants
+                .map(|constant| constant.evaluate(context, &mut strangers))
+                .collect()
         })
     }
 }
 
 impl Constant {
-    unsafe fn evaluate(&self, context: *mut pg_sys::ExprContext) -> Fixed {
+    unsafe fn evaluate(
+        &self,
+        context: *mut pg_sys::ExprContext,
+        strangers: &mut Strangers,
+    ) -> Fixed {
         // SAFETY: the state was made for the node of the context, for an expression of the type that the kind stands for.
         unsafe {
             match self.kind {
@@ -141,6 +149,12 @@ impl Constant {
                     });
                 }
                 Kind::Languages => return Fixed::Languages(language_tags()),
+                Kind::Datatypes => {
+                    let iris: Vec<Term<'_>> = datatypes().map(Term::Iri).collect();
+                    let ids = dictionary::find_many(&iris).into_iter().zip(&iris);
+                    let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri)));
+                    return Fixed::Datatypes(ids.collect());
+                }
                 Kind::Term | Kind::Truth | Kind::List => {}
             }
             let mut is_null = false;
@@ -150,7 +164,9 @@ impl Constant {
                 Kind::Term => Fixed::Term(match TermArg::from_datum(datum, false) {
                     Some(term) => {
                         let term = term.term();
-                        Value::of_term(&term, || dictionary::find(&term))
+                        Value::of_term(&term, || {
+                            dictionary::find(&term).unwrap_or_else(|| strangers.id(&term))
+                        })
                     }
                     None => Value::Null,
                 }),
@@ -314,11 +330,11 @@ impl Compiler<'_> {
                         Operator::Negate => Terms::Negated(Box::new(self.terms(argument(0))?)),
                         Operator::Language => {
                             let term = Box::new(self.terms(argument(0))?);
-                            self.constants.push(Constant {
-                                kind: Kind::Languages,
-                                state: std::ptr::null_mut(),
-                            });
-                            Terms::Language(term, self.constants.len() - 1)
+                            Terms::Language(term, self.table(Kind::Languages))
+                        }
+                        Operator::Datatype => {
+                            let term = Box::new(self.terms(argument(0))?);
+                            Terms::Datatype(term, self.table(Kind::Datatypes))
                         }
                         Operator::Plus => Terms::Plus(Box::new(self.terms(argument(0))?)),
                         Operator::Arithmetic(arithmetic) => {
@@ -357,6 +373,15 @@ impl Compiler<'_> {
         }
     }
 
+    /// The place of a table that no expression gives.
+    fn table(&mut self, kind: Kind) -> usize {
+        self.constants.push(Constant {
+            kind,
+            state: std::ptr::null_mut(),
+        });
+        self.constants.len() - 1
+    }
+
     /// The place of an expression of the type that `kind` stands for, if it is the same for all rows.
     unsafe fn constant(&mut self, node: *mut pg_sys::Node, kind: Kind) -> Option<usize> {
         // SAFETY: as for `test`.
@@ -366,7 +391,7 @@ impl Compiler<'_> {
                 Kind::Term => TermOut::type_oid(),
                 Kind::Truth => pg_sys::BOOLOID,
                 Kind::List => pg_sys::INT8ARRAYOID,
-                Kind::Languages => return None,
+                Kind::Languages | Kind::Datatypes => return None,
             };
             let varies = || {
                 !pg_sys::pull_var_clause(node, 0).is_null()

@@ -33,6 +33,8 @@ pub enum Operator {
     Is(TermKind),
     /// LANG
     Language,
+    /// DATATYPE
+    Datatype,
     /// langMatches
     LanguageMatches,
 }
@@ -118,6 +120,7 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
             "pos" => Operator::Plus,
             "ebv" => Operator::Effective,
             "fn_lang" => Operator::Language,
+            "fn_datatype" => Operator::Datatype,
             "fn_isiri" => Operator::Is(TermKind::Iri),
             "fn_isblank" => Operator::Is(TermKind::Blank),
             "fn_isliteral" => Operator::Is(TermKind::Literal),

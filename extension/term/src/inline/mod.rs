@@ -56,6 +56,22 @@ fn inline_xsd(lexical: &str, xsd: Xsd) -> Option<TermId> {
     Some(TermId::new(tag, payload))
 }
 
+/// The datatype that the id of an inlined literal tells; `None` for short strings and for what is not inlined.
+#[inline]
+#[must_use]
+pub fn inline_datatype(id: TermId) -> Option<Xsd> {
+    match id.tag() {
+        tag::BOOLEAN => Some(Xsd::Boolean),
+        tag::INTEGER => number::integer_type(id.payload()),
+        tag::DECIMAL => Some(Xsd::Decimal),
+        tag::DOUBLE => Some(Xsd::Double),
+        tag::FLOAT => Some(Xsd::Float),
+        tag::DATE_TIME => Some(Xsd::DateTime),
+        tag::DATE => Some(Xsd::Date),
+        _ => None,
+    }
+}
+
 /// The term of an inlined id; `None` for ids of the dictionary, the default graph and ids that no
 /// term has.
 #[must_use]

@@ -87,9 +87,15 @@ pub(super) fn decimal_millionths(payload: u64) -> i64 {
     (payload >> DIGITS_BITS) as i64 - DECIMAL_BIAS
 }
 
-pub(super) fn decode_integer(payload: u64) -> Option<(String, Xsd)> {
+/// The type of an inlined integer.
+#[inline]
+pub(super) fn integer_type(payload: u64) -> Option<Xsd> {
     let datatype = (payload >> INTEGER_BITS) as u8;
-    let xsd = Xsd::from_code(datatype + Xsd::Integer.code()).filter(|xsd| xsd.is_integer())?;
+    Xsd::from_code(datatype + Xsd::Integer.code()).filter(|xsd| xsd.is_integer())
+}
+
+pub(super) fn decode_integer(payload: u64) -> Option<(String, Xsd)> {
+    let xsd = integer_type(payload)?;
     let value = integer_value(payload);
     xsd.admits(i128::from(value))
         .then(|| (value.to_string(), xsd))

@@ -1,0 +1,35 @@
+//! Ids of terms that filters know by themselves: datatypes, and constants that are not in the dictionary.
+
+use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER};
+use pgquad_term::{LiteralKind, Term, TermBuf, TermId, Xsd, RDF_LANG_STRING};
+
+/// Place of `xsd:string` in [`datatypes`]; behind it, each other datatype stands in the place of its code.
+pub(crate) const STRING_PLACE: usize = 0;
+/// Place of `rdf:langString`, which is the last.
+pub(crate) const LANG_STRING_PLACE: usize = Xsd::ALL.len() + 1;
+
+/// The IRIs of the datatypes that ids tell.
+pub fn datatypes() -> impl Iterator<Item = &'static str> {
+    let string = LiteralKind::String.datatype();
+    let others = Xsd::ALL.iter().map(|xsd| xsd.iri());
+    std::iter::once(string)
+        .chain(others)
+        .chain([RDF_LANG_STRING])
+}
+
+/// Terms that are not in the dictionary, and so equal to none of a row.
+#[derive(Debug, Default)]
+pub struct Strangers(Vec<TermBuf>);
+
+impl Strangers {
+    /// An id for the term that no other term has: the dictionary never gives out its greatest numbers.
+    pub fn id(&mut self, term: &Term<'_>) -> TermId {
+        let known = self.0.iter().position(|other| other.as_term() == *term);
+        let place = known.unwrap_or_else(|| {
+            self.0.push(term.to_buf());
+            self.0.len() - 1
+        });
+        let number = MAX_LANGUAGE_STRING_NUMBER - place as u64;
+        TermId::in_dictionary(term, number, Some(MAX_LANGUAGE_NUMBER))
+    }
+}
