@@ -282,3 +282,26 @@ pub unsafe fn explain_integer(label: &CStr, value: i64, es: *mut pg_sys::Explain
     // SAFETY: the caller's promise.
     unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, es) }
 }
+
+/// Expressions of a plan as SQL, for EXPLAIN.
+///
+/// # Safety
+/// EXPLAIN's own arguments for a begun node; the expressions are of its plan.
+pub unsafe fn deparse(
+    node: *mut pg_sys::CustomScanState,
+    exprs: &[*mut pg_sys::Node],
+    ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) -> Vec<String> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let plan = (*node).ss.ps.plan;
+        let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan, ancestors);
+        let prefix = pg_sys::list_length((*es).rtable) > 1 || (*es).verbose;
+        let text = |&expr| {
+            let text = pg_sys::deparse_expression(expr, context, prefix, false);
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        };
+        exprs.iter().map(text).collect()
+    }
+}

@@ -5,11 +5,10 @@ use super::exec::QuadGroups;
 use crate::am::shape::COLUMNS;
 use crate::custom::{self, explain_text as text};
 use crate::scan::compared::Compared;
-use crate::scan::conditions::list_node;
+use crate::scan::conditions::list_iter;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CStr;
 
 /// The ExplainCustomScan callback.
 #[pg_guard]
@@ -37,17 +36,15 @@ pub unsafe extern "C-unwind" fn explain(
             text("Distinct", &names(&order[plan.depth..plan.inner_depth]), es);
         }
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, scan.cast(), ancestors);
-        let prefix = pg_sys::list_length((*es).rtable) > 1 || (*es).verbose;
+        let values: Vec<*mut pg_sys::Node> = list_iter((*scan).custom_exprs)
+            .take(plan.compared.len())
+            .collect();
+        let values = custom::deparse(node, &values, ancestors, es);
         let shown: Vec<String> = plan
             .compared
             .iter()
-            .enumerate()
-            .map(|(n, compared)| {
-                let value = list_node((*scan).custom_exprs, n);
-                let value = pg_sys::deparse_expression(value, context, prefix, false);
-                condition(compared, &CStr::from_ptr(value).to_string_lossy())
-            })
+            .zip(&values)
+            .map(|(compared, value)| condition(compared, value))
             .collect();
         let (bounds, tests) = shown.split_at(plan.bounds);
         for (label, conditions) in [("Quad Cond", bounds), ("Tested", tests)] {

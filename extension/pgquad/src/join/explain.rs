@@ -2,6 +2,7 @@
 
 use super::exec::QuadJoin;
 use crate::custom;
+use crate::scan::conditions::list_iter;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -12,7 +13,7 @@ use std::fmt::Write;
 #[pg_guard]
 pub unsafe extern "C-unwind" fn explain(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
@@ -65,6 +66,34 @@ pub unsafe extern "C-unwind" fn explain(
             }
         } else {
             pg_sys::ExplainPropertyList(c"Patterns".as_ptr(), lines, es);
+        }
+        explain_tests(node, ancestors, es);
+    }
+}
+
+/// The filters: those that are tested on ids, and those that PostgreSQL evaluates.
+unsafe fn explain_tests(
+    node: *mut pg_sys::CustomScanState,
+    ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: arguments are those of `explain`; behind the values of the parameters, the plan has the filters' expressions.
+    unsafe {
+        let tests = &(*custom::own::<QuadJoin, _>(node)).source.tests;
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let exprs: Vec<*mut pg_sys::Node> = list_iter((*plan).custom_exprs).collect();
+        let filters = &exprs[exprs.len() - tests.len()..];
+        let shown = custom::deparse(node, filters, ancestors, es);
+        for (label, on_ids) in [("Tested on Ids", true), ("Tested", false)] {
+            let tested: Vec<&str> = tests
+                .iter()
+                .zip(&shown)
+                .filter(|(test, _)| test.native.is_some() == on_ids)
+                .map(|(_, text)| text.as_str())
+                .collect();
+            if !tested.is_empty() {
+                custom::explain_text(label, &tested.join(" AND "), es);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See README.md beside this file.
 
+mod alone;
 mod compile;
 mod count;
 mod demand;
@@ -20,6 +21,7 @@ mod source;
 mod tally;
 mod values;
 
+pub use alone::read_alone;
 pub use count::add as add_count;
 pub use level::outer_candidates;
 

@@ -49,6 +49,7 @@ impl Native {
         parent: *mut pg_sys::PlanState,
     ) -> Option<Self> {
         let mut compiler = Compiler {
+            relation: pg_sys::INDEX_VAR,
             places,
             parent,
             constants: Vec::new(),
@@ -61,6 +62,21 @@ impl Native {
             fixed: None,
             narrowed: None,
         })
+    }
+
+    /// Whether a test can be made of a condition on the columns of `relation`.
+    ///
+    /// # Safety
+    /// `expr` is a boolean expression of the level that is being planned.
+    pub unsafe fn knows(expr: *mut pg_sys::Expr, relation: pg_sys::Index) -> bool {
+        let mut compiler = Compiler {
+            relation: relation as i32,
+            places: &[0, 1, 2, 3],
+            parent: std::ptr::null_mut(),
+            constants: Vec::new(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { compiler.test(expr.cast()).is_some() }
     }
 
     /// Forgets the values of constants: a new run may have others.
@@ -200,7 +216,11 @@ fn key(id: i64) -> u64 {
 }
 
 struct Compiler<'a> {
+    /// Number of the relation that variables are columns of.
+    relation: i32,
+    /// Which of its columns they are.
     places: &'a [usize],
+    /// NULL where it is only asked whether a test can be made.
     parent: *mut pg_sys::PlanState,
     constants: Vec<Constant>,
 }
@@ -356,7 +376,7 @@ impl Compiler<'_> {
                 pg_sys::NodeTag::T_Var => {
                     let var = node.cast::<pg_sys::Var>();
                     let place = (*var).varattno as usize - 1;
-                    let own = (*var).varno == pg_sys::INDEX_VAR;
+                    let own = (*var).varno == self.relation;
                     let column = self.places.iter().position(|&p| own && p == place);
                     column.map(Ids::Column)
                 }
@@ -401,10 +421,11 @@ impl Compiler<'_> {
             if pg_sys::exprType(node) != wanted || varies() {
                 return None;
             }
-            self.constants.push(Constant {
-                kind,
-                state: pg_sys::ExecInitExpr(node.cast(), self.parent),
-            });
+            let state = match self.parent.is_null() {
+                true => std::ptr::null_mut(),
+                false => pg_sys::ExecInitExpr(node.cast(), self.parent),
+            };
+            self.constants.push(Constant { kind, state });
             Some(self.constants.len() - 1)
         }
     }

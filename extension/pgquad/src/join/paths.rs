@@ -193,8 +193,12 @@ unsafe fn keep_only(rel: *mut pg_sys::RelOptInfo, path: *mut QuadJoinPath) {
     }
 }
 
-unsafe fn make(rel: *mut pg_sys::RelOptInfo, described: Described) -> *mut QuadJoinPath {
-    // SAFETY: a live planner node; both live in the planner's context.
+/// A path of `rel` that joins what is described and needs nothing from outside; its costs are not set.
+///
+/// # Safety
+/// `rel` is a live planner node.
+pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, described: Described) -> *mut QuadJoinPath {
+    // SAFETY: the caller's promise; both live in the planner's context.
     unsafe {
         let path: *mut QuadJoinPath = custom::new_path(rel, &PATH_METHODS);
         (*path).described =

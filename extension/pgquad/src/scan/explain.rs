@@ -1,6 +1,6 @@
 //! EXPLAIN of `Quad Scan`: the order walked, the conditions its key range enforces, and with ANALYZE what it cost.
 
-use super::conditions::list_node;
+use super::conditions::list_iter;
 use super::exec::QuadScan;
 use crate::custom::{self, explain_text as text};
 use pgrx::pg_sys;
@@ -19,28 +19,10 @@ pub unsafe extern "C-unwind" fn explain(
         let way = if scan.backward { " backward" } else { "" };
         text("Order", &format!("{}{way}", scan.order), es);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let exprs = (*plan).custom_exprs;
-        let count = if exprs.is_null() {
-            0
-        } else {
-            (*exprs).length as usize / 2
-        };
-        if count > 0 {
-            let context =
-                pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan.cast(), ancestors);
-            let shown: Vec<String> = (count..2 * count)
-                .map(|i| {
-                    let text = pg_sys::deparse_expression(
-                        list_node(exprs, i),
-                        context,
-                        pg_sys::list_length((*es).rtable) > 1 || (*es).verbose,
-                        false,
-                    );
-                    std::ffi::CStr::from_ptr(text)
-                        .to_string_lossy()
-                        .into_owned()
-                })
-                .collect();
+        // The values of the conditions are followed by the conditions.
+        let exprs: Vec<*mut pg_sys::Node> = list_iter((*plan).custom_exprs).collect();
+        let shown = custom::deparse(node, &exprs[exprs.len() / 2..], ancestors, es);
+        if !shown.is_empty() {
             text("Quad Cond", &shown.join(" AND "), es);
         }
         if (*es).analyze {

@@ -12,6 +12,7 @@ use pgquad_btree::Direction;
 use pgquad_exec::{match_order, Bound, Prefix};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
+use std::cmp::Reverse;
 
 static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
 
@@ -25,6 +26,9 @@ const INT8_GREATER: pg_sys::Oid = pg_sys::Oid::from_u32(413);
 const DESCENT_OPERATORS: f64 = 20.0;
 /// Share of `random_page_cost` charged for the leaf of a probe: inner pages and most leaves are cached.
 const PROBE_PAGE_SHARE: f64 = 0.1;
+
+/// CPU cost of beginning a `Quad Join`, in units of `cpu_operator_cost`.
+const JOIN_OPERATORS: f64 = 40.0;
 
 /// Installs the planner hook; called once from `_PG_init`.
 pub fn init() {
@@ -177,7 +181,27 @@ impl Planning {
                 (*self.rel).rows = rows.round();
             }
             self.add_for(&base, (*self.rel).lateral_relids);
+            self.add_quad_join(&base);
             self.add_parameterised(crate::join::outer_candidates(self.root, self.rel));
+        }
+    }
+
+    /// Adds the path of a `Quad Join` that reads this relation and no other.
+    unsafe fn add_quad_join(&self, conditions: &[Condition]) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let Some((path, evaluated)) = crate::join::read_alone(self.root, self.rel) else {
+                return;
+            };
+            let bounds = bounds(conditions);
+            let prefixes = self.orders.iter().map(|order| match_order(order, &bounds));
+            if let Some(best) = prefixes.min_by_key(|prefix| Reverse(rank(prefix))) {
+                self.cost(path, &best, conditions, evaluated);
+                let more = JOIN_OPERATORS * pg_sys::cpu_operator_cost;
+                (*path).path.startup_cost += more;
+                (*path).path.total_cost += more;
+                pg_sys::add_path(self.rel, path.cast());
+            }
         }
     }
 
@@ -271,8 +295,7 @@ impl Planning {
     unsafe fn add_for(&self, conditions: &[Condition], outer: pg_sys::Relids) {
         // SAFETY: live planner nodes.
         unsafe {
-            let bounds: Vec<(usize, Bound)> =
-                conditions.iter().map(|c| (c.column, c.bound)).collect();
+            let bounds = bounds(conditions);
             let parameterised = !compat::is_empty(outer);
             let mut useful: Vec<(usize, Prefix)> = self
                 .orders
@@ -280,7 +303,7 @@ impl Planning {
                 .map(|o| match_order(o, &bounds))
                 .enumerate()
                 .collect();
-            useful.sort_by_key(|(_, p)| std::cmp::Reverse((p.exact, p.bound, p.range)));
+            useful.sort_by_key(|(_, prefix)| Reverse(rank(prefix)));
             for (rank, (order, prefix)) in useful.iter().enumerate() {
                 for way in self.ways() {
                     let pathkeys = self.pathkeys(*order, prefix, way);
@@ -344,16 +367,18 @@ impl Planning {
             } else {
                 (*(*path).path.param_info).ppi_rows
             };
-            self.cost(path, prefix, conditions);
+            self.cost(path, prefix, conditions, (*self.rel).baserestrictinfo);
             path
         }
     }
 
+    /// Sets the costs of a path; `evaluated` are the conditions that are evaluated for each row.
     unsafe fn cost(
         &self,
         path: *mut pg_sys::CustomPath,
         prefix: &Prefix,
         conditions: &[Condition],
+        evaluated: *mut pg_sys::List,
     ) {
         // SAFETY: live planner nodes; reads of cost settings.
         unsafe {
@@ -383,7 +408,7 @@ impl Planning {
                 .map(|&i| compat::array_length(self.root, conditions[i].value.cast()).max(1.0))
                 .product();
             let mut qual = pg_sys::QualCost::default();
-            pg_sys::cost_qual_eval(&mut qual, (*self.rel).baserestrictinfo, self.root);
+            pg_sys::cost_qual_eval(&mut qual, evaluated, self.root);
             let startup = qual.startup + DESCENT_OPERATORS * pg_sys::cpu_operator_cost;
             let io = if prefix.used.is_empty() {
                 pages * pg_sys::seq_page_cost
@@ -398,6 +423,15 @@ impl Planning {
             (*path).path.total_cost = startup + io + cpu;
         }
     }
+}
+
+fn bounds(conditions: &[Condition]) -> Vec<(usize, Bound)> {
+    conditions.iter().map(|c| (c.column, c.bound)).collect()
+}
+
+/// How much of an order the conditions bind: more is better.
+fn rank(prefix: &Prefix) -> impl Ord {
+    (prefix.exact, prefix.bound, prefix.range)
 }
 
 /// Whether a single new pathkey says nothing more: its class is constant, or among the earlier ones (`pathkey_is_redundant` of
@@ -498,8 +532,7 @@ unsafe extern "C-unwind" fn plan_path(
         let conditions: Vec<Condition> = list_iter(clauses)
             .filter_map(|c| conditions::match_clause(root, relid, c))
             .collect();
-        let bounds: Vec<(usize, Bound)> = conditions.iter().map(|c| (c.column, c.bound)).collect();
-        let prefix = match_order(&orders[order], &bounds);
+        let prefix = match_order(&orders[order], &bounds(&conditions));
 
         let mut values = std::ptr::null_mut();
         let mut shown = std::ptr::null_mut();
