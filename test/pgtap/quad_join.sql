@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(75);
+select plan(91);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -50,20 +50,32 @@ select matches(pg_temp.plan_of('select count(*) from q a, q b where a.s = b.o'),
 select matches(pg_temp.plan_of('select b.o, count(*) from q a, q b where a.s = b.o group by b.o'), 'Quad Count', 'so are those of groups');
 select doesnt_match(pg_temp.plan_of('select b.o, ' || what || ' from q a, q b where a.s = b.o group by b.o' || test), 'Quad Count', what || test || ' is not')
     from (values ('count(*)', ' having count(*) > 1'), ('count(distinct a.g)', ''), ('count(*) filter (where a.s > 1)', ''), ('sum(a.s)', '')) x(what, test);
--- More groups than there is memory for: the join runs for one part of them after the other.
+-- More groups than there is memory for go to a file.
 create table many (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
-insert into many select i, 1, i, 0 from generate_series(1, 6000) i;
-insert into many select i, 2, i % 3, 0 from generate_series(1, 6000) i;
+insert into many select i, 1, i, 0 from generate_series(1, 60000) i;
+insert into many select i, 2, i % 3, 0 from generate_series(1, 60000) i;
 set local work_mem = '64kB';
-set local enable_hashagg = off;
-set local enable_sort = off;
-prepare grouped as select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o;
-select is((select array[count(*), sum(n), count(distinct o)] from (select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o) x),
-    array[6000, 12000, 6000]::numeric[], 'groups beyond work_mem');
-select matches(pg_temp.plan_of('execute grouped', 'analyze, costs off, timing off'), 'Runs: [2-9]', 'they take several runs');
-reset enable_hashagg;
-reset enable_sort;
+create temp table spilling (name text, query text);
+insert into spilling values
+    ('as many groups as rows', 'select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o'),
+    ('columns in another order', 'select b.o, a.s, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by b.o, a.s'),
+    ('groups of two columns', 'select a.s, b.o, count(*) as n, count(b.p) as m from many a, many b where a.s = b.s and a.p = 1 group by b.o, a.s'),
+    ('groups of an optional value',
+        'select b.o, count(*) as n, count(c.o) as m, count(a.s) as k from many a join many b on b.s = a.s left join many c on c.s = b.o and c.p = 2 and c.o < 2 where b.p = 1 group by b.o');
+select matches(pg_temp.plan_of(query), 'Quad Count', 'Quad Count for ' || name) from spilling;
+select matches(pg_temp.plan_of(query, 'analyze, costs off, timing off'), 'Spilled: [1-9]', 'a file for ' || name) from spilling;
+select pg_temp.same(query, name) from spilling;
+select pg_temp.same('select count(*) as g, sum(n), min(n), max(n), count(distinct o) as d from (' || query || ') x', 'sums of it: ' || name) from spilling where name like 'as many%';
+select pg_temp.same('select v, (select sum(n * o) as total from (select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = v group by a.o) x) from generate_series(1, 3) v',
+    'counted again for each row outside');
+select pg_temp.same('select a.o, count(distinct b.o) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o', 'COUNT(DISTINCT) of many groups');
+declare many_groups cursor for select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o;
+select isnt_empty('fetch 100 from many_groups', 'the first groups');
+select throws_ok('declare others cursor for select 1 / (count(*) - 2), a.o from many a, many b where a.s = b.s and a.p = 1 group by a.o; fetch all from others', '22012', null, 'an error while groups are in a file');
+select isnt_empty('fetch 100 from many_groups', 'other groups after that error');
+close many_groups;
 reset work_mem;
+
 -- Which kinds of steps were taken.
 analyze many;
 select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2', 'analyze, costs off, timing off'), 'by=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');

@@ -23,6 +23,7 @@ mod probe;
 mod rounds;
 mod sort;
 mod source;
+mod spill;
 mod stats;
 mod table;
 mod tally;
@@ -37,5 +38,6 @@ pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 pub use source::Source;
+pub use spill::Spill;
 pub use stats::StepStats;
 pub use tally::{Counted, Tally};

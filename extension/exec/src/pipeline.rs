@@ -172,11 +172,11 @@ impl Pipeline {
 
     /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
     pub fn count<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> u64 {
-        let all = Tally::new(Vec::new(), Vec::new(), 0);
+        let all = Tally::new(Vec::new(), Vec::new());
         self.tally(source, fanouts, all).rows()
     }
 
-    /// Counts the rows that [`Self::next`] would hand out by group, as far as `tally` has room.
+    /// Counts the rows that [`Self::next`] would hand out by group.
     pub fn tally<S: Source>(
         &mut self,
         source: &mut S,
@@ -192,8 +192,10 @@ impl Pipeline {
             }
         }
         (self.output, self.distinct) = (answer, distinct);
-        let nothing = || Tally::new(Vec::new(), Vec::new(), 0);
-        self.counting.take().unwrap_or_else(nothing)
+        let nothing = || Tally::new(Vec::new(), Vec::new());
+        let mut tally = self.counting.take().unwrap_or_else(nothing);
+        tally.finish();
+        tally
     }
 
     /// What each pattern has cost, in the order of the plan (a group's patterns before those of the groups inside it).

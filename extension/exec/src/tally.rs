@@ -4,6 +4,7 @@
 use crate::bindings::Bindings;
 use crate::keys::{hash, Keys};
 use crate::plan::Slot;
+use crate::spill::{Divider, File, Part, Spill};
 
 /// What is counted of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Counted {
     Bound(Slot),
 }
 
-/// Groups with their counts: all of a join's, or as many as memory has room for, chosen by hash.
+/// Groups with their counts: all of a join's, or where memory has no room for them one part after the other.
 pub struct Tally {
     by: Vec<Slot>,
     counted: Vec<Counted>,
@@ -22,11 +23,22 @@ pub struct Tally {
     keys: Keys,
     /// For each of `counted` the count of each group.
     counts: Vec<Vec<u64>>,
-    /// The groups' hashes: from the first to below the second, or the end.
-    hashes: (u64, Option<u64>),
-    room: usize,
     /// All rows, whatever their group.
     rows: u64,
+    overflow: Option<Overflow>,
+}
+
+/// What groups become when they take too much memory.
+struct Overflow {
+    /// Bytes for groups.
+    room: usize,
+    file: File,
+    /// The part that is in memory; all groups at first.
+    part: Part,
+    /// Groups of that part that have left memory.
+    left: Option<Divider>,
+    /// Parts that have not been looked at.
+    waiting: Vec<Part>,
 }
 
 /// So many groups are kept however little room there is.
@@ -38,40 +50,48 @@ fn rehash(hash: u64) -> u64 {
 }
 
 impl Tally {
-    /// Counts by the variables of `by` (at most 64), in about `room` bytes.
-    pub fn new(by: Vec<Slot>, counted: Vec<Counted>, room: usize) -> Self {
-        Self::from_hash(by, counted, room, 0)
-    }
-
-    fn from_hash(by: Vec<Slot>, counted: Vec<Counted>, room: usize, from: u64) -> Self {
+    /// Counts by the variables of `by` (at most 64).
+    pub fn new(by: Vec<Slot>, counted: Vec<Counted>) -> Self {
         Self {
             keys: Keys::new(by.len() + 1, 0),
             counts: vec![Vec::new(); counted.len()],
             by,
             counted,
-            hashes: (from, None),
-            room,
             rows: 0,
+            overflow: None,
         }
     }
 
-    /// The tally of the groups that there was no room for, empty: the join has to be run again for it.
-    pub fn rest(&self) -> Option<Self> {
-        let from = self.hashes.1?;
-        Some(Self::from_hash(
-            self.by.clone(),
-            self.counted.clone(),
-            self.room,
-            from,
-        ))
+    /// Keeps groups within about `room` bytes; those beyond go into `file`.
+    pub fn within(mut self, room: usize, file: Box<dyn Spill>) -> Self {
+        self.overflow = Some(Overflow {
+            room,
+            file: File::new(file),
+            part: Part::default(),
+            left: None,
+            waiting: Vec::new(),
+        });
+        self
     }
 
-    /// Number of all rows that there were, those included for whose groups there was no room.
+    /// Gives the groups up, and their file.
+    pub fn close(mut self) {
+        if let Some(overflow) = &mut self.overflow {
+            overflow.file.close();
+        }
+    }
+
+    /// Bytes written to the file so far.
+    pub fn spilled(&self) -> u64 {
+        self.overflow.as_ref().map_or(0, |o| o.file.bytes())
+    }
+
+    /// Number of all rows that there were, whichever groups are in memory.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Number of groups. By no variables all rows are one, if there are any.
+    /// Number of groups in memory. By no variables all rows are one, if there are any.
     pub fn len(&self) -> usize {
         if self.by.is_empty() {
             usize::from(self.rows > 0)
@@ -142,13 +162,7 @@ impl Tally {
             }
             let group = match last.filter(|&key| self.keys.is(key, &columns, row)) {
                 Some(key) => key,
-                None => {
-                    let hash = hash(&columns, row);
-                    if !self.takes(hash) {
-                        continue;
-                    }
-                    self.keys.find_or_add(hash, &columns, row)
-                }
+                None => self.keys.find_or_add(hash(&columns, row), &columns, row),
             };
             last = Some(group);
             for (of_all, &add) in self.counts.iter_mut().zip(&counts) {
@@ -156,36 +170,101 @@ impl Tally {
                 of_all[group as usize] += if add { weight } else { 0 };
             }
         }
-        while self.bytes() > self.room && self.len() > FEW {
-            self.halve();
-        }
-    }
-
-    fn takes(&self, hash: u64) -> bool {
-        let hash = rehash(hash);
-        hash >= self.hashes.0 && self.hashes.1.is_none_or(|end| hash < end)
+        self.make_room();
     }
 
     fn bytes(&self) -> usize {
         self.keys.bytes() + 8 * self.counts.len() * self.len()
     }
 
-    /// Gives up about half of the groups.
-    fn halve(&mut self) {
-        let (from, end) = self.hashes;
-        let width = end.map_or(u64::MAX - from, |end| end - from);
-        self.hashes.1 = Some(from + (width / 2).max(1));
+    /// Writes the groups to the file if they have become too many. Groups that are met again are then written again.
+    fn make_room(&mut self) {
+        let too_much = |o: &Overflow| self.bytes() > o.room && o.part.is_divisible();
+        if self.len() > FEW && self.overflow.as_ref().is_some_and(too_much) {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
         let places = self.by.len() + 1;
-        let old = std::mem::replace(&mut self.keys, Keys::new(places, 0));
-        let columns: Vec<&[u64]> = (0..places).map(|c| old.column(c)).collect();
-        let counts = std::mem::replace(&mut self.counts, vec![Vec::new(); self.counted.len()]);
-        for group in 0..old.len() {
-            let hash = hash(&columns, group);
-            if self.takes(hash) {
-                self.keys.find_or_add(hash, &columns, group);
-                for (kept, of_all) in self.counts.iter_mut().zip(&counts) {
-                    kept.push(of_all[group]);
+        let Some(Overflow {
+            file, part, left, ..
+        }) = &mut self.overflow
+        else {
+            return;
+        };
+        let left = left.get_or_insert_with(|| Divider::new(places + self.counts.len(), part));
+        let keys = std::mem::replace(&mut self.keys, Keys::new(places, 0));
+        let columns: Vec<&[u64]> = (0..places).map(|c| keys.column(c)).collect();
+        for group in 0..keys.len() {
+            let words = columns.iter().map(|column| column[group]);
+            let counts = self.counts.iter().map(|of_all| of_all[group]);
+            let hash = rehash(hash(&columns, group));
+            left.add(file, hash, words.chain(counts));
+        }
+        self.counts.iter_mut().for_each(Vec::clear);
+    }
+
+    /// To be called when all rows have been counted: the groups are then in memory, or a part of them.
+    pub(crate) fn finish(&mut self) {
+        if self.divide() {
+            self.next_part();
+        }
+    }
+
+    /// Writes what is left of a part that has been divided; whether it has been.
+    fn divide(&mut self) -> bool {
+        if self.overflow.as_ref().is_none_or(|o| o.left.is_none()) {
+            return false;
+        }
+        self.write();
+        if let Some(overflow) = &mut self.overflow {
+            if let Some(left) = overflow.left.take() {
+                overflow.waiting.extend(left.finish(&mut overflow.file));
+            }
+        }
+        true
+    }
+
+    /// Goes on to the next part of the groups; false if there is none.
+    pub fn next_part(&mut self) -> bool {
+        let places = self.by.len() + 1;
+        let mut words = Vec::new();
+        loop {
+            self.keys = Keys::new(places, 0);
+            self.counts.iter_mut().for_each(Vec::clear);
+            let Some(overflow) = &mut self.overflow else {
+                return false;
+            };
+            let Some(part) = overflow.waiting.pop() else {
+                return false;
+            };
+            overflow.part = part;
+            while let Some(overflow) = &mut self.overflow {
+                if !overflow.file.next_block(&mut overflow.part, &mut words) {
+                    break;
                 }
+                self.add_again(&words);
+                self.make_room();
+            }
+            if !self.divide() {
+                return true;
+            }
+        }
+    }
+
+    /// Counts groups that had left memory.
+    fn add_again(&mut self, words: &[u64]) {
+        let places = self.by.len() + 1;
+        let record = places + self.counts.len();
+        let column = |place: usize| words.iter().skip(place).step_by(record).copied().collect();
+        let columns: Vec<Vec<u64>> = (0..record).map(column).collect();
+        let keys: Vec<&[u64]> = columns[..places].iter().map(Vec::as_slice).collect();
+        for row in 0..words.len() / record {
+            let group = self.keys.find_or_add(hash(&keys, row), &keys, row);
+            for (of_all, again) in self.counts.iter_mut().zip(&columns[places..]) {
+                of_all.resize(self.keys.len(), 0);
+                of_all[group as usize] += again[row];
             }
         }
     }

@@ -18,8 +18,8 @@ static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
 
 /// About the bytes of a group apart from its columns and counts.
 const GROUP: f64 = 16.0;
-/// Runs of the join, one for each part of the groups that memory has room for, beyond which other ways are better.
-const MOST_RUNS: f64 = 2.0;
+/// Times that a group is written where memory has no room for all.
+const SPILLS: f64 = 2.0;
 
 /// Adds a path that counts the rows of a `Quad Join`.
 ///
@@ -42,7 +42,7 @@ pub unsafe fn add(
         let Some(parts) = counted_parts(root, output) else {
             return;
         };
-        let mut groups = 1.0;
+        let (mut groups, mut spilling) = (1.0, 0.0);
         if !(*(*root).parse).groupClause.is_null() {
             // What PostgreSQL expects.
             let other = list_iter::<pg_sys::Path>((*output).pathlist).next();
@@ -51,30 +51,21 @@ pub unsafe fn add(
             };
             groups = (*other).rows;
             let bytes = groups * (8.0 * parts.len() as f64 + GROUP);
-            let room = f64::from(pg_sys::work_mem) * 1024.0 * MOST_RUNS;
-            if bytes > room || (bytes * MOST_RUNS > room && is_volatile(root)) {
-                return;
+            if bytes > pg_sys::get_hash_memory_limit() as f64 {
+                let records = (SPILLS * groups).min((*child).rows);
+                let pages = records * bytes / groups / f64::from(pg_sys::BLCKSZ);
+                // Each is written and read.
+                spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);
             }
         }
         let path: *mut pg_sys::CustomPath = custom::new_path(output, &PATH_METHODS);
         (*path).path.rows = groups;
         // The rows that the join would have to make and pass on are what is saved.
         (*path).path.startup_cost =
-            (*child).total_cost - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
+            (*child).total_cost + spilling - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
         (*path).path.total_cost = (*path).path.startup_cost + groups * pg_sys::cpu_tuple_cost;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
         pg_sys::add_path(output, path.cast());
-    }
-}
-
-/// Whether conditions of a level may differ from run to run.
-unsafe fn is_volatile(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: a live planner node; policies of row-level security stand apart from the conditions of the query.
-    unsafe {
-        let parse = (*root).parse;
-        pg_sys::contain_volatile_functions((*parse).jointree.cast())
-            || list_iter::<pg_sys::RangeTblEntry>((*parse).rtable)
-                .any(|rte| pg_sys::contain_volatile_functions((*rte).securityQuals.cast()))
     }
 }
 

@@ -174,6 +174,7 @@ pub unsafe fn quad_join_of(rel: *mut pg_sys::RelOptInfo) -> Option<*mut QuadJoin
     // SAFETY: the caller's promise; a path with our methods is one of ours.
     unsafe {
         list_iter::<pg_sys::Path>((*rel).pathlist)
+            .map(|path| unprojected(path))
             .find(|&path| {
                 (*path).type_ == pg_sys::NodeTag::T_CustomPath
                     && (*path).param_info.is_null()
@@ -183,6 +184,18 @@ pub unsafe fn quad_join_of(rel: *mut pg_sys::RelOptInfo) -> Option<*mut QuadJoin
                     )
             })
             .map(|path| path.cast())
+    }
+}
+
+/// The path whose rows a path only projects: the same columns in another order, for one.
+unsafe fn unprojected(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
+    // SAFETY: a live planner node, cast after its tag was checked.
+    unsafe {
+        if (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
+            (*path.cast::<pg_sys::ProjectionPath>()).subpath
+        } else {
+            path
+        }
     }
 }
 

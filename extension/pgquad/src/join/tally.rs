@@ -1,13 +1,13 @@
-//! Execution of `Quad Count`: the join below counts its rows, group by group, as many groups as memory has room for; where there are more
-//! it runs again for the rest.
+//! Execution of `Quad Count`: the join below counts its rows group by group; groups that memory has no room for wait in a temporary file.
 
 use super::count::argument;
 use super::exec;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
+use crate::storage::{interrupt, TempFile};
 use pgquad_btree::SIGN;
-use pgquad_exec::{Counted, Slot, Tally};
+use pgquad_exec::{Counted, Slot, Spill, Tally};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -39,8 +39,36 @@ struct QuadCount {
     tally: Option<Tally>,
     /// The next one.
     at: usize,
-    /// Runs of the join.
-    runs: i64,
+    /// Bytes of groups written to files.
+    spilled: u64,
+    /// Of the query.
+    context: pg_sys::MemoryContext,
+}
+
+/// Where groups wait; there is no file before there are any.
+struct Waiting {
+    file: Option<TempFile<u64>>,
+    context: pg_sys::MemoryContext,
+}
+
+impl Spill for Waiting {
+    fn append(&mut self, words: &[u64]) {
+        let file = self.file.get_or_insert_with(|| TempFile::new(self.context));
+        file.append(words);
+    }
+
+    fn read(&mut self, at: u64, words: &mut [u64]) {
+        interrupt();
+        if let Some(file) = &self.file {
+            file.read(at, words);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(file) = self.file.take() {
+            file.close();
+        }
+    }
 }
 
 #[pg_guard]
@@ -93,7 +121,8 @@ unsafe extern "C-unwind" fn begin(
             counted,
             tally: None,
             at: 0,
-            runs: 0,
+            spilled: 0,
+            context: (*estate).es_query_cxt,
         };
         custom::set_own(node, own);
     }
@@ -145,27 +174,41 @@ impl QuadCount {
     /// # Safety
     /// `join` is the begun child.
     unsafe fn next(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
-        loop {
-            let next = match &self.tally {
-                None => Tally::new(self.by.clone(), self.counted.clone(), room()),
-                Some(tally) if self.at < tally.len() => {
-                    let group = self.at;
-                    self.at += 1;
-                    let keys = (0..self.by.len()).map(|place| tally.value(group, place));
-                    let counts = (0..self.counted.len()).map(|place| tally.count(group, place));
-                    return Some((keys.collect(), counts.collect()));
-                }
-                Some(tally) => tally.rest()?,
+        if self.tally.is_none() {
+            let file = Waiting {
+                file: None,
+                context: self.context,
             };
+            let tally = Tally::new(self.by.clone(), self.counted.clone());
             // SAFETY: the caller's promise.
-            let tally = unsafe { run(join, next, &mut self.runs) };
-            let nothing = tally.is_empty() && self.by.is_empty();
-            self.tally = Some(tally);
+            let tally = unsafe { run(join, tally.within(room(), Box::new(file))) };
             self.at = 0;
-            if nothing {
+            if tally.is_empty() && self.by.is_empty() {
                 // Without GROUP BY no rows are one group.
+                self.tally = Some(tally);
                 return Some((Vec::new(), vec![0; self.counted.len()]));
             }
+            self.tally = Some(tally);
+        }
+        let tally = self.tally.as_mut()?;
+        while self.at >= tally.len() {
+            if !tally.next_part() {
+                return None;
+            }
+            self.at = 0;
+        }
+        let group = self.at;
+        self.at += 1;
+        let keys = (0..self.by.len()).map(|place| tally.value(group, place));
+        let counts = (0..self.counted.len()).map(|place| tally.count(group, place));
+        Some((keys.collect(), counts.collect()))
+    }
+
+    /// Forgets all groups.
+    fn close(&mut self) {
+        if let Some(tally) = self.tally.take() {
+            self.spilled += tally.spilled();
+            tally.close();
         }
     }
 }
@@ -173,17 +216,16 @@ impl QuadCount {
 /// Bytes for groups.
 fn room() -> usize {
     // SAFETY: a plain setting.
-    unsafe { pg_sys::work_mem as usize * 1024 }
+    unsafe { pg_sys::get_hash_memory_limit() }
 }
 
-/// Runs the join for the groups of `tally`.
+/// Runs the join, counting with `tally`.
 ///
 /// # Safety
 /// `join` is the begun child.
-unsafe fn run(join: *mut pg_sys::PlanState, tally: Tally, runs: &mut i64) -> Tally {
+unsafe fn run(join: *mut pg_sys::PlanState, tally: Tally) -> Tally {
     // SAFETY: the caller's promise.
     unsafe {
-        *runs += 1;
         let instrument = (*join).instrument;
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
@@ -202,7 +244,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     unsafe {
         let own = custom::own::<QuadCount, _>(node);
         if !own.is_null() {
-            (*own).tally = None;
+            (*own).close();
         }
         pg_sys::ExecEndNode(child(node));
     }
@@ -213,12 +255,12 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a begun node. A child whose parameters have changed is rescanned when it is next asked, which this node does past the
     // executor's entry: so it is told at once.
     unsafe {
-        (*custom::own::<QuadCount, _>(node)).tally = None;
+        (*custom::own::<QuadCount, _>(node)).close();
         custom::rescan_now(child(node), (*node).ss.ps.chgParam);
     }
 }
 
-/// ExplainCustomScan: runs of the join, where there were several.
+/// ExplainCustomScan: what went to temporary files, if anything did.
 #[pg_guard]
 unsafe extern "C-unwind" fn explain(
     node: *mut pg_sys::CustomScanState,
@@ -227,9 +269,10 @@ unsafe extern "C-unwind" fn explain(
 ) {
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
-        let runs = (*custom::own::<QuadCount, _>(node)).runs;
-        if (*es).analyze && runs > 1 {
-            custom::explain_integer(c"Runs", runs, es);
+        let own = &*custom::own::<QuadCount, _>(node);
+        let spilled = own.spilled + own.tally.as_ref().map_or(0, Tally::spilled);
+        if (*es).analyze && spilled > 0 {
+            custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
         }
     }
 }

@@ -13,6 +13,7 @@ mod snapshot;
 mod sorter;
 pub mod stop_points;
 mod table;
+mod temp_file;
 pub mod wal;
 
 pub use buffers::RelationStore;
@@ -21,6 +22,7 @@ pub use reader::{count_matching, TableReader};
 pub use snapshot::PgSnapshot;
 pub use sorter::{Sorted, Sorter};
 pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
+pub use temp_file::TempFile;
 
 use crate::compat::{self, FileLocator};
 use pgquad_btree::Options;

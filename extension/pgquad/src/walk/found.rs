@@ -4,8 +4,8 @@
 //! from then on is compared with the runs, many rows at a time: only blocks of a run that can hold one of them are read. The queue goes on
 //! in a file of its own.
 
+use crate::storage::TempFile;
 use pgrx::pg_sys;
-use pgrx::PgMemoryContexts;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -21,8 +21,6 @@ const MANY: usize = 16 * 1024;
 const BLOCK: usize = 256;
 /// More runs than this are merged into one.
 const MOST_RUNS: usize = 8;
-/// `BufFile` addresses are (segment, offset) with segments of 1 GB.
-const SEGMENT: u64 = 1 << 30;
 
 /// Rows hash by a multiplication; ids are no one's choice.
 #[derive(Default)]
@@ -47,58 +45,14 @@ impl Hasher for RowHasher {
 }
 
 /// A temporary file of rows.
-struct RowFile {
-    file: *mut pg_sys::BufFile,
-    len: u64,
-}
+type RowFile = TempFile<Row>;
 
-impl RowFile {
-    /// An empty file, which lives until the end of `context`'s query.
-    fn new(context: pg_sys::MemoryContext) -> Self {
-        // SAFETY: the context outlives the value; the file belongs to the current resource owner.
-        let file = unsafe {
-            PgMemoryContexts::For(context).switch_to(|_| pg_sys::BufFileCreateTemp(false))
-        };
-        Self { file, len: 0 }
-    }
-
-    fn seek(&self, row: u64) {
-        let at = row * ROW_BYTES as u64;
-        // SAFETY: an open temporary file.
-        let failed = unsafe {
-            pg_sys::BufFileSeek(self.file, (at / SEGMENT) as i32, (at % SEGMENT) as i64, 0)
-        };
-        assert!(failed == 0, "could not seek in a temporary file");
-    }
-
-    fn append(&mut self, rows: &mut [Row]) {
-        self.seek(self.len);
-        // SAFETY: an open temporary file and rows of plain numbers.
-        unsafe {
-            pg_sys::BufFileWrite(self.file, rows.as_mut_ptr().cast(), rows.len() * ROW_BYTES);
-        }
-        self.len += rows.len() as u64;
-    }
-
-    /// Reads at most `most` rows from row `from` on.
-    fn read(&self, from: u64, most: usize, rows: &mut Vec<Row>) {
-        let count = most.min(self.len.saturating_sub(from) as usize);
-        rows.clear();
-        rows.resize(count, [0; 3]);
-        self.seek(from);
-        // SAFETY: the buffer has room for the rows.
-        let read =
-            unsafe { pg_sys::BufFileRead(self.file, rows.as_mut_ptr().cast(), count * ROW_BYTES) };
-        assert!(
-            read as usize == count * ROW_BYTES,
-            "a temporary file is shorter than what was written"
-        );
-    }
-
-    fn close(self) {
-        // SAFETY: an open temporary file, used no more.
-        unsafe { pg_sys::BufFileClose(self.file) }
-    }
+/// Reads at most `most` rows of a file from row `from` on.
+fn read_some(file: &RowFile, from: u64, most: usize, rows: &mut Vec<Row>) {
+    let count = most.min(file.records().saturating_sub(from) as usize);
+    rows.clear();
+    rows.resize(count, [0; 3]);
+    file.read(from, rows);
 }
 
 /// A file of sorted rows.
@@ -117,7 +71,7 @@ impl Run {
     }
 
     /// Adds rows that follow those before; all but the last call bring whole blocks.
-    fn append(&mut self, rows: &mut [Row]) {
+    fn append(&mut self, rows: &[Row]) {
         self.first.extend(rows.iter().step_by(BLOCK));
         self.rows.append(rows);
     }
@@ -134,7 +88,7 @@ impl Run {
                 return true;
             };
             if held != Some(place) {
-                self.rows.read((place * BLOCK) as u64, BLOCK, &mut block);
+                read_some(&self.rows, (place * BLOCK) as u64, BLOCK, &mut block);
                 held = Some(place);
             }
             block.binary_search(row).is_err()
@@ -209,7 +163,7 @@ impl Found {
         self.pending = pending;
         if self.queue.len() > self.most_in_queue {
             let file = self.file.get_or_insert_with(|| RowFile::new(self.context));
-            file.append(&mut self.queue);
+            file.append(&self.queue);
             self.start += self.queue.len() as u64;
             self.queue.clear();
         }
@@ -223,7 +177,7 @@ impl Found {
         let mut rows: Vec<Row> = self.set.drain().collect();
         rows.sort_unstable();
         let mut run = Run::new(self.context);
-        run.append(&mut rows);
+        run.append(&rows);
         self.runs.push(run);
         self.spilled += 1;
         if self.runs.len() > MOST_RUNS {
@@ -246,11 +200,11 @@ impl Found {
             out.push(row);
             if out.len() == MANY {
                 crate::storage::interrupt();
-                merged.append(&mut out);
+                merged.append(&out);
                 out.clear();
             }
         }
-        merged.append(&mut out);
+        merged.append(&out);
         drop(sources);
         let runs = self.runs.drain(..).map(|run| run.rows);
         runs.for_each(RowFile::close);
@@ -266,7 +220,7 @@ impl Found {
     pub fn read(&self, from: u64, most: usize, rows: &mut Vec<Row>) {
         if from < self.start {
             if let Some(file) = &self.file {
-                return file.read(from, most.min((self.start - from) as usize), rows);
+                return read_some(file, from, most.min((self.start - from) as usize), rows);
             }
         }
         rows.clear();
@@ -296,7 +250,7 @@ impl<'a> Source<'a> {
 
     fn peek(&mut self) -> Option<Row> {
         if self.at == self.buffer.len() {
-            self.run.read(self.next, MANY / MOST_RUNS, &mut self.buffer);
+            read_some(self.run, self.next, MANY / MOST_RUNS, &mut self.buffer);
             self.next += self.buffer.len() as u64;
             self.at = 0;
         }

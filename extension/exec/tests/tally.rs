@@ -1,0 +1,139 @@
+//! Rows counted by group in next to no memory: groups that have left it are counted on.
+
+mod common;
+
+use common::{Trees, FLIP};
+use pgquad_btree::Quad;
+use pgquad_exec::{
+    Bound, Child, Counted, Fanouts, Group, Kind, Pattern, Pipeline, Plan, Spill, Tally, Tuning,
+    Value,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A file in memory.
+#[derive(Default)]
+struct Words(Vec<u64>);
+
+impl Spill for Words {
+    fn append(&mut self, words: &[u64]) {
+        self.0.extend(words);
+    }
+
+    fn read(&mut self, at: u64, words: &mut [u64]) {
+        words.copy_from_slice(&self.0[at as usize..][..words.len()]);
+    }
+
+    fn close(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Groups with their counts; `None` is a value that is unbound.
+type Groups = BTreeMap<Vec<Option<u64>>, [u64; 2]>;
+
+/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also the bytes that went
+/// to the file, and how many parts there were.
+fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
+    let pattern = |s, o, predicate| Pattern {
+        cells: [Some(s), None, Some(o), None],
+        conditions: vec![(1, Bound::Eq, predicate)],
+        ..Pattern::default()
+    };
+    let optional = Child {
+        kind: Kind::Left,
+        group: Group {
+            patterns: vec![pattern(1, 2, 1)],
+            ..Group::default()
+        },
+        exports: Vec::new(),
+        needs: vec![1],
+        row: 3,
+    };
+    let plan = Plan {
+        root: Group {
+            patterns: vec![pattern(0, 1, 0)],
+            children: vec![optional],
+            ..Group::default()
+        },
+        slots: 4,
+        output: vec![1, 2],
+        distinct: false,
+        whole: true,
+    };
+    let tuning = Tuning {
+        first: most,
+        most,
+        bulk_from: 64,
+        narrow_from: 1000,
+        memory: 1 << 20,
+    };
+    let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
+    let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+    pipeline.start(vec![Value::One(FLIP + 1), Value::One(FLIP + 2)]);
+    let tally = Tally::new(vec![1, 2], vec![Counted::Rows, Counted::Bound(2)]);
+    let tally = tally.within(room, Box::new(Words::default()));
+    let mut tally = pipeline.tally(&mut trees, &mut Fanouts::new(), tally);
+    let (mut groups, mut parts) = (Groups::new(), 0);
+    loop {
+        parts += 1;
+        for group in 0..tally.len() {
+            let key = (0..2).map(|place| tally.value(group, place)).collect();
+            let counts = [0, 1].map(|place| tally.count(group, place));
+            assert_eq!(groups.insert(key, counts), None, "a group came twice");
+        }
+        if !tally.next_part() {
+            return (groups, tally.spilled(), parts);
+        }
+    }
+}
+
+fn expected(quads: &[Quad]) -> Groups {
+    let mut groups = Groups::new();
+    let id = |value: i64| Some(value as u64 ^ FLIP);
+    for row in quads.iter().filter(|quad| quad[1] == 1) {
+        let of_row = quads.iter().filter(|q| q[1] == 2 && q[0] == row[2]);
+        let found: Vec<_> = of_row.map(|quad| id(quad[2])).collect();
+        let unbound = found.is_empty().then_some(None);
+        for value in found.into_iter().chain(unbound) {
+            let counts = groups.entry(vec![id(row[2]), value]).or_default();
+            counts[0] += 1;
+            counts[1] += u64::from(value.is_some());
+        }
+    }
+    groups
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+    #[test]
+    fn groups_that_leave_memory_are_counted_on(
+        subjects in prop::sample::select(vec![10i64, 300, 3000]),
+        objects in prop::sample::select(vec![1i64, 100, 1500]),
+        step in 1i64..3000,
+        most in prop::sample::select(vec![1usize, 50, 1000]),
+        room in prop::sample::select(vec![0usize, 5000, 20_000, 1 << 20]),
+    ) {
+        let rows = (0..subjects).map(|n| [n, 1, 10_000 + n * step % objects, 0]);
+        let optional = (0..objects).flat_map(|o| (0..o % 3).map(move |k| [10_000 + o, 2, 20_000 + k, 0]));
+        let quads: Vec<Quad> = rows.chain(optional).collect();
+        let (groups, _, _) = count(&quads, most, room);
+        prop_assert_eq!(groups, expected(&quads));
+    }
+}
+
+#[test]
+fn many_groups_are_divided_more_than_once() {
+    let quads: Vec<Quad> = (0..20_000)
+        .map(|n| [n, 1, 20_000 + n * 7919 % 20_000, 0])
+        .collect();
+    let (groups, spilled, parts) = count(&quads, 1000, 30_000);
+    assert_eq!(groups.len(), 20_000);
+    assert!(
+        spilled >= 2 * 20_000 * 40 && parts > 16,
+        "{spilled} bytes, {parts} parts"
+    );
+    let (same, spilled, parts) = count(&quads, 1000, 1 << 24);
+    assert_eq!(same, groups);
+    assert_eq!((spilled, parts), (0, 1));
+}

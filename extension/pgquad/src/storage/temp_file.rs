@@ -1,0 +1,79 @@
+//! Temporary files of records that are plain numbers.
+
+use pgrx::pg_sys;
+use pgrx::PgMemoryContexts;
+use std::marker::PhantomData;
+
+/// `BufFile` addresses are (segment, offset) with segments of 1 GB.
+const SEGMENT: u64 = 1 << 30;
+
+/// What a file may hold: any bytes are a value of it.
+pub trait Record: Copy {}
+
+impl Record for u64 {}
+impl<const N: usize> Record for [u64; N] {}
+
+/// A temporary file of records. It has to be closed, unless an error ends the statement: then the resource owner closes it.
+pub struct TempFile<T> {
+    file: *mut pg_sys::BufFile,
+    len: u64,
+    records: PhantomData<T>,
+}
+
+impl<T: Record> TempFile<T> {
+    /// An empty file of the current resource owner, which lives until the end of `context`'s query.
+    pub fn new(context: pg_sys::MemoryContext) -> Self {
+        // SAFETY: the context outlives the value.
+        let file = unsafe {
+            PgMemoryContexts::For(context).switch_to(|_| pg_sys::BufFileCreateTemp(false))
+        };
+        Self {
+            file,
+            len: 0,
+            records: PhantomData,
+        }
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> u64 {
+        self.len
+    }
+
+    fn seek(&self, record: u64) {
+        let at = record * size_of::<T>() as u64;
+        // SAFETY: an open temporary file.
+        let failed = unsafe {
+            pg_sys::BufFileSeek(self.file, (at / SEGMENT) as i32, (at % SEGMENT) as i64, 0)
+        };
+        assert!(failed == 0, "could not seek in a temporary file");
+    }
+
+    /// Writes records at the end.
+    pub fn append(&mut self, records: &[T]) {
+        self.seek(self.len);
+        // SAFETY: an open temporary file and plain numbers, which are only read.
+        unsafe {
+            let from = records.as_ptr().cast_mut().cast();
+            pg_sys::BufFileWrite(self.file, from, size_of_val(records));
+        }
+        self.len += records.len() as u64;
+    }
+
+    /// Fills `records` with those from number `from` on; there must be so many.
+    pub fn read(&self, from: u64, records: &mut [T]) {
+        self.seek(from);
+        let bytes = size_of_val(records);
+        // SAFETY: an open temporary file; the buffer has room for what is read.
+        let read = unsafe { pg_sys::BufFileRead(self.file, records.as_mut_ptr().cast(), bytes) };
+        assert!(
+            read as usize == bytes,
+            "a temporary file is shorter than what was written"
+        );
+    }
+
+    /// Removes the file.
+    pub fn close(self) {
+        // SAFETY: an open temporary file, used no more.
+        unsafe { pg_sys::BufFileClose(self.file) }
+    }
+}
