@@ -27,10 +27,10 @@ const WORTH: f64 = 0.05;
 const REMEMBERED: usize = 4;
 
 impl Seen {
-    fn new(scopes: &[Scope], slots: Vec<Slot>) -> Self {
+    fn new(scopes: &[Scope], slots: Vec<Slot>, expected: usize) -> Self {
         Self {
             scopes: scopes.to_vec(),
-            rows: Keys::new(slots.len(), 0),
+            rows: Keys::new(slots.len(), expected),
             slots,
             tested: 0,
             dropped: 0,
@@ -75,10 +75,16 @@ impl Layout {
     }
 }
 
-/// Whether a step makes rows that differ in nothing of `live`.
-pub(crate) fn repeats(pattern: &Pattern, needs: &SlotSet, rows: &Bindings, live: &SlotSet) -> bool {
+/// Whether a step makes rows that differ in nothing of `live`; `told` are variables that others of `live` determine.
+pub(crate) fn repeats(
+    pattern: &Pattern,
+    needs: &SlotSet,
+    rows: &Bindings,
+    (live, told): (&SlotSet, &SlotSet),
+) -> bool {
     let mut variables = rows.known();
     variables.add_all(needs);
+    variables.remove_all(told);
     let is_fixed = |column: u8| {
         let mut conditions = pattern.conditions.iter();
         conditions.any(|c| c.0 == column && c.1 == Bound::Eq)
@@ -127,7 +133,7 @@ impl Pipeline {
         let mut seen = self.seen[step]
             .take()
             .filter(|seen| seen.scopes == scopes && seen.slots == slots)
-            .unwrap_or_else(|| Seen::new(scopes, slots));
+            .unwrap_or_else(|| Seen::new(scopes, slots, rows.len));
         seen.retain(rows, most);
         self.seen[step] = Some(seen);
     }

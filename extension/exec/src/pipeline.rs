@@ -403,6 +403,17 @@ impl Pipeline {
         }
     }
 
+    /// The variables that the numbers of rows outside tell: those of the rows that have entered the groups around.
+    fn told(&self, scopes: &[Scope]) -> SlotSet {
+        let mut told = SlotSet::default();
+        for scope in scopes.iter().skip(1) {
+            if let Work::Child(entered) = &self.frames[scope.frame].work {
+                told.add_all(&entered.input.known());
+            }
+        }
+        told
+    }
+
     /// Drops rows of which an EXISTS or NOT EXISTS around them knows already that there is a match.
     fn drop_matched(&self, rows: &mut Bindings, scopes: &[Scope]) {
         let Some((slot, entered)) = self.test_around(scopes) else {
@@ -444,7 +455,8 @@ impl Pipeline {
             return;
         }
         let table = info.pattern.table;
-        let repeats = repeats(&info.pattern, &info.needs, &rows, &live);
+        let told = self.told(&scopes);
+        let repeats = repeats(&info.pattern, &info.needs, &rows, (&live, &told));
         let mut access = Access::new(&info.pattern, source.orders(table), &rows, &live);
         let mut narrowed = Narrowed::new();
         // Few quads are tested as fast as the ranges are found.

@@ -5,6 +5,8 @@ use crate::bindings::Bindings;
 use crate::layout::Scope;
 use crate::plan::SlotSet;
 
+/// Rows that are worth a round.
+const ROWS: usize = 100;
 /// Rows for each row outside that go on in the first round, at least.
 const FIRST: usize = 2;
 /// How many times as many go on in the next one.
@@ -31,8 +33,9 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first; `None` where one round
-    /// is as good. Rounds of fewer than `few` rows are not worth their while.
-    pub fn first_share(numbers: &[u64], all: usize, few: usize) -> Option<usize> {
+    /// is as good. Batches begin with `least` rows.
+    pub fn first_share(numbers: &[u64], all: usize, least: usize) -> Option<usize> {
+        let few = least.min(ROWS);
         if numbers.len() < GROWTH * few.max(FIRST) {
             return None;
         }

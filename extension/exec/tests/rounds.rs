@@ -34,7 +34,7 @@ fn quads(country: impl Fn(i64) -> bool) -> Vec<Quad> {
 }
 
 /// The products that have, or have not, an offer of a vendor in country 5, and what the steps inside did.
-fn run(quads: &[Quad], kind: Kind, memory: usize) -> (Vec<u64>, Vec<StepStats>) {
+fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Vec<StepStats>) {
     let mut country = pattern(2, 3, None);
     country.conditions.push((2, Bound::Eq, 5));
     let inner = Group {
@@ -59,7 +59,7 @@ fn run(quads: &[Quad], kind: Kind, memory: usize) -> (Vec<u64>, Vec<StepStats>) 
         whole: true,
     };
     let tuning = Tuning {
-        first: 100,
+        first,
         most: 10_000,
         bulk_from: 128,
         narrow_from: 1000,
@@ -83,14 +83,14 @@ fn rows(steps: &[StepStats]) -> Vec<u64> {
 #[test]
 fn rows_that_are_settled_cost_nothing_more() {
     let quads = quads(|vendor| vendor % 3 == 0);
-    for memory in [0, 1 << 20] {
-        let (with, steps) = run(&quads, Kind::Semi, memory);
+    for (first, memory) in [(100, 0), (100, 1 << 20), (10_000, 1 << 20)] {
+        let (with, steps) = run(&quads, Kind::Semi, first, memory);
         let [offers, vendors, _] = rows(&steps)[..] else {
             panic!("three patterns");
         };
         assert_eq!(offers, (PRODUCTS * OFFERS) as u64);
         assert!(vendors * 5 < offers, "{steps:?}");
-        let (without, _) = run(&quads, Kind::Anti, memory);
+        let (without, _) = run(&quads, Kind::Anti, first, memory);
         assert_eq!(with.len() + without.len(), PRODUCTS as usize);
         assert!(!with.is_empty());
     }
@@ -102,7 +102,7 @@ fn rounds_that_settle_nothing_are_few() {
     // Otherwise the countries would be read first, and there would be nothing more to do.
     quads.extend((0..5000).map(|n| [200_000 + n, 3, 5, 0]));
     for memory in [0, 1 << 20] {
-        let (without, steps) = run(&quads, Kind::Anti, memory);
+        let (without, steps) = run(&quads, Kind::Anti, 100, memory);
         assert_eq!(without.len(), PRODUCTS as usize);
         assert!(rows(&steps)[1] <= (PRODUCTS * OFFERS) as u64, "{steps:?}");
         assert!(steps[1].batches <= 8, "{steps:?}");
