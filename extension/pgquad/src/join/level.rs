@@ -1,7 +1,7 @@
 //! Which relations of a query level may become part of a `Quad Join`.
 
 use crate::scan::conditions::list_iter;
-use crate::{am, guc};
+use crate::{am, compat, guc};
 use pgrx::pg_sys;
 
 /// Most relations of one node.
@@ -145,7 +145,7 @@ unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
             for clause in list_iter::<pg_sys::RestrictInfo>(list) {
                 let expr = (*clause).clause.cast::<pg_sys::Node>();
                 // A volatile condition on no column is to be tested for each joined row, not as soon as it can be.
-                if pg_sys::bms_is_empty((*clause).clause_relids) {
+                if compat::is_empty((*clause).clause_relids) {
                     return false;
                 }
                 if (*expr).type_ == pg_sys::NodeTag::T_CurrentOfExpr || (*clause).pseudoconstant {
