@@ -31,38 +31,35 @@ impl Db {
 
     /// Inserts the quad as the last one of the (sub)transactions.
     fn insert(&self, own: &[u32], cid: u32, snap: &MemSnapshot) -> usize {
+        self.write(own, cid, |writer| {
+            let mut quads = vec![Q, Q];
+            self.quads
+                .insert(&mut quads, writer, Mode::Set(snap))
+                .unwrap()
+        })
+    }
+
+    /// Runs a command of the last one of the (sub)transactions.
+    fn write<T>(&self, own: &[u32], cid: u32, command: impl FnOnce(&Writer) -> T) -> T {
         let status = self.txns.session(own);
         let xid = own[own.len() - 1];
-        let writer = Writer {
+        command(&Writer {
             xid,
             cid,
             status: &status,
-        };
-        self.quads
-            .insert(&mut vec![Q, Q], &writer, Mode::Set(snap))
-            .unwrap()
+        })
     }
 
     fn delete(&self, own: &[u32], cid: u32, snap: &MemSnapshot) -> Deletion {
-        let status = self.txns.session(own);
-        let xid = own[own.len() - 1];
-        let writer = Writer {
-            xid,
-            cid,
-            status: &status,
-        };
-        self.quads.delete(&Q, &writer, snap).unwrap()
+        self.write(own, cid, |writer| {
+            self.quads.delete(&Q, writer, snap).unwrap()
+        })
     }
 
     fn lock(&self, own: &[u32], cid: u32, snap: &MemSnapshot) -> Deletion {
-        let status = self.txns.session(own);
-        let xid = own[own.len() - 1];
-        let writer = Writer {
-            xid,
-            cid,
-            status: &status,
-        };
-        self.quads.lock(&Q, &writer, snap).unwrap()
+        self.write(own, cid, |writer| {
+            self.quads.lock(&Q, writer, snap).unwrap()
+        })
     }
 
     fn sees(&self, snap: &MemSnapshot) -> bool {
@@ -256,39 +253,36 @@ fn old_snapshots_keep_what_they_see() {
 
 /// UPDATE as the access method does it: delete a quad, insert another, row by row, as one command.
 fn update(db: &Db, xid: u32, cid: u32, change: impl Fn(Quad) -> Quad, rows: &[Quad]) {
-    let status = db.txns.session(&[xid]);
-    let writer = Writer {
-        xid,
-        cid,
-        status: &status,
-    };
     let snap = db.txns.snapshot(&[xid], cid);
-    for row in rows {
-        assert_eq!(
-            db.quads.delete(row, &writer, &snap).unwrap(),
-            Deletion::Done
-        );
+    db.write(&[xid], cid, |writer| {
+        for row in rows {
+            let deleted = db.quads.delete(row, writer, &snap).unwrap();
+            assert_eq!(deleted, Deletion::Done);
+            let mut changed = vec![change(*row)];
+            db.quads.insert(&mut changed, writer, Mode::Update).unwrap();
+        }
+    });
+}
+
+/// A database with quads in many graphs, which the transaction that is returned has inserted by its first command.
+fn with_graphs(graphs: i64) -> (Db, u32, Vec<Quad>) {
+    let db = Db::new();
+    let xid = db.txns.begin();
+    let rows: Vec<Quad> = (0..graphs).map(|g| [1, 2, 3, g]).collect();
+    let snap = db.txns.snapshot(&[xid], 0);
+    db.write(&[xid], 0, |writer| {
+        let mut rows = rows.clone();
         db.quads
-            .insert(&mut vec![change(*row)], &writer, Mode::Update)
+            .insert(&mut rows, writer, Mode::Set(&snap))
             .unwrap();
-    }
+    });
+    drop(snap);
+    (db, xid, rows)
 }
 
 #[test]
 fn an_update_moves_quads_onto_each_other() {
-    let db = Db::new();
-    let xid = db.txns.begin();
-    let rows: Vec<Quad> = (0..20).map(|g| [1, 2, 3, g]).collect();
-    let status = db.txns.session(&[xid]);
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &status,
-    };
-    let snap = db.txns.snapshot(&[xid], 0);
-    db.quads
-        .insert(&mut rows.clone(), &writer, Mode::Set(&snap))
-        .unwrap();
+    let (db, xid, rows) = with_graphs(20);
     let turn = |q: Quad| [q[0], q[1], q[2], (q[3] + 1) % 20];
     for cid in 1..500 {
         update(&db, xid, cid, turn, &rows);
@@ -299,19 +293,7 @@ fn an_update_moves_quads_onto_each_other() {
 
 #[test]
 fn an_update_makes_quads_equal() {
-    let db = Db::new();
-    let xid = db.txns.begin();
-    let rows: Vec<Quad> = (0..400).map(|g| [1, 2, 3, g]).collect();
-    let status = db.txns.session(&[xid]);
-    let writer = Writer {
-        xid,
-        cid: 0,
-        status: &status,
-    };
-    let snap = db.txns.snapshot(&[xid], 0);
-    db.quads
-        .insert(&mut rows.clone(), &writer, Mode::Set(&snap))
-        .unwrap();
+    let (db, xid, rows) = with_graphs(400);
     update(&db, xid, 1, |q| [q[0], q[1], q[2], 7], &rows);
     db.txns.commit(xid);
     assert_eq!(db.visible(), 1);

@@ -1,6 +1,7 @@
 //! What the custom scan nodes share: tables of callbacks, a state with a part of its own behind PostgreSQL's, new paths and plans.
 
 use crate::ffi::Methods;
+use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
 use std::ffi::{CStr, CString};
@@ -199,6 +200,27 @@ pub unsafe extern "C-unwind" fn never_rechecked(
     _slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
     true
+}
+
+/// Begins the plans below a node; returns them in their order.
+///
+/// # Safety
+/// Arguments are those of BeginCustomScan.
+pub unsafe fn begin_children(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+) -> Vec<*mut pg_sys::PlanState> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let begin = |plan| {
+            let child = pg_sys::ExecInitNode(plan, estate, eflags);
+            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
+            child
+        };
+        list_iter((*scan).custom_plans).map(begin).collect()
+    }
 }
 
 /// Rescans a plan below at once, for a node that uses it past the executor's entry, which would do so when it is next asked.

@@ -58,6 +58,31 @@ impl Store {
     pub fn table(&self) -> String {
         table_of(&self.name)
     }
+
+    /// Refuses the store where the caller does not have a right to it, or where policies, which what the caller is about to do would not
+    /// follow, hide some of its rows. `what` and `instead` are for the message.
+    pub fn check(&self, right: u32, what: &str, instead: &str) {
+        let name = &self.name;
+        // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
+        unsafe {
+            let right =
+                pg_sys::pg_class_aclcheck(self.oid, pg_sys::GetUserId(), right as pg_sys::AclMode);
+            if right != pg_sys::AclResult::ACLCHECK_OK {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                    format!("permission denied for store \"{name}\""),
+                );
+            }
+            let policies = pg_sys::check_enable_rls(self.oid, pg_sys::InvalidOid, false);
+            if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    format!("cannot {what} store \"{name}\", which has row-level security"),
+                    instead,
+                );
+            }
+        }
+    }
 }
 
 /// Quoted, schema-qualified name of the table of store `name`, which need not exist.

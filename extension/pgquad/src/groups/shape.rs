@@ -1,5 +1,6 @@
 //! Which queries over one quad table `Quad Groups` can answer, and how.
 
+use crate::compat;
 use crate::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::scan::conditions::{self, list_iter, Condition, Test};
 use crate::storage;
@@ -268,16 +269,9 @@ unsafe fn tests_groups(
         if attributes.is_null() {
             return false;
         }
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(attributes, member);
-            if member < 0 {
-                return true;
-            }
+        compat::members(attributes).iter().all(|member| {
             let column = member + pg_sys::FirstLowInvalidHeapAttributeNumber - 1;
-            if !wanted.columns.iter().any(|&c| c as i32 == column) {
-                return false;
-            }
-        }
+            wanted.columns.iter().any(|&c| c as i32 == column)
+        })
     }
 }

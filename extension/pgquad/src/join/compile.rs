@@ -5,6 +5,7 @@ use super::demand::demand;
 use super::describe::Described;
 use super::fed::Fed;
 use super::values;
+use crate::compat;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
     Bound, Child, Filter, Group, Pattern, Plan, Slot, Test, MOST_PATTERNS, MOST_SLOTS,
@@ -67,18 +68,13 @@ pub unsafe fn compile(
 ) -> Option<Compiled> {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut tables = HashMap::new();
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(relids, member);
-            if member < 0 {
-                break;
-            }
-            tables.insert(member as pg_sys::Index, tables.len() as u16);
-        }
+        let members = compat::members(relids).into_iter();
+        let tables = members
+            .zip(0..)
+            .map(|(member, table)| (member as u32, table));
         let mut compiler = Compiler {
             relids: fed.map_or(relids, |fed| fed.with_columns(relids)),
-            tables,
+            tables: tables.collect(),
             wanted: output.iter().copied().collect(),
             slots: 0,
             params: Vec::new(),

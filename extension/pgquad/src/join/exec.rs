@@ -184,14 +184,10 @@ unsafe fn feed(
 ) -> Option<Feed> {
     // SAFETY: arguments are those of `begin`.
     unsafe {
-        let below = list_iter::<pg_sys::Plan>((*scan).custom_plans).next()?;
-        let child = pg_sys::ExecInitNode(below, estate, eflags);
-        (*node).custom_ps = pg_sys::lappend(std::ptr::null_mut(), child.cast());
-        Some(Feed::new(
-            child,
-            &integers(scan, Private::Feed),
-            tuning.first,
-        ))
+        let children = custom::begin_children(node, estate, eflags);
+        let words = integers(scan, Private::Feed);
+        let &child = children.first()?;
+        Some(Feed::new(child, &words, tuning.first))
     }
 }
 

@@ -154,15 +154,8 @@ unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
                 pg_sys::pull_varattnos(expr, (*rel).relid, &mut attributes);
             }
         }
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(attributes, member);
-            if member < 0 {
-                return true;
-            }
-            if member + pg_sys::FirstLowInvalidHeapAttributeNumber < 1 {
-                return false;
-            }
-        }
+        compat::members(attributes)
+            .iter()
+            .all(|member| member + pg_sys::FirstLowInvalidHeapAttributeNumber >= 1)
     }
 }

@@ -173,23 +173,13 @@ unsafe fn search(
 unsafe fn all_quad(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: live planner nodes.
     unsafe {
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member((*rel).relids, member);
-            if member < 0 {
-                return true;
-            }
+        compat::members((*rel).relids).into_iter().all(|member| {
             let rte = *(*root).simple_rte_array.add(member as usize);
-            if compat::is_outer_join(root, member) {
-                continue;
-            }
-            if rte.is_null()
-                || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
-                || !am::is_quad_relid((*rte).relid)
-            {
-                return false;
-            }
-        }
+            compat::is_outer_join(root, member)
+                || (!rte.is_null()
+                    && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
+                    && am::is_quad_relid((*rte).relid))
+        })
     }
 }
 

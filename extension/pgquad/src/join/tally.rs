@@ -86,11 +86,7 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: the node was made by `create_state` from a plan of ours, whose only child is a `Quad Join`.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        for plan in list_iter::<pg_sys::Plan>((*scan).custom_plans) {
-            let child = pg_sys::ExecInitNode(plan, estate, eflags);
-            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
-        }
-        let child = child(node);
+        let child = custom::begin_children(node, estate, eflags)[0];
         let (mut by, mut counted) = (Vec::new(), Vec::new());
         for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
             let expr = (*entry).expr.cast::<pg_sys::Node>();

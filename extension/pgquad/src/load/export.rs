@@ -5,10 +5,9 @@ use std::fmt::Write;
 use pgquad_btree::{quad_of, KEY_MAX, KEY_MIN};
 use pgquad_term::{Term, TermId};
 use pgrx::prelude::*;
-use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+use pgrx::{check_for_interrupts, pg_sys};
 
 use crate::dictionary;
-use crate::error::{raise, raise_hint};
 use crate::storage::OrderCursor;
 use crate::store::{self, Store};
 
@@ -25,7 +24,8 @@ VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
 )]
 fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCallInfo) {
     let store = store::resolve(store, false);
-    check_store(&store);
+    let instead = "Select from its table instead.";
+    store.check(pg_sys::ACL_SELECT, "export", instead);
     let mut lines = Lines::new(fcinfo);
     let graph = match graph {
         None => None,
@@ -45,33 +45,6 @@ fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCall
         }
     });
     lines.write(&mut batch);
-}
-
-fn check_store(store: &Store) {
-    let name = &store.name;
-    // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
-    unsafe {
-        let right = pg_sys::pg_class_aclcheck(
-            store.oid,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_SELECT as pg_sys::AclMode,
-        );
-        if right != pg_sys::AclResult::ACLCHECK_OK {
-            raise(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                format!("permission denied for store \"{name}\""),
-            );
-        }
-        if pg_sys::check_enable_rls(store.oid, pg_sys::InvalidOid, false)
-            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
-        {
-            raise_hint(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot export store \"{name}\", which has row-level security"),
-                "Select from its table instead.",
-            );
-        }
-    }
 }
 
 /// Calls `each` with every quad that the statement sees.

@@ -99,7 +99,8 @@ impl Loader {
             pg_sys::PreventCommandIfParallelMode(c"quad.load".as_ptr());
         }
         let store = store::resolve(request.store, true);
-        check_store(&store);
+        let right = pg_sys::ACL_INSERT;
+        store.check(right, "load into", "Use INSERT statements instead.");
         progress.set_store(store.oid);
         let options = Options {
             format: request.format,
@@ -193,33 +194,5 @@ fn check_iri(what: &str, iri: Option<&str>) {
                 iri.unwrap_or_default()
             ),
         );
-    }
-}
-
-/// Refuses a store that the caller may not insert into, and one whose rules a bulk load would not follow.
-fn check_store(store: &Store) {
-    let name = &store.name;
-    // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
-    unsafe {
-        let right = pg_sys::pg_class_aclcheck(
-            store.oid,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_INSERT as pg_sys::AclMode,
-        );
-        if right != pg_sys::AclResult::ACLCHECK_OK {
-            raise(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                format!("permission denied for store \"{name}\""),
-            );
-        }
-        if pg_sys::check_enable_rls(store.oid, pg_sys::InvalidOid, false)
-            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
-        {
-            raise_hint(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("cannot load into store \"{name}\", which has row-level security"),
-                "Use INSERT statements instead.",
-            );
-        }
     }
 }

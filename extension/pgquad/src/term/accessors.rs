@@ -4,6 +4,7 @@ use pgquad_term::func::terms;
 use pgquad_term::{Term, TermId};
 use pgrx::prelude::*;
 
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 use crate::error::raise;
 
@@ -31,22 +32,13 @@ fn fn_isnumeric(term: TermArg<'_>) -> bool {
     terms::is_numeric(&term.term())
 }
 
-/// STR.
-#[pg_extern(immutable, parallel_safe)]
-fn fn_str(term: TermArg<'_>) -> Option<TermOut> {
-    value(terms::str(&term.term())).map(TermOut)
-}
-
-/// LANG.
-#[pg_extern(immutable, parallel_safe)]
-fn fn_lang(term: TermArg<'_>) -> Option<TermOut> {
-    value(terms::lang(&term.term())).map(TermOut)
-}
-
-/// DATATYPE.
-#[pg_extern(immutable, parallel_safe)]
-fn fn_datatype(term: TermArg<'_>) -> Option<TermOut> {
-    value(terms::datatype(&term.term())).map(TermOut)
+sql_functions! {
+    /// STR.
+    fn_str(term) -> TermOut = terms::str;
+    /// LANG.
+    fn_lang(term) -> TermOut = terms::lang;
+    /// DATATYPE.
+    fn_datatype(term) -> TermOut = terms::datatype;
 }
 
 /// Kind of term an id stands for: its tag, 0 IRI, 1 blank node, 2 to 12 literals.

@@ -5,53 +5,31 @@ use pgquad_term::number::format_double;
 use pgquad_term::{TermBuf, Xsd};
 use pgrx::prelude::*;
 
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 use crate::term::constructors::random_bytes;
 
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $sql:literal = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe, name = $sql)]
-        fn $name(term: TermArg<'_>) -> Option<TermOut> {
-            value($function(&term.term())).map(TermOut)
-        }
-    )*};
-}
-
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident $sql:literal = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe, name = $sql)]
-        fn $name(a: TermArg<'_>, b: TermArg<'_>) -> Option<TermOut> {
-            value($function(&a.term(), &b.term())).map(TermOut)
-        }
-    )*};
-}
-
-binary! {
+sql_functions! {
     /// `A + B`.
-    sparql_add "add" = numeric::add;
+    sparql_add as "add"(a, b) -> TermOut = numeric::add;
     /// `A - B`.
-    sparql_sub "sub" = numeric::sub;
+    sparql_sub as "sub"(a, b) -> TermOut = numeric::sub;
     /// `A * B`.
-    sparql_mul "mul" = numeric::mul;
+    sparql_mul as "mul"(a, b) -> TermOut = numeric::mul;
     /// `A / B`.
-    sparql_div "div" = numeric::div;
-}
-
-unary! {
+    sparql_div as "div"(a, b) -> TermOut = numeric::div;
     /// `-A`.
-    sparql_neg "neg" = numeric::neg;
+    sparql_neg as "neg"(term) -> TermOut = numeric::neg;
     /// `+A`.
-    sparql_pos "pos" = numeric::pos;
+    sparql_pos as "pos"(term) -> TermOut = numeric::pos;
     /// ABS.
-    fn_abs "fn_abs" = numeric::abs;
+    fn_abs(term) -> TermOut = numeric::abs;
     /// ROUND.
-    fn_round "fn_round" = numeric::round;
+    fn_round(term) -> TermOut = numeric::round;
     /// CEIL.
-    fn_ceil "fn_ceil" = numeric::ceil;
+    fn_ceil(term) -> TermOut = numeric::ceil;
     /// FLOOR.
-    fn_floor "fn_floor" = numeric::floor;
+    fn_floor(term) -> TermOut = numeric::floor;
 }
 
 /// RAND: a double from 0 to below 1.

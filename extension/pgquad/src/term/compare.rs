@@ -3,37 +3,24 @@
 use pgquad_term::compare;
 use pgrx::prelude::*;
 
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 
-macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident $sql:literal = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe, name = $sql)]
-        fn $name(a: TermArg<'_>, b: TermArg<'_>) -> Option<bool> {
-            value($function(&a.term(), &b.term()))
-        }
-    )*};
-}
-
-operators! {
+sql_functions! {
     /// `A = B`.
-    sparql_eq "eq" = compare::equal;
+    sparql_eq as "eq"(a, b) -> bool = compare::equal;
     /// `A != B`.
-    sparql_ne "ne" = compare::not_equal;
+    sparql_ne as "ne"(a, b) -> bool = compare::not_equal;
     /// `A < B`.
-    sparql_lt "lt" = compare::less;
+    sparql_lt as "lt"(a, b) -> bool = compare::less;
     /// `A <= B`.
-    sparql_le "le" = compare::less_or_equal;
+    sparql_le as "le"(a, b) -> bool = compare::less_or_equal;
     /// `A > B`.
-    sparql_gt "gt" = compare::greater;
+    sparql_gt as "gt"(a, b) -> bool = compare::greater;
     /// `A >= B`.
-    sparql_ge "ge" = compare::greater_or_equal;
-}
-
-/// The effective boolean value.
-#[pg_extern(immutable, parallel_safe)]
-fn ebv(term: TermArg<'_>) -> Option<bool> {
-    value(compare::effective_boolean_value(&term.term()))
+    sparql_ge as "ge"(a, b) -> bool = compare::greater_or_equal;
+    /// The effective boolean value.
+    ebv(term) -> bool = compare::effective_boolean_value;
 }
 
 /// The `xsd:boolean` of a boolean.

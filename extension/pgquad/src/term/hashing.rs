@@ -3,27 +3,18 @@
 use pgquad_term::func::digest;
 use pgrx::prelude::*;
 
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 
-macro_rules! digests {
-    ($($(#[$doc:meta])* $name:ident = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
-        fn $name(term: TermArg<'_>) -> Option<TermOut> {
-            value($function(&term.term())).map(TermOut)
-        }
-    )*};
-}
-
-digests! {
+sql_functions! {
     /// MD5.
-    fn_md5 = digest::md5;
+    fn_md5(term) -> TermOut = digest::md5;
     /// SHA1.
-    fn_sha1 = digest::sha1;
+    fn_sha1(term) -> TermOut = digest::sha1;
     /// SHA256.
-    fn_sha256 = digest::sha256;
+    fn_sha256(term) -> TermOut = digest::sha256;
     /// SHA384.
-    fn_sha384 = digest::sha384;
+    fn_sha384(term) -> TermOut = digest::sha384;
     /// SHA512.
-    fn_sha512 = digest::sha512;
+    fn_sha512(term) -> TermOut = digest::sha512;
 }

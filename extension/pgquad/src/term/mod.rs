@@ -10,6 +10,7 @@ mod casts;
 mod compare;
 mod constructors;
 mod datum;
+mod functions;
 mod hashing;
 mod io;
 mod opclass;

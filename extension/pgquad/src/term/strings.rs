@@ -7,65 +7,30 @@ use pgquad_term::func::strings;
 use pgquad_term::{Result, TermBuf};
 use pgrx::prelude::*;
 
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
-        fn $name(term: TermArg<'_>) -> Option<TermOut> {
-            value($function(&term.term())).map(TermOut)
-        }
-    )*};
-}
-
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
-        fn $name(a: TermArg<'_>, b: TermArg<'_>) -> Option<TermOut> {
-            value($function(&a.term(), &b.term())).map(TermOut)
-        }
-    )*};
-}
-
-macro_rules! test {
-    ($($(#[$doc:meta])* $name:ident = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
-        fn $name(a: TermArg<'_>, b: TermArg<'_>) -> Option<bool> {
-            value($function(&a.term(), &b.term()))
-        }
-    )*};
-}
-
-unary! {
+sql_functions! {
     /// STRLEN.
-    fn_strlen = strings::strlen;
+    fn_strlen(term) -> TermOut = strings::strlen;
     /// UCASE.
-    fn_ucase = strings::ucase;
+    fn_ucase(term) -> TermOut = strings::ucase;
     /// LCASE.
-    fn_lcase = strings::lcase;
+    fn_lcase(term) -> TermOut = strings::lcase;
     /// ENCODE_FOR_URI.
-    fn_encode_for_uri = strings::encode_for_uri;
-}
-
-binary! {
+    fn_encode_for_uri(term) -> TermOut = strings::encode_for_uri;
     /// STRBEFORE.
-    fn_strbefore = strings::strbefore;
+    fn_strbefore(a, b) -> TermOut = strings::strbefore;
     /// STRAFTER.
-    fn_strafter = strings::strafter;
-}
-
-test! {
+    fn_strafter(a, b) -> TermOut = strings::strafter;
     /// STRSTARTS.
-    fn_strstarts = strings::strstarts;
+    fn_strstarts(a, b) -> bool = strings::strstarts;
     /// STRENDS.
-    fn_strends = strings::strends;
+    fn_strends(a, b) -> bool = strings::strends;
     /// CONTAINS.
-    fn_contains = strings::contains;
+    fn_contains(a, b) -> bool = strings::contains;
     /// langMatches.
-    fn_langmatches = strings::lang_matches;
+    fn_langmatches(a, b) -> bool = strings::lang_matches;
 }
 
 /// SUBSTR to the end.

@@ -5,35 +5,26 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::casts::unix_micros;
+use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
 
-macro_rules! parts {
-    ($($(#[$doc:meta])* $name:ident = $function:path;)*) => {$(
-        $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
-        fn $name(term: TermArg<'_>) -> Option<TermOut> {
-            value($function(&term.term())).map(TermOut)
-        }
-    )*};
-}
-
-parts! {
+sql_functions! {
     /// YEAR.
-    fn_year = time::year;
+    fn_year(term) -> TermOut = time::year;
     /// MONTH.
-    fn_month = time::month;
+    fn_month(term) -> TermOut = time::month;
     /// DAY.
-    fn_day = time::day;
+    fn_day(term) -> TermOut = time::day;
     /// HOURS.
-    fn_hours = time::hours;
+    fn_hours(term) -> TermOut = time::hours;
     /// MINUTES.
-    fn_minutes = time::minutes;
+    fn_minutes(term) -> TermOut = time::minutes;
     /// SECONDS.
-    fn_seconds = time::seconds;
+    fn_seconds(term) -> TermOut = time::seconds;
     /// TIMEZONE.
-    fn_timezone = time::timezone;
+    fn_timezone(term) -> TermOut = time::timezone;
     /// TZ.
-    fn_tz = time::tz;
+    fn_tz(term) -> TermOut = time::tz;
 }
 
 /// NOW: when the transaction began, in UTC.

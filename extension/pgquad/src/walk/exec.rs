@@ -68,12 +68,7 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: the node was made by `create_state` from a plan made by `plan_path`, with two plans below it.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let mut children = Vec::new();
-        for plan in list_iter::<pg_sys::Plan>((*scan).custom_plans) {
-            let child = pg_sys::ExecInitNode(plan, estate, eflags);
-            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
-            children.push(child);
-        }
+        let children = custom::begin_children(node, estate, eflags);
         let bytes = pg_sys::get_hash_memory_limit();
         let walk = QuadWalk {
             arity: pg_sys::list_nth_int((*scan).custom_private, 0) as usize,

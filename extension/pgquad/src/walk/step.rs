@@ -163,15 +163,7 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relations are locked.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let mut relations = Vec::new();
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member((*scan).custom_relids, member);
-            if member < 0 {
-                break;
-            }
-            relations.push(member);
-        }
+        let relations = compat::members((*scan).custom_relids);
         let private = (*scan).custom_private;
         let words: Vec<i32> = (0..pg_sys::list_length(private))
             .map(|n| pg_sys::list_nth_int(private, n))
