@@ -110,7 +110,7 @@ fn a_wide_child_among_many_narrow_ones() {
     let txns = Txns::default();
     let tree = quads.tree(0).unwrap();
     // A column of sixteen values far apart takes four bits a child; with a seventeenth, nearly all of 64.
-    let far_apart = |n: u64| (n % 16) << 60 | n % 16 * 0x1234_5678_9abc;
+    let far_apart = |n: u64| ((n % 16) << 60) | (n % 16 * 0x1234_5678_9abc);
     let narrow: Vec<Key> = (0..16_384)
         .map(|n| {
             [
