@@ -81,10 +81,9 @@ impl<'t> Lexer<'t> {
         self.bytes().get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Moves over the bytes that `holds` is true of.
-    fn skip_while(&mut self, holds: impl Fn(u8) -> bool) {
-        let rest = &self.bytes()[self.at..];
-        self.at += rest.iter().position(|b| !holds(*b)).unwrap_or(rest.len());
+    /// Moves over the bytes of some classes.
+    fn skip(&mut self, classes: u8) {
+        self.at += reach(&self.bytes()[self.at..], classes);
     }
 
     /// Takes `length` bytes.
@@ -96,11 +95,11 @@ impl<'t> Lexer<'t> {
 
     fn skip_space(&mut self) {
         loop {
-            self.skip_while(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+            self.skip(SPACE);
             if self.peek(0) != b'#' {
                 return;
             }
-            self.skip_while(|b| b != b'\n' && b != b'\r');
+            self.skip(COMMENT);
         }
     }
 
@@ -117,14 +116,14 @@ impl<'t> Lexer<'t> {
                 None => self.mark(),
             },
             b'"' | b'\'' => return self.string(byte),
-            b'?' | b'$' if is_word(self.peek(1)) => {
+            b'?' | b'$' if is(self.peek(1), WORD) => {
                 self.at += 1;
-                self.skip_while(is_word);
+                self.skip(WORD);
                 Token::Variable
             }
             b'_' if self.peek(1) == b':' => {
                 self.at += 2;
-                self.skip_while(is_name);
+                self.skip(NAME);
                 // A label does not end with a dot.
                 while self.bytes()[self.at - 1] == b'.' {
                     self.at -= 1;
@@ -134,7 +133,7 @@ impl<'t> Lexer<'t> {
             b'@' if self.peek(1).is_ascii_alphabetic() => {
                 self.at += 1;
                 let start = self.at;
-                self.skip_while(|b| b.is_ascii_alphanumeric() || b == b'-');
+                self.skip(TAG);
                 Token::Language(&self.text[start..self.at])
             }
             b'^' if self.peek(1) == b'^' => {
@@ -145,15 +144,13 @@ impl<'t> Lexer<'t> {
             b'.' if self.peek(1).is_ascii_digit() => self.number(),
             b':' => self.name(""),
             _ if byte.is_ascii_alphabetic() || byte >= 0x80 => {
-                let rest = &self.bytes()[self.at..];
-                let reach = rest.iter().position(|b| !is_name(*b));
-                let reach = reach.unwrap_or(rest.len());
-                if rest.get(reach) == Some(&b':') {
-                    let prefix = self.take(reach);
+                let length = reach(&self.bytes()[self.at..], NAME);
+                if self.peek(length) == b':' {
+                    let prefix = self.take(length);
                     self.name(prefix)
                 } else {
                     let start = self.at;
-                    self.skip_while(is_word);
+                    self.skip(WORD);
                     Token::Word(&self.text[start..self.at])
                 }
             }
@@ -176,7 +173,9 @@ impl<'t> Lexer<'t> {
         // The parser takes one run of dots within the local part, and none at its end.
         if self.peek(0) == b'.' {
             let dots = self.at;
-            self.skip_while(|b| b == b'.');
+            while self.peek(0) == b'.' {
+                self.at += 1;
+            }
             let after = self.at;
             self.skip_local();
             if self.at == after {
@@ -184,18 +183,17 @@ impl<'t> Lexer<'t> {
             }
         }
         let local = &self.text[start..self.at];
-        let simple = |b: u8| b.is_ascii_alphanumeric() || b"_-.:".contains(&b);
+        let is_plain = |text: &str| reach(text.as_bytes(), PLAIN) == text.len();
         Token::Name {
             prefix,
             local,
-            plain: prefix.bytes().chain(local.bytes()).all(simple)
-                && !local.starts_with(['-', '.']),
+            plain: is_plain(prefix) && is_plain(local) && !local.starts_with(['-', '.']),
         }
     }
 
     fn skip_local(&mut self) {
         loop {
-            self.skip_while(|b| b == b':' || b == b'%' || (is_name(b) && b != b'.'));
+            self.skip(LOCAL);
             if self.peek(0) != b'\\' || self.peek(1) == 0 || self.peek(1) >= 0x80 {
                 return;
             }
@@ -205,27 +203,32 @@ impl<'t> Lexer<'t> {
 
     fn number(&mut self) -> Token<'t> {
         let start = self.at;
-        let digits = |b: u8| b.is_ascii_digit();
-        self.skip_while(digits);
+        let skip_digits = |lexer: &mut Self| {
+            while lexer.peek(0).is_ascii_digit() {
+                lexer.at += 1;
+            }
+        };
+        skip_digits(self);
         let whole = self.at;
         let mut fraction = whole;
         if self.peek(0) == b'.' {
             self.at += 1;
-            self.skip_while(digits);
+            skip_digits(self);
             fraction = self.at;
         }
         let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
-        let datatype = if matches!(self.peek(0), b'e' | b'E') && digits(self.peek(1 + sign)) {
-            self.at += 1 + sign;
-            self.skip_while(digits);
-            Number::Double
-        } else if fraction > whole + 1 {
-            Number::Decimal
-        } else {
-            // A dot with nothing behind it ends a triple.
-            self.at = whole;
-            Number::Integer
-        };
+        let datatype =
+            if matches!(self.peek(0), b'e' | b'E') && self.peek(1 + sign).is_ascii_digit() {
+                self.at += 1 + sign;
+                skip_digits(self);
+                Number::Double
+            } else if fraction > whole + 1 {
+                Number::Decimal
+            } else {
+                // A dot with nothing behind it ends a triple.
+                self.at = whole;
+                Number::Integer
+            };
         Token::Number {
             digits: &self.text[start..self.at],
             datatype,
@@ -253,20 +256,82 @@ impl<'t> Lexer<'t> {
 
 /// Bytes up to the `>` of an IRI; `None` for the operators that begin so.
 fn iri_length(bytes: &[u8]) -> Option<usize> {
-    let end = bytes
-        .iter()
-        .position(|b| *b <= b' ' || b"<>\"{}|^`\\".contains(b))?;
-    (bytes[end] == b'>').then_some(end)
+    let length = reach(bytes, IRI);
+    (bytes.get(length) == Some(&b'>')).then_some(length)
 }
 
 /// Characters of variables and keywords.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+const WORD: u8 = 1;
+/// Characters of prefixes and blank node labels.
+const NAME: u8 = 1 << 1;
+/// Characters of the local part of a name, but for dots and escapes.
+const LOCAL: u8 = 1 << 2;
+/// Characters of a prefixed name that every reader takes for such.
+const PLAIN: u8 = 1 << 3;
+/// Characters of an IRI.
+const IRI: u8 = 1 << 4;
+/// White space.
+const SPACE: u8 = 1 << 5;
+/// Characters of a comment.
+const COMMENT: u8 = 1 << 6;
+/// Characters of a language tag.
+const TAG: u8 = 1 << 7;
+
+/// The classes of each byte. Texts are read at every query, so that each byte is looked at as briefly as can be.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        classes[at] = classes_of(at as u8);
+        at += 1;
+    }
+    classes
+};
+
+const fn classes_of(byte: u8) -> u8 {
+    let latin = byte.is_ascii_alphanumeric();
+    let word = latin || byte == b'_' || byte >= 0x80;
+    let mut classes = 0;
+    if word {
+        classes |= WORD;
+    }
+    if word || matches!(byte, b'-' | b'.') {
+        classes |= NAME;
+    }
+    if word || matches!(byte, b'-' | b':' | b'%') {
+        classes |= LOCAL;
+    }
+    if latin || matches!(byte, b'_' | b'-' | b'.' | b':') {
+        classes |= PLAIN;
+    }
+    if byte > b' '
+        && !matches!(
+            byte,
+            b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`' | b'\\'
+        )
+    {
+        classes |= IRI;
+    }
+    if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+        classes |= SPACE;
+    }
+    if !matches!(byte, b'\n' | b'\r') {
+        classes |= COMMENT;
+    }
+    if latin || byte == b'-' {
+        classes |= TAG;
+    }
+    classes
 }
 
-/// Characters of prefixes and blank node labels.
-fn is_name(byte: u8) -> bool {
-    is_word(byte) || byte == b'-' || byte == b'.'
+fn is(byte: u8, classes: u8) -> bool {
+    CLASSES[usize::from(byte)] & classes != 0
+}
+
+/// How many of the bytes at the start are of some classes.
+fn reach(bytes: &[u8], classes: u8) -> usize {
+    let end = bytes.iter().position(|&byte| !is(byte, classes));
+    end.unwrap_or(bytes.len())
 }
 
 /// The text of a string without its escapes; `None` where they are not those of SPARQL.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use memchr::memchr3_iter;
 use spargebra::term::{Literal, NamedNode};
 
 use super::lexer::{tokens, unescaped, Lexed, Number, Token};
@@ -55,11 +56,7 @@ impl Shape {
     /// The shape of a text; `None` for one that is better left alone. The text need not be right.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        let escaped = |c: &str| c.starts_with(['u', 'U']);
-        if text.len() > Self::LONGEST
-            || text.bytes().any(|b| b == MARK as u8 || b == 2)
-            || text.split('\\').skip(1).any(escaped)
-        {
+        if text.len() > Self::LONGEST || has_marks_or_codes(text.as_bytes()) {
             return None;
         }
         let tokens = tokens(text)?;
@@ -328,6 +325,12 @@ impl<'t> Builder<'t> {
             }
         };
     }
+}
+
+/// Whether a text has characters that stand for something in a key, or code points as numbers.
+fn has_marks_or_codes(text: &[u8]) -> bool {
+    memchr3_iter(MARK as u8, 2, b'\\', text)
+        .any(|at| text[at] != b'\\' || matches!(text.get(at + 1), Some(b'u' | b'U')))
 }
 
 enum Constant {
