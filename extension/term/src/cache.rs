@@ -30,15 +30,19 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
         self.limit = limit;
     }
 
-    /// The value of `key`; `bytes` is what [`Cache::put`] was or would be told.
+    /// A copy of the value of `key`; `bytes` is what [`Cache::put`] was or would be told.
     pub fn get(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<V> {
-        if let Some(value) = self.young.get(key) {
-            return Some(value.clone());
+        self.look(key, bytes).cloned()
+    }
+
+    /// The value of `key`; `bytes` is what [`Cache::put`] was or would be told.
+    pub fn look(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<&V> {
+        if !self.young.contains_key(key) {
+            let (key, value) = self.old.remove_entry(key)?;
+            let size = bytes(&value);
+            self.put(key, value, size);
         }
-        let (key, value) = self.old.remove_entry(key)?;
-        let size = bytes(&value);
-        self.put(key, value.clone(), size);
-        Some(value)
+        self.young.get(key)
     }
 
     /// Puts in an entry that takes `bytes` bytes.

@@ -222,50 +222,54 @@ pub fn decode(id: TermId) -> Option<TermBuf> {
 /// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the dictionary.
 pub fn decode_many(ids: &[TermId]) -> Vec<Option<TermBuf>> {
     let mut terms: Vec<Option<TermBuf>> = vec![None; ids.len()];
-    let mut wanted: Vec<(u64, usize)> = Vec::new();
-    for (index, id) in ids.iter().enumerate() {
+    let wanted: Vec<(TermId, usize)> = ids.iter().copied().zip(0..).collect();
+    for_each_term(&wanted, |place, term| terms[place] = Some(term.clone()));
+    terms
+}
+
+/// Calls `each` with the term of each id and what stands beside the id, in any order; not for the default graph. An error for an id
+/// that is not in the dictionary. `each` must not use the dictionary.
+pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &TermBuf)) {
+    let mut numbers: Vec<(u64, usize)> = Vec::with_capacity(wanted.len());
+    for (place, (id, beside)) in wanted.iter().enumerate() {
         match id.dictionary_number() {
-            Some(number) => wanted.push((number, index)),
+            Some(number) => numbers.push((number, place)),
             None if *id == TermId::DEFAULT_GRAPH => {}
-            None => terms[index] = Some(inline_term(*id).unwrap_or_else(|| read::unknown_id(*id))),
+            None => {
+                let term = inline_term(*id).unwrap_or_else(|| read::unknown_id(*id));
+                each(*beside, &term);
+            }
         }
     }
-    if wanted.is_empty() {
-        return terms;
+    if numbers.is_empty() {
+        return;
     }
+    let mut found = |place: usize, term: Option<&TermBuf>| {
+        let (id, beside) = wanted[place];
+        match term {
+            Some(term) if fits(id, term) => each(beside, term),
+            _ => read::unknown_id(id),
+        }
+    };
     with_state(|state| {
-        wanted.retain(|(number, index)| {
-            terms[*index] = state.terms.get(number, state::term_bytes);
-            terms[*index].is_none()
+        numbers.retain(|(number, place)| {
+            let term = state.terms.look(number, state::term_bytes);
+            if term.is_some() {
+                found(*place, term);
+            }
+            term.is_none()
         });
-        if wanted.is_empty() {
-            return;
-        }
         // In the order of the table, and terms that are wanted repeatedly one after the other.
-        wanted.sort_unstable();
+        numbers.sort_unstable();
         let mut reader = Reader::default();
-        let mut last: Option<(u64, TermBuf)> = None;
-        for (number, index) in wanted.drain(..) {
-            terms[index] = match &last {
-                Some((known, term)) if *known == number => Some(term.clone()),
-                _ => {
-                    let term = reader.term(state, number);
-                    last = term.clone().map(|term| (number, term));
-                    term
-                }
-            };
+        let mut last: Option<(u64, Option<TermBuf>)> = None;
+        for (number, place) in numbers {
+            let known = last.take().filter(|(known, _)| *known == number);
+            let (_, term) = known.unwrap_or_else(|| (number, reader.term(state, number)));
+            found(place, term.as_ref());
+            last = Some((number, term));
         }
     });
-    for (id, term) in ids.iter().zip(&terms) {
-        let known = match term {
-            Some(term) => fits(*id, term),
-            None => *id == TermId::DEFAULT_GRAPH,
-        };
-        if !known {
-            read::unknown_id(*id);
-        }
-    }
-    terms
 }
 
 /// The language tag with this number ([`TermId::language_number`]).

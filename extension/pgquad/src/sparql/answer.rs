@@ -130,8 +130,13 @@ impl Row<'_> {
     }
 }
 
+/// The term of minus the number of a parameter.
+pub fn constant(id: i64, params: &[Param]) -> TermBuf {
+    parse_term(&params[(-id - 1) as usize].text)
+}
+
 /// Terms by id.
-pub struct Decoded {
+struct Decoded {
     /// In ascending order.
     ids: Vec<i64>,
     /// `None` for the default graph.
@@ -140,7 +145,7 @@ pub struct Decoded {
 
 impl Decoded {
     /// The terms of ids and of minus the numbers of parameters.
-    pub fn new(mut ids: Vec<i64>, params: &[Param]) -> Self {
+    fn new(mut ids: Vec<i64>, params: &[Param]) -> Self {
         ids.sort_unstable();
         ids.dedup();
         let constants = ids.partition_point(|id| *id < 0);
@@ -150,21 +155,15 @@ impl Decoded {
             .collect();
         let constants = ids[..constants].iter();
         let terms = constants
-            .map(|id| Some(parse_term(&params[(-id - 1) as usize].text)))
+            .map(|id| Some(constant(*id, params)))
             .chain(dictionary::decode_many(&known))
             .collect();
         Self { ids, terms }
     }
 
     /// The term of an id.
-    pub fn get(&self, id: i64) -> Option<Term<'_>> {
+    fn get(&self, id: i64) -> Option<Term<'_>> {
         let place = self.ids.binary_search(&id).ok()?;
         self.terms[place].as_ref().map(TermBuf::as_term)
-    }
-
-    /// The ids in ascending order with their terms.
-    pub fn iter(&self) -> impl Iterator<Item = (i64, Option<Term<'_>>)> {
-        let terms = self.terms.iter().map(|t| t.as_ref().map(TermBuf::as_term));
-        self.ids.iter().copied().zip(terms)
     }
 }

@@ -67,7 +67,7 @@ fn serialize(
             writer.batch(batch, &prepared.params);
             check_size(writer.len());
         });
-        return text(writer.finish());
+        return writer.finish();
     }
     let variables: Vec<Variable> = prepared
         .columns()
