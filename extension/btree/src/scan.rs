@@ -551,7 +551,10 @@ impl<S: PageStore> Tree<S> {
             if block == NO_BLOCK {
                 break;
             }
-            let page = self.store.read(block);
+            let page = match &route {
+                Some(route) if route.block() == block => self.store.read_at(block, route.place()),
+                _ => self.store.read(block),
+            };
             let frame = page.frame(block)?;
             if !self.is_mine(&frame, 0) || !frame.starts_at_or_before(key) {
                 break;

@@ -51,6 +51,12 @@ pub trait PageStore {
     /// may raise the store's own error or show a page of zeroes.
     fn read(&self, block: BlockNo) -> Self::Read;
 
+    /// The same for a page that was last seen at this place (see [`PageStore::place_of`]), which it may have left.
+    #[inline]
+    fn read_at(&self, block: BlockNo, _place: u32) -> Self::Read {
+        self.read(block)
+    }
+
     /// Locks a page exclusively. As [`PageStore::read`] for blocks past the end.
     fn write(&self, block: BlockNo) -> Self::Write;
 
@@ -82,7 +88,7 @@ pub trait PageStore {
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
     fn interrupt(&self);
 
-    /// A number for the place in memory where a page is, which [`PageStore::expect`] understands; 0 = none. The page may leave it
+    /// A number for the place in memory where a page is, which [`PageStore::expect`] and [`PageStore::read_at`] understand; 0 = none. The page may leave it
     /// once it is no longer locked.
     #[inline]
     fn place_of(&self, _page: &Self::Read) -> u32 {
@@ -105,6 +111,10 @@ impl<T: PageStore + ?Sized> PageStore for &T {
 
     fn read(&self, block: BlockNo) -> Self::Read {
         (**self).read(block)
+    }
+
+    fn read_at(&self, block: BlockNo, place: u32) -> Self::Read {
+        (**self).read_at(block, place)
     }
 
     fn write(&self, block: BlockNo) -> Self::Write {

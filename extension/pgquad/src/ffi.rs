@@ -75,6 +75,12 @@ mod raw {
             mode: pg_sys::ReadBufferMode::Type,
             strategy: pg_sys::BufferAccessStrategy,
         ) -> pg_sys::Buffer;
+        pub fn ReadRecentBuffer(
+            file: crate::compat::FileLocator,
+            fork: pg_sys::ForkNumber::Type,
+            block: pg_sys::BlockNumber,
+            buffer: pg_sys::Buffer,
+        ) -> bool;
         pub fn LockBuffer(buffer: pg_sys::Buffer, mode: core::ffi::c_int);
         pub fn datumCopy(
             value: pg_sys::Datum,
@@ -139,25 +145,32 @@ guarded!(
     log_smgrcreate(node: *const crate::compat::FileLocator, fork: pg_sys::ForkNumber::Type)
 );
 
-/// Pins a page of the main fork and locks it: `ReadBufferExtended` and `LockBuffer` of `storage/bufmgr.h` under one guard.
+/// Pins a page of the main fork and locks it: `ReadRecentBuffer`, `ReadBufferExtended` and `LockBuffer` of `storage/bufmgr.h` under one
+/// guard. `recent`: the buffer in which the page may still be.
 ///
 /// # Safety
-/// The relation is open; `mode` is one of `BUFFER_LOCK_*`.
+/// The relation is open; `mode` is one of `BUFFER_LOCK_*`; `recent` is a shared buffer.
 pub unsafe fn read_locked(
     relation: pg_sys::Relation,
     block: pg_sys::BlockNumber,
+    recent: Option<pg_sys::Buffer>,
     mode: u32,
 ) -> pg_sys::Buffer {
+    const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
     // SAFETY: the caller's promise; nothing in the closure owns anything.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            let buffer = raw::ReadBufferExtended(
-                relation,
-                pg_sys::ForkNumber::MAIN_FORKNUM,
-                block,
-                pg_sys::ReadBufferMode::RBM_NORMAL,
-                std::ptr::null_mut(),
-            );
+            let file = *crate::compat::file_of(relation);
+            let buffer = match recent {
+                Some(recent) if raw::ReadRecentBuffer(file, MAIN, block, recent) => recent,
+                _ => raw::ReadBufferExtended(
+                    relation,
+                    MAIN,
+                    block,
+                    pg_sys::ReadBufferMode::RBM_NORMAL,
+                    std::ptr::null_mut(),
+                ),
+            };
             raw::LockBuffer(buffer, mode as core::ffi::c_int);
             buffer
         })

@@ -5,6 +5,7 @@ use crate::{compat, ffi};
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
 const P_NEW: u32 = u32::MAX;
@@ -47,9 +48,9 @@ impl RelationStore {
     }
 
     /// An impossible block is an ERROR raised by the buffer manager.
-    fn locked(&self, block: BlockNo, mode: u32) -> Locked {
+    fn locked(&self, block: BlockNo, recent: Option<pg_sys::Buffer>, mode: u32) -> Locked {
         // SAFETY: the relation is open; pin and lock are handed over.
-        unsafe { Locked::of(ffi::read_locked(self.rel, block, mode), block) }
+        unsafe { Locked::of(ffi::read_locked(self.rel, block, recent, mode), block) }
     }
 
     /// Adds a page at the end of the relation, exclusively locked.
@@ -148,11 +149,16 @@ impl PageStore for RelationStore {
     type Write = Locked;
 
     fn read(&self, block: BlockNo) -> Locked {
-        self.locked(block, pg_sys::BUFFER_LOCK_SHARE)
+        self.locked(block, None, pg_sys::BUFFER_LOCK_SHARE)
+    }
+
+    fn read_at(&self, block: BlockNo, place: u32) -> Locked {
+        let recent = is_much_used(place).then_some(place as pg_sys::Buffer);
+        self.locked(block, recent, pg_sys::BUFFER_LOCK_SHARE)
     }
 
     fn write(&self, block: BlockNo) -> Locked {
-        self.locked(block, pg_sys::BUFFER_LOCK_EXCLUSIVE)
+        self.locked(block, None, pg_sys::BUFFER_LOCK_EXCLUSIVE)
     }
 
     fn block_of(&self, page: &Locked) -> BlockNo {
@@ -247,6 +253,21 @@ impl PageStore for RelationStore {
 
     fn expect(&self, place: u32) {
         prefetch(place);
+    }
+}
+
+/// Whether this is a shared buffer that will not be replaced soon. To find others through the table of buffers takes longer and counts
+/// as a use of them, without which they would be replaced though they are read all the time.
+fn is_much_used(buffer: u32) -> bool {
+    // SAFETY: the array of descriptors has NBuffers members, whose state is read and written atomically only.
+    unsafe {
+        if buffer == 0 || buffer > pg_sys::NBuffers as u32 {
+            return false;
+        }
+        let descriptor = pg_sys::BufferDescriptors.add(buffer as usize - 1);
+        let state = AtomicU32::from_ptr(&raw mut (*descriptor).bufferdesc.state.value);
+        let uses = state.load(Ordering::Relaxed) & pg_sys::BUF_USAGECOUNT_MASK;
+        uses >= pg_sys::BM_MAX_USAGE_COUNT * pg_sys::BUF_USAGECOUNT_ONE / 2
     }
 }
 
