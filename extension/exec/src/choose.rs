@@ -23,6 +23,8 @@ const FILTERED: f64 = 0.5;
 const FEW: f64 = 4.0;
 /// Expected quads for a key that binds subject, predicate and object.
 const LOOKUP: f64 = 0.5;
+/// Quads that are joined sooner than it is seen what filters leave of others.
+const SOME: f64 = 32.0;
 /// Batches from this size on are sampled instead of judged by earlier queries.
 const SAMPLED: usize = 1000;
 /// What quads are worth that are in memory already, against those that have to be looked up.
@@ -79,26 +81,35 @@ impl Pipeline {
             .map(|i| tested(i) as i32)
             .collect();
         let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
-        let mut ranked: Vec<(usize, f64)> = Vec::new();
+        let mut ranked: Vec<(usize, f64)> = Vec::with_capacity(near.len() + far.len());
         for &i in near.iter().chain(&far) {
-            let joined = near.contains(&i);
             let expected = self.expected(source, fanouts, (rows, &known), scope, i, false);
-            // What shares no variable multiplies the rows, whatever comes next.
-            if joined || near.is_empty() || expected <= 1.0 {
-                ranked.push((i, expected));
+            ranked.push((i, expected));
+        }
+        // To see what filters leave takes longer than to join a few rows.
+        if ranked.iter().all(|r| r.1 > SOME) {
+            for (i, expected) in &mut ranked[near.len()..] {
+                *expected = self.count_left(source, rows, scope, *i, *expected);
             }
         }
+        // What shares no variable multiplies the rows, whatever comes next.
+        let mut place = 0;
+        ranked.retain(|&(_, expected)| {
+            place += 1;
+            place <= near.len() || near.is_empty() || expected <= 1.0
+        });
         let by_weight =
             |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
         // A large batch deserves a closer look at the best few.
         let best = if rows.len >= SAMPLED && ranked.len() > 1 {
             ranked.sort_by(by_weight);
             ranked.truncate(3);
-            let close = ranked.iter().map(|&(i, _)| {
-                (
-                    i,
-                    self.expected(source, fanouts, (rows, &known), scope, i, true),
-                )
+            let close = ranked.iter().map(|&(i, expected)| {
+                let closer = match near.contains(&i) {
+                    true => self.expected(source, fanouts, (rows, &known), scope, i, true),
+                    false => expected,
+                };
+                (i, closer)
             });
             close.collect::<Vec<_>>().into_iter().min_by(by_weight)
         } else {
@@ -111,7 +122,7 @@ impl Pipeline {
         }
     }
 
-    /// Expected quads per row for a pattern; `known` are the variables of the rows.
+    /// Expected quads per row for a pattern, whatever filters leave of them; `known` are the variables of the rows.
     fn expected<S: Source>(
         &mut self,
         source: &mut S,
@@ -127,7 +138,7 @@ impl Pipeline {
         }
         let step = info.step;
         if let (false, Some(count)) = (info.needs.meets(known), self.counts[step]) {
-            return self.count_left(source, rows, scope, i, count);
+            return count;
         }
         let table = info.pattern.table;
         let access = Access::new(
@@ -146,7 +157,7 @@ impl Pipeline {
                 None => self.count_all(source, fanouts, rows, (scope.group, i), &access),
             };
             self.counts[step] = Some(all);
-            return self.count_left(source, rows, scope, i, all);
+            return all;
         }
         if let Some(found) = self.held[info.step].sample(&access, rows) {
             return found * IN_MEMORY;
