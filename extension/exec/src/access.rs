@@ -1,5 +1,6 @@
 //! From conditions on s, p, o, g to the order that serves them best and the key ranges to read in it.
 
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// How a condition bounds its column.
@@ -52,7 +53,7 @@ impl Bound {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefix {
     /// Indexes of the conditions used, in the order's column order.
-    pub used: Vec<usize>,
+    pub used: SmallVec<[usize; 4]>,
     /// Columns bound by equality (or ANY), from the first.
     pub bound: usize,
     /// Columns bound by exact equality before the first ANY or range.
@@ -202,9 +203,12 @@ mod tests {
         let posg = [1, 2, 0, 3];
         let both = [(0, Bound::Eq), (1, Bound::Eq)];
         let p = match_order(&posg, &both);
-        assert_eq!((p.bound, p.exact, p.range, p.used), (1, 1, false, vec![1]));
+        assert_eq!(
+            (p.bound, p.exact, p.range, p.used.to_vec()),
+            (1, 1, false, vec![1])
+        );
         let spog = match_order(&[0, 1, 2, 3], &both);
-        assert_eq!((spog.bound, spog.used), (2, vec![0, 1]));
+        assert_eq!((spog.bound, spog.used.to_vec()), (2, vec![0, 1]));
         let range = [
             (1, Bound::Eq),
             (2, Bound::Gt),
@@ -212,7 +216,10 @@ mod tests {
             (0, Bound::Eq),
         ];
         let p = match_order(&posg, &range);
-        assert_eq!((p.bound, p.range, p.used), (1, true, vec![0, 1, 2]));
+        assert_eq!(
+            (p.bound, p.range, p.used.to_vec()),
+            (1, true, vec![0, 1, 2])
+        );
         let any = [(1, Bound::Any), (2, Bound::Eq)];
         let p = match_order(&posg, &any);
         assert_eq!((p.bound, p.exact), (2, 0));

@@ -1,6 +1,6 @@
 //! What earlier probes have found: rows per probe of a predicate by the columns that were bound. Hints only, kept across queries.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
 /// What a figure is about.
@@ -27,7 +27,7 @@ struct Seen {
 /// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change.
 #[derive(Default)]
 pub struct Fanouts {
-    seen: HashMap<Probed, Seen>,
+    seen: FxHashMap<Probed, Seen>,
 }
 
 /// Older figures are measured anew.

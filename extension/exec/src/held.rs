@@ -10,7 +10,7 @@ use crate::checks::Checked;
 use crate::joining::Joining;
 use crate::matching::Matching;
 use crate::narrow::Narrowed;
-use crate::order::Access;
+use crate::order::{Access, Places};
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, Slot, SlotSet};
 use crate::probe::{count, sample, Probing};
@@ -47,8 +47,8 @@ const READ: usize = 4096;
 struct Kept {
     table: Rc<Table>,
     /// Variables that are its key and those that it hands on, with their places.
-    known: Vec<(Slot, usize)>,
-    fills: Vec<(Slot, usize)>,
+    known: Places,
+    fills: Places,
     /// What filters had left to its columns.
     narrowed: Narrowed,
 }

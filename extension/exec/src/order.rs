@@ -5,6 +5,7 @@ use crate::bindings::{Bindings, Column};
 use crate::narrow::Narrowed;
 use crate::plan::{Pattern, Slot, SlotSet};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
+use smallvec::SmallVec;
 
 /// The value side of a key condition.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,10 @@ pub(crate) enum Check {
     Param(Bound, u16),
 }
 
-/// How a pattern is read.
+/// Variables with their places in the key.
+pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
+
+/// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     /// Number of the order.
@@ -32,19 +36,19 @@ pub(crate) struct Access {
     /// Its columns.
     pub columns: [u8; 4],
     /// Conditions that the key ranges enforce, in key order.
-    used: Vec<(u8, Bound, Operand)>,
+    used: SmallVec<[(u8, Bound, Operand); 4]>,
     /// All of `used` are equalities with one value.
     exact: bool,
     /// Variables among the keys, in key order.
-    pub keys: Vec<Slot>,
+    pub keys: SmallVec<[Slot; 4]>,
     /// Known variables, keys or not, with the place in the key.
-    pub known: Vec<(Slot, usize)>,
+    pub known: Places,
     /// Known variables that are compared after reading, with the place in the key.
-    pub compared: Vec<(Slot, usize)>,
+    pub compared: Places,
     /// Other checks after reading, by place in the key.
-    pub checks: Vec<(usize, Check)>,
+    pub checks: SmallVec<[(usize, Check); 2]>,
     /// Variables that get their values, with the place in the key.
-    pub fills: Vec<(Slot, usize)>,
+    pub fills: Places,
     /// Places of the key that have to be read (bit `i` = place `i`).
     pub mask: u8,
     /// Columns of the quad bound by parameters, and by variables (bit `n` = column `n`).
@@ -95,7 +99,7 @@ impl Access {
         narrowed: &Narrowed,
     ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
-        let mut conditions: Vec<(u8, Bound, Operand)> = Vec::with_capacity(8);
+        let mut conditions: SmallVec<[(u8, Bound, Operand); 8]> = SmallVec::new();
         for (column, cell) in pattern.cells.iter().enumerate() {
             if let Some(slot) = cell.filter(|&s| known(s)) {
                 conditions.push((column as u8, Bound::Eq, Operand::Slot(slot)));
@@ -113,14 +117,14 @@ impl Access {
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
         let listed = rows.len <= FEW_ROWS || !conditions.iter().any(|c| keyed(c.2));
-        let offered: Vec<usize> = (0..conditions.len())
+        let offered: SmallVec<[usize; 8]> = (0..conditions.len())
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
                 Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
                 Operand::Narrowed(_) => true,
             })
             .collect();
-        let bounds: Vec<(usize, Bound)> = offered
+        let bounds: SmallVec<[(usize, Bound); 8]> = offered
             .iter()
             .map(|&i| (usize::from(conditions[i].0), conditions[i].1))
             .collect();
@@ -135,11 +139,11 @@ impl Access {
             columns,
             used: prefix.used.iter().map(|&i| conditions[i]).collect(),
             exact: prefix.used.len() == prefix.exact,
-            keys: Vec::new(),
-            known: Vec::new(),
-            compared: Vec::new(),
-            checks: Vec::new(),
-            fills: Vec::new(),
+            keys: SmallVec::new(),
+            known: SmallVec::new(),
+            compared: SmallVec::new(),
+            checks: SmallVec::new(),
+            fills: SmallVec::new(),
             mask: 0,
             constant: 0,
             bound: 0,
@@ -172,7 +176,7 @@ impl Access {
                 Operand::Narrowed(_) => {}
             }
         }
-        let mut new: Vec<(Slot, usize)> = Vec::new();
+        let mut new = Places::new();
         for (column, cell) in pattern.cells.iter().enumerate() {
             let Some(slot) = cell.filter(|&s| !known(s)) else {
                 continue;

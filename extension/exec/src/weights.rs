@@ -4,16 +4,16 @@ use crate::bindings::Bindings;
 use crate::fanout::Fanouts;
 use crate::keys::{hash, Keys};
 use crate::narrow::Narrowed;
-use crate::order::Access;
+use crate::order::{Access, Places};
 use crate::pipeline::Pipeline;
-use crate::plan::{Slot, SlotSet};
+use crate::plan::SlotSet;
 use crate::source::Source;
 
 /// Keys with the number of quads of each.
 #[derive(Default)]
 pub(crate) struct Weights {
     /// Variables that are the key, with their places in the order read.
-    known: Vec<(Slot, usize)>,
+    known: Places,
     keys: Option<Keys>,
     quads: Vec<u64>,
     /// Rows that have come in.

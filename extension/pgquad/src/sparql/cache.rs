@@ -5,13 +5,14 @@
 //! watch over. An entry that is in use while it is thrown out lives on until its user is done.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 
 use pgquad_sparql::{DefaultGraph, Form, Output, Param, Shape, Target, Template, Translated};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::execute::values;
 use super::plan::{type_of, Plan};
@@ -127,7 +128,7 @@ struct Key {
 
 #[derive(Default)]
 struct Cache {
-    templates: HashMap<Key, Known>,
+    templates: FxHashMap<Key, Known>,
     /// Hashes of the last whole texts that came for the first time.
     seen: VecDeque<u64>,
     clock: u64,
@@ -146,9 +147,7 @@ impl Cache {
 
     /// Whether the key has come before. Most texts that are their own templates never come again, and would drive out those that do.
     fn is_seen(&mut self, key: &Key) -> bool {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = FxBuildHasher.hash_one(key);
         if self.seen.contains(&hash) {
             return true;
         }
