@@ -73,6 +73,9 @@ class Maker:
             return f"quad.{operator}({c.choice(columns)}, {self.value()}::bigint)"
         if kind < 6:
             return f"quad.{operator}({self.term(columns)}, {self.term(columns)})"
+        if kind == 6 and c.random() < 0.3:
+            text = c.choice(['1', 'a', '2020-01-01', 'a long string', 'http://example.org/a', ''])
+            return f"quad.{c.choice(['eq', 'ne'])}(quad.fn_str({self.term(columns)}), '\"{text}\"'::quad.term)"
         if kind == 6:
             return f"quad.{c.choice(['ebv', 'fn_isiri', 'fn_isblank', 'fn_isliteral', 'fn_isnumeric'])}({self.term(columns)})"
         if kind == 7:

@@ -1,6 +1,6 @@
 -- Quad Join of a single pattern, where filters can be tested on ids; Quad Scan where that is of no use.
 begin;
-select plan(88);
+select plan(99);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table terms as select i, quad.encode(t) as id from unnest(array[
@@ -44,6 +44,11 @@ insert into shapes values
     ('a language', 'select s, o from q where quad.eq(quad.fn_lang(quad.decode(o)), ''"en"'')'),
     ('a language that no id tells', 'select s, o from q where quad.eq(quad.fn_lang(quad.decode(o)), ''"en-gb-oxendict"'')'),
     ('languages', 'select s, o from q where quad.fn_langmatches(quad.fn_lang(quad.decode(o)), ''"*"'')'),
+    ('a text', 'select s, o from q where quad.eq(quad.fn_str(quad.decode(o)), ''"a"'')'),
+    ('the text of an IRI', 'select s, o from q where quad.eq(''"http://example.org/a"'', quad.fn_str(quad.decode(o)))'),
+    ('the text of a number', 'select s, o from q where quad.eq(quad.fn_str(quad.decode(o)), ''"2"'')'),
+    ('other texts', 'select s, o from q where p = 2 and quad.ne(quad.fn_str(quad.decode(o)), ''"a"'')'),
+    ('texts and numbers', 'select s, o from q where p = 2 and quad.eq(quad.fn_str(quad.decode(o)), ''2'')'),
     ('IRIs', 'select s, o from q where quad.fn_isiri(quad.decode(o))'),
     ('blank nodes', 'select s, o from q where quad.fn_isblank(quad.decode(o))'),
     ('literals that are no numbers', 'select s, o from q where quad.fn_isliteral(quad.decode(o)) and not quad.fn_isnumeric(quad.decode(o))'),
@@ -67,6 +72,7 @@ create function pg_temp.rows_read(query text) returns bigint language sql as
     $f$ select substring(pg_temp.plan_of(query, 'analyze, costs off, timing off') from 'Pattern: .* rows=(\d+)')::bigint $f$;
 select cmp_ok(pg_temp.rows_read('select s from q where p = 1 and quad.gt(o, quad.find(''990''))'), '<', 200::bigint, 'numbers above a limit');
 select cmp_ok(pg_temp.rows_read('select s from q where quad.eq(quad.fn_lang(quad.decode(o)), ''"en"'')'), '<', 300::bigint, 'one language');
+select cmp_ok(pg_temp.rows_read('select s from q where quad.eq(quad.fn_str(quad.decode(o)), ''"b"'')'), '<', 200::bigint, 'one text');
 select cmp_ok(pg_temp.rows_read('select s from q where quad.fn_isiri(quad.decode(o))'), '<', 100::bigint, 'IRIs only');
 
 -- What Quad Scan does better, or alone.

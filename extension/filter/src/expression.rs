@@ -105,6 +105,8 @@ pub enum Test {
     Effective(Terms),
     /// What kind of term it is.
     Is(TermKind, Terms),
+    /// STR of the term is a text; the place has the [`Fixed::Text`].
+    TextIs(Terms, Place),
     /// langMatches: a language tag, a language range.
     LanguageMatches(Terms, Terms),
     /// The id is NULL.
@@ -134,6 +136,8 @@ pub enum Fixed {
     Languages(Vec<Option<TermId>>),
     /// The ids of [`crate::datatypes`].
     Datatypes(Vec<TermId>),
+    /// The ids of [`crate::terms_of_text`], sorted, of those that have one.
+    Text(Vec<TermId>),
 }
 
 impl Comparison {

@@ -42,7 +42,9 @@ impl Test {
                 a.asks_kinds(column) && b.asks_kinds(column)
             }
             Self::Is(_, term) => is_column(term, column) || term.asks_kinds(column),
-            Self::Effective(term) | Self::NullTerm(term) => term.asks_kinds(column),
+            Self::Effective(term) | Self::NullTerm(term) | Self::TextIs(term, _) => {
+                term.asks_kinds(column)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Ids of terms that filters know by themselves: datatypes, and constants that are not in the dictionary.
+//! Terms that filters know by themselves: datatypes, terms with a text, and constants that are not in the dictionary.
 
 use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER};
-use pgquad_term::{LiteralKind, Term, TermBuf, TermId, Xsd, RDF_LANG_STRING};
+use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermBuf, TermId, Xsd, RDF_LANG_STRING};
 
 /// Place of `xsd:string` in [`datatypes`]; behind it, each other datatype stands in the place of its code.
 pub(crate) const STRING_PLACE: usize = 0;
@@ -15,6 +15,29 @@ pub fn datatypes() -> impl Iterator<Item = &'static str> {
     std::iter::once(string)
         .chain(others)
         .chain([RDF_LANG_STRING])
+}
+
+/// The terms that have a text, apart from blank nodes and from literals of which only the dictionary tells more. `languages` are those
+/// that have numbers.
+pub fn terms_of_text<'a>(
+    text: &'a str,
+    languages: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = Term<'a>> {
+    let literal = move |kind| {
+        Term::Literal(Literal {
+            lexical: text,
+            kind,
+        })
+    };
+    let typed = Xsd::ALL
+        .iter()
+        .map(move |&xsd| literal(LiteralKind::Xsd(xsd)));
+    let inlined = typed.filter(|term| inline_id(term).is_some());
+    let tagged = languages.map(move |tag| literal(LiteralKind::Language(tag)));
+    [Term::Iri(text), literal(LiteralKind::String)]
+        .into_iter()
+        .chain(inlined)
+        .chain(tagged)
 }
 
 /// Terms that are not in the dictionary, and so equal to none of a row.

@@ -15,7 +15,7 @@ mod truth;
 mod value;
 
 pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test};
-pub use known::{datatypes, Strangers};
+pub use known::{datatypes, terms_of_text, Strangers};
 pub use narrow::Intervals;
 pub use truth::Truth;
 pub use value::Value;

@@ -113,6 +113,15 @@ impl Test {
                         .unwrap_or_else(Intervals::all)
                 }
             }
+            Self::TextIs(term, place) if *term == Terms::Decode(Ids::Column(column)) => {
+                match &rows.fixed[*place] {
+                    Fixed::Text(ids) => {
+                        let alone = ids.iter().map(|&id| (id, id));
+                        of_ids(alone.chain([OTHERS]))
+                    }
+                    _ => Intervals::all(),
+                }
+            }
             _ => self
                 .possible_kinds(column, rows)
                 .unwrap_or_else(Intervals::all),
@@ -129,7 +138,10 @@ impl Test {
             Self::Numbers(_, a, b) => a.uses(column) || b.uses(column),
             Self::Among(ids, _) | Self::NullId(ids) => ids.uses(column),
             Self::Terms(_, a, b) | Self::LanguageMatches(a, b) => a.uses(column) || b.uses(column),
-            Self::Effective(term) | Self::Is(_, term) | Self::NullTerm(term) => term.uses(column),
+            Self::Effective(term)
+            | Self::Is(_, term)
+            | Self::NullTerm(term)
+            | Self::TextIs(term, _) => term.uses(column),
         }
     }
 }
@@ -177,10 +189,7 @@ fn satisfying(comparison: Comparison, value: Value) -> Intervals {
         _ => return Intervals::all(),
     };
     let mut ranges: Vec<(TermId, TermId)> = Vec::with_capacity(runs.len() + 1);
-    ranges.push((
-        TermId::new(tag::OTHER, 0),
-        TermId::new(tag::OTHER, MAX_PAYLOAD),
-    ));
+    ranges.push(OTHERS);
     let compare = |comparison, id| Value::Id(TermId(id)).compare(comparison, value);
     // In each run, terms below the value come first, then those that are equal, then those above. Where either begins:
     let begin =
@@ -212,8 +221,18 @@ fn satisfying(comparison: Comparison, value: Value) -> Intervals {
             ranges.push((TermId(from), TermId(to - 1)));
         }
     }
-    let key = |id: TermId| id.0 ^ SIGN;
-    Intervals::of(ranges.into_iter().map(|(a, b)| (key(a), key(b))).collect())
+    of_ids(ranges.into_iter())
+}
+
+/// Literals of which only the dictionary tells more.
+const OTHERS: (TermId, TermId) = (
+    TermId::new(tag::OTHER, 0),
+    TermId::new(tag::OTHER, MAX_PAYLOAD),
+);
+
+/// Ranges of ids as ranges of keys.
+fn of_ids(ranges: impl Iterator<Item = (TermId, TermId)>) -> Intervals {
+    Intervals::of(ranges.map(|(a, b)| (a.0 ^ SIGN, b.0 ^ SIGN)).collect())
 }
 
 /// The first id from `low` to `high` for which the condition does not hold, `high + 1` if there is none; it holds up to there.

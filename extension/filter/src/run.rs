@@ -99,6 +99,14 @@ impl Test {
             }
             Self::Effective(term) => term.evaluate(rows).test(rows.len, Value::effective),
             Self::Is(kind, term) => term.evaluate(rows).test(rows.len, |value| value.is(*kind)),
+            Self::TextIs(term, place) => match &rows.fixed[*place] {
+                Fixed::Text(ids) => {
+                    let test = |value: Value| value.text_is(ids);
+                    term.evaluate(rows).test(rows.len, test)
+                }
+                Fixed::Truth(truth) => Truths::Same(*truth),
+                _ => Truths::Same(Truth::Unknown),
+            },
             Self::LanguageMatches(tag, range) => {
                 let (tag, range) = (tag.evaluate(rows), range.evaluate(rows));
                 tag.language_matches(&range, rows.len)

@@ -273,6 +273,20 @@ impl Value {
         }
     }
 
+    /// Whether STR gives a text, by the sorted ids of the terms of which it does.
+    #[must_use]
+    pub fn text_is(self, ids: &[TermId]) -> Truth {
+        match self {
+            Self::Null => Truth::Null,
+            Self::Unknown | Self::Number(_) => Truth::Unknown,
+            Self::Id(id) => match id.tag() {
+                tag::BLANK => Truth::Null,
+                tag::OTHER => Truth::Unknown,
+                _ => Truth::of(Some(ids.binary_search(&id).is_ok())),
+            },
+        }
+    }
+
     /// DATATYPE, given the ids of [`crate::datatypes`].
     #[must_use]
     pub fn datatype(self, datatypes: &[TermId]) -> Self {

@@ -1,7 +1,8 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
 use pgquad_filter::{
-    datatypes, Arithmetic, Comparison, Fixed, Ids, Strangers, TermKind, Terms, Test, Truth, Value,
+    datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, Strangers, TermKind, Terms, Test,
+    Truth, Value,
 };
 use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, Term, TermBuf, TermId, Xsd};
@@ -52,6 +53,9 @@ fn term() -> impl Strategy<Value = Known> {
     ]
     .prop_map(known)
 }
+
+/// Texts that STR is compared with.
+const TEXTS: [&str; 6] = ["1", "a", "2020-01-01", "true", "http://example.org/a", ""];
 
 /// What a column holds: a term in every row, or NULL in all.
 type Columns = Vec<Option<Vec<Known>>>;
@@ -122,6 +126,7 @@ fn test() -> impl Strategy<Value = Test> {
         1 => terms().prop_map(Test::Effective),
         1 => (kind, terms()).prop_map(|(k, t)| Test::Is(k, t)),
         1 => (terms(), terms()).prop_map(|(t, r)| Test::LanguageMatches(t, r)),
+        2 => (terms(), 9..TEXTS.len() + 9).prop_map(|(t, place)| Test::TextIs(t, place)),
         1 => terms().prop_map(Test::NullTerm),
         1 => ids().prop_map(Test::NullId),
     ];
@@ -229,6 +234,10 @@ impl Oracle<'_> {
                     TermKind::Numeric => functions::is_numeric(&term),
                 })
             }
+            Test::TextIs(term, place) => {
+                let text = functions::str(&self.term(term)?.as_term()).ok()?;
+                Some(text == TermBuf::string(TEXTS[place - 9]))
+            }
             Test::LanguageMatches(tag, range) => {
                 let (tag, range) = (self.term(tag)?, self.term(range)?);
                 strings::lang_matches(&tag.as_term(), &range.as_term()).ok()
@@ -242,7 +251,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes.
+/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes; from 9: texts.
 fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let key = |known: &Known| known.id.0 ^ SIGN;
     let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
@@ -254,12 +263,19 @@ fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
             Some(known) => Value::of_term(&known.term.as_term(), || known.id),
         })
     });
+    let texts = TEXTS.iter().map(|text| {
+        let terms = terms_of_text(text, std::iter::once("en"));
+        let mut ids: Vec<TermId> = terms.map(|term| known(term.to_buf()).id).collect();
+        ids.sort_unstable();
+        Fixed::Text(ids)
+    });
     ids.chain(terms)
         .chain([
             Fixed::List(Some((list, false))),
             Fixed::Languages(vec![None, inline_id(&Term::string("en"))]),
             Fixed::Datatypes(datatypes().map(|iri| known(TermBuf::iri(iri)).id).collect()),
         ])
+        .chain(texts)
         .collect()
 }
 

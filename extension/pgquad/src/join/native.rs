@@ -7,8 +7,11 @@ use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
-use pgquad_filter::{datatypes, Fixed, Ids, Intervals, Strangers, Terms, Test, Truth, Value};
-use pgquad_term::{inline_id, Term, TermId};
+use pgquad_filter::{
+    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, Strangers, Terms, Test, Truth,
+    Value,
+};
+use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
 
 /// A filter's expression as a test of ids.
@@ -32,6 +35,7 @@ struct Constant {
 enum Kind {
     Id,
     Term,
+    Text,
     Truth,
     List,
     Languages,
@@ -171,7 +175,7 @@ impl Constant {
                     let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri)));
                     return Fixed::Datatypes(ids.collect());
                 }
-                Kind::Term | Kind::Truth | Kind::List => {}
+                Kind::Term | Kind::Text | Kind::Truth | Kind::List => {}
             }
             let mut is_null = false;
             let datum = pg_sys::ExecEvalExprSwitchContext(self.state, context, &mut is_null);
@@ -186,6 +190,11 @@ impl Constant {
                     }
                     None => Value::Null,
                 }),
+                Kind::Text if is_null => Fixed::Truth(Truth::Null),
+                Kind::Text => match TermArg::from_datum(datum, false) {
+                    Some(text) => text_ids(&text.term()),
+                    None => Fixed::Truth(Truth::Unknown),
+                },
                 Kind::List if is_null => Fixed::List(None),
                 Kind::List => {
                     let members = Vec::<Option<i64>>::from_datum(datum, false).unwrap_or_default();
@@ -198,6 +207,26 @@ impl Constant {
             }
         }
     }
+}
+
+/// The terms whose text a term is. STR gives strings, so that it is for others to say what comparing with anything else is.
+fn text_ids(text: &Term<'_>) -> Fixed {
+    let Term::Literal(Literal {
+        lexical,
+        kind: LiteralKind::String,
+    }) = text
+    else {
+        return Fixed::Truth(Truth::Unknown);
+    };
+    let languages = dictionary::languages();
+    let tags = languages.iter().map(|(_, tag)| tag.as_str());
+    let terms: Vec<Term<'_>> = terms_of_text(lexical, tags).collect();
+    let mut ids: Vec<TermId> = dictionary::find_many(&terms)
+        .into_iter()
+        .flatten()
+        .collect();
+    ids.sort_unstable();
+    Fixed::Text(ids)
 }
 
 /// Ids of language tags by number, of those that are short strings.
@@ -311,11 +340,15 @@ impl Compiler<'_> {
                     Terms::Decode(self.ids(argument(0))?),
                     Terms::Decode(self.ids(argument(1))?),
                 ),
-                Operator::Terms(comparison) => Test::Terms(
-                    comparison,
-                    self.terms(argument(0))?,
-                    self.terms(argument(1))?,
-                ),
+                Operator::Terms(comparison) => {
+                    let (a, b) = (argument(0), argument(1));
+                    let text = self.text(a, b).or_else(|| self.text(b, a));
+                    match (text, comparison) {
+                        (Some(same), Comparison::Eq) => same,
+                        (Some(same), Comparison::Ne) => Test::Not(Box::new(same)),
+                        _ => Test::Terms(comparison, self.terms(a)?, self.terms(b)?),
+                    }
+                }
                 Operator::Effective => Test::Effective(self.terms(argument(0))?),
                 Operator::Is(kind) => Test::Is(kind, self.terms(argument(0))?),
                 Operator::LanguageMatches => {
@@ -323,6 +356,22 @@ impl Compiler<'_> {
                 }
                 _ => return None,
             })
+        }
+    }
+
+    /// Whether the text of a term is one that is the same for all rows.
+    unsafe fn text(&mut self, node: *mut pg_sys::Node, text: *mut pg_sys::Node) -> Option<Test> {
+        // SAFETY: as for `test`.
+        unsafe {
+            if (*node).type_ != pg_sys::NodeTag::T_FuncExpr {
+                return None;
+            }
+            let call = node.cast::<pg_sys::FuncExpr>();
+            if operator((*call).funcid) != Some(Operator::Text) {
+                return None;
+            }
+            let term = self.terms(list_node((*call).args, 0))?;
+            Some(Test::TextIs(term, self.constant(text, Kind::Text)?))
         }
     }
 
@@ -408,7 +457,7 @@ impl Compiler<'_> {
         unsafe {
             let wanted = match kind {
                 Kind::Id => pg_sys::INT8OID,
-                Kind::Term => TermOut::type_oid(),
+                Kind::Term | Kind::Text => TermOut::type_oid(),
                 Kind::Truth => pg_sys::BOOLOID,
                 Kind::List => pg_sys::INT8ARRAYOID,
                 Kind::Languages | Kind::Datatypes => return None,

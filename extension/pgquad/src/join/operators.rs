@@ -35,6 +35,8 @@ pub enum Operator {
     Language,
     /// DATATYPE
     Datatype,
+    /// STR
+    Text,
     /// langMatches
     LanguageMatches,
 }
@@ -121,6 +123,7 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
             "ebv" => Operator::Effective,
             "fn_lang" => Operator::Language,
             "fn_datatype" => Operator::Datatype,
+            "fn_str" => Operator::Text,
             "fn_isiri" => Operator::Is(TermKind::Iri),
             "fn_isblank" => Operator::Is(TermKind::Blank),
             "fn_isliteral" => Operator::Is(TermKind::Literal),
