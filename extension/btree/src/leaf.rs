@@ -510,6 +510,17 @@ impl<'a> LeafView<'a> {
         }
         Ok(place + before)
     }
+
+    /// Number of entries with a key before those of a range (inclusive), and with one before its end.
+    pub(crate) fn ranks(&self, low: &Key, high: &Key) -> Result<(usize, usize)> {
+        let before = self.rank(low, false)?;
+        let up_to = if self.slots == 0 {
+            self.run.upper_bound_near(high, before)
+        } else {
+            self.rank(high, true)?
+        };
+        Ok((before, up_to))
+    }
 }
 
 /// Marks records as changed or appends one. `page` is an image of a leaf that opens without error.

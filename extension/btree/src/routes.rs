@@ -333,14 +333,15 @@ impl<S: PageStore> Tree<S> {
         if from.distance(&to) >= FAR {
             return Ok(to.before().saturating_sub(from.before()));
         }
-        let (page, block, frame) = self.leaf_holding(lower, NO_BLOCK)?;
+        let (page, block, frame) = self.leaf_by(Some(&from), lower, NO_BLOCK)?;
         let leaf = LeafView::open(&page, block)?;
-        let before = leaf.rank(lower, false)? as u64;
         if !frame.ends_before(upper) {
-            return Ok((leaf.rank(upper, true)? as u64).saturating_sub(before));
+            let (before, up_to) = leaf.ranks(lower, upper)?;
+            return Ok(up_to.saturating_sub(before) as u64);
         }
+        let before = leaf.rank(lower, false)? as u64;
         drop(page);
-        let (page, block, _) = self.leaf_holding(upper, NO_BLOCK)?;
+        let (page, block, _) = self.leaf_by(Some(&to), upper, NO_BLOCK)?;
         let up_to = LeafView::open(&page, block)?.rank(upper, true)? as u64;
         Ok((to.before() + up_to).saturating_sub(from.before() + before))
     }

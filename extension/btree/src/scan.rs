@@ -543,7 +543,18 @@ impl<S: PageStore> Tree<S> {
         hint: BlockNo,
     ) -> Result<(S::Read, BlockNo, Frame)> {
         let route = self.route(key)?;
-        let mut block = route.as_ref().map_or(hint, Route::block);
+        self.leaf_by(route.as_ref(), key, hint)
+    }
+
+    /// The same where the remembered inner pages have been asked already.
+    #[inline]
+    pub(crate) fn leaf_by(
+        &self,
+        route: Option<&Route>,
+        key: &Key,
+        hint: BlockNo,
+    ) -> Result<(S::Read, BlockNo, Frame)> {
+        let mut block = route.map_or(hint, Route::block);
         if route.is_some() {
             self.store.stop("descent");
         }
@@ -551,7 +562,7 @@ impl<S: PageStore> Tree<S> {
             if block == NO_BLOCK {
                 break;
             }
-            let page = match &route {
+            let page = match route {
                 Some(route) if route.block() == block => self.store.read_at(block, route.place()),
                 _ => self.store.read(block),
             };
@@ -566,11 +577,11 @@ impl<S: PageStore> Tree<S> {
                 return Ok((page, block, frame));
             }
             block = frame.right;
-            if let Some(route) = &route {
+            if let Some(route) = route {
                 route.was_wrong();
             }
         }
-        if let Some(route) = &route {
+        if let Some(route) = route {
             route.was_wrong();
         }
         self.find(Target::Holding(key), 0, &mut Path::new())

@@ -97,13 +97,44 @@ pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
 
 /// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of equals.
 pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (usize, Prefix) {
-    orders
-        .iter()
-        .map(|order| match_order(order, conditions))
-        .enumerate()
+    let mut kinds = [Kinds::default(); 4];
+    for (column, bound) in conditions {
+        let kinds = &mut kinds[*column];
+        match bound {
+            Bound::Eq => kinds.equal = true,
+            Bound::Any => kinds.any = true,
+            _ => kinds.range = true,
+        }
+    }
+    let best = (0..orders.len())
         .rev()
-        .max_by_key(|(_, p)| (p.exact, p.bound, p.range))
-        .unwrap_or_default()
+        .max_by_key(|&n| served(&orders[n], &kinds));
+    best.map_or_else(Default::default, |best| {
+        (best, match_order(&orders[best], conditions))
+    })
+}
+
+/// Which kinds of conditions a column has.
+#[derive(Clone, Copy, Default)]
+struct Kinds {
+    equal: bool,
+    any: bool,
+    range: bool,
+}
+
+/// [`Prefix::exact`], [`Prefix::bound`] and [`Prefix::range`] of an order.
+fn served(order: &[u8; 4], kinds: &[Kinds; 4]) -> (usize, usize, bool) {
+    let (mut exact, mut bound) = (0, 0);
+    for &column in order {
+        let kinds = kinds[usize::from(column)];
+        if kinds.equal {
+            exact += usize::from(exact == bound);
+        } else if !kinds.any {
+            return (exact, bound, kinds.range);
+        }
+        bound += 1;
+    }
+    (exact, bound, false)
 }
 
 /// The value side of a condition, in the order-preserving unsigned form of keys.
