@@ -32,6 +32,10 @@ const LOOKUP: f64 = 0.5;
 /// The same for a row that is looked up in a table too large for the processor's caches, and bytes from which on tables are.
 const SLOW_LOOKUP: f64 = 3.0;
 const CACHED: f64 = 4e6;
+/// Share of the time that a table takes which it has to save for keys known to be left; and how many times that time may go into probes
+/// before it is made whatever is known of what is left.
+const WORTH: f64 = 0.5;
+const OVERDUE: f64 = 3.0;
 /// So many times [`crate::Tuning::bulk_from`] are a large batch.
 const LARGE: usize = 8;
 /// Batches from this size on get a table of all that a pattern's constants select when that is known to be little.
@@ -221,8 +225,13 @@ impl Pipeline {
             let foreseen = large && len * self.outlook() * saved(PROBE) >= 2.0 * total;
             (paid, foreseen)
         } else {
-            let paid = probes * PROBE >= total
-                || probes * FAR_PROBE >= total && self.is_far(source, table, probing, rows);
+            // What is left as far as is known: more may come from outside.
+            let left = now * self.outlook();
+            let pays = |probe: f64| {
+                let done = probes * probe;
+                done >= total && (left * probe >= WORTH * total || done >= OVERDUE * total)
+            };
+            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, table, probing, rows);
             let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
             (paid, foreseen)
         };
