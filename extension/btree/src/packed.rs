@@ -285,9 +285,11 @@ impl<'a, const C: usize> Run<'a, C> {
         }; C];
         for (c, column) in columns.iter_mut().enumerate() {
             let d = at + RUN_HEADER + c * COLUMN_HEADER;
-            let (width, index_bits) = (u32::from(page.0[d]), u32::from(page.0[d + 1]));
-            let frames = at + usize::from(page.u16(d + 4));
-            let data = at + usize::from(page.u16(d + 6));
+            // All of it at once: leaves are opened all the time.
+            let header = page.u64(d).to_le_bytes();
+            let (width, index_bits) = (u32::from(header[0]), u32::from(header[1]));
+            let frames = at + usize::from(u16::from_le_bytes([header[4], header[5]]));
+            let data = at + usize::from(u16::from_le_bytes([header[6], header[7]]));
             let field = width + index_bits;
             if index_bits > 4
                 || (field > MAX_FIELD && (field != 64 || index_bits != 0))
@@ -304,7 +306,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 frames,
                 field,
                 width,
-                last_frame: usize::from(page.0[d + 2]).clamp(1, 1 << index_bits) - 1,
+                last_frame: usize::from(header[2]).clamp(1, 1 << index_bits) - 1,
                 index_mask: low_bits(index_bits),
                 offset_mask: low_bits(width),
                 field_mask: low_bits(field),

@@ -10,6 +10,10 @@ use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, SlotSet};
 use crate::probe::{count, sample};
 use crate::source::Source;
+use smallvec::{smallvec, SmallVec};
+
+/// Patterns of a group, and what is known of them. There is a choice for every batch, so that these lists are in place.
+type Few<T> = SmallVec<[T; 16]>;
 
 /// What to do next with a batch.
 pub(crate) enum Next {
@@ -58,8 +62,8 @@ impl Pipeline {
             }
         }
         let connected = |i: usize| group.patterns[i].needs.meets(&known);
-        let near: Vec<usize> = bits(scope.patterns).filter(|&i| connected(i)).collect();
-        let far: Vec<usize> = bits(scope.patterns).filter(|&i| !connected(i)).collect();
+        let near: Few<usize> = bits(scope.patterns).filter(|&i| connected(i)).collect();
+        let far: Few<usize> = bits(scope.patterns).filter(|&i| !connected(i)).collect();
         // An optional group goes first where it alone leads on to the patterns that are left.
         if let (true, Some(i)) = (near.is_empty(), optional) {
             let leads = far
@@ -77,11 +81,14 @@ impl Pipeline {
                 .filter(|&f| group.filters[f].1.within(&after))
                 .count()
         };
-        let tested: Vec<i32> = (0..group.patterns.len())
-            .map(|i| tested(i) as i32)
-            .collect();
+        let tested: Few<i32> = match scope.filters {
+            0 => smallvec![0; group.patterns.len()],
+            _ => (0..group.patterns.len())
+                .map(|i| tested(i) as i32)
+                .collect(),
+        };
         let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
-        let mut ranked: Vec<(usize, f64)> = Vec::with_capacity(near.len() + far.len());
+        let mut ranked: Few<(usize, f64)> = Few::new();
         for &i in near.iter().chain(&far) {
             let expected = self.expected(source, fanouts, (rows, &known), scope, i, false);
             ranked.push((i, expected));
@@ -94,9 +101,9 @@ impl Pipeline {
         }
         // What shares no variable multiplies the rows, whatever comes next.
         let mut place = 0;
-        ranked.retain(|&(_, expected)| {
+        ranked.retain(|(_, expected)| {
             place += 1;
-            place <= near.len() || near.is_empty() || expected <= 1.0
+            place <= near.len() || near.is_empty() || *expected <= 1.0
         });
         let by_weight =
             |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));

@@ -137,7 +137,10 @@ impl Probing {
     }
 
     fn make_ranges(&mut self, params: &[Value]) {
-        for key in 0..self.starts.len() - 1 {
+        let keys = self.starts.len() - 1;
+        self.ranges.reserve(keys);
+        self.owners.reserve(keys);
+        for key in 0..keys {
             let row = self.rows[self.starts[key] as usize] as usize;
             self.access
                 .ranges(&self.input, row, params, &mut self.ranges);
@@ -214,6 +217,7 @@ impl Probing {
             Some(merge) => merge.runs(&self.batch, &mut self.runs),
             None => {
                 let mut start = 0;
+                self.runs.reserve(self.spans.len());
                 for span in &self.spans {
                     let (key, end) = (self.owners[span.range as usize], span.end);
                     self.runs.push(Run { key, start, end });

@@ -25,7 +25,8 @@ pub(crate) fn sort_rows(columns: &[&[u64]], keys: usize, len: usize) -> Sorted {
         }
     }
     let keys = &columns[..keys];
-    let mut starts = vec![0];
+    let mut starts = Vec::with_capacity(rows.len() + 1);
+    starts.push(0);
     for at in 1..rows.len() {
         if compare(keys, rows[at - 1], rows[at]).is_ne() {
             starts.push(at as u32);
