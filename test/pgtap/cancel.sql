@@ -1,10 +1,11 @@
 -- Statements that would run for minutes end soon after they are cancelled, whatever step they are in.
 begin;
-select plan(22);
+select plan(24);
 
 -- Three predicates of a dense graph: 2,000 nodes, 50 edges of each.
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i % 2000, p, (i / 2000 * 7919 + i * 31 + p) % 2000, 0 from generate_series(0, 99999) i, generate_series(1, 3) p;
+insert into q select i, p, i, 0 from generate_series(0, 1999) i, generate_series(4, 6) p;
 analyze q;
 
 create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
@@ -45,6 +46,8 @@ insert into long values
      'select a.s, count(*) from q a, q b, q c, q d where a.p = 1 and b.p = 2 and c.p = 3 and d.p = 1 and b.s = a.o and c.s = b.o and d.s = c.o and d.o > a.o group by 1'),
     ('the inner side of a nested loop', 'Quad Join',
      'select n from generate_series(1, 100000) n, lateral (select count(*) from q a, q b, q c where a.s = n % 2000 and a.p = 1 and b.p = 2 and b.s = a.o and c.p = 3 and c.s = b.o and c.o > n) x offset 1000000000'),
+    ('stars', 'Quad Join',
+     'select n from generate_series(1, 100000) n, lateral (select count(a.g + b.g) from q a, q b, q c where a.s = n % 2000 and a.p = 4 and b.s = n % 2000 and b.p = 5 and c.s = n % 2000 and c.p = 6) x offset 1000000000'),
     ('paths', 'Quad Walk',
      'with recursive reached(start, node) as (select s, o from q where p in (1, 2, 3) union select r.start, e.o from reached r join q e on e.s = r.node and e.p in (1, 2, 3)) select * from reached offset 1000000000');
 

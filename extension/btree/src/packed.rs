@@ -405,6 +405,44 @@ impl<'a, const C: usize> Run<'a, C> {
         })
     }
 
+    /// [`Run::lower_bound`] from 0 where that is likely to be close to `at`.
+    #[inline]
+    pub fn lower_bound_near(&self, key: &Key, at: usize) -> usize {
+        let is_before = |i: usize| self.cmp(i, key) == Ordering::Less;
+        let (mut lo, mut hi) = (0, self.n);
+        let mut step = 1;
+        if at < self.n && is_before(at) {
+            lo = at + 1;
+            while lo + step <= hi {
+                if !is_before(lo + step - 1) {
+                    hi = lo + step - 1;
+                    break;
+                }
+                lo += step;
+                step *= 2;
+            }
+        } else {
+            hi = at.min(self.n);
+            while lo + step <= hi {
+                if is_before(hi - step) {
+                    lo = hi - step + 1;
+                    break;
+                }
+                hi -= step;
+                step *= 2;
+            }
+        }
+        while lo < hi {
+            let mid = lo + (hi - lo) / 2;
+            if is_before(mid) {
+                lo = mid + 1;
+            } else {
+                hi = mid;
+            }
+        }
+        lo
+    }
+
     /// [`Run::upper_bound`] where that is likely to be close to `from`.
     #[inline]
     pub fn upper_bound_near(&self, key: &Key, from: usize) -> usize {
@@ -674,6 +712,9 @@ mod tests {
             let run = Run::<4>::open(&page, HEADER, 0).unwrap();
             prop_assert_eq!(run.lower_bound(&probe, 0), keys.partition_point(|k| *k < probe));
             prop_assert_eq!(run.upper_bound(&probe, 0), keys.partition_point(|k| *k <= probe));
+            for at in 0..keys.len() + 2 {
+                prop_assert_eq!(run.lower_bound_near(&probe, at), keys.partition_point(|k| *k < probe));
+            }
             for from in 0..=keys.len() {
                 let expected = from + keys[from..].partition_point(|k| *k <= probe);
                 prop_assert_eq!(run.upper_bound_near(&probe, from), expected);

@@ -132,6 +132,8 @@ pub(crate) struct Walk<'a, 'l> {
     last: Last,
     /// The answer to the last question asked about a tail record.
     memo: Option<((u32, u32), bool)>,
+    /// A base entry near which the next range starts.
+    near: Option<usize>,
 }
 
 impl<'a, 'l> Walk<'a, 'l> {
@@ -151,6 +153,7 @@ impl<'a, 'l> Walk<'a, 'l> {
             plain,
             last: Last::None,
             memo: None,
+            near: None,
         }
     }
 
@@ -165,12 +168,17 @@ impl<'a, 'l> Walk<'a, 'l> {
         sink: &mut impl Sink,
     ) -> Result<()> {
         let leaf = self.leaf;
-        let lo = lower.map_or(0, |k| leaf.run.lower_bound(k, 0));
+        let lo = match (lower, self.near) {
+            (None, _) => 0,
+            (Some(k), Some(near)) => leaf.run.lower_bound_near(k, near),
+            (Some(k), None) => leaf.run.lower_bound(k, 0),
+        };
         let hi = match upper {
             Some(k) if open => leaf.run.lower_bound(k, lo),
             Some(k) => leaf.run.upper_bound_near(k, lo),
             None => leaf.run.len(),
         };
+        self.near = Some(lo);
         if leaf.slots() == 0 {
             self.base(lo, hi, sink);
             return Ok(());
@@ -431,23 +439,85 @@ pub struct Probe {
     resume: Option<Key>,
     hint: BlockNo,
     columns: u8,
-    /// The first range whose leaf the store has not been told of.
+    /// The first group whose leaf the store has not been told of.
     ahead: usize,
+    groups: Groups,
+    /// Range `next` has been found to hold something.
+    found: bool,
 }
 
-/// The leaves of so many coming ranges are announced to the store.
+/// How the ranges of a probe belong together.
+#[derive(Clone, Copy, Debug)]
+struct Groups {
+    /// So many in a row are a group.
+    size: usize,
+    /// Those of a group without which the others are not asked for (bit `i` = the group's range `i`).
+    required: u64,
+    /// So many rows end a batch even within a group; `None`: it may end anywhere.
+    most: Option<usize>,
+}
+
+/// The leaves of so many coming groups are announced to the store.
 const AHEAD: usize = 6;
 
 impl Probe {
     /// A probe that fills these columns (bit `i` = column `i` of the key).
     pub fn new(columns: u8) -> Self {
+        let groups = Groups {
+            size: 1,
+            required: 0,
+            most: None,
+        };
+        Self::with(columns, groups)
+    }
+
+    /// The same for ranges of which each `size` in a row are a group, best close to each other: batches end between groups, unless
+    /// they have `most` rows. When one of the `required` ranges (bit `i` = the group's range `i`, of the first 64) holds nothing, the rest
+    /// of its group is passed over.
+    pub fn grouped(columns: u8, size: usize, required: u64, most: usize) -> Self {
+        let groups = Groups {
+            size: size.max(1),
+            required,
+            most: Some(most),
+        };
+        Self::with(columns, groups)
+    }
+
+    fn with(columns: u8, groups: Groups) -> Self {
         Probe {
             next: 0,
             resume: None,
             hint: NO_BLOCK,
             columns,
             ahead: 0,
+            groups,
+            found: false,
         }
+    }
+
+    /// The group that comes next, and whether it has been read in part.
+    pub fn place(&self) -> (usize, bool) {
+        let size = self.groups.size;
+        let begun = self.resume.is_some() || !self.next.is_multiple_of(size);
+        (self.next / size, begun)
+    }
+
+    /// Whether a batch of so many rows ends here.
+    fn is_full(&self, rows: usize, enough: usize) -> bool {
+        match self.groups.most {
+            Some(most) if self.place().1 => rows >= most,
+            _ => rows >= enough,
+        }
+    }
+
+    /// Goes to the next range, or to the next group when this one was required and held nothing.
+    fn advance(&mut self) {
+        let Groups { size, required, .. } = self.groups;
+        let place = self.next % size;
+        let missing = !self.found && place < 64 && required >> place & 1 == 1;
+        self.next += if missing { size - place } else { 1 };
+        self.resume = None;
+        self.found = false;
     }
 
     /// Starts with a new list of ranges, keeping the place in the tree as a hint.
@@ -455,13 +525,16 @@ impl Probe {
         self.next = 0;
         self.resume = None;
         self.ahead = 0;
+        self.found = false;
     }
 
     /// Tells the store which leaves come next, as far as that is remembered.
     fn look_ahead<S: PageStore>(&mut self, tree: &Tree<S>, ranges: &[(Key, Key)]) -> Result<()> {
-        let until = ranges.len().min(self.next + AHEAD);
-        for (lower, _) in &ranges[until.min(self.ahead.max(self.next + 1))..until] {
-            if let Some(route) = tree.route(lower)? {
+        let size = self.groups.size;
+        let group = self.next / size;
+        let until = (ranges.len() / size).min(group + AHEAD);
+        for group in until.min(self.ahead.max(group + 1))..until {
+            if let Some(route) = tree.route(&ranges[group * size].0)? {
                 tree.store.expect(route.place());
             }
         }
@@ -488,7 +561,7 @@ impl Probe {
         batch.clear(self.columns);
         spans.clear();
         while let Some(range) = ranges.get(self.next) {
-            if batch.len() >= enough {
+            if self.is_full(batch.len(), enough) {
                 return Ok(true);
             }
             tree.store.interrupt();
@@ -503,8 +576,11 @@ impl Probe {
                 let from = self.resume.as_ref().unwrap_or(lower);
                 // The next range can start further left when the last one reached into this leaf.
                 let here = frame.starts_at_or_before(from) && !frame.ends_before(from);
-                if !here || batch.len() >= enough {
+                if !here || self.is_full(batch.len(), enough) {
                     break;
+                }
+                if self.next.is_multiple_of(self.groups.size) {
+                    walk.near = None;
                 }
                 let past_end = frame.ends_before(upper);
                 let from = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
@@ -515,6 +591,7 @@ impl Probe {
                     walk.run(from, to, false, batch)?;
                 }
                 if batch.len() > before {
+                    self.found = true;
                     spans.push(Span {
                         range: self.next as u32,
                         end: batch.len() as u32,
@@ -525,8 +602,7 @@ impl Probe {
                     self.hint = frame.right;
                     break;
                 }
-                self.resume = None;
-                self.next += 1;
+                self.advance();
             }
         }
         Ok(false)

@@ -333,6 +333,45 @@ fn probes_find_what_scans_find() {
     }
 }
 
+#[test]
+fn groups_of_ranges_are_read_whole_unless_a_required_one_is_empty() {
+    let (_, quads) = open(4, 10);
+    let txns = Txns::default();
+    let tree = quads.tree(0).unwrap();
+    // Subject n has predicates 0..n % 4, one object each.
+    let all = (0..500u64).flat_map(|s| (0..s % 4).map(move |p| [s, p, 7, 0]));
+    tree.build(all, FROZEN_XID, 0, 1.0).unwrap();
+    let ranges: Vec<(Key, Key)> = (0..500)
+        .flat_map(|s| [1, 0, 2].map(|p| prefix_range(&[s, p])))
+        .collect();
+    let (snap, mut batch, mut spans) = (txns.snapshot(&[], 1), Batch::new(), Vec::new());
+    for (required, enough) in [(0, 1), (0b1, 1), (0b1, 100), (0b11, usize::MAX)] {
+        let mut probe = Probe::grouped(0b1111, 3, required, 1000);
+        let mut found = Vec::new();
+        loop {
+            let more = probe.read(tree, &snap, &ranges, enough, &mut batch, &mut spans);
+            assert!(!probe.place().1);
+            found.extend(spans.iter().map(|span| span.range));
+            if !more.unwrap() {
+                break;
+            }
+        }
+        let expected = (0..1500).filter(|range| {
+            let (s, p) = (range / 3, [1, 0, 2][*range as usize % 3]);
+            let first = s % 4 > 1;
+            s % 4 > p && (first || required == 0)
+        });
+        assert_eq!(found, expected.collect::<Vec<u32>>());
+    }
+    // A group with more than a batch may have is left in the middle.
+    let wide = [(KEY_MIN, KEY_MAX), prefix_range(&[3])];
+    let mut probe = Probe::grouped(0b1111, 2, 0, 50);
+    assert!(probe
+        .read(tree, &snap, &wide, 1, &mut batch, &mut spans)
+        .unwrap());
+    assert_eq!(probe.place(), (0, true));
+}
+
 /// Everything one can do to a tree; results do not matter, as long as there are some.
 fn everything(quads: &Quads<MemStore>, txns: &Txns, list: &[Quad]) {
     let xid = txns.begin();

@@ -24,7 +24,8 @@ impl Column {
         }
     }
 
-    fn gather(&self, rows: &[u32]) -> Self {
+    /// The values of the chosen rows.
+    pub(crate) fn gather(&self, rows: &[u32]) -> Self {
         match self {
             Self::Ids(ids) => Self::Ids(rows.iter().map(|&r| ids[r as usize]).collect()),
             other => other.clone(),

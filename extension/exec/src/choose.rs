@@ -2,6 +2,7 @@
 //! a pattern, what earlier probes found or a sample of the batch's own keys elsewhere.
 
 use crate::access::{Bound, Value};
+use crate::arms::Parts;
 use crate::bindings::Bindings;
 use crate::fanout::{Fanouts, Probed};
 use crate::layout::{bits, Scope};
@@ -19,6 +20,8 @@ type Few<T> = SmallVec<[T; 16]>;
 pub(crate) enum Next {
     Pattern(usize, f64),
     Child(usize),
+    /// Several parts of the group as one step.
+    Star(Parts),
 }
 
 /// Share of rows that a filter leaves, for want of better knowledge.
@@ -31,6 +34,8 @@ const LOOKUP: f64 = 0.5;
 const SOME: f64 = 32.0;
 /// Batches from this size on are sampled instead of judged by earlier queries.
 const SAMPLED: usize = 1000;
+/// So many patterns are then looked at more closely.
+const CLOSE: usize = 3;
 /// What quads are worth that are in memory already, against those that have to be looked up.
 const IN_MEMORY: f64 = 0.9;
 /// Keys counted for a first guess, and for a closer one.
@@ -38,13 +43,14 @@ const SAMPLES: usize = 3;
 const CLOSE_SAMPLES: usize = 12;
 
 impl Pipeline {
-    /// What to do next with rows in a group that is not done.
+    /// What to do next with rows in a group that is not done; `stars` may be made.
     pub(crate) fn choose<S: Source>(
         &mut self,
         source: &mut S,
         fanouts: &mut Fanouts,
         rows: &Bindings,
         scope: &Scope,
+        stars: bool,
     ) -> Next {
         let group = &self.layout.groups[scope.group];
         let known = rows.known();
@@ -70,7 +76,9 @@ impl Pipeline {
                 .iter()
                 .any(|&p| group.patterns[p].needs.meets(&group.children[i].binds));
             if far.is_empty() || leads {
-                return Next::Child(i);
+                let alone = !stars || !far.is_empty();
+                let parts = (!alone).then(|| self.star_parts(source, rows, scope, &[]));
+                return parts.flatten().map_or(Next::Child(i), Next::Star);
             }
         }
         // A filter that a pattern makes testable leaves fewer rows for what comes after.
@@ -107,23 +115,24 @@ impl Pipeline {
         });
         let by_weight =
             |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
+        ranked.sort_by(by_weight);
         // A large batch deserves a closer look at the best few.
-        let best = if rows.len >= SAMPLED && ranked.len() > 1 {
-            ranked.sort_by(by_weight);
-            ranked.truncate(3);
-            let close = ranked.iter().map(|&(i, expected)| {
-                let closer = match near.contains(&i) {
-                    true => self.expected(source, fanouts, (rows, &known), scope, i, true),
-                    false => expected,
-                };
-                (i, closer)
-            });
-            close.collect::<Vec<_>>().into_iter().min_by(by_weight)
-        } else {
-            ranked.into_iter().min_by(by_weight)
-        };
-        match (best, optional) {
-            (Some((i, expected)), _) => Next::Pattern(i, expected),
+        if rows.len >= SAMPLED && ranked.len() > 1 {
+            let close = ranked.len().min(CLOSE);
+            for (i, expected) in &mut ranked[..close] {
+                if near.contains(i) {
+                    *expected = self.expected(source, fanouts, (rows, &known), scope, *i, true);
+                }
+            }
+            ranked[..close].sort_by(by_weight);
+        }
+        if stars {
+            if let Some(parts) = self.star_parts(source, rows, scope, &ranked) {
+                return Next::Star(parts);
+            }
+        }
+        match (ranked.first(), optional) {
+            (Some(&(i, expected)), _) => Next::Pattern(i, expected),
             (None, Some(i)) => Next::Child(i),
             (None, None) => unreachable!("a group that is not done has a step that can be taken"),
         }
@@ -198,7 +207,7 @@ impl Pipeline {
             .get(&what)
             .filter(|&rows| match access.constant & 0b101 {
                 0 => plain,
-                0b001 => plain && rows <= FEW,
+                0b001 => access.is_exact() && rows <= FEW,
                 _ => false,
             });
         known.unwrap_or_else(|| {

@@ -22,7 +22,7 @@ use pgquad_btree::{Batch, Key, Probe};
 use std::rc::Rc;
 
 /// Quads read in a row and put into a table in the time of one probe: where a leaf holds several keys, and where each is on its own.
-const PROBE: f64 = 8.0;
+pub(crate) const PROBE: f64 = 8.0;
 const FAR_PROBE: f64 = 24.0;
 /// Quads from one key to the next that are a leaf.
 const FAR: u64 = 256;
@@ -70,6 +70,8 @@ pub(crate) struct Holding {
     kept: Option<Kept>,
     /// There was no room for the table.
     refused: bool,
+    /// One key has very many quads.
+    pub crowded: bool,
     /// What is remembered where rows are only counted.
     pub weights: Weights,
 }
@@ -89,6 +91,18 @@ impl Holding {
     fn bytes(&self) -> usize {
         let table = self.kept.as_ref().map_or(0, |kept| kept.table.bytes());
         table + self.weights.bytes()
+    }
+
+    /// Notes rows that have come in, and the keys probed for them.
+    pub fn add(&mut self, rows: f64, probes: f64) {
+        self.rows += rows;
+        self.probes += probes;
+    }
+
+    /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if that is known.
+    pub fn is_alone(&self, rows: &Bindings, counted: Option<f64>) -> bool {
+        let little = |total| rows.len >= SOME && is_little(total, rows);
+        self.crowded || self.has_table() || !self.refused && counted.is_some_and(little)
     }
 
     /// Whether all quads that the constants select are in memory.
@@ -130,6 +144,11 @@ impl Holding {
     }
 }
 
+/// Whether so many quads are read in the time in which a batch is probed for.
+fn is_little(quads: f64, rows: &Bindings) -> bool {
+    quads <= rows.len as f64 * PROBE
+}
+
 /// Bytes for each quad of a table with so many columns.
 fn quad_bytes(access: &Access) -> f64 {
     (8 * (access.known.len() + access.fills.len()) + 18) as f64
@@ -151,7 +170,7 @@ impl Pipeline {
         let mut found = None;
         let large = rows.len >= self.tuning.bulk_from;
         // Counted when the order was chosen.
-        let little = |total: f64| total <= rows.len as f64 * PROBE;
+        let little = |total| is_little(total, &rows);
         let some = rows.len >= SOME && self.counts[step].is_some_and(little);
         if (large || some) && !access.known.is_empty() {
             found = self.table_of_all(source, (group, i), &access, &rows, (&live, narrowed));
@@ -181,7 +200,7 @@ impl Pipeline {
     }
 
     /// The table of all quads that the pattern's constants select, where it is there or worth its making.
-    fn table_of_all<S: Source>(
+    pub(crate) fn table_of_all<S: Source>(
         &mut self,
         source: &mut S,
         (group, i): (usize, usize),
@@ -388,7 +407,7 @@ impl Pipeline {
 }
 
 /// About how many different values there are, from how many bits of a map they set.
-fn about_distinct(values: &[u64]) -> f64 {
+pub(crate) fn about_distinct(values: &[u64]) -> f64 {
     let bits = (4 * values.len()).next_power_of_two().max(64);
     let shift = u64::BITS - bits.trailing_zeros();
     let mut map = vec![0u64; bits / 64];

@@ -2,6 +2,7 @@
 //! Knows nothing of PostgreSQL. See README.md beside this crate.
 
 mod access;
+mod arms;
 mod bindings;
 mod checks;
 mod choose;
@@ -24,6 +25,7 @@ mod rounds;
 mod sort;
 mod source;
 mod spill;
+mod star;
 mod stats;
 mod table;
 mod tally;

@@ -17,7 +17,7 @@ pub(crate) enum Operand {
 }
 
 /// A check of a quad that the key range does not make.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Check {
     /// Equal to another place of the key.
     Same(usize),
@@ -25,6 +25,19 @@ pub(crate) enum Check {
     Param(Bound, u16),
 }
 
+/// What all quads asked for have on the first place of the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Center {
+    /// The value of a variable.
+    Slot(Slot),
+    /// A constant.
+    Value(u64),
+}
+
+/// Checks of quads, with the places in the key that they are about.
+pub(crate) type Checks = SmallVec<[(usize, Check); 2]>;
+/// Constants on neighbouring places of the key.
+pub(crate) type Constants = SmallVec<[u64; 3]>;
 /// Variables with their places in the key.
 pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 
@@ -46,7 +59,7 @@ pub(crate) struct Access {
     /// Known variables that are compared after reading, with the place in the key.
     pub compared: Places,
     /// Other checks after reading, by place in the key.
-    pub checks: SmallVec<[(usize, Check); 2]>,
+    pub checks: Checks,
     /// Variables that get their values, with the place in the key.
     pub fills: Places,
     /// Places of the key that have to be read (bit `i` = place `i`).
@@ -196,6 +209,24 @@ impl Access {
         access
     }
 
+    /// Hands on only the variables of `live`.
+    pub fn keep(&mut self, live: &SlotSet) {
+        self.fills.retain(|f| live.has(f.0));
+        let filled = self.fills.iter().chain(&self.compared);
+        self.mask = filled.fold(0, |mask, f| mask | 1 << f.1);
+        for &(at, check) in &self.checks {
+            self.mask |= 1 << at;
+            if let Check::Same(other) = check {
+                self.mask |= 1 << other;
+            }
+        }
+    }
+
+    /// Whether the key range is one, of equalities.
+    pub fn is_exact(&self) -> bool {
+        self.exact
+    }
+
     /// Whether all conditions are equalities that the key range covers.
     pub fn is_plain(&self) -> bool {
         self.exact && self.checks.is_empty()
@@ -210,6 +241,27 @@ impl Access {
             }
             _ => None,
         }
+    }
+
+    /// What is on the first place of the key, and the constants that are all there is on those behind it.
+    pub fn center(&self, params: &[Value]) -> Option<(Center, Constants)> {
+        let ((_, _, first), rest) = self.used.split_first()?;
+        if !self.exact || !self.compared.is_empty() {
+            return None;
+        }
+        let constant = |operand: Operand| match operand {
+            Operand::Param(param) => match params[usize::from(param)] {
+                Value::One(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        };
+        let center = match *first {
+            Operand::Slot(slot) => Center::Slot(slot),
+            other => Center::Value(constant(other)?),
+        };
+        let constants = rest.iter().map(|&(_, _, operand)| constant(operand));
+        Some((center, constants.collect::<Option<_>>()?))
     }
 
     /// Makes the constants behind place `at` of the key checks after reading.

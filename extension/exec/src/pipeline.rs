@@ -4,6 +4,7 @@
 //! comes next is chosen batch by batch (`choose.rs`), so a wrong guess costs one batch, not the query.
 
 use crate::access::Value;
+use crate::arms::{crowd, Starring};
 use crate::bindings::{Bindings, Column};
 use crate::choose::Next;
 use crate::distinct::{repeats, Seen};
@@ -65,6 +66,7 @@ struct Joined {
 
 enum Work {
     Join(Joined),
+    Star(Box<Starring>),
     Child(Entered),
     Rounds(Rounds),
 }
@@ -100,7 +102,7 @@ pub struct Pipeline {
     /// Identity of each table in [`Fanouts`].
     pub(crate) tables: Vec<u64>,
     /// Rows are counted, not made.
-    counting: Option<Tally>,
+    pub(crate) counting: Option<Tally>,
 }
 
 impl Pipeline {
@@ -220,6 +222,7 @@ impl Pipeline {
                 Some((rows, scopes)) => {
                     let from = match &self.frames[at].work {
                         Work::Join(joined) => Some((joined.step, joined.repeats)),
+                        Work::Star(starring) => Some((starring.step, starring.repeats)),
                         Work::Child(_) | Work::Rounds(_) => None,
                     };
                     if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, from) {
@@ -243,13 +246,16 @@ impl Pipeline {
     }
 
     fn pop(&mut self, fanouts: &mut Fanouts) {
-        if let Some(Frame {
-            work: Work::Join(joined),
-            ..
-        }) = self.frames.pop()
-        {
-            let (keys, quads) = joined.joining.found();
-            fanouts.add(joined.what, keys, quads);
+        match self.frames.pop().map(|frame| frame.work) {
+            Some(Work::Join(joined)) => {
+                let (keys, quads) = joined.joining.found();
+                fanouts.add(joined.what, keys, quads);
+            }
+            Some(Work::Star(starring)) => {
+                let found = starring.star.found();
+                found.for_each(|(what, keys, quads)| fanouts.add(what, keys, quads));
+            }
+            _ => {}
         }
     }
 
@@ -273,6 +279,19 @@ impl Pipeline {
                 before.add_since(source, stats);
                 stats.rows += rows.as_ref().map_or(0, |r| r.len as u64);
                 rows.map(|rows| (rows, frame.scopes.clone()))
+            }
+            Work::Star(starring) => {
+                let before = Moment::now(source);
+                let rows = starring.star.next(source, &self.params);
+                starring.star.note(&mut self.steps);
+                before.add_since(source, &mut self.steps[starring.step]);
+                if let Some(rows) = rows {
+                    return Some((rows, frame.scopes.clone()));
+                }
+                // They go on pattern by pattern.
+                let rest = starring.star.take_rest()?;
+                crowd(&mut self.held, &starring.star);
+                Some((rest, starring.before.clone()))
             }
             Work::Child(entered) => match entered.progress {
                 Progress::Before => {
@@ -321,7 +340,7 @@ impl Pipeline {
 
     /// Takes rows as far as they go without reading: to the answer, or into a new frame. `from`: the step they came out of, and whether
     /// the same row may come out of it again.
-    fn dispatch<S: Source>(
+    pub(crate) fn dispatch<S: Source>(
         &mut self,
         source: &mut S,
         fanouts: &mut Fanouts,
@@ -361,7 +380,9 @@ impl Pipeline {
                 scopes.pop();
                 continue;
             }
-            match self.choose(source, fanouts, &rows, &scope) {
+            let stars = self.layout.tested(&scopes).is_none();
+            match self.choose(source, fanouts, &rows, &scope, stars) {
+                Next::Star(parts) => self.enter_star(source, fanouts, rows, scopes, parts),
                 Next::Pattern(i, expected) => {
                     self.enter_pattern(source, fanouts, rows, scopes, (i, expected));
                 }
@@ -404,7 +425,7 @@ impl Pipeline {
     }
 
     /// The variables that the numbers of rows outside tell: those of the rows that have entered the groups around.
-    fn told(&self, scopes: &[Scope]) -> SlotSet {
+    pub(crate) fn told(&self, scopes: &[Scope]) -> SlotSet {
         let mut told = SlotSet::default();
         for scope in scopes.iter().skip(1) {
             if let Work::Child(entered) = &self.frames[scope.frame].work {
@@ -439,7 +460,7 @@ impl Pipeline {
         Some((numbers.iter().map(|&n| n as u32).collect(), share))
     }
 
-    fn enter_pattern<S: Source>(
+    pub(crate) fn enter_pattern<S: Source>(
         &mut self,
         source: &mut S,
         fanouts: &mut Fanouts,
@@ -473,11 +494,8 @@ impl Pipeline {
         }
         let what = self.probed(&info.pattern, &access);
         let step = info.step;
+        self.turn(step);
         let stats = &mut self.steps[step];
-        if stats.turn == 0 {
-            self.turns += 1;
-            stats.turn = self.turns;
-        }
         stats.order = access.order;
         stats.estimate += if expected.is_nan() {
             0.0
@@ -515,10 +533,25 @@ impl Pipeline {
         before.add_since(source, &mut self.steps[step]);
     }
 
+    /// Notes that a step is used.
+    pub(crate) fn turn(&mut self, step: usize) {
+        if self.steps[step].turn == 0 {
+            self.turns += 1;
+            self.steps[step].turn = self.turns;
+        }
+    }
+
+    /// Puts a batch into a star; `scopes` is what is left to do after it.
+    pub(crate) fn push_star(&mut self, starring: Starring, scopes: Vec<Scope>) {
+        let work = Work::Star(Box::new(starring));
+        self.frames.push(Frame { work, scopes });
+    }
+
     /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
     pub(crate) fn outlook(&self) -> f64 {
         let times = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.outlook(joined.expected),
+            Work::Star(starring) => starring.star.outlook(),
             Work::Child(_) | Work::Rounds(_) => 1.0,
         });
         times.product()
@@ -528,12 +561,12 @@ impl Pipeline {
     pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.own_bytes(&is_held),
-            Work::Child(_) | Work::Rounds(_) => 0,
+            Work::Star(_) | Work::Child(_) | Work::Rounds(_) => 0,
         });
         bytes.sum()
     }
 
-    fn enter_child(&mut self, mut rows: Bindings, mut scopes: Vec<Scope>, i: usize) {
+    pub(crate) fn enter_child(&mut self, mut rows: Bindings, mut scopes: Vec<Scope>, i: usize) {
         let top = scopes.len() - 1;
         scopes[top].children &= !(1 << i);
         let child = &self.layout.groups[scopes[top].group].children[i];

@@ -17,6 +17,9 @@ pub const MOST_SLOTS: usize = 256;
 pub struct SlotSet([u64; MOST_SLOTS / 64]);
 
 impl SlotSet {
+    /// All variables.
+    pub(crate) const ALL: Self = Self([u64::MAX; MOST_SLOTS / 64]);
+
     /// Puts a variable in.
     #[inline]
     pub fn add(&mut self, slot: Slot) {

@@ -17,6 +17,8 @@ pub struct StepStats {
     pub hashed: u64,
     /// Batches whose keys were merged with one range.
     pub merged: u64,
+    /// Batches joined with those of other patterns as a star.
+    pub starred: u64,
     /// Most bytes of quads in memory.
     pub memory: u64,
     /// Distinct keys probed.

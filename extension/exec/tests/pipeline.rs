@@ -228,6 +228,103 @@ impl Maker<'_> {
     }
 }
 
+impl Maker<'_> {
+    fn constant(&mut self, column: u8, value: u64, pattern: &mut Pattern) {
+        let param = self.params.len() as u16;
+        pattern.conditions.push((column, Bound::Eq, param));
+        self.params.push(Value::One(FLIP + value));
+    }
+
+    /// A pattern with a constant predicate, of this subject; its new variables go to `own`.
+    fn arm(&mut self, subject: Option<Slot>, own: &mut Vec<Slot>) -> Pattern {
+        let mut pattern = Pattern {
+            table: self.pick(self.tables) as u16,
+            ..Pattern::default()
+        };
+        pattern.cells[0] = subject;
+        if subject.is_none() {
+            self.constant(0, 1, &mut pattern);
+        }
+        let predicate = self.pick(3) as u64;
+        self.constant(1, predicate, &mut pattern);
+        for column in 2..4 {
+            match self.pick(6) {
+                0..=2 => {
+                    own.push(self.slot());
+                    pattern.cells[usize::from(column)] = own.last().copied();
+                }
+                3 if !own.is_empty() => {
+                    pattern.cells[usize::from(column)] = Some(own[self.pick(own.len())]);
+                }
+                4 => {
+                    let value = self.pick(2) as u64;
+                    self.constant(column, value, &mut pattern);
+                }
+                _ => {}
+            }
+        }
+        pattern
+    }
+
+    /// Patterns of one subject, some of them optional, with filters.
+    fn star(&mut self) -> (Group, Vec<Slot>) {
+        let mut group = Group::default();
+        let subject = (self.pick(4) > 0).then(|| self.slot());
+        let mut own: Vec<Slot> = Vec::new();
+        for _ in 0..1 + self.pick(4) {
+            let pattern = self.arm(subject, &mut own);
+            group.patterns.push(pattern);
+        }
+        let mut visible: Vec<Slot> = subject.into_iter().chain(own).collect();
+        for _ in 0..self.pick(4) {
+            let mut own = Vec::new();
+            let mut inner = Group::default();
+            for _ in 0..1 + self.pick(5) / 4 {
+                let pattern = self.arm(subject, &mut own);
+                inner.patterns.push(pattern);
+            }
+            if let (Some(&slot), 0) = (own.first(), self.pick(4)) {
+                inner.filters.push(Filter {
+                    test: Test::Expr(0),
+                    needs: vec![slot],
+                });
+            }
+            let exports: Vec<(Slot, Slot)> = match subject {
+                Some(subject) if self.pick(2) == 0 => vec![(self.slot(), subject)],
+                _ => Vec::new(),
+            };
+            visible.extend(own.into_iter().chain(exports.iter().map(|e| e.0)));
+            group.children.push(Child {
+                kind: [Kind::Left, Kind::Left, Kind::Left, Kind::Semi, Kind::Anti][self.pick(5)],
+                group: inner,
+                exports,
+                needs: subject.into_iter().collect(),
+                row: self.slot(),
+            });
+        }
+        let bound = |child: &Child| (child.kind == Kind::Left).then(|| child.binds());
+        let patterns = group.patterns.iter().flat_map(|p| p.cells).flatten();
+        let outer: Vec<Slot> = patterns.collect();
+        let inner: Vec<_> = group.children.iter().filter_map(bound).collect();
+        visible.retain(|&slot| outer.contains(&slot) || inner.iter().any(|set| set.has(slot)));
+        for _ in 0..self.pick(3) {
+            if visible.len() < 2 {
+                break;
+            }
+            let (a, b) = (
+                visible[self.pick(visible.len())],
+                visible[self.pick(visible.len())],
+            );
+            let test = [Test::Equal(a, b), Test::Expr(0), Test::Expr(1)][self.pick(3)];
+            group.filters.push(Filter {
+                test,
+                needs: vec![a, b],
+            });
+        }
+        (group, visible)
+    }
+}
+
 fn used(group: &Group) -> Vec<Slot> {
     let mut slots: Vec<Slot> = group
         .patterns
@@ -249,8 +346,12 @@ fn used(group: &Group) -> Vec<Slot> {
     slots
 }
 
-fn run(plan: &Plan, params: &[Value], trees: &mut Trees, tuning: Tuning) -> Vec<Row> {
-    let names = (0..trees.tables.len() as u64).collect();
+fn run(
+    plan: &Plan,
+    params: &[Value],
+    (names, trees): (Vec<u64>, &mut Trees),
+    tuning: Tuning,
+) -> Vec<Row> {
     let mut pipeline = Pipeline::new(plan, names, tuning);
     let mut fanouts = Fanouts::new();
     let mut rows = Vec::new();
@@ -316,6 +417,43 @@ fn quads() -> impl Strategy<Value = Vec<Quad>> {
         .prop_map(|set| set.into_iter().collect())
 }
 
+/// Compares the answers to a plan with what it means.
+fn check(
+    plan: &Plan,
+    params: &[Value],
+    tables: &[Vec<Quad>],
+    orders: &[&str],
+    tuning: Tuning,
+) -> Result<(), TestCaseError> {
+    prop_assert_eq!(Plan::decode(&plan.encode()), Ok(plan.clone()));
+    let model = Model {
+        tables,
+        params,
+        budget: Cell::new(300_000),
+    };
+    let empty: Row = vec![None; usize::from(plan.slots)];
+    let all = model.group(&plan.root, &empty);
+    prop_assume!(model.budget.get() >= 0);
+    let mut expected: Vec<Row> = all
+        .into_iter()
+        .map(|row| plan.output.iter().map(|&s| row[usize::from(s)]).collect())
+        .collect();
+    let mut trees = Trees::new(tables, orders);
+    // Equal tables are the same one, for all that the pipeline knows.
+    let same = |table: &Vec<Quad>| tables.iter().position(|other| other == table);
+    let names = tables.iter().filter_map(same).map(|name| name as u64);
+    let mut found = run(plan, params, (names.collect(), &mut trees), tuning);
+    expected.sort();
+    found.sort();
+    if plan.distinct {
+        prop_assert!(found.len() <= expected.len());
+        expected.dedup();
+        found.dedup();
+    }
+    prop_assert_eq!(found, expected, "{:?} {:?}", plan, params);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -334,25 +472,26 @@ proptest! {
         let (root, output) = maker.group(&[], 0);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
-        prop_assert_eq!(Plan::decode(&plan.encode()), Ok(plan.clone()));
-        let model = Model { tables: &tables, params: &params, budget: Cell::new(300_000) };
-        let empty: Row = vec![None; usize::from(plan.slots)];
-        let all = model.group(&plan.root, &empty);
-        prop_assume!(model.budget.get() >= 0);
-        let mut expected: Vec<Row> = all
-            .into_iter()
-            .map(|row| plan.output.iter().map(|&s| row[usize::from(s)]).collect())
-            .collect();
-        let mut trees = Trees::new(&tables, &orders);
-        let mut found = run(&plan, &params, &mut trees, Tuning { first, most, bulk_from, narrow_from, memory });
-        expected.sort();
-        found.sort();
-        if distinct {
-            prop_assert!(found.len() <= expected.len());
-            expected.dedup();
-            found.dedup();
-        }
-        prop_assert_eq!(found, expected, "{:?} {:?}", plan, params);
+        check(&plan, &params, &tables, &orders, Tuning { first, most, bulk_from, narrow_from, memory })?;
+    }
+
+    #[test]
+    fn stars_are_those_of_nested_loops(
+        quads in prop::collection::btree_set([0i64..6, 0..3, 0..5, 0..2], 0..45),
+        choices in prop::collection::vec(any::<u8>(), 10..60),
+        first in prop::sample::select(vec![1usize, 2, 3, 7, 1000]),
+        most in prop::sample::select(vec![1usize, 2, 5, 1000]),
+        bulk_from in prop::sample::select(vec![1usize, 2, 4, 1000]),
+        memory in prop::sample::select(vec![0usize, 300, 700, 1 << 20]),
+        distinct: bool,
+    ) {
+        let quads: Vec<Quad> = quads.into_iter().collect();
+        let tables = [quads.clone(), quads];
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
+        let (root, output) = maker.star();
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
+        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from, narrow_from: 4, memory })?;
     }
 
     #[test]

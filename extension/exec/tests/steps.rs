@@ -135,3 +135,89 @@ fn triangles_are_closed_from_the_quads_of_their_subjects() {
     let (same, _) = run(&quads, &triangle, 3, 1 << 20);
     assert_eq!(same, rows);
 }
+
+/// `count` subjects with an object for each of four predicates, and their quads of a fifth one between.
+fn star_quads(count: i64, objects: impl Fn(i64, i64) -> i64) -> Vec<Quad> {
+    (0..count)
+        .flat_map(|n| (0..5).map(move |p| (scattered(n), p)))
+        .map(|(s, p)| [s, p, objects(s, p), 0])
+        .collect()
+}
+
+/// `?0 p ?n` for the predicates from 0 on.
+fn star(arms: u16) -> Vec<Pattern> {
+    (0..arms).map(|n| pattern(0, Some(n), 1 + n)).collect()
+}
+
+#[test]
+fn patterns_of_one_subject_are_read_together() {
+    // Each object of the first predicate has the same subjects, few and far between.
+    let quads = star_quads(3000, |s, p| if p == 0 { s % 60 } else { 100 * p });
+    let mut patterns = star(4);
+    patterns[0].cells[2] = None;
+    patterns[0].conditions.push((2, Bound::Eq, 4));
+    let (rows, steps) = run(&quads, &with_slot(patterns), 4, 0);
+    let few = (0..3000).filter(|&n| scattered(n) % 60 == 4).count();
+    assert_eq!(rows.len(), few);
+    // One object selects the subjects; the rest is one step.
+    assert_eq!(
+        steps.iter().filter(|s| s.starred == 1).count(),
+        3,
+        "{steps:?}"
+    );
+    assert!(steps
+        .iter()
+        .filter(|s| s.starred > 0)
+        .all(|s| s.keys == few as u64 && s.rows == few as u64));
+    // All subjects: they lie side by side, so that all between them is read at once.
+    let (rows, steps) = run(&quads, &star(4), 5, 0);
+    assert_eq!(rows.len(), 3000);
+    assert_eq!(
+        steps.iter().filter(|s| s.starred > 0).count(),
+        3,
+        "{steps:?}"
+    );
+    assert!(steps.iter().all(|s| s.probes < 3000), "{steps:?}");
+}
+
+/// The same patterns, with variables numbered without gaps.
+fn with_slot(mut patterns: Vec<Pattern>) -> Vec<Pattern> {
+    for pattern in &mut patterns {
+        if let Some(slot) = &mut pattern.cells[2] {
+            *slot -= 1;
+        }
+    }
+    patterns
+}
+
+#[test]
+fn arms_that_drop_rows_spare_the_others() {
+    let mut quads = star_quads(3000, |s, p| if p == 0 { s % 60 } else { 100 * p });
+    quads.retain(|q| q[1] != 3 || q[0] % 7 == 0);
+    let mut patterns = star(4);
+    patterns[0].cells[2] = None;
+    patterns[0].conditions.push((2, Bound::Eq, 4));
+    let (rows, steps) = run(&quads, &with_slot(patterns), 4, 0);
+    assert!(rows.len() < 10);
+    let keys: Vec<u64> = steps
+        .iter()
+        .filter(|s| s.starred > 0)
+        .map(|s| s.keys)
+        .collect();
+    assert!(
+        keys.iter().filter(|&&keys| keys < 10).count() >= 2,
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn a_key_with_very_many_quads_is_no_star() {
+    let mut quads = star_quads(300, |_, p| 100 * p);
+    quads.extend((0..9000).map(|n| [scattered(150), 2, 1000 + n, 0]));
+    let (rows, steps) = run(&quads, &star(4), 5, 0);
+    assert_eq!(rows.len(), 9300);
+    assert!(
+        steps.iter().any(|s| s.starred > 0 && s.batches > s.starred),
+        "{steps:?}"
+    );
+}

@@ -161,8 +161,9 @@ fn describe(line: &mut String, stats: &StepStats, order: &[u8; 4], timing: bool,
 
 /// The kinds of steps that were taken, with the number of batches where there are several.
 fn kinds(stats: &StepStats) -> String {
-    let probed = stats.batches - stats.hashed - stats.merged;
+    let probed = stats.batches - stats.starred - stats.hashed - stats.merged;
     let all = [
+        ("star", stats.starred),
         ("probe", probed),
         ("merge", stats.merged),
         ("hash", stats.hashed),

@@ -1,0 +1,520 @@
+//! Stars: patterns that are looked up by the same variable (or constant) and constants of their own, optional ones included, joined as
+//! one step. Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the product of
+//! those that the arms have for it.
+//!
+//! Where the keys of a batch lie so close together that little between them is passed over, all from the first to the last is read, and
+//! each arm takes what is its own.
+
+use crate::access::Value;
+use crate::bindings::{Bindings, Column};
+use crate::checks::Checked;
+use crate::fanout::Probed;
+use crate::order::{Access, Center, Checks, Constants};
+use crate::pipeline::Tuning;
+use crate::plan::{Slot, SlotSet};
+use crate::sort::sort_rows;
+use crate::source::Source;
+use crate::stats::StepStats;
+use pgquad_btree::{Batch, Key, Probe, Span, KEY_MAX, KEY_MIN};
+
+/// One pattern of a star.
+pub(crate) struct Arm {
+    /// Its place among the patterns of the plan.
+    pub step: usize,
+    pub what: Probed,
+    pub access: Access,
+    /// Constants behind the key.
+    pub constants: Constants,
+    /// Set for an optional pattern.
+    pub optional: Option<Optional>,
+    /// Keys asked for, and quads found for them.
+    keys: u64,
+    quads: u64,
+    /// Keys asked for and rows after this arm, since they were noted down.
+    new_keys: u64,
+    new_rows: u64,
+}
+
+/// What an optional arm does besides.
+pub(crate) struct Optional {
+    /// Variables that are unbound where it has no quads.
+    pub binds: Vec<Slot>,
+    /// Variables that have the value of another one where it has some: (copy, original).
+    pub copies: Vec<(Slot, Slot)>,
+}
+
+impl Arm {
+    /// An arm of a star; its access has a center.
+    pub fn new(
+        (step, what): (usize, Probed),
+        access: Access,
+        constants: Constants,
+        optional: Option<Optional>,
+    ) -> Self {
+        Self {
+            step,
+            what,
+            access,
+            constants,
+            optional,
+            keys: 0,
+            quads: 0,
+            new_keys: 0,
+            new_rows: 0,
+        }
+    }
+
+    /// Whether rows without its quads are dropped.
+    fn is_required(&self) -> bool {
+        self.optional.is_none()
+    }
+
+    /// Whether rows that come out have nothing from its quads.
+    pub fn binds_nothing(&self, live: &SlotSet) -> bool {
+        let copies = self.optional.iter().flat_map(|o| &o.copies);
+        self.access.fills.is_empty() && !copies.into_iter().any(|c| live.has(c.0))
+    }
+}
+
+/// A key with quads for all arms that need them.
+#[derive(Clone, Copy)]
+struct Found {
+    /// Which arms have none (bit `i` = arm `i`).
+    without: u64,
+    key: usize,
+}
+
+/// Most arms of a star.
+pub(crate) const MOST_ARMS: usize = 64;
+/// Keys of one range where all between them is read, and rows that may then be read for each arm of each of them.
+const KEYS_OF_RANGE: usize = 32;
+const ROOM: usize = 32;
+
+/// A batch of rows being joined with the quads of a star's patterns.
+pub(crate) struct Star {
+    table: u16,
+    arms: Vec<Arm>,
+    input: Bindings,
+    live: SlotSet,
+    /// Arms that bind nothing are asked only whether they have quads.
+    set: bool,
+    /// Rows of the input by key.
+    rows: Vec<u32>,
+    /// First place in `rows` of each distinct key, and the end.
+    starts: Vec<u32>,
+    /// The keys, ascending.
+    keys: Vec<u64>,
+    /// One range for each arm of each key, or for many keys.
+    ranges: Vec<(Key, Key)>,
+    merges: bool,
+    probe: Probe,
+    batch: Batch,
+    spans: Vec<Span>,
+    /// Checks that arms make on quads, each list once, and the list of each arm.
+    checks: Vec<Checks>,
+    checks_of: Vec<usize>,
+    more: bool,
+    /// A key has more quads than fit into a batch: it and those after it are not joined.
+    crowded: bool,
+    /// The keys read last, and the quads of each arm of each of them: the end of its part of `quads`.
+    first: usize,
+    until: usize,
+    quads: Vec<u32>,
+    ends: Vec<u32>,
+    found: Vec<Found>,
+    /// Where to go on: place in `found`, and in the product of its quads.
+    at: usize,
+    combination: u64,
+    /// Rows to hand out at once; grows from batch to batch.
+    chunk: usize,
+    most: usize,
+    /// The next rows: that of the input, and the quad of each arm.
+    pairs: (Vec<u32>, Vec<Vec<u32>>),
+}
+
+impl Star {
+    /// Starts to join `input` with the quads of all `arms`, of which there are some, all in the same order of a table.
+    ///
+    /// `live` are the variables of use after it; where only the `set` of rows matters, arms that bind nothing of use are asked only whether
+    /// they have quads; it `merges` where all quads between the keys are to be read.
+    pub fn new(
+        table: u16,
+        (center, arms): (Center, Vec<Arm>),
+        input: Bindings,
+        (live, set, merges): (SlotSet, bool, bool),
+        tuning: Tuning,
+    ) -> Self {
+        let columns: Vec<&[u64]> = match center {
+            Center::Slot(slot) => input.ids(slot).into_iter().collect(),
+            Center::Value(_) => Vec::new(),
+        };
+        let sorted = sort_rows(&columns, columns.len(), input.len);
+        let heads = &sorted.starts[..sorted.starts.len() - 1];
+        let keys = heads.iter().map(|&start| match center {
+            Center::Value(value) => value,
+            Center::Slot(_) => columns[0][sorted.rows[start as usize] as usize],
+        });
+        let keys: Vec<u64> = keys.collect();
+        let mut star = Self {
+            table,
+            chunk: tuning.first.max(input.len).clamp(1, tuning.most.max(1)),
+            most: tuning.most.max(1),
+            input,
+            live,
+            set,
+            rows: sorted.rows,
+            starts: sorted.starts,
+            keys,
+            ranges: Vec::new(),
+            merges,
+            probe: Probe::new(0),
+            batch: Batch::new(),
+            spans: Vec::new(),
+            checks: Vec::new(),
+            checks_of: Vec::new(),
+            more: true,
+            crowded: false,
+            first: 0,
+            until: 0,
+            quads: Vec::new(),
+            ends: Vec::new(),
+            found: Vec::new(),
+            at: 0,
+            combination: 0,
+            pairs: (Vec::new(), vec![Vec::new(); arms.len()]),
+            arms,
+        };
+        star.share_checks();
+        star.make_ranges();
+        star
+    }
+
+    fn share_checks(&mut self) {
+        for arm in &self.arms {
+            let known = self.checks.iter().position(|c| *c == arm.access.checks);
+            self.checks_of.push(known.unwrap_or(self.checks.len()));
+            if known.is_none() {
+                self.checks.push(arm.access.checks.clone());
+            }
+        }
+    }
+
+    fn make_ranges(&mut self) {
+        let arms = self.arms.len();
+        let columns = self.arms.iter().fold(0, |mask, a| mask | a.access.mask);
+        let most = 2 * arms * self.most.max(self.chunk);
+        if self.merges {
+            for keys in self.keys.chunks(KEYS_OF_RANGE) {
+                let (low, high) = (keys[0], keys[keys.len() - 1]);
+                self.ranges.push((range(low, &[]).0, range(high, &[]).1));
+            }
+            let places = self.arms.iter().map(|a| a.constants.len()).max();
+            let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
+            let most = most.max(arms * KEYS_OF_RANGE * ROOM);
+            self.probe = Probe::grouped(columns | keys, 1, 0, most);
+            return;
+        }
+        for &key in &self.keys {
+            let of_arms = self.arms.iter().map(|arm| range(key, &arm.constants));
+            self.ranges.extend(of_arms);
+        }
+        let required = self.arms.iter().enumerate();
+        let required = required.fold(0, |mask, (n, a)| mask | u64::from(a.is_required()) << n);
+        self.probe = Probe::grouped(columns, arms, required, most);
+    }
+
+    /// Number of distinct keys.
+    pub fn distinct_keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The rows that are joined.
+    pub fn input(&self) -> &Bindings {
+        &self.input
+    }
+
+    /// The arms.
+    pub fn arms(&self) -> &[Arm] {
+        &self.arms
+    }
+
+    /// How many times as many keys as now will have been read in the end.
+    pub fn outlook(&self) -> f64 {
+        match self.until {
+            0 => 1.0,
+            read => self.keys.len() as f64 / read as f64,
+        }
+    }
+
+    /// Rows with keys that were not joined, because one of them has more quads than fit into a batch.
+    pub fn take_rest(&mut self) -> Option<Bindings> {
+        if !self.crowded || self.more || self.at < self.found.len() {
+            return None;
+        }
+        self.crowded = false;
+        let rest = &self.rows[self.starts[self.until] as usize..];
+        Some(self.input.gather(rest, &self.input.known()))
+    }
+
+    /// Adds to the figures of the steps what has been done since the last time.
+    pub fn note(&mut self, steps: &mut [StepStats]) {
+        for arm in &mut self.arms {
+            let stats = &mut steps[arm.step];
+            stats.keys += arm.new_keys;
+            stats.probes += if self.merges { 0 } else { arm.new_keys };
+            stats.rows += arm.new_rows;
+            (arm.new_keys, arm.new_rows) = (0, 0);
+        }
+    }
+
+    /// For each arm the keys asked for and the quads found.
+    pub fn found(&self) -> impl Iterator<Item = (Probed, usize, usize)> + '_ {
+        let arms = self.arms.iter();
+        arms.map(|arm| (arm.what, arm.keys as usize, arm.quads as usize))
+    }
+
+    /// The next rows, `None` at the end.
+    pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
+        // Rows may come out for long without anything being read.
+        source.interrupt();
+        loop {
+            let without = self.pair();
+            if !self.pairs.0.is_empty() {
+                self.chunk = (self.chunk * 4).min(self.most);
+                return Some(self.joined(without));
+            }
+            if !self.more {
+                return None;
+            }
+            self.read_on(source, params, self.chunk * self.arms.len());
+        }
+    }
+
+    /// The number of rows for each row of the input; those of [`Self::take_rest`] have none.
+    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
+        let mut weights = vec![0; self.input.len];
+        while self.more {
+            self.read_on(source, params, self.most * self.arms.len());
+            for found in &self.found {
+                let counts = (0..self.arms.len()).map(|arm| self.count_of(found, arm));
+                let product = counts.fold(1, u64::saturating_mul);
+                for &row in self.rows_of(found.key) {
+                    weights[row as usize] = product;
+                }
+            }
+            self.at = self.found.len();
+        }
+        weights
+    }
+
+    fn rows_of(&self, key: usize) -> &[u32] {
+        &self.rows[self.starts[key] as usize..self.starts[key + 1] as usize]
+    }
+
+    /// The quads of an arm for one of the keys read last.
+    fn quads_of(&self, key: usize, arm: usize) -> &[u32] {
+        let place = (key - self.first) * self.arms.len() + arm;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.quads[start as usize..self.ends[place] as usize]
+    }
+
+    /// How many different rows an arm makes of one.
+    fn count_of(&self, found: &Found, arm: usize) -> u64 {
+        let is_asked = self.set && self.arms[arm].access.fills.is_empty();
+        if is_asked || found.without >> arm & 1 == 1 {
+            return 1;
+        }
+        self.quads_of(found.key, arm).len() as u64
+    }
+
+    /// Reads the next quads, about as many as `enough`.
+    fn read_on<S: Source>(&mut self, source: &mut S, params: &[Value], enough: usize) {
+        source.interrupt();
+        self.more = source.read(
+            self.table,
+            self.arms[0].access.order,
+            &mut self.probe,
+            &self.ranges,
+            enough,
+            &mut self.batch,
+            &mut self.spans,
+        );
+        let (groups, begun) = self.probe.place();
+        let keys = if self.merges { KEYS_OF_RANGE } else { 1 };
+        self.first = self.until;
+        self.until = (groups * keys).min(self.keys.len());
+        if begun {
+            (self.more, self.crowded) = (false, true);
+        }
+        self.quads.clear();
+        self.ends.clear();
+        let checked: Vec<Checked> = self
+            .checks
+            .iter()
+            .map(|checks| Checked::new(checks, &self.batch, params))
+            .collect();
+        if self.merges {
+            self.take_merged(&checked);
+        } else {
+            self.take_probed(&checked);
+        }
+        self.find();
+    }
+
+    /// Sorts out quads that were read arm by arm.
+    fn take_probed(&mut self, checked: &[Checked]) {
+        let arms = self.arms.len();
+        let (first, until) = (self.first * arms, self.until * arms);
+        let mut start = 0;
+        for span in &self.spans {
+            let place = span.range as usize;
+            if place >= until {
+                break;
+            }
+            self.ends.resize(place - first, self.quads.len() as u32);
+            let checked = &checked[self.checks_of[place % arms]];
+            let quads = start..span.end;
+            self.quads
+                .extend(quads.filter(|&quad| checked.accepts(quad as usize)));
+            start = span.end;
+        }
+        self.ends.resize(until - first, self.quads.len() as u32);
+    }
+
+    /// Sorts out the quads of all arms from those between the first key and the last.
+    fn take_merged(&mut self, checked: &[Checked]) {
+        let column = &self.batch.columns[0];
+        let mut at = 0;
+        for &key in &self.keys[self.first..self.until] {
+            at += column[at..].iter().take_while(|&&v| v < key).count();
+            let end = at + column[at..].iter().take_while(|&&v| v == key).count();
+            for (arm, &checks) in self.arms.iter().zip(&self.checks_of) {
+                for quad in at..end {
+                    let mut constants = arm.constants.iter().enumerate();
+                    let is_own = constants.all(|(n, c)| self.batch.columns[n + 1][quad] == *c);
+                    if is_own && checked[checks].accepts(quad) {
+                        self.quads.push(quad as u32);
+                    }
+                }
+                self.ends.push(self.quads.len() as u32);
+            }
+            at = end;
+        }
+    }
+
+    /// Finds the keys that have quads for all arms that need them.
+    fn find(&mut self) {
+        self.found.clear();
+        (self.at, self.combination) = (0, 0);
+        let mut quads = 0;
+        let mut ends = self.ends.iter();
+        for key in self.first..self.until {
+            let mut found = Found { without: 0, key };
+            let mut rows = u64::from(self.starts[key + 1] - self.starts[key]);
+            for (n, arm) in self.arms.iter_mut().enumerate() {
+                let end = ends.next().map_or(quads, |&end| u64::from(end));
+                let own = end - quads;
+                quads = end;
+                if rows == 0 {
+                    continue;
+                }
+                arm.keys += 1;
+                arm.new_keys += 1;
+                arm.quads += own;
+                if own == 0 && !arm.is_required() {
+                    found.without |= 1 << n;
+                } else {
+                    rows = rows.saturating_mul(own);
+                }
+                arm.new_rows += rows;
+            }
+            if rows > 0 {
+                self.found.push(found);
+            }
+        }
+        // Rows with and without the quads of an optional arm go on in different batches.
+        if !self.found.is_sorted_by_key(|found| found.without) {
+            self.found.sort_by_key(|found| found.without);
+        }
+    }
+
+    /// Combines rows of the input with quads of all arms, a chunk of them; returns the arms that have none.
+    fn pair(&mut self) -> u64 {
+        let (mut rows, mut picks) = std::mem::take(&mut self.pairs);
+        rows.clear();
+        picks.iter_mut().for_each(Vec::clear);
+        let without = self.found.get(self.at).map_or(0, |found| found.without);
+        let mut counts = vec![0; self.arms.len()];
+        while let Some(found) = self.found.get(self.at).filter(|f| f.without == without) {
+            let of_key = self.rows_of(found.key);
+            let mut all = of_key.len() as u64;
+            for (arm, count) in counts.iter_mut().enumerate() {
+                *count = self.count_of(found, arm);
+                all = all.saturating_mul(*count);
+            }
+            let mut combination = self.combination;
+            while combination < all && rows.len() < self.chunk {
+                // Its digits: the row of the key, then the quad of each arm.
+                let mut rest = combination;
+                let mut digit = |count: u64| {
+                    if count == 1 {
+                        return 0;
+                    }
+                    let digit = rest % count;
+                    rest /= count;
+                    digit as usize
+                };
+                rows.push(of_key[digit(of_key.len() as u64)]);
+                for (arm, picks) in picks.iter_mut().enumerate() {
+                    let digit = digit(counts[arm]);
+                    if !self.arms[arm].access.fills.is_empty() && without >> arm & 1 == 0 {
+                        picks.push(self.quads_of(found.key, arm)[digit]);
+                    }
+                }
+                combination += 1;
+            }
+            if combination < all {
+                self.combination = combination;
+                break;
+            }
+            self.combination = 0;
+            self.at += 1;
+        }
+        self.pairs = (rows, picks);
+        without
+    }
+
+    fn joined(&self, without: u64) -> Bindings {
+        let mut rows = self.input.gather(&self.pairs.0, &self.live);
+        for (n, (arm, picks)) in self.arms.iter().zip(&self.pairs.1).enumerate() {
+            if without >> n & 1 == 1 {
+                for &slot in arm.optional.iter().flat_map(|o| &o.binds) {
+                    rows.columns[usize::from(slot)] = Column::Null;
+                }
+                continue;
+            }
+            for &(slot, at) in &arm.access.fills {
+                let column = &self.batch.columns[at];
+                let ids = picks.iter().map(|&quad| column[quad as usize]).collect();
+                rows.columns[usize::from(slot)] = Column::Ids(ids);
+            }
+            for &(copy, original) in arm.optional.iter().flat_map(|o| &o.copies) {
+                if self.live.has(copy) {
+                    let column = &self.input.columns[usize::from(original)];
+                    rows.columns[usize::from(copy)] = column.gather(&self.pairs.0);
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// The range of a key with constants behind it.
+pub(crate) fn range(key: u64, constants: &[u64]) -> (Key, Key) {
+    let (mut low, mut high) = (KEY_MIN, KEY_MAX);
+    (low[0], high[0]) = (key, key);
+    for (place, &constant) in constants.iter().enumerate() {
+        (low[place + 1], high[place + 1]) = (constant, constant);
+    }
+    (low, high)
+}
