@@ -1,6 +1,6 @@
 -- Quad Join of a single pattern, where filters can be tested on ids; Quad Scan where that is of no use.
 begin;
-select plan(99);
+select plan(102);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table terms as select i, quad.encode(t) as id from unnest(array[
@@ -102,6 +102,15 @@ select is((select count(*) from q where p = 1 and quad.eq(quad.decode(o), '5')),
 move forward 20 in c;
 select isnt_empty('fetch 1 from c', 'an open cursor still sees it');
 close c;
+
+-- What stands behind the first argument of a COALESCE is evaluated where the first is NULL, not before.
+create function pg_temp.fails() returns quad.term language plpgsql stable as $f$ begin raise exception 'evaluated'; end $f$;
+select lives_ok($$select a.s from q a join q b on b.s = a.s
+    where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), pg_temp.fails()), '5')$$, 'a fallback that fails is not evaluated');
+select lives_ok($$select a.s from q a join q b on b.s = a.s
+    where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), coalesce(pg_temp.fails(), '7')), '5')$$, 'nor one inside another');
+select matches(pg_temp.plan_of($$select a.s from q a join q b on b.s = a.s
+    where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), '7'), '5')$$), 'Tested on Ids', 'a constant is as good as before');
 
 -- Rights and policies.
 create role reader_alone;

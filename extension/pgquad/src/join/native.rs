@@ -57,6 +57,7 @@ impl Native {
             places,
             parent,
             constants: Vec::new(),
+            is_fallback: false,
         };
         // SAFETY: the caller's promise.
         let test = unsafe { compiler.test(expr.cast())? };
@@ -78,6 +79,7 @@ impl Native {
             places: &[0, 1, 2, 3],
             parent: std::ptr::null_mut(),
             constants: Vec::new(),
+            is_fallback: false,
         };
         // SAFETY: the caller's promise.
         unsafe { compiler.test(expr.cast()).is_some() }
@@ -252,6 +254,8 @@ struct Compiler<'a> {
     /// NULL where it is only asked whether a test can be made.
     parent: *mut pg_sys::PlanState,
     constants: Vec<Constant>,
+    /// The expression stands behind the first argument of a COALESCE: for some rows, or for all, it must not be evaluated.
+    is_fallback: bool,
 }
 
 impl Compiler<'_> {
@@ -382,14 +386,9 @@ impl Compiler<'_> {
                 return Some(Terms::Fixed(place));
             }
             match (*node).type_ {
-                pg_sys::NodeTag::T_CoalesceExpr => {
-                    let args = (*node.cast::<pg_sys::CoalesceExpr>()).args;
-                    let mut all = Vec::new();
-                    for argument in list_iter::<pg_sys::Node>(args) {
-                        all.push(self.terms(argument)?);
-                    }
-                    Some(Terms::Coalesce(all))
-                }
+                pg_sys::NodeTag::T_CoalesceExpr => self
+                    .coalesce(node, |compiler, argument| compiler.terms(argument))
+                    .map(Terms::Coalesce),
                 pg_sys::NodeTag::T_FuncExpr => {
                     let call = node.cast::<pg_sys::FuncExpr>();
                     let argument = |n| list_node((*call).args, n);
@@ -429,17 +428,30 @@ impl Compiler<'_> {
                     let column = self.places.iter().position(|&p| own && p == place);
                     column.map(Ids::Column)
                 }
-                pg_sys::NodeTag::T_CoalesceExpr => {
-                    let args = (*node.cast::<pg_sys::CoalesceExpr>()).args;
-                    let mut all = Vec::new();
-                    for argument in list_iter::<pg_sys::Node>(args) {
-                        all.push(self.ids(argument)?);
-                    }
-                    Some(Ids::Coalesce(all))
-                }
+                pg_sys::NodeTag::T_CoalesceExpr => self
+                    .coalesce(node, |compiler, argument| compiler.ids(argument))
+                    .map(Ids::Coalesce),
                 _ => self.constant(node, Kind::Id).map(Ids::Fixed),
             }
         }
+    }
+
+    /// The arguments of a COALESCE.
+    unsafe fn coalesce<T>(
+        &mut self,
+        node: *mut pg_sys::Node,
+        compile: impl Fn(&mut Self, *mut pg_sys::Node) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let around = self.is_fallback;
+        // SAFETY: the node is a COALESCE of a live plan.
+        let arguments = unsafe { list_iter((*node.cast::<pg_sys::CoalesceExpr>()).args) };
+        let compiled = arguments.enumerate().map(|(n, argument)| {
+            self.is_fallback |= n > 0;
+            compile(self, argument)
+        });
+        let all = compiled.collect();
+        self.is_fallback = around;
+        all
     }
 
     /// The place of a table that no expression gives.
@@ -451,7 +463,7 @@ impl Compiler<'_> {
         self.constants.len() - 1
     }
 
-    /// The place of an expression of the type that `kind` stands for, if it is the same for all rows.
+    /// The place of an expression of the type that `kind` stands for, if it is the same for all rows. It is evaluated for the first of them.
     unsafe fn constant(&mut self, node: *mut pg_sys::Node, kind: Kind) -> Option<usize> {
         // SAFETY: as for `test`.
         unsafe {
@@ -470,12 +482,30 @@ impl Compiler<'_> {
             if pg_sys::exprType(node) != wanted || varies() {
                 return None;
             }
+            if self.is_fallback && !is_value(node) {
+                return None;
+            }
             let state = match self.parent.is_null() {
                 true => std::ptr::null_mut(),
                 false => pg_sys::ExecInitExpr(node.cast(), self.parent),
             };
             self.constants.push(Constant { kind, state });
             Some(self.constants.len() - 1)
+        }
+    }
+}
+
+/// Whether an expression is a value already: nothing can fail when it is evaluated.
+unsafe fn is_value(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: an expression of a live plan; the cast follows a check of the tag.
+    unsafe {
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Const => true,
+            pg_sys::NodeTag::T_Param => {
+                let param = node.cast::<pg_sys::Param>();
+                (*param).paramkind == pg_sys::ParamKind::PARAM_EXTERN
+            }
+            _ => false,
         }
     }
 }
