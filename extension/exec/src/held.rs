@@ -47,6 +47,13 @@ const LOOKUPS: usize = 64;
 /// Quads read at once.
 const READ: usize = 4096;
 
+/// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
+struct Limits {
+    expected: usize,
+    quads: usize,
+    bytes: usize,
+}
+
 /// A pattern's table that is kept from batch to batch.
 struct Kept {
     table: Rc<Table>,
@@ -70,6 +77,8 @@ pub(crate) struct Holding {
     kept: Option<Kept>,
     /// There was no room for the table.
     refused: bool,
+    /// The quads for one batch were more than it would have been to probe for them.
+    misled: bool,
     /// One key has very many quads.
     pub crowded: bool,
     /// What is remembered where rows are only counted.
@@ -222,11 +231,15 @@ impl Pipeline {
         if self.held[step].refused {
             return None;
         }
-        let mut ranges = Vec::new();
-        access.ranges(rows, 0, &self.params, &mut ranges);
+        // A list may have very many members: its ranges are made only when they are needed.
+        let ranges = |params: &[Value]| {
+            let mut ranges = Vec::new();
+            access.ranges(rows, 0, params, &mut ranges);
+            ranges
+        };
         let total = match &self.held[step].total {
             Some((counted, total)) if counted == narrowed => *total,
-            _ if narrowed.is_empty() => count(source, table, access.order, &ranges),
+            _ if narrowed.is_empty() => count(source, table, access.order, &ranges(&self.params)),
             _ => self.count_narrowed(source, (group, i), rows, &access),
         };
         self.held[step].total = Some((narrowed.clone(), total));
@@ -254,6 +267,10 @@ impl Pipeline {
             let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
             (paid, foreseen)
         };
+        // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a table for each would
+        // be in vain.
+        let is_asked_for = self.whole || self.counting.is_some();
+        let foreseen = foreseen && is_asked_for && holding.kept.is_none();
         if !paid && !foreseen {
             return None;
         }
@@ -264,9 +281,17 @@ impl Pipeline {
                 return found;
             }
         }
-        let room = self.room(Some(step));
-        let found = (bytes <= room as f64)
-            .then(|| self.read_table(source, table, &access, &ranges, (total as usize, room)))
+        let limits = Limits {
+            expected: total as usize,
+            quads: usize::MAX,
+            bytes: self.room(Some(step)),
+        };
+        let found = (bytes <= limits.bytes as f64)
+            .then(|| {
+                let ranges = ranges(&self.params);
+                self.held[step].kept = None;
+                self.read_table(source, table, &access, &ranges, limits)
+            })
             .flatten();
         let holding = &mut self.held[step];
         holding.refused = found.is_none();
@@ -320,7 +345,8 @@ impl Pipeline {
         let mut slots: Vec<Slot> = probing.known.iter().map(|k| k.0).collect();
         slots.sort_unstable();
         slots.dedup();
-        if slots.len() < 2 || rows.len < LARGE * self.tuning.bulk_from {
+        let is_large = rows.len >= LARGE * self.tuning.bulk_from;
+        if slots.len() < 2 || !is_large || self.held[info.step].misled {
             return None;
         }
         let len = rows.len as f64;
@@ -344,7 +370,7 @@ impl Pipeline {
                 best = Some((cost, distinct * each, slot, access));
             }
         }
-        let (_, quads, slot, access) = best?;
+        let (cost, quads, slot, access) = best?;
         let sorted = sort_rows(&[rows.ids(slot)?], 1, rows.len);
         let mut ranges = Vec::new();
         for &start in &sorted.starts[..sorted.starts.len() - 1] {
@@ -352,24 +378,33 @@ impl Pipeline {
             access.ranges(rows, row, &self.params, &mut ranges);
         }
         ranges.sort_unstable();
-        self.steps[info.step].probes += ranges.len() as u64;
-        let found = self.read_table(source, table, &access, &ranges, (quads as usize, room))?;
-        Some((access, Rc::new(found)))
+        let step = info.step;
+        self.steps[step].probes += ranges.len() as u64;
+        let limits = Limits {
+            expected: quads as usize,
+            // Few keys were counted: one of the others may have very many quads.
+            quads: (most - (cost - quads)) as usize,
+            bytes: room,
+        };
+        let found = self.read_table(source, table, &access, &ranges, limits);
+        self.held[step].misled = found.is_none();
+        Some((access, Rc::new(found?)))
     }
 
-    /// Reads the quads of `ranges` into a table of about `expected` quads; `None` when it takes more than `room` bytes.
+    /// Reads the quads of `ranges` into a table; `None` when they are beyond the limits.
     fn read_table<S: Source>(
         &self,
         source: &mut S,
         table: u16,
         access: &Access,
         ranges: &[(Key, Key)],
-        (expected, room): (usize, usize),
+        limits: Limits,
     ) -> Option<Table> {
         let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
         let mut probe = Probe::new(access.mask | places);
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
-        let mut builder = Builder::new(access.known.len(), access.fills.len(), expected);
+        let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
+        let mut read = 0;
         loop {
             source.interrupt();
             let more = source.read(
@@ -386,7 +421,8 @@ impl Pipeline {
             let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
             let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
             builder.add(&keys, &values, batch.len(), |quad| checked.accepts(quad));
-            if builder.bytes() > room {
+            read += batch.len();
+            if builder.bytes() > limits.bytes || read > limits.quads {
                 return None;
             }
             if !more {

@@ -98,6 +98,8 @@ pub struct Pipeline {
     pub(crate) seen: Vec<Option<Seen>>,
     /// The answer is a set of rows.
     pub(crate) distinct: bool,
+    /// All rows will be asked for.
+    pub(crate) whole: bool,
     turns: u32,
     /// Identity of each table in [`Fanouts`].
     pub(crate) tables: Vec<u64>,
@@ -123,6 +125,7 @@ impl Pipeline {
             held: Vec::new(),
             seen: Vec::new(),
             distinct: plan.distinct,
+            whole: plan.whole,
             turns: 0,
             tables,
             counting: None,

@@ -13,6 +13,8 @@ pub const FLIP: u64 = 1 << 63;
 pub struct Trees {
     /// Trees and orders of each table.
     pub tables: Vec<(Quads<MemStore>, Vec<[u8; 4]>)>,
+    /// Quads that have been read.
+    pub read: usize,
     txns: Txns,
 }
 
@@ -40,6 +42,7 @@ impl Trees {
         });
         Self {
             tables: tables.collect(),
+            read: 0,
             txns: Txns::default(),
         }
     }
@@ -78,16 +81,10 @@ impl Source for Trees {
         spans: &mut Vec<Span>,
     ) -> bool {
         let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
-        probe
-            .read(
-                tree,
-                &self.txns.snapshot(&[], 1),
-                ranges,
-                enough,
-                batch,
-                spans,
-            )
-            .unwrap()
+        let snapshot = self.txns.snapshot(&[], 1);
+        let more = probe.read(tree, &snapshot, ranges, enough, batch, spans);
+        self.read += batch.len();
+        more.unwrap()
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
