@@ -10,7 +10,6 @@ use super::marker::marker;
 use super::position::Position;
 use crate::params::inline_id_of;
 
-const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
 /// Around the place of a constant.
@@ -224,7 +223,6 @@ impl<'t> Builder<'t> {
     /// The IRI at a place of the list of tokens, when it is certain which one that is.
     fn resolved(&self, at: usize) -> Option<String> {
         let iri = match self.tokens.get(at)?.token {
-            Token::Word("a") => return Some(RDF_TYPE.to_owned()),
             Token::Iri(iri) if !has_dots(iri) => iri.to_owned(),
             Token::Name {
                 prefix,
@@ -439,6 +437,7 @@ mod tests {
             "ASK { SERVICE <http://e> {} }",
             "ASK { ?x ?y '\\u0041' }",
             "ASK { ?x ?y '\u{1}' }",
+            "ASK { ?x ?y 'x'^^a }",
             "ASK { 'x }",
         ] {
             assert!(Shape::of(text).is_none(), "{text}");
@@ -463,6 +462,8 @@ mod tests {
             ("ASK { ?x ?p 1 } LIMIT 1", "ASK { ?x ?p 1 } LIMIT 2"),
             ("ASK { ?x?p?y }", "ASK { ?x ?p ?y }"),
             ("ASK { ?x <a:p> ?y }", "ASK { ?x <a:q> ?y }"),
+            ("ASK { ?x ?y <a:a> }", "ASK { ?x ?y a }"),
+            ("ASK { VALUES ?x { <a:a> } }", "ASK { VALUES ?x { a } }"),
         ] {
             assert_ne!(key(one), key(other), "{one} / {other}");
         }
