@@ -1,6 +1,6 @@
 -- Quad Join of a single pattern, where filters can be tested on ids; Quad Scan where that is of no use.
 begin;
-select plan(102);
+select plan(104);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table terms as select i, quad.encode(t) as id from unnest(array[
@@ -15,6 +15,9 @@ insert into q select n, 1, quad.encode(quad.from_int(n % 997)), n % 2 from gener
 insert into q select 100 * i + n, 2, id, n % 2 from terms, generate_series(1, 30) n;
 insert into q values (5, 2, 0, 0);
 analyze q;
+create table by_graph (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad with (orders = 'gspo');
+insert into by_graph select n, 1, 1, case when n % 100 = 0 then 0 else quad.encode('<http://example.org/a>') end from generate_series(1, 20000) n;
+analyze by_graph;
 
 \set setting quad.enable_quad_join
 \ir lib/plan_of.sql
@@ -53,6 +56,7 @@ insert into shapes values
     ('blank nodes', 'select s, o from q where quad.fn_isblank(quad.decode(o))'),
     ('literals that are no numbers', 'select s, o from q where quad.fn_isliteral(quad.decode(o)) and not quad.fn_isnumeric(quad.decode(o))'),
     ('what is bound', 'select s, o from q where p = 2 and quad.fn_isiri(quad.decode(o)) is not null'),
+    ('no graph', 'select s from by_graph where quad.fn_isiri(quad.decode(g)) is null'),
     ('a subquery per row', 'select x, (select count(*) from q where p = 1 and s < x and quad.gt(o, quad.find(''990''))) from generate_series(1, 3000, 500) x'),
     ('a value per row', 'select x, (select count(*) from q where p = 1 and quad.lt(o, quad.find(quad.from_int(x)))) from generate_series(1, 5) x'),
     ('exists, or not', 'select x from generate_series(1, 5) x where x = 2 or exists (select from q where p = 1 and quad.eq(o, quad.find(quad.from_int(x * 333))))'),

@@ -121,6 +121,16 @@ pub enum Test {
     IsFalse(Box<Test>),
 }
 
+/// The ids of terms that have one text.
+#[derive(Clone, Debug)]
+pub struct TextIds {
+    /// Those of [`crate::terms_of_text`] that have one, sorted.
+    pub ids: Vec<TermId>,
+    /// Number of the last language that was asked for; strings of later ones, which others may have added since, are left to the
+    /// dictionary.
+    pub last_language: u16,
+}
+
 /// A value that is the same for all rows of a run.
 #[derive(Clone, Debug)]
 pub enum Fixed {
@@ -136,8 +146,8 @@ pub enum Fixed {
     Languages(Vec<Option<TermId>>),
     /// The ids of [`crate::datatypes`].
     Datatypes(Vec<TermId>),
-    /// The ids of [`crate::terms_of_text`], sorted, of those that have one.
-    Text(Vec<TermId>),
+    /// Terms whose text is the same.
+    Text(TextIds),
 }
 
 impl Comparison {

@@ -71,14 +71,15 @@ fn is_column(term: &Terms, column: usize) -> bool {
     *term == Terms::Decode(Ids::Column(column))
 }
 
-/// Ranges of keys that hold all ids; what tests of kinds say of one id of a range they say of all, but for the default graph, which is no
-/// term.
+/// Ranges of keys that hold all ids; what tests of kinds say of one id of a range they say of all.
 fn kinds(fixed: &[Fixed]) -> Vec<(u64, u64)> {
     let of_tag = |tag| (TermId::new(tag, 0), TermId::new(tag, MAX_PAYLOAD));
-    let mut ranges: Vec<(TermId, TermId)> = (tag::IRI..=tag::SHORT_STRING)
-        .filter(|&tag| tag != tag::LANG_STRING && tag != tag::INTEGER)
-        .map(of_tag)
-        .collect();
+    // The default graph is no term, but has the place of an IRI.
+    let none = TermId::DEFAULT_GRAPH;
+    let mut ranges = vec![(none, none), (TermId(none.0 + 1), of_tag(tag::IRI).1)];
+    let others = tag::BLANK..=tag::SHORT_STRING;
+    let others = others.filter(|&tag| tag != tag::LANG_STRING && tag != tag::INTEGER);
+    ranges.extend(others.map(of_tag));
     let numbers = ascending_numbers().into_iter();
     let numbers = numbers.map(|(low, high)| (TermId(low), TermId(high)));
     ranges.extend(numbers.filter(|(low, _)| low.tag() == tag::INTEGER));
@@ -95,7 +96,7 @@ fn kinds(fixed: &[Fixed]) -> Vec<(u64, u64)> {
 }
 
 /// The ids of language strings from one language number to another.
-fn of_languages(first: u16, last: u16) -> (TermId, TermId) {
+pub(crate) fn of_languages(first: u16, last: u16) -> (TermId, TermId) {
     (
         TermId::lang_string(first, 0),
         TermId::lang_string(last, MAX_LANGUAGE_STRING_NUMBER),

@@ -14,7 +14,7 @@ mod run;
 mod truth;
 mod value;
 
-pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test};
+pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, TextIds};
 pub use known::{datatypes, terms_of_text, Strangers};
 pub use narrow::Intervals;
 pub use truth::Truth;

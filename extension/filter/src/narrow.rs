@@ -1,10 +1,11 @@
 //! The ids that a column can have where a condition is true.
 
 use crate::expression::{Comparison, Fixed, Ids, Terms, Test};
+use crate::kinds::of_languages;
 use crate::run::Rows;
 use crate::truth::Truth;
 use crate::value::Value;
-use pgquad_term::id::MAX_PAYLOAD;
+use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_PAYLOAD};
 use pgquad_term::{ascending_instants, ascending_numbers, tag, TermId};
 
 const SIGN: u64 = 1 << 63;
@@ -115,9 +116,12 @@ impl Test {
             }
             Self::TextIs(term, place) if *term == Terms::Decode(Ids::Column(column)) => {
                 match &rows.fixed[*place] {
-                    Fixed::Text(ids) => {
-                        let alone = ids.iter().map(|&id| (id, id));
-                        of_ids(alone.chain([OTHERS]))
+                    Fixed::Text(text) => {
+                        let alone = text.ids.iter().map(|&id| (id, id));
+                        let later = text.last_language..MAX_LANGUAGE_NUMBER;
+                        let later = (!later.is_empty())
+                            .then(|| of_languages(later.start + 1, MAX_LANGUAGE_NUMBER));
+                        of_ids(alone.chain([OTHERS]).chain(later))
                     }
                     _ => Intervals::all(),
                 }

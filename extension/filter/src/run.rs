@@ -100,8 +100,8 @@ impl Test {
             Self::Effective(term) => term.evaluate(rows).test(rows.len, Value::effective),
             Self::Is(kind, term) => term.evaluate(rows).test(rows.len, |value| value.is(*kind)),
             Self::TextIs(term, place) => match &rows.fixed[*place] {
-                Fixed::Text(ids) => {
-                    let test = |value: Value| value.text_is(ids);
+                Fixed::Text(text) => {
+                    let test = |value: Value| value.text_is(text);
                     term.evaluate(rows).test(rows.len, test)
                 }
                 Fixed::Truth(truth) => Truths::Same(*truth),

@@ -1,6 +1,6 @@
 //! The value of a term as far as its id tells, and SPARQL's operators on such values.
 
-use crate::expression::{Arithmetic, Comparison, TermKind};
+use crate::expression::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::truth::Truth;
 use pgquad_term::func::strings::lang_matches;
@@ -273,16 +273,17 @@ impl Value {
         }
     }
 
-    /// Whether STR gives a text, by the sorted ids of the terms of which it does.
+    /// Whether STR gives a text, by the terms of which it does.
     #[must_use]
-    pub fn text_is(self, ids: &[TermId]) -> Truth {
+    pub fn text_is(self, text: &TextIds) -> Truth {
         match self {
             Self::Null => Truth::Null,
             Self::Unknown | Self::Number(_) => Truth::Unknown,
             Self::Id(id) => match id.tag() {
                 tag::BLANK => Truth::Null,
                 tag::OTHER => Truth::Unknown,
-                _ => Truth::of(Some(ids.binary_search(&id).is_ok())),
+                _ if id.language_number() > Some(text.last_language) => Truth::Unknown,
+                _ => Truth::of(Some(text.ids.binary_search(&id).is_ok())),
             },
         }
     }

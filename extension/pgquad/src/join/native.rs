@@ -8,8 +8,8 @@ use crate::term::{TermArg, TermOut};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{
-    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, Strangers, Terms, Test, Truth,
-    Value,
+    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, Strangers, Terms, Test, TextIds,
+    Truth, Value,
 };
 use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
@@ -220,7 +220,8 @@ fn text_ids(text: &Term<'_>) -> Fixed {
     else {
         return Fixed::Truth(Truth::Unknown);
     };
-    let languages = dictionary::languages();
+    let mut languages = dictionary::languages();
+    languages.sort_unstable();
     let tags = languages.iter().map(|(_, tag)| tag.as_str());
     let terms: Vec<Term<'_>> = terms_of_text(lexical, tags).collect();
     let mut ids: Vec<TermId> = dictionary::find_many(&terms)
@@ -228,7 +229,9 @@ fn text_ids(text: &Term<'_>) -> Fixed {
         .flatten()
         .collect();
     ids.sort_unstable();
-    Fixed::Text(ids)
+    let in_turn = languages.iter().zip(1..).take_while(|(l, n)| l.0 == *n);
+    let last_language = in_turn.last().map_or(0, |(_, n)| n);
+    Fixed::Text(TextIds { ids, last_language })
 }
 
 /// Ids of language tags by number, of those that are short strings.
