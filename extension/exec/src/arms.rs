@@ -39,6 +39,18 @@ pub(crate) struct Parts {
     list: Vec<Part>,
 }
 
+impl Parts {
+    /// Leaves out patterns that only make many rows of those that get something from others: they are counted afterwards, and no rows made.
+    fn leave_counted(&mut self, live: &SlotSet) {
+        let binds = |part: &Part| part.access.fills.iter().any(|f| live.has(f.0));
+        if self.list.iter().any(binds) {
+            let multiplies =
+                |part: &Part| matches!(part.what, What::Pattern(_, each) if each > FEW);
+            self.list.retain(|part| binds(part) || !multiplies(part));
+        }
+    }
+}
+
 /// Quads for each row that all arms but the last may have together, and that the last one may have.
 const FEW: f64 = 4.0;
 const MANY: f64 = 64.0;
@@ -152,6 +164,11 @@ impl Pipeline {
         let orders = source.orders(pattern.table);
         let access = Access::new(pattern, orders, rows, &SlotSet::ALL);
         let (center, constants) = access.center(&self.params)?;
+        // The few quads expected may be what filters leave of many; a star reads all.
+        let is_constant = matches!(center, Center::Value(_));
+        if is_constant && self.counts[info.step].is_some_and(|count| count > MANY) {
+            return None;
+        }
         let table = self.tables[usize::from(pattern.table)];
         let own = (table, access.order, center);
         (*hub.get_or_insert(own) == own).then_some(Part {
@@ -172,23 +189,29 @@ impl Pipeline {
     ) {
         let top = before.len() - 1;
         let merges = self.merges(source, &rows, &before[top], &parts);
+        let first = parts.list[0].what;
         if rows.len >= self.tuning.bulk_from && !merges {
-            let first = parts.list[0].what;
             self.drop_held(source, &rows, &before, &mut parts.list);
-            if parts.list.len() < 2 {
-                let only = parts.list.first().map_or(first, |part| part.what);
-                return match only {
-                    What::Pattern(i, each) => {
-                        self.enter_pattern(source, fanouts, rows, before, (i, each));
-                    }
-                    What::Optional(c) => self.enter_child(rows, before, c),
-                };
-            }
         }
-        let moment = Moment::now(source);
-        let scopes = without(&before, &parts.list);
-        let live = self.layout.live(self.output, &scopes);
+        let mut scopes = without(&before, &parts.list);
+        let mut live = self.layout.live(self.output, &scopes);
         let is_counted = self.counting.is_some() && top == 0 && is_done(&scopes[top]);
+        if is_counted {
+            parts.leave_counted(&live);
+            scopes = without(&before, &parts.list);
+            live = self.layout.live(self.output, &scopes);
+        }
+        if parts.list.len() < 2 {
+            let only = parts.list.first().map_or(first, |part| part.what);
+            return match only {
+                What::Pattern(i, each) => {
+                    self.enter_pattern(source, fanouts, rows, before, (i, each));
+                }
+                What::Optional(c) => self.enter_child(rows, before, c),
+            };
+        }
+        let is_counted = is_counted && is_done(&scopes[top]);
+        let moment = Moment::now(source);
         let mut starring = self.star(rows, before, parts, (live, merges));
         let step = starring.step;
         let star = &mut starring.star;

@@ -90,6 +90,9 @@ pub(crate) const MOST_ARMS: usize = 64;
 const KEYS_OF_RANGE: usize = 32;
 const ROOM: usize = 32;
 
+/// So many full batches for one row are more than one step should combine: something in between may leave few of them.
+const MOST_BATCHES: usize = 16;
+
 /// A batch of rows being joined with the quads of a star's patterns.
 pub(crate) struct Star {
     table: u16,
@@ -114,7 +117,7 @@ pub(crate) struct Star {
     checks: Vec<Checks>,
     checks_of: Vec<usize>,
     more: bool,
-    /// A key has more quads than fit into a batch: it and those after it are not joined.
+    /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not joined.
     crowded: bool,
     /// The keys read last, and the quads of each arm of each of them: the end of its part of `quads`.
     first: usize,
@@ -246,7 +249,7 @@ impl Star {
         }
     }
 
-    /// Rows with keys that were not joined, because one of them has more quads than fit into a batch.
+    /// Rows with keys that were not joined, because one of them has too many quads.
     pub fn take_rest(&mut self) -> Option<Bindings> {
         if !self.crowded || self.more || self.at < self.found.len() {
             return None;
@@ -287,6 +290,7 @@ impl Star {
                 return None;
             }
             self.read_on(source, params, self.chunk * self.arms.len());
+            self.find((MOST_BATCHES * self.most) as u64);
         }
     }
 
@@ -295,9 +299,9 @@ impl Star {
         let mut weights = vec![0; self.input.len];
         while self.more {
             self.read_on(source, params, self.most * self.arms.len());
+            self.find(u64::MAX);
             for found in &self.found {
-                let counts = (0..self.arms.len()).map(|arm| self.count_of(found, arm));
-                let product = counts.fold(1, u64::saturating_mul);
+                let product = self.product(found);
                 for &row in self.rows_of(found.key) {
                     weights[row as usize] = product;
                 }
@@ -325,6 +329,12 @@ impl Star {
             return 1;
         }
         self.quads_of(found.key, arm).len() as u64
+    }
+
+    /// How many different rows all arms make of one.
+    fn product(&self, found: &Found) -> u64 {
+        let counts = (0..self.arms.len()).map(|arm| self.count_of(found, arm));
+        counts.fold(1, u64::saturating_mul)
     }
 
     /// Reads the next quads, about as many as `enough`.
@@ -358,7 +368,6 @@ impl Star {
         } else {
             self.take_probed(&checked);
         }
-        self.find();
     }
 
     /// Sorts out quads that were read arm by arm.
@@ -402,39 +411,55 @@ impl Star {
         }
     }
 
-    /// Finds the keys that have quads for all arms that need them.
-    fn find(&mut self) {
+    /// Finds the keys that have quads for all arms that need them, up to one that has more than `most` rows for each of the input's.
+    fn find(&mut self, most: u64) {
         self.found.clear();
         (self.at, self.combination) = (0, 0);
-        let mut quads = 0;
-        let mut ends = self.ends.iter();
         for key in self.first..self.until {
-            let mut found = Found { without: 0, key };
-            let mut rows = u64::from(self.starts[key + 1] - self.starts[key]);
-            for (n, arm) in self.arms.iter_mut().enumerate() {
-                let end = ends.next().map_or(quads, |&end| u64::from(end));
-                let own = end - quads;
-                quads = end;
-                if rows == 0 {
-                    continue;
-                }
-                arm.keys += 1;
-                arm.new_keys += 1;
-                arm.quads += own;
-                if own == 0 && !arm.is_required() {
-                    found.without |= 1 << n;
-                } else {
-                    rows = rows.saturating_mul(own);
-                }
-                arm.new_rows += rows;
+            let found = self.found_of(key);
+            if found.is_some_and(|found| self.product(&found) > most) {
+                (self.until, self.more, self.crowded) = (key, false, true);
+                break;
             }
-            if rows > 0 {
-                self.found.push(found);
-            }
+            self.note_key(key);
+            self.found.extend(found);
         }
         // Rows with and without the quads of an optional arm go on in different batches.
         if !self.found.is_sorted_by_key(|found| found.without) {
             self.found.sort_by_key(|found| found.without);
+        }
+    }
+
+    /// A key, if it has quads for all arms that need them.
+    fn found_of(&self, key: usize) -> Option<Found> {
+        let mut without = 0;
+        for (n, arm) in self.arms.iter().enumerate() {
+            if self.quads_of(key, n).is_empty() {
+                if arm.is_required() {
+                    return None;
+                }
+                without |= 1 << n;
+            }
+        }
+        Some(Found { without, key })
+    }
+
+    /// Adds a key to the figures of the arms, as far as it was asked for.
+    fn note_key(&mut self, key: usize) {
+        let mut rows = self.rows_of(key).len() as u64;
+        for n in 0..self.arms.len() {
+            let own = self.quads_of(key, n).len() as u64;
+            let arm = &mut self.arms[n];
+            arm.keys += 1;
+            arm.new_keys += 1;
+            arm.quads += own;
+            if own > 0 || arm.is_required() {
+                rows = rows.saturating_mul(own);
+            }
+            arm.new_rows += rows;
+            if rows == 0 {
+                break;
+            }
         }
     }
 

@@ -4,7 +4,10 @@ mod common;
 
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
-use pgquad_exec::{Bound, Fanouts, Group, Pattern, Pipeline, Plan, Slot, StepStats, Tuning, Value};
+use pgquad_exec::{
+    Bound, Counted, Fanouts, Filter, Group, Pattern, Pipeline, Plan, Slot, StepStats, Tally, Test,
+    Tuning, Value,
+};
 
 /// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
 fn pattern(s: Slot, predicate: Option<u16>, o: Slot) -> Pattern {
@@ -220,4 +223,131 @@ fn a_key_with_very_many_quads_is_no_star() {
         steps.iter().any(|s| s.starred > 0 && s.batches > s.starred),
         "{steps:?}"
     );
+}
+
+#[test]
+fn what_filters_leave_of_many_quads_is_read_alone() {
+    // Odd objects are few; both patterns have the same predicate, and a third one joins them.
+    let mut quads: Vec<Quad> = (0..3000).map(|n| [n, 0, 8 + 2 * n, 0]).collect();
+    quads.extend((0..3).map(|n| [5000 + n, 0, 1 + 2 * n, 0]));
+    quads.extend((0..6000).map(|n| [n, 1, (n + 1) % 6000, 0]));
+    let mut trees = Trees::new(&[quads], &["spog", "posg", "ospg"]);
+    let odd = |slot: Slot| Filter {
+        test: Test::Expr(0),
+        needs: vec![slot],
+    };
+    let plan = Plan {
+        root: Group {
+            patterns: vec![
+                pattern(0, Some(0), 1),
+                pattern(2, Some(0), 3),
+                pattern(0, Some(1), 2),
+            ],
+            filters: vec![odd(1), odd(3)],
+            children: Vec::new(),
+        },
+        slots: 4,
+        output: vec![0, 2],
+        distinct: false,
+        whole: false,
+    };
+    let tuning = Tuning {
+        first: 100,
+        most: 4000,
+        bulk_from: 64,
+        narrow_from: 1000,
+        memory: 0,
+    };
+    let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+    pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
+    let mut rows = 0;
+    let mut fanouts = Fanouts::new();
+    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+        rows += batch.len;
+    }
+    assert_eq!(rows, 2);
+    assert!(trees.read < 100, "{}", trees.read);
+}
+
+#[test]
+fn what_only_multiplies_rows_is_counted() {
+    // Many rows for each of a few subjects, which have one quad that groups and many that are counted.
+    let mut quads: Vec<Quad> = (0..3000).map(|n| [10_000 + n, 0, n % 30, 0]).collect();
+    for s in 0..3000 {
+        quads.push([s, 1, 20_000 + s % 3, 0]);
+        quads.extend((0..10).map(|n| [s, 2, 30_000 + n, 0]));
+    }
+    let mut trees = Trees::new(&[quads], &["spog", "posg", "ospg"]);
+    let plan = Plan {
+        root: Group {
+            patterns: vec![
+                pattern(0, Some(0), 1),
+                pattern(1, Some(1), 2),
+                pattern(1, Some(2), 3),
+            ],
+            ..Group::default()
+        },
+        slots: 4,
+        output: vec![2],
+        distinct: false,
+        whole: true,
+    };
+    let tuning = Tuning {
+        first: 200,
+        most: 200,
+        bulk_from: 64,
+        narrow_from: 1000,
+        memory: 0,
+    };
+    let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+    pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
+    let by_object = Tally::new(vec![2], vec![Counted::Rows]);
+    let tally = pipeline.tally(&mut trees, &mut Fanouts::new(), by_object);
+    assert_eq!((tally.len(), tally.rows()), (3, 30_000));
+    // The rows of the last pattern are not made.
+    let steps = pipeline.steps();
+    assert_eq!(steps[2].starred, 0, "{steps:?}");
+}
+
+#[test]
+fn a_key_that_combines_to_very_many_rows_is_no_star() {
+    // Two predicates have one quad for nearly all subjects, and very many for one, of which a filter leaves few of the first.
+    let mut quads: Vec<Quad> = (0..10)
+        .flat_map(|s| [[s, 0, 1, 0], [s, 1, 101, 0], [s, 2, 201, 0]])
+        .collect();
+    for n in 0..600 {
+        quads.push([5, 1, 1000 + 2 * n, 0]);
+        quads.push([5, 2, 5000 + n, 0]);
+    }
+    let mut trees = Trees::new(&[quads], &["spog", "posg", "ospg"]);
+    let plan = Plan {
+        root: Group {
+            patterns: star(3),
+            filters: vec![Filter {
+                test: Test::Expr(0),
+                needs: vec![2],
+            }],
+            children: Vec::new(),
+        },
+        slots: 4,
+        output: (0..4).collect(),
+        distinct: false,
+        whole: false,
+    };
+    let tuning = Tuning {
+        first: 10,
+        most: 1000,
+        bulk_from: 64,
+        narrow_from: 1000,
+        memory: 0,
+    };
+    let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+    pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
+    let (mut rows, mut fanouts) = (0, Fanouts::new());
+    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+        rows += batch.len;
+    }
+    assert_eq!(rows, 9 + 601);
+    let steps = pipeline.steps();
+    assert!(steps.iter().all(|s| s.rows < 3000), "{steps:?}");
 }
