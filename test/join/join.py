@@ -234,7 +234,7 @@ def main():
     report = Report("join")
     connection = psycopg2.connect("")
     cursor = connection.cursor()
-    used = wrong = large = 0
+    used = wrong = large = slow = 0
     count, values, terms = 1, list(range(8)), False
     for case in range(options.cases):
         chance = random.Random(f"{options.seed}/{case}")
@@ -264,7 +264,12 @@ def main():
             cursor.execute("EXPLAIN " + quad)
             used += any("Quad Join" in row[0] for row in cursor.fetchall())
             cursor.execute("SET LOCAL quad.enable_quad_join = off")
-            without = answer(cursor, quad, 20000)
+            try:
+                without = answer(cursor, quad, 20000)
+            except psycopg2.errors.QueryCanceled:
+                # PostgreSQL's own joins, by estimates without statistics, may take any time; the heap's answer is there to compare with.
+                slow += 1
+                without = expected
         except psycopg2.Error as error:
             wrong += 1
             report.check(False, f"case {case}", f"seed {options.seed}: {error}{quad}")
@@ -278,7 +283,7 @@ def main():
     for n in range(3):
         cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
     connection.commit()
-    report.check(wrong == 0, f"{options.cases} random queries, seed {options.seed}, {large} too large to compare")
+    report.check(wrong == 0, f"{options.cases} random queries, seed {options.seed}, {large} too large to compare, {slow} too slow without the node")
     report.check(used > options.cases / 2, f"most of them use the node: {used}")
     report.finish()
 
