@@ -31,7 +31,7 @@ pub struct Plan {
 
 /// What one run measured.
 pub struct Run {
-    /// Query mixes an hour, all clients together.
+    /// Query mixes an hour, all clients together; what failed does not count.
     pub mixes_per_hour: f64,
     /// Seconds from the first query to the last answer, of the slowest client.
     pub seconds: f64,
@@ -70,7 +70,7 @@ pub fn run(target: &Target, log: &[Query], plan: Plan) -> Result<Run, String> {
     let mut run = Run {
         mixes_per_hour: clients
             .iter()
-            .map(|c| c.asked as f64 / per_mix / c.seconds)
+            .map(|c| c.times.len() as f64 / per_mix / c.seconds)
             .sum::<f64>()
             * 3600.0,
         seconds: clients.iter().map(|c| c.seconds).fold(0.0, f64::max),
