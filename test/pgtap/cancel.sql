@@ -8,12 +8,7 @@ insert into q select i % 2000, p, (i / 2000 * 7919 + i * 31 + p) % 2000, 0 from 
 insert into q select i, p, i, 0 from generate_series(0, 1999) i, generate_series(4, 6) p;
 analyze q;
 
-create function pg_temp.plan_of(query text) returns text language plpgsql as $f$
-declare line text; result text := '';
-begin
-    for line in execute 'explain (costs off) ' || query loop result := result || line || E'\n'; end loop;
-    return result;
-end $f$;
+\ir lib/plan_of.sql
 -- The statement's timeout is a cancel at a time of the server's choosing.
 create function pg_temp.cancelled(query text) returns text language plpgsql as $f$
 declare began timestamptz := clock_timestamp();

@@ -195,7 +195,7 @@ impl Pipeline {
         }
         let mut scopes = without(&before, &parts.list);
         let mut live = self.layout.live(self.output, &scopes);
-        let is_counted = self.counting.is_some() && top == 0 && is_done(&scopes[top]);
+        let is_counted = self.counting.is_some() && top == 0 && scopes[top].is_done();
         if is_counted {
             parts.leave_counted(&live);
             scopes = without(&before, &parts.list);
@@ -210,7 +210,7 @@ impl Pipeline {
                 What::Optional(c) => self.enter_child(rows, before, c),
             };
         }
-        let is_counted = is_counted && is_done(&scopes[top]);
+        let is_counted = is_counted && scopes[top].is_done();
         let moment = Moment::now(source);
         let mut starring = self.star(rows, before, parts, (live, merges));
         let step = starring.step;
@@ -219,8 +219,7 @@ impl Pipeline {
             let weights = star.weigh(source, &self.params);
             let rest = star.take_rest();
             star.note(&mut self.steps);
-            star.found()
-                .for_each(|(what, keys, quads)| fanouts.add(what, keys, quads));
+            star.note_found(fanouts);
             if let Some(tally) = &mut self.counting {
                 tally.add(star.input(), Some(&weights));
             }
@@ -371,11 +370,6 @@ pub(crate) fn crowd(held: &mut [Holding], star: &Star) {
     for arm in star.arms() {
         held[arm.step].crowded = true;
     }
-}
-
-/// Whether nothing is left to do in a scope.
-fn is_done(scope: &Scope) -> bool {
-    scope.patterns | scope.filters | scope.children == 0
 }
 
 /// The scopes once parts of the innermost are done.

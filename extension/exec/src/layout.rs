@@ -40,6 +40,18 @@ pub(crate) struct Scope {
     pub child: usize,
 }
 
+impl Scope {
+    /// Whether there is nothing to read any more; filters may be left.
+    pub fn is_read(&self) -> bool {
+        self.patterns | self.children == 0
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_done(&self) -> bool {
+        self.is_read() && self.filters == 0
+    }
+}
+
 /// All groups of a plan, the outermost first.
 #[derive(Default)]
 pub(crate) struct Layout {

@@ -254,10 +254,7 @@ impl Pipeline {
                 let (keys, quads) = joined.joining.found();
                 fanouts.add(joined.what, keys, quads);
             }
-            Some(Work::Star(starring)) => {
-                let found = starring.star.found();
-                found.for_each(|(what, keys, quads)| fanouts.add(what, keys, quads));
-            }
+            Some(Work::Star(starring)) => starring.star.note_found(fanouts),
             _ => {}
         }
     }
@@ -365,15 +362,7 @@ impl Pipeline {
                 }
             }
             let scope = scopes[top];
-            let is_done = scope.patterns == 0 && scope.children == 0;
-            if let (Some(_), false, Some((numbers, share))) =
-                (from, is_done, self.shares(&rows, &scopes))
-            {
-                let work = Work::Rounds(Rounds::new(rows, numbers, share));
-                self.frames.push(Frame { work, scopes });
-                return None;
-            }
-            if is_done {
+            if scope.is_read() {
                 if top == 0 {
                     return Some(rows);
                 }
@@ -382,6 +371,12 @@ impl Pipeline {
                 }
                 scopes.pop();
                 continue;
+            }
+            let shares = from.and_then(|_| self.shares(&rows, &scopes));
+            if let Some((numbers, share)) = shares {
+                let work = Work::Rounds(Rounds::new(rows, numbers, share));
+                self.frames.push(Frame { work, scopes });
+                return None;
             }
             let stars = self.layout.tested(&scopes).is_none();
             match self.choose(source, fanouts, &rows, &scope, stars) {
@@ -508,7 +503,7 @@ impl Pipeline {
         let quads = expected * rows.len as f64;
         let before = Moment::now(source);
         let last = scopes[top];
-        let is_last = top == 0 && last.patterns | last.filters | last.children == 0;
+        let is_last = top == 0 && last.is_done();
         let binds = !access.fills.is_empty();
         if self.counting.is_some() && is_last && !binds {
             let weights = self.weigh(source, fanouts, (last.group, i), access, &rows);

@@ -89,8 +89,7 @@ impl Rounds {
 
 /// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in `scope`.
 pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
-    let goes_on = scope.patterns | scope.children != 0;
-    if goes_on && each > FIRST as f64 {
+    if !scope.is_read() && each > FIRST as f64 {
         (each.min(WIDE) * rows as f64) as usize
     } else {
         0

@@ -8,7 +8,7 @@
 use crate::access::Value;
 use crate::bindings::{Bindings, Column};
 use crate::checks::Checked;
-use crate::fanout::Probed;
+use crate::fanout::{Fanouts, Probed};
 use crate::order::{Access, Center, Checks, Constants};
 use crate::pipeline::Tuning;
 use crate::plan::{Slot, SlotSet};
@@ -270,10 +270,11 @@ impl Star {
         }
     }
 
-    /// For each arm the keys asked for and the quads found.
-    pub fn found(&self) -> impl Iterator<Item = (Probed, usize, usize)> + '_ {
-        let arms = self.arms.iter();
-        arms.map(|arm| (arm.what, arm.keys as usize, arm.quads as usize))
+    /// Adds the keys that each arm was asked for, and the quads found.
+    pub fn note_found(&self, fanouts: &mut Fanouts) {
+        for arm in &self.arms {
+            fanouts.add(arm.what, arm.keys as usize, arm.quads as usize);
+        }
     }
 
     /// The next rows, `None` at the end.
