@@ -14,8 +14,25 @@ use super::{value, TermArg, TermOut};
 use crate::dictionary;
 use crate::error::raise;
 
+/// Whether a function is called by the node of an aggregate, as only the executor can call it with a state: what
+/// `AggCheckCallContext` looks at, which is too dear for each row.
+fn in_aggregate(fcinfo: pg_sys::FunctionCallInfo) -> bool {
+    use pg_sys::NodeTag::{T_AggState, T_WindowAggState};
+    // SAFETY: `fcinfo` is that of the running call; its context is NULL or a node.
+    unsafe {
+        let context = (*fcinfo).context;
+        !context.is_null() && matches!((*context).type_, T_AggState | T_WindowAggState)
+    }
+}
+
 /// The state of an aggregate, made at the first row; it lives as long as the group.
 fn state<T: Default>(state: &mut Internal, fcinfo: pg_sys::FunctionCallInfo) -> &mut T {
+    if !in_aggregate(fcinfo) {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "this function is part of an aggregate and cannot be called by itself",
+        );
+    }
     // SAFETY: each step and final function uses one type of state, and only what follows ever makes one.
     let known = unsafe { state.get_mut::<T>() }.map(std::ptr::from_mut);
     if let Some(known) = known {
@@ -23,13 +40,8 @@ fn state<T: Default>(state: &mut Internal, fcinfo: pg_sys::FunctionCallInfo) -> 
         return unsafe { &mut *known };
     }
     let mut context: pg_sys::MemoryContext = std::ptr::null_mut();
-    // SAFETY: `fcinfo` is that of the running call.
-    if unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) } == 0 {
-        raise(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "this function is part of an aggregate and cannot be called by itself",
-        );
-    }
+    // SAFETY: `fcinfo` is that of the running call, of an aggregate.
+    unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) };
     // SAFETY: each step and final function uses one type of state, and a state is only ever made here. It is allocated in the
     // context of the group, which drops it at its end.
     unsafe {

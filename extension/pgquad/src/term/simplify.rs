@@ -10,6 +10,7 @@ use pgrx::prelude::*;
 
 use super::TermArg;
 use crate::dictionary;
+use crate::scan::conditions::list_iter;
 
 /// `=` of bigint.
 const INT8_EQUAL: u32 = 410;
@@ -32,8 +33,7 @@ fn term_eq_support(request: Internal) -> Internal {
                 return None;
             }
             let call = (*request).fcall;
-            let a = pg_sys::list_nth((*call).args, 0).cast::<pg_sys::Node>();
-            let b = pg_sys::list_nth((*call).args, 1).cast::<pg_sys::Node>();
+            let [a, b] = arguments((*call).args)?;
             let schema = pg_sys::get_func_namespace((*call).funcid);
             match (decoded(a, schema), decoded(b, schema)) {
                 (Some(x), Some(y)) => Some(same_id(&[x, y], [x, y])),
@@ -48,7 +48,18 @@ fn term_eq_support(request: Internal) -> Internal {
     Internal::from(Some(pg_sys::Datum::from(node)))
 }
 
-/// The argument of a call of `quad.decode`.
+/// The arguments of a call, if it has as many. A call without arguments has no list at all.
+///
+/// # Safety
+/// `list` is NIL or a list of expressions.
+unsafe fn arguments<const N: usize>(list: *mut pg_sys::List) -> Option<[*mut pg_sys::Node; N]> {
+    // SAFETY: the caller's promise.
+    let nodes: Vec<*mut pg_sys::Node> = unsafe { list_iter(list).collect() };
+    nodes.try_into().ok()
+}
+
+/// The argument of a call of `quad.decode`, if it may stand in the simplified expression twice: what is volatile or gives several rows
+/// may not.
 ///
 /// # Safety
 /// `node` is an expression.
@@ -59,13 +70,15 @@ unsafe fn decoded(node: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut p
             return None;
         }
         let call = node.cast::<pg_sys::FuncExpr>();
+        let [id] = arguments((*call).args)?;
         let own = pg_sys::get_func_namespace((*call).funcid) == schema
-            && (*call).funcresulttype != pg_sys::INT8OID
-            && (*(*call).args).length == 1;
+            && (*call).funcresulttype != pg_sys::INT8OID;
         let name = pg_sys::get_func_name((*call).funcid);
         let is_decode =
             own && !name.is_null() && std::ffi::CStr::from_ptr(name).to_bytes() == b"decode";
-        is_decode.then(|| pg_sys::list_nth((*call).args, 0).cast())
+        let changes =
+            || pg_sys::contain_volatile_functions(id) || pg_sys::expression_returns_set(id);
+        (is_decode && !changes()).then_some(id)
     }
 }
 
@@ -76,7 +89,7 @@ unsafe fn decoded(node: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut p
 unsafe fn id_of_call(term: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut pg_sys::Node> {
     // SAFETY: the nodes that are made are of the current memory context, as those of the planner.
     unsafe {
-        if pg_sys::contain_volatile_functions(term) {
+        if pg_sys::contain_volatile_functions(term) || pg_sys::expression_returns_set(term) {
             return None;
         }
         let schema_name = pg_sys::get_namespace_name(schema);
