@@ -6,6 +6,7 @@ Every check asks the cluster and the model the same question.
 import io
 import os
 import random
+import re
 import sys
 import time
 import traceback
@@ -74,6 +75,7 @@ class Checks:
             self.shard_move_to_the_coordinator,
             self.new_shards_of_a_new_table_on_the_coordinator,
             self.every_shard_verifies,
+            self.local_tables_beside_distributed_ones,
         ]:
             started = time.monotonic()
             name = check.__name__
@@ -105,8 +107,8 @@ class Checks:
             return cursor.fetchall() if cursor.description else []
 
     def bag(self, query, parameters=None, connection=None):
-        """All rows of a query, sorted."""
-        return sorted(self.rows(query, parameters, connection))
+        """All rows of a query, sorted; NULL comes last."""
+        return sorted(self.rows(query, parameters, connection), key=lambda row: [(value is None, value or 0) for value in row])
 
     def value(self, query, parameters=None, connection=None):
         return self.rows(query, parameters, connection)[0][0]
@@ -491,6 +493,68 @@ class Checks:
             for _, shard, port in self.placements(table):
                 with self.node(port).connect() as connection:
                     same(shard, problems(connection, shard), [])
+
+    def local_tables_beside_distributed_ones(self):
+        """Statements of a quad table of one node and a distributed table: Citus looks into the plans of both."""
+        quads = random_quads(2000, seed=21)
+        create_table(self.connection, "here", orders="spog,posg,ospg")
+        self.copy("here", quads)
+        self.execute("create table numbers (n bigint, m bigint)")
+        self.execute("select create_distributed_table('numbers', 'n')")
+        self.execute("create table known (n bigint, m bigint)")
+        self.execute("select create_reference_table('known')")
+        try:
+            plans = "".join(self.local_beside_distributed(*check) for check in LOCAL_BESIDE_DISTRIBUTED.items())
+            same("nodes in the plans", [node for node in NODES if node not in plans], [])
+        finally:
+            self.execute("drop table if exists here, numbers, known")
+
+    def local_beside_distributed(self, name, statement):
+        """Runs a statement and asks for its answer over heap tables that hold the same. Returns its plan."""
+        self.execute("truncate numbers, known")
+        for table in ("numbers", "known"):
+            self.execute(f"insert into {table} select distinct s, o from here where p = (select min(p) from here)")
+        self.execute("create temp table heap_here as select * from here; create temp table heap_numbers as select * from numbers")
+        try:
+            over_heap = re.sub(r"\bhere\b", "heap_here", re.sub(r"\b(numbers|known)\b", "heap_numbers", statement))
+            if statement.startswith("select"):
+                same(name, self.bag(statement), self.bag(over_heap))
+                plan = self.rows("explain (analyze, verbose) " + statement)
+            else:
+                plan = self.rows("explain " + statement)
+                self.execute(statement)
+                self.execute(over_heap)
+                for table in ("numbers", "here"):
+                    same(f"{name}: {table}", self.bag(f"select * from {table}"), self.bag(f"select * from heap_{table}"))
+            return "\n".join(line for line, in plan)
+        finally:
+            self.execute("drop table heap_here, heap_numbers")
+
+
+# Statements of a quad table of this node (here), and distributed (numbers) and reference (known) tables. Together they use all plan nodes.
+NODES = ["Quad Scan", "Quad Join", "Quad Groups", "Quad Walk", "Quad Step"]
+LOCAL_BESIDE_DISTRIBUTED = {
+    "insert of a scan": "insert into numbers select s, o from here where p = (select max(p) from here)",
+    "insert of a join": "insert into numbers select a.s, b.o from here a join here b on b.s = a.o",
+    "insert of groups": "insert into numbers select p, count(*) from here group by p",
+    "insert of a walk": "insert into numbers with recursive w(n) as (select min(s) from here union "
+    "select q.o from w join here q on q.s = w.n) select n, n from w",
+    "join": "select d.n, q.o from numbers d join here q on q.s = d.n",
+    "join of two": "select d.n, b.o from numbers d join here a on a.s = d.n join here b on b.s = a.o",
+    "left join": "select d.n, q.o from numbers d left join here q on q.s = d.m and q.g = 0",
+    "subquery": "select n, m from numbers where n in (select s from here where o > 0)",
+    "subquery with groups": "select n, m from numbers where n in (select s from here group by s having count(*) > 1)",
+    "not exists": "select n from known d where not exists (select from here q where q.s = d.m)",
+    "union": "select n from numbers union all select s from here",
+    "reference table": "select k.n, q.o from known k join here q on q.s = k.n",
+    "delete by local": "delete from numbers where n in (select s from here where o > 0)",
+    "delete using local": "delete from numbers d using here q where q.s = d.n and q.o > 0",
+    "update by local": "update numbers set m = m + 1 where n in (select s from here where o > 0)",
+    "update from local": "update numbers d set m = x.c from (select s, count(*) as c from here group by s) x where x.s = d.n",
+    "delete of local by distributed": "delete from here where s in (select n from numbers)",
+    "insert into local": "insert into here select n, 1, m, 0 from numbers",
+    "constant answer of a local one": "select n from numbers where m > (select min(o) from here) and n > (select count(*) from here where p = 0)",
+}
 
 
 if __name__ == "__main__":

@@ -178,6 +178,47 @@ pub unsafe fn new_plan(
     }
 }
 
+/// Gives a plan its private data: lists of integers, read back by [`private_integers`].
+///
+/// The first element of the list is a node, a string with the name of the plan node. Citus reads the first element of every custom scan in
+/// a plan that also reads its tables as a node, to find its own scans (`IsCitusCustomScan`).
+///
+/// # Safety
+/// `scan` comes from [`new_plan`].
+pub unsafe fn set_private(scan: *mut pg_sys::CustomScan, lists: &[Vec<i32>]) {
+    // SAFETY: the caller's promise; the name is that of a static table, and nobody changes the string.
+    unsafe {
+        let name = (*(*scan).methods).CustomName.cast_mut();
+        let mut private = pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(name).cast());
+        for list in lists {
+            let mut integers = std::ptr::null_mut();
+            for &word in list {
+                integers = pg_sys::lappend_int(integers, word);
+            }
+            private = pg_sys::lappend(private, integers.cast());
+        }
+        (*scan).custom_private = private;
+    }
+}
+
+/// The integers of a list that [`set_private`] has put into a plan; empty where the plan has no such list.
+///
+/// # Safety
+/// `scan` is a plan node of ours, or a copy of one.
+pub unsafe fn private_integers(scan: *const pg_sys::CustomScan, list: usize) -> Vec<i32> {
+    // SAFETY: the caller's promise; all elements behind the name are lists of integers, an empty one being NULL.
+    unsafe {
+        let list = list_iter::<pg_sys::List>((*scan).custom_private).nth(list + 1);
+        match list.filter(|list| !list.is_null()) {
+            None => Vec::new(),
+            Some(list) => std::slice::from_raw_parts((*list).elements, (*list).length as usize)
+                .iter()
+                .map(|cell| cell.int_value)
+                .collect(),
+        }
+    }
+}
+
 /// A list of target entries with one more.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! The plan node of `Quad Groups`.
 //!
 //! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use; `custom_exprs` = the values
-//! of conditions; `custom_private` = integers, written by [`plan_path`] and read by [`Decoded::read`].
+//! of conditions; the integers of the plan are written by [`plan_path`] and read by [`Decoded::read`].
 
 use super::exec;
 use super::paths::GroupsPath;
@@ -97,9 +97,7 @@ pub unsafe extern "C-unwind" fn plan_path(
         (*scan).scan.plan.qual = quals;
         (*scan).scan.scanrelid = shape.relid;
         (*scan).custom_exprs = values;
-        for word in words {
-            (*scan).custom_private = pg_sys::lappend_int((*scan).custom_private, word);
-        }
+        custom::set_private(scan, &[words]);
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }
@@ -112,12 +110,7 @@ impl Decoded {
     /// `plan` is a plan made by [`plan_path`], or a copy of one.
     pub unsafe fn read(plan: *mut pg_sys::CustomScan) -> Self {
         // SAFETY: the caller's promise.
-        let words: Vec<i32> = unsafe {
-            let list = (*plan).custom_private;
-            (0..pg_sys::list_length(list))
-                .map(|n| pg_sys::list_nth_int(list, n))
-                .collect()
-        };
+        let words = unsafe { custom::private_integers(plan, 0) };
         let (compared, outputs) = words[8..].split_at(Compared::WORDS * words[7] as usize);
         Self {
             order: words[0] as usize,

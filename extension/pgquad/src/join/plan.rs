@@ -1,18 +1,17 @@
 //! The plan node of a `Quad Join`.
 //!
 //! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters, then the
-//! expressions of the filters; `custom_private` = lists of integers, in the order of [`Private`].
+//! expressions of the filters; lists of integers are in the order of [`Private`].
 
 use super::compile::{compile, Cell};
 use super::exec;
 use super::paths::QuadJoinPath;
 use crate::error::raise_hint;
-use crate::scan::conditions::list_iter;
 use crate::{compat, custom};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-/// Lists in `custom_private`.
+/// Lists of [`custom::private_integers`].
 #[derive(Clone, Copy)]
 pub enum Private {
     /// The encoded plan.
@@ -121,17 +120,9 @@ pub unsafe extern "C-unwind" fn plan_path(
             compat::members(relids).iter().map(table).collect(),
             feed,
         ];
-        let mut private = std::ptr::null_mut();
-        for list in lists {
-            let mut integers = std::ptr::null_mut();
-            for word in list {
-                integers = pg_sys::lappend_int(integers, word);
-            }
-            private = pg_sys::lappend(private, integers.cast());
-        }
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;
-        (*scan).custom_private = private;
+        custom::set_private(scan, &lists);
         (*scan).custom_scan_tlist = scan_tlist;
         (*scan).custom_plans = plans;
         (*scan).scan.plan.qual = above;
@@ -197,14 +188,5 @@ unsafe fn scan_tlist(
 /// `plan` is a plan made by [`plan_path`], or a copy of one.
 pub unsafe fn integers(plan: *mut pg_sys::CustomScan, which: Private) -> Vec<i32> {
     // SAFETY: the caller's promise.
-    unsafe {
-        let list = list_iter::<pg_sys::List>((*plan).custom_private).nth(which as usize);
-        match list.filter(|list| !list.is_null()) {
-            None => Vec::new(),
-            Some(list) => std::slice::from_raw_parts((*list).elements, (*list).length as usize)
-                .iter()
-                .map(|cell| cell.int_value)
-                .collect(),
-        }
-    }
+    unsafe { custom::private_integers(plan, which as usize) }
 }

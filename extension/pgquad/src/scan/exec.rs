@@ -74,15 +74,6 @@ unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut
     unsafe { custom::new_state::<QuadScan>(&EXEC_METHODS) }
 }
 
-/// Integers of a plan's private list.
-///
-/// # Safety
-/// `list` is an integer list of more than `n` elements.
-unsafe fn list_int(list: *mut pg_sys::List, n: usize) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { (*(*list).elements.add(n)).int_value }
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(
     node: *mut pg_sys::CustomScanState,
@@ -92,18 +83,18 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: the node was made by `create_state` from a plan made by `plan_path`.
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let private = (*plan).custom_private;
-        let order = list_int(private, 0) as usize;
-        let needs_tid = list_int(private, 1) != 0;
-        let wanted = list_int(private, 2);
-        let backward = list_int(private, 3) != 0;
-        let count = list_int(private, 4) as usize;
+        let private = custom::private_integers(plan, 0);
+        let order = private[0] as usize;
+        let needs_tid = private[1] != 0;
+        let wanted = private[2];
+        let backward = private[3] != 0;
+        let count = private[4] as usize;
         let bounds = (0..count)
             .map(|i| BoundExpr {
-                column: list_int(private, 5 + 3 * i) as usize,
-                bound: Bound::from_number(list_int(private, 6 + 3 * i))
+                column: private[5 + 3 * i] as usize,
+                bound: Bound::from_number(private[6 + 3 * i])
                     .expect("plans hold only known bounds"),
-                value_type: pg_sys::Oid::from(list_int(private, 7 + 3 * i) as u32),
+                value_type: pg_sys::Oid::from(private[7 + 3 * i] as u32),
                 state: pg_sys::ExecInitExpr(
                     list_node((*plan).custom_exprs, i).cast(),
                     &raw mut (*node).ss.ps,

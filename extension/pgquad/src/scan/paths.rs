@@ -510,9 +510,8 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
-/// `custom_private` = order, whether row identities are needed, columns needed (bit `n` = column `n`), whether the walk is backward,
-/// number of conditions, then
-/// (column, bound, type) of each.
+/// the integers of the plan = order, whether row identities are needed, columns needed (bit `n` = column `n`), whether the walk is
+/// backward, number of conditions, then (column, bound, type) of each.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -536,31 +535,26 @@ unsafe extern "C-unwind" fn plan_path(
 
         let mut values = std::ptr::null_mut();
         let mut shown = std::ptr::null_mut();
-        let mut private = std::ptr::null_mut();
         let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
         let needed = needed_columns(rel, clauses);
-        for n in [
+        let mut private = vec![
             order as i32,
             i32::from(needs_tid),
             needed,
             backward,
             prefix.used.len() as i32,
-        ] {
-            private = pg_sys::lappend_int(private, n);
-        }
+        ];
         let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
         for &i in &prefix.used {
             let c = &conditions[i];
             values = pg_sys::lappend(values, c.value.cast());
             shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
             enforced.push(c.clause);
-            for n in [
+            private.extend([
                 c.column as i32,
                 c.bound as i32,
                 c.value_type.to_u32() as i32,
-            ] {
-                private = pg_sys::lappend_int(private, n);
-            }
+            ]);
         }
         // What the key range enforces exactly need not be checked again row by row.
         let mut rest = std::ptr::null_mut();
@@ -573,7 +567,7 @@ unsafe extern "C-unwind" fn plan_path(
         (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
         (*scan).scan.scanrelid = relid;
         (*scan).custom_exprs = pg_sys::list_concat(values, shown);
-        (*scan).custom_private = private;
+        custom::set_private(scan, &[private]);
         scan.cast()
     }
 }

@@ -70,9 +70,10 @@ unsafe extern "C-unwind" fn begin(
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let children = custom::begin_children(node, estate, eflags);
         let bytes = pg_sys::get_hash_memory_limit();
+        let private = custom::private_integers(scan, 0);
         let walk = QuadWalk {
-            arity: pg_sys::list_nth_int((*scan).custom_private, 0) as usize,
-            at: pg_sys::list_nth_int((*scan).custom_private, 1) as usize,
+            arity: private[0] as usize,
+            at: private[1] as usize,
             first: children[0],
             step: step::step_of(children[1]),
             begun: false,

@@ -125,9 +125,7 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let scan = custom::new_plan(path, outputs, &exec::SCAN_METHODS);
         (*scan).custom_plans = plans;
-        for word in [(*walk).arity, (*walk).at] {
-            (*scan).custom_private = pg_sys::lappend_int((*scan).custom_private, word);
-        }
+        custom::set_private(scan, &[vec![(*walk).arity, (*walk).at]]);
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }

@@ -1,7 +1,7 @@
 //! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a frontier and gets what
 //! can be reached from it.
 //!
-//! `custom_exprs` = the values of all conditions; `custom_private` = integers, for each hop: place of its relation among those of the node,
+//! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among those of the node,
 //! columns from and to, order, number of bounds, number of conditions, the conditions.
 
 use super::paths::keep;
@@ -105,9 +105,7 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
         (*scan).custom_exprs = values;
-        for word in words {
-            (*scan).custom_private = pg_sys::lappend_int((*scan).custom_private, word);
-        }
+        custom::set_private(scan, &[words]);
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }
@@ -164,10 +162,7 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let relations = compat::members((*scan).custom_relids);
-        let private = (*scan).custom_private;
-        let words: Vec<i32> = (0..pg_sys::list_length(private))
-            .map(|n| pg_sys::list_nth_int(private, n))
-            .collect();
+        let words = custom::private_integers(scan, 0);
         let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
         let (mut rest, mut value) = (&words[..], 0);
         while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
