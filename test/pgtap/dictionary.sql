@@ -1,6 +1,6 @@
 -- The dictionary: terms and their ids.
 BEGIN;
-SELECT plan(95);
+SELECT plan(97);
 SET LOCAL search_path = public, quad;
 CREATE FUNCTION pg_temp.term(text) RETURNS quad.term LANGUAGE sql AS 'SELECT quad.term_in($1::cstring)';
 
@@ -69,6 +69,13 @@ SELECT i, term, quad.encode(term) AS id
 FROM generate_series(1, 5000) i, pg_temp.term(format('<http://example.org/%s/%s>', i % 7, i)) term;
 SELECT is((SELECT count(*) FROM many WHERE quad.decode(id) = term AND quad.find(term) = id), 5000::bigint, '5000 terms');
 SELECT is((SELECT count(DISTINCT id) FROM many), 5000::bigint, 'with 5000 ids');
+
+-- Blocks end where an extent of numbers does.
+SELECT quad.create_store('dictionary_test');
+SELECT is(quad.load_text((SELECT string_agg(format('<http://example.org/s%s> <http://example.org/p> <http://example.org/o%s> .', i, i), E'\n')
+                          FROM generate_series(1, 9000) i), 'nt', store => 'dictionary_test'), 9000::bigint, 'a document with 18001 terms');
+SELECT is_empty('SELECT first_id FROM quad.terms WHERE extent <> first_id / 8192 OR extent <> (first_id + get_byte(data, 1) - 1) / 8192',
+                'no block reaches into another extent');
 
 -- Long terms
 SELECT is(length(quad.decode(quad.encode(repeat('x', 1000000)::quad.term))::text), 1000000, 'a literal of 1,000,000 bytes');

@@ -82,8 +82,8 @@ impl BulkEncoder {
         write::check_writable();
         state::will_write();
         let all_known = with_state(|state| {
-            write::lock_all_terms(&state.tables);
-            term_ids::is_empty(&state.tables)
+            write::lock_all_terms(&state.layout.tables);
+            term_ids::is_empty(&state.layout.tables)
         });
         BulkEncoder {
             known: HashMap::default(),
@@ -146,7 +146,7 @@ impl BulkEncoder {
         }
         let document = *self.document.get_or_insert_with(|| {
             // A number of our own stands for the document.
-            let number = state.numbers.take(&state.tables, 1)[0].start;
+            let number = state.numbers.take(&state.layout.tables, 1)[0].start;
             pgquad_term::encoded_hash(&format!("document {number}"))
         });
         Key::new(term.hash ^ document)
@@ -165,7 +165,9 @@ impl BulkEncoder {
             .collect();
         sorted.sort_unstable_by_key(|(hash, _)| term_ids::probe_order(*hash));
         let hashes: Vec<u128> = sorted.iter().map(|(hash, _)| *hash).collect();
-        for ((hash, position), found) in sorted.iter().zip(term_ids::probe(&state.tables, &hashes))
+        for ((hash, position), found) in sorted
+            .iter()
+            .zip(term_ids::probe(&state.layout.tables, &hashes))
         {
             if let Some(id) = found {
                 self.known.insert(Key::new(*hash), id.0);
@@ -188,8 +190,8 @@ impl BulkEncoder {
             .iter()
             .partition(|(_, position)| text(*position).starts_with('B'));
         // Numbers apart, so that those of the terms follow each other.
-        let numbers = state.numbers.take(&state.tables, terms.len());
-        let blank_numbers = state.numbers.take(&state.tables, blanks.len());
+        let numbers = state.numbers.take(&state.layout.tables, terms.len());
+        let blank_numbers = state.numbers.take(&state.layout.tables, blanks.len());
 
         self.new_terms += terms.len() as u64;
         let mut terms = VecDeque::from(terms);
@@ -218,7 +220,7 @@ impl BulkEncoder {
             ids[position] = Some(id);
         }
         if let Some(packer) = &mut self.packer {
-            packer.write(&state.tables);
+            packer.write(&state.layout.tables);
         }
     }
 
@@ -235,19 +237,19 @@ impl BulkEncoder {
     /// Goes on with the symbol tables that suit the terms seen since the last time, and packs what was held back.
     fn choose_symbols(&mut self, state: &mut State) {
         let sampler = std::mem::take(&mut self.sampler);
-        let mut symbols = state.symbols.newest(&state.tables);
+        let mut symbols = state.symbols.newest(&state.layout.tables);
         if sampler.bytes() >= MIN_TRAINING_BYTES {
             let trained: Symbols = sampler.train();
             // A new table must be better by a twentieth.
             if sampler.cost(&trained) * 20 < sampler.cost(&symbols.symbols) * 19 {
-                symbols = state.symbols.add(&state.tables, trained);
+                symbols = state.symbols.add(&state.layout.tables, trained);
             } else if self.packer.is_some() {
                 return;
             }
         }
         if let Some(packer) = &mut self.packer {
             packer.end_block();
-            packer.write(&state.tables);
+            packer.write(&state.layout.tables);
         }
         let packer = self.packer.insert(Packer::new(symbols));
         for (number, text) in self.held_back.drain(..) {
@@ -262,7 +264,7 @@ impl BulkEncoder {
             .into_iter()
             .filter(|(_, id)| id & FRESH != 0)
             .map(|(key, id)| (key.value(), TermId(id & !FRESH)));
-        term_ids::insert_many(&state.tables, self.memory / 2, fresh);
+        term_ids::insert_many(&state.layout.tables, self.memory / 2, fresh);
         self.all_known = false;
     }
 
@@ -274,7 +276,7 @@ impl BulkEncoder {
             }
             if let Some(packer) = &mut self.packer {
                 packer.end_block();
-                packer.write(&state.tables);
+                packer.write(&state.layout.tables);
             }
             check_for_interrupts!();
             // The labels of blank nodes have served their purpose.

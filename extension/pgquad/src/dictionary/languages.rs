@@ -46,7 +46,8 @@ impl Languages {
             return None;
         }
         let number = last + 1;
-        Inserter::new(table).insert_bytes(pg_sys::Datum::from(i32::from(number)), tag.as_bytes());
+        Inserter::new(table)
+            .insert_bytes(&[pg_sys::Datum::from(i32::from(number))], tag.as_bytes());
         self.numbers.insert(tag.to_owned(), number);
         Some(number)
     }

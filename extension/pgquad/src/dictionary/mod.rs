@@ -9,7 +9,9 @@
 mod blocks;
 mod bulk;
 mod compare;
+mod extents;
 mod languages;
+mod layout;
 mod numbers;
 mod read;
 mod relation;
@@ -40,7 +42,7 @@ pub const MAX_TERM_BYTES: usize = 1 << 20;
 
 /// Settings and callbacks; called once from `_PG_init`.
 pub fn init() {
-    tables::init();
+    layout::init();
     state::init();
 }
 
@@ -274,17 +276,17 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
 
 /// The language tag with this number ([`TermId::language_number`]).
 pub fn language(number: u16) -> Option<String> {
-    with_state(|state| state.languages.tag(&state.tables, number))
+    with_state(|state| state.languages.tag(&state.layout.tables, number))
 }
 
 /// Numbers of language tags; it may lack some that were given out lately.
 pub fn languages() -> Vec<(u16, String)> {
-    with_state(|state| state.languages.all(&state.tables))
+    with_state(|state| state.languages.all(&state.layout.tables))
 }
 
 /// The number of a language tag (in lower case), `None` when no term in the dictionary has it.
 pub fn language_number(tag: &str) -> Option<u16> {
-    with_state(|state| state.languages.find(&state.tables, tag))
+    with_state(|state| state.languages.find(&state.layout.tables, tag))
 }
 
 /// Whether a term that was found by the number in `id` is of the kind that the tag of `id` says.
@@ -315,7 +317,7 @@ fn find_hashes(state: &mut State, hashes: &[u128]) -> Vec<Option<TermId>> {
     let probes: Vec<u128> = missing.iter().map(|&index| hashes[index]).collect();
     for (index, id) in missing
         .into_iter()
-        .zip(term_ids::probe(&state.tables, &probes))
+        .zip(term_ids::probe(&state.layout.tables, &probes))
     {
         if let Some(id) = id {
             state.ids.put(hashes[index], id, ID_BYTES);

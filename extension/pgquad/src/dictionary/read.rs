@@ -43,19 +43,17 @@ impl Reader {
 
     fn read(&mut self, state: &mut State, number: u64) -> Option<Rc<CachedBlock>> {
         check_for_interrupts!();
-        let tables = state.tables;
+        let tables = state.layout.tables;
         let table = self
             .table
             .get_or_insert_with(|| Relation::open(tables.terms, pg_sys::AccessShareLock));
-        let scan = self
-            .scan
-            .get_or_insert_with(|| IndexScan::new(table, tables.terms_key));
+        let scan = self.scan.get_or_insert_with(|| IndexScan::new(table));
         // No block that begins further down reaches the number.
         let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
         let row = scan.last_within(lowest as i64, number as i64)?;
-        let first = row.bigint(1) as u64;
+        let first = row.bigint(2) as u64;
         let block = row
-            .with_bytes(2, |bytes| {
+            .with_bytes(3, |bytes| {
                 let symbols = state.symbols.get(&tables, block::table_of(bytes)?);
                 let block = Block::open(bytes, &symbols)?;
                 Ok(Rc::new(CachedBlock::new(first, block, symbols)))

@@ -112,8 +112,8 @@ pub struct IndexScan {
 }
 
 impl IndexScan {
-    /// A scan of `table` by `index`, whose only column is a `bigint`.
-    pub fn new(table: &Relation, index: pg_sys::Oid) -> Self {
+    /// A scan of `table` by its primary key, whose first column is a `bigint`.
+    pub fn new(table: &Relation) -> Self {
         let mut keys = [pg_sys::ScanKeyData::default(); 2];
         let compare = [
             (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE),
@@ -130,7 +130,8 @@ impl IndexScan {
                     pg_sys::Datum::from(0),
                 );
             }
-            let index = pg_sys::index_open(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            let key = pg_sys::RelationGetPrimaryKeyIndex(table.0);
+            let index = pg_sys::index_open(key, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             let scan = pg_sys::index_beginscan(table.0, index, latest(), keys.len() as i32, 0);
             IndexScan {
                 index,
@@ -141,7 +142,7 @@ impl IndexScan {
         }
     }
 
-    /// The row with the largest key between these, both included.
+    /// The row whose key begins with the largest number between these, both included.
     pub fn last_within(&mut self, low: i64, high: i64) -> Option<Row<'_>> {
         self.keys[0].sk_argument = pg_sys::Datum::from(low);
         self.keys[1].sk_argument = pg_sys::Datum::from(high);
@@ -212,9 +213,9 @@ impl Inserter {
     }
 
     /// Inserts a row.
-    pub fn insert<const N: usize>(&self, mut values: [pg_sys::Datum; N]) {
-        let mut nulls = [false; N];
-        // SAFETY: the table has N columns of the types of the values; the tuple is freed after its insertion.
+    pub fn insert(&self, values: &mut [pg_sys::Datum]) {
+        let mut nulls = vec![false; values.len()];
+        // SAFETY: the table has columns of the number and types of the values; the tuple is freed after its insertion.
         unsafe {
             let tuple = pg_sys::heap_form_tuple(
                 (*self.table.0).rd_att,
@@ -226,10 +227,12 @@ impl Inserter {
         }
     }
 
-    /// Inserts a row of a number and a `bytea` or `text`.
-    pub fn insert_bytes(&self, key: pg_sys::Datum, bytes: &[u8]) {
+    /// Inserts a row of numbers and a `bytea` or `text`.
+    pub fn insert_bytes(&self, numbers: &[pg_sys::Datum], bytes: &[u8]) {
         let bytes = varlena::rust_byte_slice_to_bytea(bytes).into_pg();
-        self.insert([key, pg_sys::Datum::from(bytes)]);
+        let mut values = numbers.to_vec();
+        values.push(pg_sys::Datum::from(bytes));
+        self.insert(&mut values);
         // SAFETY: made just above, and copied into the table.
         unsafe { pg_sys::pfree(bytes.cast()) };
     }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
 
 use pgquad_term::cache::Cache;
 use pgquad_term::{TermBuf, TermId};
@@ -11,9 +12,9 @@ use pgrx::prelude::*;
 
 use super::blocks::BlockCache;
 use super::languages::Languages;
+use super::layout::{self, Layout};
 use super::numbers::Numbers;
 use super::symbol_tables::SymbolTables;
-use super::tables::Tables;
 
 /// Kilobytes of terms that a backend caches.
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(20 * 1024);
@@ -50,8 +51,8 @@ pub type BuildHash = BuildHasherDefault<HashOfHash>;
 
 /// What is remembered.
 pub struct State {
-    /// The tables everything below was read from.
-    pub tables: Tables,
+    /// Where the tables are that everything below was read from.
+    pub layout: Rc<Layout>,
     /// Ids by hash of the term.
     pub ids: Cache<u128, TermId, BuildHash>,
     /// Ids by hash of the N-Triples text.
@@ -82,9 +83,9 @@ pub fn term_bytes(term: &TermBuf) -> usize {
 }
 
 impl State {
-    fn new(tables: Tables) -> Self {
+    fn new(layout: Rc<Layout>) -> Self {
         State {
-            tables,
+            layout,
             ids: Cache::new(0),
             written: Cache::new(0),
             terms: Cache::new(0),
@@ -129,12 +130,16 @@ pub fn init() {
 
 /// Calls `body` with the state of this backend, which holds nothing that is not in the tables now.
 pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
-    let tables = Tables::get();
+    let layout = Layout::current();
     let limit = CACHE_SIZE.get() as usize * 1024;
     STATE.with_borrow_mut(|state| {
         let state = match state {
-            Some(state) if state.tables == tables => state,
-            _ => state.insert(State::new(tables)),
+            Some(state) if Rc::ptr_eq(&state.layout, &layout) => state,
+            Some(state) if state.layout.is_of_same_dictionary(&layout) => {
+                state.layout = layout;
+                state
+            }
+            _ => state.insert(State::new(layout)),
         };
         state.ids.set_limit(limit / 10);
         state.written.set_limit(limit / 10);
@@ -185,6 +190,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     }
     WROTE.set(false);
     TERM_LOCKS.set(0);
+    layout::forget_locks();
 }
 
 #[pg_guard]
@@ -196,5 +202,6 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         forget_if_written();
+        layout::forget_locks();
     }
 }

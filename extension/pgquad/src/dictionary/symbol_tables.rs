@@ -59,8 +59,10 @@ impl SymbolTables {
     pub fn add(&mut self, tables: &Tables, symbols: Symbols) -> Numbered {
         let number = self.newest(tables).number + 1;
         let table = Relation::open(tables.symbol_tables, pg_sys::RowExclusiveLock);
-        Inserter::new(table)
-            .insert_bytes(pg_sys::Datum::from(i64::from(number)), &symbols.to_bytes());
+        Inserter::new(table).insert_bytes(
+            &[pg_sys::Datum::from(i64::from(number))],
+            &symbols.to_bytes(),
+        );
         let symbols = Rc::new(symbols);
         self.read.insert(number, symbols.clone());
         Numbered { number, symbols }
@@ -68,7 +70,7 @@ impl SymbolTables {
 
     fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {
         let table = Relation::open(tables.symbol_tables, pg_sys::AccessShareLock);
-        let mut scan = IndexScan::new(&table, tables.symbol_tables_key);
+        let mut scan = IndexScan::new(&table);
         let row = scan.last_within(1, limit)?;
         let number = row.bigint(1) as u32;
         if let Some(symbols) = self.read.get(&number) {

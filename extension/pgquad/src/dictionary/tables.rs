@@ -1,6 +1,5 @@
 //! The tables of the dictionary: their definitions and how to find them.
 
-use std::cell::Cell;
 use std::ffi::CStr;
 
 use pgrx::prelude::*;
@@ -10,14 +9,24 @@ use crate::error::raise_hint;
 
 extension_sql!(
     r#"
--- Blocks of terms with consecutive numbers; `first_id` is the number of the first. One block fills a page at most: only terms that
--- are too long for that are stored out of line. The text is compressed already.
+-- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all numbers of the
+-- block share. One block fills a page at most: only terms that are too long for that are stored out of line. The text is compressed
+-- already.
 CREATE TABLE quad.terms (
-    first_id bigint PRIMARY KEY,
-    data bytea NOT NULL
+    extent bigint NOT NULL,
+    first_id bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (first_id, extent)
 ) USING heap WITH (toast_tuple_target = 8160);
 ALTER TABLE quad.terms ALTER data SET STORAGE EXTERNAL;
 COMMENT ON TABLE quad.terms IS 'dictionary: blocks of compressed terms by the number of the first';
+
+-- Only the shards of a distributed dictionary take their numbers from here; a local one takes them from quad.term_numbers.
+CREATE TABLE quad.term_extents (
+    extent bigint PRIMARY KEY,
+    next bigint NOT NULL
+) USING heap WITH (fillfactor = 50);
+COMMENT ON TABLE quad.term_extents IS 'dictionary: extents of numbers that were begun, with the next number of each that is free';
 
 CREATE TABLE quad.symbol_tables (
     id bigint PRIMARY KEY,
@@ -35,6 +44,7 @@ CREATE SEQUENCE quad.term_numbers INCREMENT 64 MINVALUE 1 MAXVALUE 1407374883553
 COMMENT ON SEQUENCE quad.term_numbers IS 'dictionary: numbers of terms and blank nodes, 64 at a time';
 
 SELECT pg_catalog.pg_extension_config_dump('quad.terms', '');
+SELECT pg_catalog.pg_extension_config_dump('quad.term_extents', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.symbol_tables', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.languages', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.term_numbers', '');
@@ -64,36 +74,26 @@ SELECT pg_catalog.pg_extension_config_dump('quad.term_ids', '');
     requires = ["dictionary_tables", "quad_access_method"]
 );
 
-/// Oids of the dictionary's relations in this database.
+/// Oids of the relations that a dictionary, or one shard of it, consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tables {
     /// `quad.terms`.
     pub terms: pg_sys::Oid,
-    /// Its primary key.
-    pub terms_key: pg_sys::Oid,
     /// `quad.term_ids`.
     pub term_ids: pg_sys::Oid,
-    /// `quad.symbol_tables`.
+    /// `quad.term_extents`.
+    pub extents: pg_sys::Oid,
+    /// `quad.symbol_tables`, whole on every node.
     pub symbol_tables: pg_sys::Oid,
-    /// Its primary key.
-    pub symbol_tables_key: pg_sys::Oid,
-    /// `quad.languages`.
+    /// `quad.languages`, whole on every node.
     pub languages: pg_sys::Oid,
-    /// `quad.term_numbers`.
+    /// `quad.term_numbers`, which numbers terms where the dictionary is not distributed.
     pub numbers: pg_sys::Oid,
 }
 
-thread_local! {
-    /// The oids last looked up, for as long as PostgreSQL has not said that one of them changed.
-    static KNOWN: Cell<Option<Tables>> = const { Cell::new(None) };
-}
-
 impl Tables {
-    /// The relations of this database; an error when the extension is not installed.
-    pub fn get() -> Tables {
-        if let Some(tables) = KNOWN.get() {
-            return tables;
-        }
+    /// The relations with these names in this database; an error when the extension is not installed.
+    pub fn by_name() -> Tables {
         // SAFETY: syscache look-up with a constant string.
         let schema = unsafe { pg_sys::get_namespace_oid(c"quad".as_ptr(), true) };
         let find = |name: &CStr| {
@@ -108,44 +108,27 @@ impl Tables {
             }
             oid
         };
-        let tables = Tables {
+        Tables {
             terms: find(c"terms"),
-            terms_key: find(c"terms_pkey"),
             term_ids: find(c"term_ids"),
+            extents: find(c"term_extents"),
             symbol_tables: find(c"symbol_tables"),
-            symbol_tables_key: find(c"symbol_tables_pkey"),
             languages: find(c"languages"),
             numbers: find(c"term_numbers"),
-        };
-        KNOWN.set(Some(tables));
-        tables
+        }
     }
 
     /// Whether `relation` is one of them. `InvalidOid` stands for every relation.
-    fn contains(&self, relation: pg_sys::Oid) -> bool {
+    pub fn contains(&self, relation: pg_sys::Oid) -> bool {
         relation == pg_sys::InvalidOid
             || [
                 self.terms,
-                self.terms_key,
                 self.term_ids,
+                self.extents,
                 self.symbol_tables,
-                self.symbol_tables_key,
                 self.languages,
                 self.numbers,
             ]
             .contains(&relation)
-    }
-}
-
-/// Watches for changes of the tables; called once per process.
-pub fn init() {
-    // SAFETY: the callback is a plain function that lives as long as the process.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0)) };
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
-    if KNOWN.get().is_some_and(|tables| tables.contains(relation)) {
-        KNOWN.set(None);
     }
 }

@@ -6,6 +6,7 @@ use pgquad_term::block::BlockBuilder;
 use pgquad_term::{encoded, Term, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
+use super::extents::extent_of;
 use super::relation::{Inserter, Relation};
 use super::state::{self, BuildHash, State, ID_BYTES};
 use super::symbol_tables::Numbered;
@@ -86,24 +87,27 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
     order.sort_by_key(|&index| term_ids::probe_order(terms[index].0));
     let hashes: Vec<u128> = order.iter().map(|&index| terms[index].0).collect();
     let mut ids: Vec<Option<TermId>> = vec![None; terms.len()];
-    for (index, found) in order.iter().zip(term_ids::probe(&state.tables, &hashes)) {
+    for (index, found) in order
+        .iter()
+        .zip(term_ids::probe(&state.layout.tables, &hashes))
+    {
         ids[*index] = found;
     }
 
     let new: Vec<usize> = (0..terms.len())
         .filter(|&index| ids[index].is_none())
         .collect();
-    let symbols = state.symbols.newest(&state.tables);
+    let symbols = state.symbols.newest(&state.layout.tables);
     let mut packer = Packer::new(symbols);
-    let numbers = state.numbers.take(&state.tables, new.len());
+    let numbers = state.numbers.take(&state.layout.tables, new.len());
     for (&index, number) in new.iter().zip(numbers.into_iter().flatten()) {
         packer.push(number, terms[index].1);
         ids[index] = Some(id_of(state, terms[index].1, number));
     }
     packer.end_block();
-    packer.write(&state.tables);
+    packer.write(&state.layout.tables);
     term_ids::insert(
-        &state.tables,
+        &state.layout.tables,
         order
             .iter()
             .filter(|index| new.binary_search(index).is_ok())
@@ -131,7 +135,7 @@ pub fn id_of(state: &mut State, text: &str, number: u64) -> TermId {
     let language = match &term {
         Term::Literal(literal) => match literal.kind {
             pgquad_term::LiteralKind::Language(tag) => {
-                state.languages.find_or_add(&state.tables, tag)
+                state.languages.find_or_add(&state.layout.tables, tag)
             }
             _ => None,
         },
@@ -142,7 +146,7 @@ pub fn id_of(state: &mut State, text: &str, number: u64) -> TermId {
 
 /// Makes sure that no other transaction adds one of the terms before this one ends.
 fn lock_terms(state: &State, terms: &[(u128, &str)]) {
-    let oid = state.tables.term_ids;
+    let oid = state.layout.tables.term_ids;
     let all = pg_sys::ShareRowExclusiveLock;
     if terms.len() <= MAX_TERM_LOCKS {
         let table = Relation::open(oid, pg_sys::RowExclusiveLock);
@@ -159,7 +163,7 @@ fn lock_terms(state: &State, terms: &[(u128, &str)]) {
             return;
         }
     }
-    lock_all_terms(&state.tables);
+    lock_all_terms(&state.layout.tables);
 }
 
 fn lock_term(hash: u128) {
@@ -191,7 +195,7 @@ pub fn number_labels<'a>(state: &mut State, labels: &[&'a str]) -> HashMap<&'a s
         .collect();
     let numbers = state
         .numbers
-        .take(&state.tables, ids.len())
+        .take(&state.layout.tables, ids.len())
         .into_iter()
         .flatten();
     for (id, number) in ids.values_mut().zip(numbers) {
@@ -234,7 +238,8 @@ impl Packer {
     ) -> usize {
         let first = terms.next().expect("at least one term");
         let symbols = &self.symbols.symbols;
-        if number == self.first + self.builder.len() as u64 {
+        let follows = number == self.first + self.builder.len() as u64;
+        if follows && extent_of(number) == extent_of(self.first) {
             if self.builder.push(symbols, first) {
                 return 0;
             }
@@ -269,7 +274,9 @@ impl Packer {
         let rows = Inserter::new(Relation::open(tables.terms, pg_sys::RowExclusiveLock));
         for (first, block) in self.blocks.drain(..) {
             check_for_interrupts!();
-            rows.insert_bytes(pg_sys::Datum::from(first as i64), &block);
+            let numbers =
+                [extent_of(first), first].map(|number| pg_sys::Datum::from(number as i64));
+            rows.insert_bytes(&numbers, &block);
         }
     }
 }
