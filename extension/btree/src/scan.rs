@@ -59,6 +59,28 @@ impl Batch {
         self.mask = mask;
     }
 
+    /// The columns that are filled (bit `i` = column `i`).
+    #[must_use]
+    pub fn mask(&self) -> u8 {
+        self.mask
+    }
+
+    /// A batch of keys that were read elsewhere; `columns` that `mask` names have `len` values each, the others none.
+    #[must_use]
+    pub fn from_columns(mask: u8, columns: [Vec<u64>; 4], len: usize) -> Self {
+        Batch { columns, len, mask }
+    }
+
+    /// Adds keys of another batch that has the same columns.
+    pub fn append(&mut self, other: &Batch, rows: std::ops::Range<usize>) {
+        self.len += rows.len();
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            if self.mask >> c & 1 != 0 {
+                column.extend_from_slice(&other.columns[c][rows.clone()]);
+            }
+        }
+    }
+
     fn reverse(&mut self) {
         for c in &mut self.columns {
             c.reverse();
@@ -500,6 +522,12 @@ impl Probe {
         let size = self.groups.size;
         let begun = self.resume.is_some() || !self.next.is_multiple_of(size);
         (self.next / size, begun)
+    }
+
+    /// The range that comes next, and the key from which on it is to be read where it has been read in part.
+    #[must_use]
+    pub fn progress(&self) -> (usize, Option<Key>) {
+        (self.next, self.resume)
     }
 
     /// Whether a batch of so many rows ends here.

@@ -335,6 +335,7 @@ impl Pipeline {
         let (low, high) = (range(low, &[]).0, range(high, &[]).1);
         let close = CLOSE * (parts.list.len() + 1) as f64 * keys;
         keys >= self.tuning.bulk_from as f64
+            && source.is_ordered(table)
             && source.count(table, order, &low, &high) as f64 <= close
     }
 

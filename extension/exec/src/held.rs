@@ -18,7 +18,8 @@ use crate::sort::sort_rows;
 use crate::source::Source;
 use crate::table::{Builder, Table};
 use crate::weights::Weights;
-use pgquad_btree::{Batch, Key, Probe};
+use pgquad_btree::{Batch, Key};
+use pgquad_cluster::Reading;
 use std::rc::Rc;
 
 /// Quads read in a row and put into a table in the time of one probe: where a leaf holds several keys, and where each is on its own.
@@ -401,7 +402,7 @@ impl Pipeline {
         limits: Limits,
     ) -> Option<Table> {
         let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
-        let mut probe = Probe::new(access.mask | places);
+        let mut reading = Reading::new(access.mask | places);
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
         let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
         let mut read = 0;
@@ -410,7 +411,7 @@ impl Pipeline {
             let more = source.read(
                 table,
                 access.order,
-                &mut probe,
+                &mut reading,
                 ranges,
                 READ.min(self.tuning.most),
                 &mut batch,

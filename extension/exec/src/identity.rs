@@ -9,7 +9,8 @@ use crate::order::Access;
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, SlotSet};
 use crate::source::Source;
-use pgquad_btree::{Batch, Probe};
+use pgquad_btree::Batch;
+use pgquad_cluster::Reading;
 
 impl Pipeline {
     /// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
@@ -52,12 +53,12 @@ impl Pipeline {
         let mut ranges = Vec::new();
         access.ranges(&one_row, 0, &self.params, &mut ranges);
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
-        let mut probe = Probe::new(access.mask);
+        let mut reading = Reading::new(access.mask);
         loop {
             let more = source.read(
                 above.table,
                 access.order,
-                &mut probe,
+                &mut reading,
                 &ranges,
                 1,
                 &mut batch,

@@ -30,10 +30,8 @@ impl Pipeline {
         let table = self.layout.groups[group].patterns[i].pattern.table;
         let mut ranges = Vec::new();
         access.ranges(rows, 0, &self.params, &mut ranges);
-        let counts = ranges
-            .iter()
-            .map(|(low, high)| source.count(table, access.order, low, high));
-        counts.sum::<u64>() as f64
+        let counts = source.counts(table, access.order, &ranges);
+        counts.iter().sum::<u64>() as f64
     }
 
     /// What the filters of the scope leave to pattern `i` of its group, for all of these rows alike.

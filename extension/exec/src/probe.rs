@@ -11,7 +11,8 @@ use crate::pipeline::Tuning;
 use crate::plan::SlotSet;
 use crate::sort::sort_rows;
 use crate::source::Source;
-use pgquad_btree::{Batch, Key, Probe, Span};
+use pgquad_btree::{Batch, Key, Span};
+use pgquad_cluster::Reading;
 
 /// Quads of the batch that belong to one key.
 #[derive(Clone, Copy)]
@@ -45,7 +46,7 @@ pub(crate) struct Probing {
     /// Which key each range belongs to.
     owners: Vec<u32>,
     merge: Option<Merge>,
-    probe: Probe,
+    reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
     runs: Vec<Run>,
@@ -90,7 +91,7 @@ impl Probing {
         let mut probing = Self {
             table,
             chunk: first.max(input.len).clamp(1, most.max(1)),
-            probe: Probe::new(access.mask),
+            reading: Reading::new(access.mask),
             access,
             live,
             input,
@@ -159,7 +160,7 @@ impl Probing {
         let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
             return;
         };
-        if keys < from || self.ranges.len() != keys {
+        if keys < from || self.ranges.len() != keys || !source.is_ordered(self.table) {
             return;
         }
         let Some((slot, place)) = self.access.only_key() else {
@@ -182,7 +183,7 @@ impl Probing {
         });
         self.ranges = vec![all];
         self.access.check_behind(place);
-        self.probe = Probe::new(self.access.mask | 1 << place);
+        self.reading = Reading::new(self.access.mask | 1 << place);
     }
 
     /// The next rows, `None` at the end.
@@ -206,7 +207,7 @@ impl Probing {
         self.more = source.read(
             self.table,
             self.access.order,
-            &mut self.probe,
+            &mut self.reading,
             &self.ranges,
             enough,
             &mut self.batch,
@@ -372,14 +373,25 @@ pub(crate) fn sample<S: Source>(
     most: usize,
 ) -> f64 {
     let samples = most.clamp(1, rows.len.max(1));
-    let mut ranges = Vec::new();
-    let mut sum = 0.0;
+    let (mut all, mut ranges, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..samples {
         ranges.clear();
         access.ranges(rows, i * rows.len / samples, params, &mut ranges);
-        sum += count(source, table, access.order, &ranges);
+        let counted = some(&ranges).inspect(|range| all.push(**range)).count();
+        weights.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
     }
-    sum / samples as f64
+    let counts = source.counts(table, access.order, &all);
+    let weighted = counts
+        .iter()
+        .zip(weights)
+        .map(|(&n, weight)| n as f64 * weight);
+    weighted.sum::<f64>() / samples as f64
+}
+
+/// Some of many ranges, which stand for the others.
+fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
+    const COUNTED: usize = 8;
+    ranges.iter().step_by(ranges.len().div_ceil(COUNTED).max(1))
 }
 
 /// About how many quads ranges hold; counts some of many ranges only.
@@ -389,12 +401,7 @@ pub(crate) fn count<S: Source>(
     order: usize,
     ranges: &[(Key, Key)],
 ) -> f64 {
-    const COUNTED: usize = 8;
-    let step = ranges.len().div_ceil(COUNTED).max(1);
-    let some = ranges.iter().step_by(step);
-    let counted = some.len().max(1);
-    let sum: u64 = some
-        .map(|(low, high)| source.count(table, order, low, high))
-        .sum();
-    sum as f64 * ranges.len() as f64 / counted as f64
+    let counted: Vec<(Key, Key)> = some(ranges).copied().collect();
+    let sum: u64 = source.counts(table, order, &counted).iter().sum();
+    sum as f64 * ranges.len() as f64 / counted.len().max(1) as f64
 }

@@ -1,7 +1,8 @@
 //! What a pipeline reads from.
 
 use crate::bindings::Bindings;
-use pgquad_btree::{Batch, Key, Probe, Span};
+use pgquad_btree::{Batch, Key, Span};
+use pgquad_cluster::Reading;
 
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
 pub trait Source {
@@ -11,13 +12,26 @@ pub trait Source {
     /// About how many quads an order of a table holds between two keys (inclusive); quick, whatever the number.
     fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64;
 
-    /// Reads on in many ranges of an order, in the manner of [`Probe::read`].
+    /// The same for many ranges at once; one message to each node where the quads are elsewhere.
+    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        ranges
+            .iter()
+            .map(|(low, high)| self.count(table, order, low, high))
+            .collect()
+    }
+
+    /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
+    fn is_ordered(&self, _table: u16) -> bool {
+        true
+    }
+
+    /// Reads on in many ranges of an order, in the manner of [`pgquad_btree::Probe::read`].
     #[allow(clippy::too_many_arguments)]
     fn read(
         &mut self,
         table: u16,
         order: usize,
-        probe: &mut Probe,
+        reading: &mut Reading,
         ranges: &[(Key, Key)],
         enough: usize,
         batch: &mut Batch,

@@ -15,7 +15,8 @@ use crate::plan::{Slot, SlotSet};
 use crate::sort::sort_rows;
 use crate::source::Source;
 use crate::stats::StepStats;
-use pgquad_btree::{Batch, Key, Probe, Span, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
+use pgquad_cluster::Reading;
 
 /// One pattern of a star.
 pub(crate) struct Arm {
@@ -110,7 +111,7 @@ pub(crate) struct Star {
     /// One range for each arm of each key, or for many keys.
     ranges: Vec<(Key, Key)>,
     merges: bool,
-    probe: Probe,
+    reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
     /// Checks that arms make on quads, each list once, and the list of each arm.
@@ -170,7 +171,7 @@ impl Star {
             keys,
             ranges: Vec::new(),
             merges,
-            probe: Probe::new(0),
+            reading: Reading::new(0),
             batch: Batch::new(),
             spans: Vec::new(),
             checks: Vec::new(),
@@ -214,7 +215,7 @@ impl Star {
             let places = self.arms.iter().map(|a| a.constants.len()).max();
             let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
             let most = most.max(arms * KEYS_OF_RANGE * ROOM);
-            self.probe = Probe::grouped(columns | keys, 1, 0, most);
+            self.reading = Reading::grouped(columns | keys, 1, 0, most);
             return;
         }
         for &key in &self.keys {
@@ -223,7 +224,7 @@ impl Star {
         }
         let required = self.arms.iter().enumerate();
         let required = required.fold(0, |mask, (n, a)| mask | u64::from(a.is_required()) << n);
-        self.probe = Probe::grouped(columns, arms, required, most);
+        self.reading = Reading::grouped(columns, arms, required, most);
     }
 
     /// Number of distinct keys.
@@ -344,13 +345,13 @@ impl Star {
         self.more = source.read(
             self.table,
             self.arms[0].access.order,
-            &mut self.probe,
+            &mut self.reading,
             &self.ranges,
             enough,
             &mut self.batch,
             &mut self.spans,
         );
-        let (groups, begun) = self.probe.place();
+        let (groups, begun) = self.reading.place();
         let keys = if self.merges { KEYS_OF_RANGE } else { 1 };
         self.first = self.until;
         self.until = (groups * keys).min(self.keys.len());

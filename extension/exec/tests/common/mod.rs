@@ -2,8 +2,9 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, FROZEN_XID,
+    initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Span, FROZEN_XID,
 };
+use pgquad_cluster::Reading;
 use pgquad_exec::{Bindings, Slot, Source};
 
 /// The sign bit, by which keys differ from quads.
@@ -74,7 +75,7 @@ impl Source for Trees {
         &mut self,
         table: u16,
         order: usize,
-        probe: &mut Probe,
+        reading: &mut Reading,
         ranges: &[(Key, Key)],
         enough: usize,
         batch: &mut Batch,
@@ -82,7 +83,9 @@ impl Source for Trees {
     ) -> bool {
         let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
         let snapshot = self.txns.snapshot(&[], 1);
-        let more = probe.read(tree, &snapshot, ranges, enough, batch, spans);
+        let more = reading
+            .local()
+            .read(tree, &snapshot, ranges, enough, batch, spans);
         self.read += batch.len();
         more.unwrap()
     }

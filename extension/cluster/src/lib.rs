@@ -1,0 +1,14 @@
+//! What a store on many nodes needs and PostgreSQL does not: which shard a value belongs to, how a read is dealt out to shards, and the
+//! messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this crate.
+
+pub mod deal;
+pub mod hash;
+pub mod message;
+pub mod placement;
+pub mod reading;
+pub mod wire;
+
+pub use deal::{key_column_place, shard_of_range, Deal, ShardRanges};
+pub use placement::{Placement, Shard};
+pub use reading::{Reading, Shards};
+pub use wire::{Damaged, Reader, Writer};

@@ -1,0 +1,407 @@
+//! The messages about quads: what is asked of a node, and what it answers.
+//!
+//! Every message starts with the version of the format, so that a node of another version is refused by name; a request then says its
+//! kind. Shards go by Citus' numbers. Keys are in the column order of the shards' own trees.
+
+use crate::wire::{Damaged, Reader, Result, Writer};
+use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
+
+/// Version of all message formats. A change of any of them is a new version.
+pub const VERSION: u8 = 1;
+
+/// Most rows that one answer may have; a reader believes no more.
+pub const MOST_ROWS: usize = 1 << 22;
+
+/// What a request is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// [`Read`].
+    Read = 1,
+    /// [`Count`]: estimates.
+    Estimate = 2,
+    /// [`Count`]: visible quads.
+    CountVisible = 3,
+    /// Ids of terms, terms of ids: see the dictionary.
+    Dictionary = 16,
+}
+
+impl Kind {
+    /// The kind with this number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        [
+            Self::Read,
+            Self::Estimate,
+            Self::CountVisible,
+            Self::Dictionary,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == number)
+    }
+}
+
+/// The start of a request.
+#[must_use]
+pub fn request(kind: Kind) -> Writer {
+    let mut writer = Writer::new();
+    writer.u8(VERSION);
+    writer.u8(kind as u8);
+    writer
+}
+
+/// Ranges of one shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Citus' number of the shard.
+    pub shard: u64,
+    /// The ranges, both bounds included.
+    pub ranges: Vec<(Key, Key)>,
+}
+
+/// Asks for the quads of ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The number of the order in the shards.
+    pub order: u8,
+    /// Columns of the key that are wanted (bit `i` = column `i`).
+    pub mask: u8,
+    /// So many ranges in a row are a group ([`pgquad_btree::Probe::grouped`]); 1 where there are no groups.
+    pub size: u32,
+    /// Ranges of a group without which the others are not asked for.
+    pub required: u64,
+    /// So many rows end the answer even within a group; 0: it may end anywhere.
+    pub most: u32,
+    /// About so many rows are wanted at once.
+    pub enough: u32,
+    /// The ranges, shard by shard.
+    pub parts: Vec<Part>,
+}
+
+/// Where an answer stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// The part of the request.
+    pub part: u32,
+    /// The range of the part that comes next.
+    pub next: u32,
+    /// The key from which on that range is to be read, where it has been read in part.
+    pub resume: Option<Key>,
+    /// Within a group.
+    pub begun: bool,
+}
+
+/// Quads of some of the ranges that a [`Read`] asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// The quads.
+    pub batch: Batch,
+    /// Which range they are of; ranges are numbered through all parts of the request.
+    pub spans: Vec<Span>,
+    /// Where to go on; `None` at the end.
+    pub stop: Option<Stop>,
+}
+
+fn write_ranges(writer: &mut Writer, ranges: &[(Key, Key)]) {
+    writer.u32(ranges.len() as u32);
+    let bound = ranges.first().map_or(0, bound_columns);
+    let prefixes = bound <= 4 && ranges.iter().all(|range| bound_columns(range) == bound);
+    writer.u8(if prefixes { bound as u8 } else { FULL });
+    let mut column = |value: &dyn Fn(&(Key, Key)) -> u64| {
+        let values: Vec<u64> = ranges.iter().map(value).collect();
+        writer.column(&values);
+    };
+    let places = if prefixes { bound } else { 4 };
+    for place in 0..places {
+        column(&|range| range.0[place]);
+    }
+    if !prefixes {
+        for place in 0..4 {
+            column(&|range| range.1[place]);
+        }
+    }
+}
+
+/// Instead of a number of bound columns: both keys of each range follow.
+const FULL: u8 = 5;
+
+/// The number of leading columns that have one value in a range which has all values in the others; [`FULL`] for other ranges.
+fn bound_columns((low, high): &(Key, Key)) -> usize {
+    let bound = (0..4).take_while(|&c| low[c] == high[c]).count();
+    let open = low[bound..] == KEY_MIN[bound..] && high[bound..] == KEY_MAX[bound..];
+    if open {
+        bound
+    } else {
+        usize::from(FULL)
+    }
+}
+
+fn read_ranges(reader: &mut Reader<'_>) -> Result<Vec<(Key, Key)>> {
+    let count = reader.u32()? as usize;
+    if count > MOST_ROWS {
+        return Err(Damaged);
+    }
+    let bound = reader.u8()?;
+    let full = bound == FULL;
+    if bound > FULL {
+        return Err(Damaged);
+    }
+    let mut ranges = vec![(KEY_MIN, KEY_MAX); count];
+    let mut values = Vec::new();
+    let mut column = |ranges: &mut [(Key, Key)], set: &dyn Fn(&mut (Key, Key), u64)| {
+        values.clear();
+        reader.column(&mut values, count)?;
+        if values.len() != count {
+            return Err(Damaged);
+        }
+        for (range, &value) in ranges.iter_mut().zip(&values) {
+            set(range, value);
+        }
+        Ok(())
+    };
+    for place in 0..if full { 4 } else { usize::from(bound) } {
+        column(&mut ranges, &|range, value| {
+            range.0[place] = value;
+            if !full {
+                range.1[place] = value;
+            }
+        })?;
+    }
+    if full {
+        for place in 0..4 {
+            column(&mut ranges, &|range, value| range.1[place] = value)?;
+        }
+    }
+    Ok(ranges)
+}
+
+fn write_key(writer: &mut Writer, key: &Key) {
+    key.iter().for_each(|&value| writer.u64(value));
+}
+
+fn read_key(reader: &mut Reader<'_>) -> Result<Key> {
+    let mut key = KEY_MIN;
+    for value in &mut key {
+        *value = reader.u64()?;
+    }
+    Ok(key)
+}
+
+impl Read {
+    /// The message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = request(Kind::Read);
+        writer.u8(self.order);
+        writer.u8(self.mask);
+        writer.u32(self.size);
+        writer.u64(self.required);
+        writer.u32(self.most);
+        writer.u32(self.enough);
+        writer.u32(self.parts.len() as u32);
+        for part in &self.parts {
+            writer.u64(part.shard);
+            write_ranges(&mut writer, &part.ranges);
+        }
+        writer.finish()
+    }
+
+    /// The request behind version and kind.
+    ///
+    /// # Errors
+    /// The message is damaged.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut read = Self {
+            order: reader.u8()?,
+            mask: reader.u8()?,
+            size: reader.u32()?,
+            required: reader.u64()?,
+            most: reader.u32()?,
+            enough: reader.u32()?,
+            parts: Vec::new(),
+        };
+        // A part has at least its shard, a number of ranges and their form.
+        for _ in 0..reader.count(13)? {
+            let shard = reader.u64()?;
+            let ranges = read_ranges(reader)?;
+            read.parts.push(Part { shard, ranges });
+        }
+        reader.end()?;
+        Ok(read)
+    }
+}
+
+impl Rows {
+    /// The message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u8(VERSION);
+        match &self.stop {
+            None => writer.u8(0),
+            Some(stop) => {
+                writer.u8(1 + u8::from(stop.begun) + 2 * u8::from(stop.resume.is_some()));
+                writer.u32(stop.part);
+                writer.u32(stop.next);
+                if let Some(key) = &stop.resume {
+                    write_key(&mut writer, key);
+                }
+            }
+        }
+        let spans = &self.spans;
+        writer.column(&spans.iter().map(|s| u64::from(s.range)).collect::<Vec<_>>());
+        writer.column(&spans.iter().map(|s| u64::from(s.end)).collect::<Vec<_>>());
+        writer.u8(self.batch.mask());
+        writer.u32(self.batch.len() as u32);
+        for (c, column) in self.batch.columns.iter().enumerate() {
+            if self.batch.mask() >> c & 1 != 0 {
+                writer.column(column);
+            }
+        }
+        writer.finish()
+    }
+
+    /// The answer in a message.
+    ///
+    /// # Errors
+    /// The message is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != VERSION {
+            return Err(Damaged);
+        }
+        let stop = match reader.u8()? {
+            0 => None,
+            bits @ 1..=4 => Some(Stop {
+                begun: (bits - 1) & 1 != 0,
+                part: reader.u32()?,
+                next: reader.u32()?,
+                resume: if (bits - 1) & 2 != 0 {
+                    Some(read_key(&mut reader)?)
+                } else {
+                    None
+                },
+            }),
+            _ => return Err(Damaged),
+        };
+        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        reader.column(&mut numbers, MOST_ROWS)?;
+        reader.column(&mut ends, MOST_ROWS)?;
+        let mask = reader.u8()?;
+        let len = reader.u32()? as usize;
+        let mut columns: [Vec<u64>; 4] = Default::default();
+        for (c, column) in columns.iter_mut().enumerate() {
+            if mask >> c & 1 != 0 {
+                reader.column(column, MOST_ROWS)?;
+                if column.len() != len {
+                    return Err(Damaged);
+                }
+            }
+        }
+        reader.end()?;
+        let sound = numbers.len() == ends.len()
+            && ends.is_sorted()
+            && ends.last().map_or(len == 0, |&end| end == len as u64);
+        if !sound {
+            return Err(Damaged);
+        }
+        let span = |(&range, &end): (&u64, &u64)| Span {
+            range: range as u32,
+            end: end as u32,
+        };
+        Ok(Self {
+            batch: Batch::from_columns(mask, columns, len),
+            spans: numbers.iter().zip(&ends).map(span).collect(),
+            stop,
+        })
+    }
+}
+
+/// Asks how many quads ranges have: a number for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The number of the order in the shards.
+    pub order: u8,
+    /// Conditions on columns of the key; none for estimates.
+    pub filters: Vec<Filter>,
+    /// The ranges, shard by shard.
+    pub parts: Vec<Part>,
+}
+
+impl Count {
+    /// The message: for estimates, or of what is visible.
+    #[must_use]
+    pub fn encode(&self, kind: Kind) -> Vec<u8> {
+        let mut writer = request(kind);
+        writer.u8(self.order);
+        writer.u32(self.filters.len() as u32);
+        for filter in &self.filters {
+            writer.u8(filter.column);
+            writer.u64(filter.low);
+            writer.u64(filter.high);
+            writer.u8(u8::from(filter.outside));
+        }
+        writer.u32(self.parts.len() as u32);
+        for part in &self.parts {
+            writer.u64(part.shard);
+            write_ranges(&mut writer, &part.ranges);
+        }
+        writer.finish()
+    }
+
+    /// The request behind version and kind.
+    ///
+    /// # Errors
+    /// The message is damaged.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let order = reader.u8()?;
+        let mut count = Self {
+            order,
+            filters: Vec::new(),
+            parts: Vec::new(),
+        };
+        for _ in 0..reader.count(18)? {
+            count.filters.push(Filter {
+                column: reader.u8()?,
+                low: reader.u64()?,
+                high: reader.u64()?,
+                outside: reader.u8()? != 0,
+            });
+        }
+        for _ in 0..reader.count(13)? {
+            let shard = reader.u64()?;
+            let ranges = read_ranges(reader)?;
+            count.parts.push(Part { shard, ranges });
+        }
+        reader.end()?;
+        Ok(count)
+    }
+}
+
+/// An answer of numbers.
+#[must_use]
+pub fn encode_numbers(numbers: &[u64]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.u8(VERSION);
+    writer.column(numbers);
+    writer.finish()
+}
+
+/// What [`encode_numbers`] wrote, `count` of them.
+///
+/// # Errors
+/// The message is damaged.
+pub fn decode_numbers(bytes: &[u8], count: usize) -> Result<Vec<u64>> {
+    let mut reader = Reader::new(bytes);
+    if reader.u8()? != VERSION {
+        return Err(Damaged);
+    }
+    let mut numbers = Vec::new();
+    reader.column(&mut numbers, count)?;
+    reader.end()?;
+    if numbers.len() == count {
+        Ok(numbers)
+    } else {
+        Err(Damaged)
+    }
+}

@@ -1,0 +1,515 @@
+//! Reading key ranges of one order, wherever the quads are: a table of this node, shards of this node, shards of other nodes.
+//!
+//! A list of ranges is dealt out to shards once. Each call then asks every other node that is not done for the next rows, one message to
+//! each, reads the shards here meanwhile, and puts the answers together. Nothing is kept on the other nodes between messages: an answer
+//! says where it stopped, and the next request goes on from there.
+//!
+//! Without groups, rows come in the order in which they arrive, and spans say which ranges they belong to. With groups (a star's arms),
+//! the ranges of a call are a window of whole groups, and spans ascend.
+
+use crate::deal::{shard_of_range, Deal};
+use crate::message::{Part, Read, Rows, Stop};
+use crate::placement::Placement;
+use pgquad_btree::{Batch, Key, Probe, Span};
+
+/// The shards of a table, as a [`Reading`] sees them.
+pub trait Shards {
+    /// Where they are.
+    fn placement(&self) -> &Placement;
+
+    /// Whether a shard (by its place in the placement) is on this node.
+    fn is_here(&self, shard: usize) -> bool;
+
+    /// Column of the key by which rows are placed.
+    fn key_place(&self) -> usize;
+
+    /// The number of the order, for messages.
+    fn order(&self) -> u8;
+
+    /// Reads on in a shard of this node, in the manner of [`Probe::read`].
+    #[allow(clippy::too_many_arguments)]
+    fn read_here(
+        &self,
+        shard: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool;
+
+    /// Sends a request to a node (by the number of its group); does not wait.
+    fn send(&self, group: i32, request: &Read);
+
+    /// Waits for the answer to the request sent to that node.
+    fn receive(&self, group: i32) -> Rows;
+}
+
+/// How ranges belong together; see [`Probe::grouped`].
+#[derive(Clone, Copy, Debug)]
+struct Grouping {
+    size: usize,
+    required: u64,
+    most: Option<usize>,
+}
+
+/// Groups of one window at least, so that few messages are sent for small batches of rows.
+const LEAST_WINDOW: usize = 256;
+
+/// Progress in a list of ranges. Plain data, as long as it is used with one list; [`Self::restart`] begins another.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    mask: u8,
+    grouping: Grouping,
+    /// Progress in a table that is not distributed, or in the one shard of this node that holds all ranges.
+    probe: Probe,
+    spread: Option<Box<Spread>>,
+}
+
+/// Progress in shards.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    /// The one shard of this node that has all ranges.
+    only: Option<usize>,
+    here: Vec<Here>,
+    there: Vec<There>,
+    /// The first range that has not been dealt out.
+    dealt: usize,
+    /// The first range whose rows have not been handed out, with groups.
+    next: usize,
+    begun: bool,
+    /// Each group of what was dealt out is with one shard.
+    whole: bool,
+    scratch: Batch,
+    found: Vec<Span>,
+}
+
+/// Ranges of a shard of this node.
+#[derive(Clone, Debug)]
+struct Here {
+    shard: usize,
+    probe: Probe,
+    ranges: Vec<(Key, Key)>,
+    numbers: Vec<u32>,
+}
+
+/// Ranges of all shards of another node.
+#[derive(Clone, Debug)]
+struct There {
+    group: i32,
+    read: Read,
+    /// For each part, the numbers of its ranges.
+    numbers: Vec<Vec<u32>>,
+}
+
+impl Reading {
+    /// A reading that fills these columns (bit `i` = column `i` of the key).
+    #[must_use]
+    pub fn new(mask: u8) -> Self {
+        let grouping = Grouping {
+            size: 1,
+            required: 0,
+            most: None,
+        };
+        Self {
+            mask,
+            grouping,
+            probe: Probe::new(mask),
+            spread: None,
+        }
+    }
+
+    /// The same for groups of ranges: see [`Probe::grouped`].
+    #[must_use]
+    pub fn grouped(mask: u8, size: usize, required: u64, most: usize) -> Self {
+        let grouping = Grouping {
+            size: size.max(1),
+            required,
+            most: Some(most),
+        };
+        Self {
+            mask,
+            grouping,
+            probe: Probe::grouped(mask, size, required, most),
+            spread: None,
+        }
+    }
+
+    /// The progress in a table that is not distributed.
+    #[inline]
+    pub fn local(&mut self) -> &mut Probe {
+        &mut self.probe
+    }
+
+    /// The group that comes next, and whether it has been read in part.
+    #[must_use]
+    pub fn place(&self) -> (usize, bool) {
+        match &self.spread {
+            Some(spread) if spread.only.is_none() => {
+                (spread.next / self.grouping.size, spread.begun)
+            }
+            _ => self.probe.place(),
+        }
+    }
+
+    /// Starts with a new list of ranges.
+    pub fn restart(&mut self) {
+        self.probe.restart();
+        self.spread = None;
+    }
+
+    /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does: about `enough` rows, `spans` tells which rows belong
+    /// to which range. Returns whether there is more.
+    pub fn read<S: Shards>(
+        &mut self,
+        shards: &S,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let grouping = self.grouping;
+        let mask = self.mask;
+        let spread = self.spread.get_or_insert_with(|| {
+            Box::new(Spread {
+                only: only_shard(shards, ranges),
+                ..Spread::default()
+            })
+        });
+        if let Some(shard) = spread.only {
+            return shards.read_here(shard, &mut self.probe, ranges, enough, batch, spans);
+        }
+        batch.clear(mask);
+        spans.clear();
+        if grouping.most.is_some() {
+            spread.read_window(shards, (mask, grouping), ranges, enough, batch, spans)
+        } else {
+            if spread.dealt < ranges.len() {
+                spread.deal(shards, (mask, grouping), ranges, 0);
+                spread.dealt = ranges.len();
+            }
+            let clamped = enough.clamp(1, u32::MAX as usize);
+            spread.read_some(shards, clamped, batch, spans);
+            !spread.is_done()
+        }
+    }
+}
+
+/// The shard of this node that holds all ranges, if it does.
+fn only_shard<S: Shards>(shards: &S, ranges: &[(Key, Key)]) -> Option<usize> {
+    let (placement, place) = (shards.placement(), shards.key_place());
+    if placement.shards().len() == 1 {
+        return shards.is_here(0).then_some(0);
+    }
+    let (first, rest) = ranges.split_first()?;
+    let only = shard_of_range(placement, place, first).filter(|&shard| shards.is_here(shard))?;
+    let mut before = first;
+    for range in rest {
+        // Ranges of one key, as a star's, need no second look at its hash.
+        let same =
+            range.0[..=place] == before.0[..=place] && range.1[..=place] == before.1[..=place];
+        if !same && shard_of_range(placement, place, range) != Some(only) {
+            return None;
+        }
+        before = range;
+    }
+    Some(only)
+}
+
+impl Spread {
+    /// Deals out ranges, numbered from `first` on.
+    fn deal<S: Shards>(
+        &mut self,
+        shards: &S,
+        (mask, grouping): (u8, Grouping),
+        ranges: &[(Key, Key)],
+        first: usize,
+    ) {
+        let placement = shards.placement();
+        let deal = Deal::new(placement, shards.key_place(), ranges, first, grouping.size);
+        // What is said of groups holds only where one shard sees all of a group.
+        let whole = grouping.most.filter(|_| deal.aligned);
+        self.whole = whole.is_some();
+        let size = if whole.is_some() { grouping.size } else { 1 };
+        let required = if whole.is_some() {
+            grouping.required
+        } else {
+            0
+        };
+        self.here.clear();
+        self.there.clear();
+        for of_shard in deal.shards {
+            let shard = placement.shards()[of_shard.shard];
+            if shards.is_here(of_shard.shard) {
+                self.here.push(Here {
+                    shard: of_shard.shard,
+                    probe: match whole {
+                        Some(most) => Probe::grouped(mask, size, required, most),
+                        None => Probe::new(mask),
+                    },
+                    ranges: of_shard.ranges,
+                    numbers: of_shard.numbers,
+                });
+                continue;
+            }
+            let known = self.there.iter().position(|t| t.group == shard.group);
+            let at = known.unwrap_or_else(|| {
+                self.there.push(There {
+                    group: shard.group,
+                    read: Read {
+                        order: shards.order(),
+                        mask,
+                        size: size as u32,
+                        required,
+                        most: whole.unwrap_or(0).min(u32::MAX as usize) as u32,
+                        enough: 0,
+                        parts: Vec::new(),
+                    },
+                    numbers: Vec::new(),
+                });
+                self.there.len() - 1
+            });
+            self.there[at].read.parts.push(Part {
+                shard: shard.id,
+                ranges: of_shard.ranges,
+            });
+            self.there[at].numbers.push(of_shard.numbers);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.here.is_empty() && self.there.is_empty()
+    }
+
+    /// Takes the next rows of every node. Returns the first range at which one stopped within a group.
+    fn read_some<S: Shards>(
+        &mut self,
+        shards: &S,
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> Option<u32> {
+        for there in &mut self.there {
+            there.read.enough = enough as u32;
+            shards.send(there.group, &there.read);
+        }
+        let mut begun = self.read_here(shards, enough, batch, spans);
+        let mut there = std::mem::take(&mut self.there);
+        there.retain_mut(|there| {
+            let rows = shards.receive(there.group);
+            there.add(&rows, batch, spans);
+            let Some(stop) = rows.stop else {
+                return false;
+            };
+            let left = there.go_on_from(&stop);
+            let next = there.numbers.first().and_then(|numbers| numbers.first());
+            if let (true, Some(&next)) = (stop.begun, next) {
+                begun = Some(begun.map_or(next, |first: u32| first.min(next)));
+            }
+            left
+        });
+        self.there = there;
+        begun
+    }
+
+    /// Takes the next rows of the shards here. Returns the range at which one stopped within a group.
+    fn read_here<S: Shards>(
+        &mut self,
+        shards: &S,
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> Option<u32> {
+        let (mut rows, mut done) = (0, 0);
+        let mut begun = None;
+        for here in &mut self.here {
+            let Here {
+                shard,
+                probe,
+                ranges,
+                numbers,
+            } = here;
+            let (scratch, found) = (&mut self.scratch, &mut self.found);
+            let more = shards.read_here(*shard, probe, ranges, enough - rows, scratch, found);
+            add(batch, spans, scratch, found, |range| numbers[range]);
+            rows += scratch.len();
+            if more {
+                let next = numbers.get(probe.progress().0).copied();
+                begun = next.filter(|_| self.whole && probe.place().1);
+                break;
+            }
+            done += 1;
+            if rows >= enough {
+                break;
+            }
+        }
+        self.here.drain(..done);
+        begun
+    }
+
+    /// Reads the next window of groups to its end; rows come out in the order of the ranges.
+    fn read_window<S: Shards>(
+        &mut self,
+        shards: &S,
+        (mask, grouping): (u8, Grouping),
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let size = grouping.size;
+        let most = grouping.most.unwrap_or(usize::MAX);
+        let until = ranges
+            .len()
+            .min(self.next + enough.max(LEAST_WINDOW).saturating_mul(size));
+        let window = self.next..until;
+        self.deal(shards, (mask, grouping), &ranges[window.clone()], self.next);
+        let (mut all, mut pieces) = (Batch::new(), Vec::new());
+        all.clear(mask);
+        let clamped = enough.clamp(1, u32::MAX as usize);
+        let mut crowded = None;
+        while crowded.is_none() && !self.is_done() {
+            let stopped = self.read_some(shards, clamped, &mut all, &mut pieces);
+            // A group that is too large ends the list before it.
+            crowded = stopped.map(|range| range as usize / size);
+        }
+        let crowded = crowded.or_else(|| crowded_group(&pieces, size, most));
+        self.here.clear();
+        self.there.clear();
+        let end = crowded.map_or(until, |group| group * size);
+        hand_out(&all, &pieces, end, batch, spans);
+        self.next = end;
+        self.begun = crowded.is_some();
+        self.next < ranges.len()
+    }
+}
+
+/// The first group that has `most` rows or more.
+fn crowded_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
+    let mut rows: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
+    let mut start = 0;
+    for piece in pieces {
+        *rows.entry(piece.range as usize / size).or_insert(0) += (piece.end - start) as usize;
+        start = piece.end;
+    }
+    rows.into_iter().find(|r| r.1 >= most).map(|r| r.0)
+}
+
+/// Puts the rows of ranges before `end` in the order of the ranges.
+fn hand_out(all: &Batch, pieces: &[Span], end: usize, batch: &mut Batch, spans: &mut Vec<Span>) {
+    let mut start = 0;
+    let mut order: Vec<(u32, u32, u32)> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        if (piece.range as usize) < end {
+            order.push((piece.range, start, piece.end));
+        }
+        start = piece.end;
+    }
+    order.sort_unstable();
+    for (range, from, to) in order {
+        batch.append(all, from as usize..to as usize);
+        let end = batch.len() as u32;
+        spans.push(Span { range, end });
+    }
+}
+
+/// Adds rows with their spans; `number` is the number of a range in the whole list.
+fn add(
+    batch: &mut Batch,
+    spans: &mut Vec<Span>,
+    rows: &Batch,
+    found: &[Span],
+    number: impl Fn(usize) -> u32,
+) {
+    let before = batch.len() as u32;
+    batch.append(rows, 0..rows.len());
+    spans.extend(found.iter().map(|span| Span {
+        range: number(span.range as usize),
+        end: before + span.end,
+    }));
+}
+
+impl There {
+    /// Adds an answer.
+    fn add(&self, rows: &Rows, batch: &mut Batch, spans: &mut Vec<Span>) {
+        let numbers: Vec<u32> = self.numbers.iter().flatten().copied().collect();
+        let number = |range: usize| numbers.get(range).copied().unwrap_or(0);
+        add(batch, spans, &rows.batch, &rows.spans, number);
+    }
+
+    /// Leaves out what has been answered; false where nothing is left.
+    fn go_on_from(&mut self, stop: &Stop) -> bool {
+        let (part, next) = (stop.part as usize, stop.next as usize);
+        self.read.parts.drain(..part.min(self.read.parts.len()));
+        self.numbers.drain(..part.min(self.numbers.len()));
+        let (Some(first), Some(numbers)) = (self.read.parts.first_mut(), self.numbers.first_mut())
+        else {
+            return false;
+        };
+        let next = next.min(first.ranges.len());
+        first.ranges.drain(..next);
+        numbers.drain(..next);
+        if let (Some(key), Some(range)) = (stop.resume, first.ranges.first_mut()) {
+            range.0 = key;
+        }
+        true
+    }
+}
+
+/// Answers a request from shards of this node; `read` reads one of them, by the place of its part in the request.
+pub fn answer(
+    request: &Read,
+    mut read: impl FnMut(usize, &mut Probe, &[(Key, Key)], usize, &mut Batch, &mut Vec<Span>) -> bool,
+) -> Rows {
+    let mut rows = Rows::default();
+    rows.batch.clear(request.mask);
+    let enough = (request.enough as usize).max(1);
+    let (mut batch, mut found) = (Batch::new(), Vec::new());
+    let mut first = 0;
+    for (n, part) in request.parts.iter().enumerate() {
+        let mut probe = match request.most {
+            0 => Probe::new(request.mask),
+            most => Probe::grouped(
+                request.mask,
+                request.size as usize,
+                request.required,
+                most as usize,
+            ),
+        };
+        loop {
+            let room = enough.saturating_sub(rows.batch.len());
+            let (next, resume) = probe.progress();
+            if room == 0 && next < part.ranges.len() {
+                rows.stop = Some(Stop {
+                    part: n as u32,
+                    next: next as u32,
+                    resume,
+                    begun: request.most > 0 && probe.place().1,
+                });
+                return rows;
+            }
+            if room == 0 {
+                break;
+            }
+            let more = read(n, &mut probe, &part.ranges, room, &mut batch, &mut found);
+            add(&mut rows.batch, &mut rows.spans, &batch, &found, |range| {
+                (first + range) as u32
+            });
+            if !more {
+                break;
+            }
+            if request.most > 0 && probe.place().1 {
+                let (next, resume) = probe.progress();
+                rows.stop = Some(Stop {
+                    part: n as u32,
+                    next: next as u32,
+                    resume,
+                    begun: true,
+                });
+                return rows;
+            }
+        }
+        first += part.ranges.len();
+    }
+    rows
+}

@@ -1,0 +1,264 @@
+//! Reading over shards on several nodes against a list of quads: random quads, placements, ranges and sizes of answers.
+
+use pgquad_btree::mem::{MemStore, Txns};
+use pgquad_btree::{
+    initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, ALL_COLUMNS,
+    FROZEN_XID, KEY_MAX, KEY_MIN, SIGN,
+};
+use pgquad_cluster::message::{Read, Rows};
+use pgquad_cluster::reading::answer;
+use pgquad_cluster::{key_column_place, Placement, Reader, Reading, Shard, Shards};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+/// A cluster in one process: requests and answers go through their messages.
+struct Cluster {
+    placement: Placement,
+    order: Order,
+    trees: Vec<Quads<MemStore>>,
+    txns: Txns,
+    key_place: usize,
+    /// Requests under way, by node.
+    asked: RefCell<HashMap<i32, Vec<u8>>>,
+    messages: RefCell<usize>,
+}
+
+impl Cluster {
+    /// Quads distributed by column `by` into `shards` shards, that of number n on node n modulo `nodes`; this node is 0.
+    fn new(quads: &BTreeSet<Quad>, order: &str, by: u8, shards: usize, nodes: i32) -> Self {
+        let order: Order = order.parse().unwrap();
+        let step = (1i64 << 32) / shards as i64;
+        let shard = |n: usize| {
+            let low = i64::from(i32::MIN) + n as i64 * step;
+            let last = n + 1 == shards;
+            Shard {
+                id: 100 + n as u64,
+                low: low as i32,
+                high: if last {
+                    i32::MAX
+                } else {
+                    (low + step - 1) as i32
+                },
+                group: n as i32 % nodes,
+            }
+        };
+        let placement = Placement::new((0..shards).map(shard).collect()).unwrap();
+        let mut keys: Vec<Vec<Key>> = vec![Vec::new(); shards];
+        for quad in quads {
+            keys[placement.shard_of(quad[usize::from(by)])].push(key_of(order, quad));
+        }
+        let tree = |mut keys: Vec<Key>| {
+            keys.sort_unstable();
+            let mut options = Options::with_orders(&[order]);
+            (options.orders[0].inner_fanout, options.orders[0].leaf_quads) = (4, 4);
+            let trees = Quads::open(MemStore::new(initial_pages(&options).unwrap())).unwrap();
+            let build = trees
+                .tree(0)
+                .unwrap()
+                .build(keys.into_iter(), FROZEN_XID, 0, 1.0);
+            build.unwrap();
+            trees
+        };
+        Self {
+            key_place: key_column_place(&order.columns(), by),
+            placement,
+            order,
+            trees: keys.into_iter().map(tree).collect(),
+            txns: Txns::default(),
+            asked: RefCell::default(),
+            messages: RefCell::new(0),
+        }
+    }
+
+    fn read_shard(
+        &self,
+        shard: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let snapshot = self.txns.snapshot(&[], 1);
+        let tree = self.trees[shard].tree(0).unwrap();
+        probe
+            .read(tree, &snapshot, ranges, enough, batch, spans)
+            .unwrap()
+    }
+}
+
+impl Shards for Cluster {
+    fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    fn is_here(&self, shard: usize) -> bool {
+        self.placement.shards()[shard].group == 0
+    }
+
+    fn key_place(&self) -> usize {
+        self.key_place
+    }
+
+    fn order(&self) -> u8 {
+        0
+    }
+
+    fn read_here(
+        &self,
+        shard: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        assert!(self.is_here(shard));
+        self.read_shard(shard, probe, ranges, enough, batch, spans)
+    }
+
+    fn send(&self, group: i32, request: &Read) {
+        *self.messages.borrow_mut() += 1;
+        let before = self.asked.borrow_mut().insert(group, request.encode());
+        assert!(before.is_none(), "one request at a time for each node");
+    }
+
+    fn receive(&self, group: i32) -> Rows {
+        let bytes = self.asked.borrow_mut().remove(&group).expect("a request");
+        let mut reader = Reader::new(&bytes);
+        reader.u8().unwrap();
+        reader.u8().unwrap();
+        let request = Read::decode(&mut reader).unwrap();
+        let shard_of = |id: u64| (id - 100) as usize;
+        for part in &request.parts {
+            assert_eq!(self.placement.shards()[shard_of(part.shard)].group, group);
+        }
+        let rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
+            let shard = shard_of(request.parts[part].shard);
+            self.read_shard(shard, probe, ranges, enough, batch, spans)
+        });
+        Rows::decode(&rows.encode()).unwrap()
+    }
+}
+
+fn quads() -> impl Strategy<Value = BTreeSet<Quad>> {
+    let quad = (0i64..12, 0i64..3, 0i64..8, 0i64..2).prop_map(|(s, p, o, g)| [s, p, o, g]);
+    prop::collection::btree_set(quad, 0..150)
+}
+
+fn prefix(values: &[i64]) -> (Key, Key) {
+    let (mut low, mut high) = (KEY_MIN, KEY_MAX);
+    for (place, value) in values.iter().enumerate() {
+        (low[place], high[place]) = (*value as u64 ^ SIGN, *value as u64 ^ SIGN);
+    }
+    (low, high)
+}
+
+/// Everything that a reading finds, as (range, key); `until_begun`: it ends at a group that is too large.
+fn read_all(
+    cluster: &Cluster,
+    reading: &mut Reading,
+    ranges: &[(Key, Key)],
+    enough: usize,
+    until_begun: bool,
+) -> Vec<(u32, Key)> {
+    let (mut batch, mut spans, mut found) = (Batch::new(), Vec::new(), Vec::new());
+    for round in 0.. {
+        assert!(round < 10_000, "the reading ends");
+        let more = reading.read(cluster, ranges, enough, &mut batch, &mut spans);
+        let mut at = 0;
+        for span in &spans {
+            found.extend((at..span.end as usize).map(|row| (span.range, batch.key(row))));
+            at = span.end as usize;
+        }
+        assert_eq!(at, batch.len());
+        if !more || (until_begun && reading.place().1) {
+            break;
+        }
+    }
+    found
+}
+
+fn expected(cluster: &Cluster, quads: &BTreeSet<Quad>, ranges: &[(Key, Key)]) -> Vec<(u32, Key)> {
+    let keys: Vec<Key> = quads
+        .iter()
+        .map(|quad| key_of(cluster.order, quad))
+        .collect();
+    let of = |(n, (low, high)): (u32, &(Key, Key))| {
+        let within = keys.iter().filter(move |key| low <= key && *key <= high);
+        within.map(move |key| (n, *key)).collect::<Vec<_>>()
+    };
+    (0..).zip(ranges).flat_map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Every quad of every range comes once, whatever the placement and the sizes of answers.
+    #[test]
+    fn ranges_are_read_once(
+        quads in quads(),
+        (order, by) in prop_oneof![Just(("spog", 0u8)), Just(("psog", 0)), Just(("ospg", 2)), Just(("posg", 2))],
+        shards in 1usize..9,
+        nodes in 1i32..5,
+        prefixes in prop::collection::btree_set(prop::collection::vec(0i64..8, 0..4), 0..20),
+        enough in 1usize..60,
+    ) {
+        let cluster = Cluster::new(&quads, order, by, shards, nodes);
+        let ranges: Vec<(Key, Key)> = prefixes.iter().map(|p| prefix(p)).collect();
+        let mut reading = Reading::new(ALL_COLUMNS);
+        let mut found = read_all(&cluster, &mut reading, &ranges, enough, false);
+        found.sort_unstable();
+        let mut all = expected(&cluster, &quads, &ranges);
+        all.sort_unstable();
+        prop_assert_eq!(found, all);
+    }
+
+    /// Groups come whole and in order; one that is too large ends the list before it.
+    #[test]
+    fn groups_come_in_order(
+        quads in quads(),
+        (order, by) in prop_oneof![Just(("spog", 0u8)), Just(("posg", 2))],
+        shards in 1usize..9,
+        nodes in 1i32..5,
+        keys in prop::collection::btree_set(0i64..12, 0..12),
+        arms in prop::collection::vec(0i64..3, 1..4),
+        required in 0u64..8,
+        enough in 1usize..40,
+        most in 20usize..200,
+    ) {
+        let cluster = Cluster::new(&quads, order, by, shards, nodes);
+        let group = |key: &i64| arms.iter().map(|arm| prefix(&[*key, *arm])).collect::<Vec<_>>();
+        let ranges: Vec<(Key, Key)> = keys.iter().flat_map(group).collect();
+        let mut reading = Reading::grouped(ALL_COLUMNS, arms.len(), required, most);
+        let found = read_all(&cluster, &mut reading, &ranges, enough, true);
+        prop_assert!(found.is_sorted(), "spans ascend");
+        let (place, begun) = reading.place();
+        let end = if begun { place * arms.len() } else { ranges.len() };
+        let all = expected(&cluster, &quads, &ranges);
+        for group in 0..end / arms.len() {
+            let of = |list: &[(u32, Key)]| -> Vec<(u32, Key)> {
+                list.iter().copied().filter(|f| f.0 as usize / arms.len() == group).collect()
+            };
+            let (mine, theirs) = (of(&found), of(&all));
+            let is_missing = (0..arms.len()).any(|arm| {
+                let range = (group * arms.len() + arm) as u32;
+                required >> arm & 1 == 1 && !theirs.iter().any(|f| f.0 == range)
+            });
+            if !is_missing {
+                prop_assert_eq!(mine, theirs);
+            }
+        }
+    }
+
+    /// One message to each node and call, where the answer has room for all.
+    #[test]
+    fn one_message_to_each_node(quads in quads(), shards in 1usize..9, nodes in 1i32..5) {
+        let cluster = Cluster::new(&quads, "spog", 0, shards, nodes);
+        let ranges: Vec<(Key, Key)> = (0..12).map(|s| prefix(&[s])).collect();
+        let mut reading = Reading::new(ALL_COLUMNS);
+        read_all(&cluster, &mut reading, &ranges, 1000, false);
+        prop_assert!(*cluster.messages.borrow() < nodes as usize);
+    }
+}
