@@ -361,8 +361,12 @@ impl Count {
             parts: Vec::new(),
         };
         for _ in 0..reader.count(18)? {
+            let column = reader.u8()?;
+            if column > 3 {
+                return Err(Damaged);
+            }
             count.filters.push(Filter {
-                column: reader.u8()?,
+                column,
                 low: reader.u64()?,
                 high: reader.u64()?,
                 outside: reader.u8()? != 0,

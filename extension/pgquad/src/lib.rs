@@ -4,6 +4,7 @@ use pgrx::prelude::*;
 
 mod allocator;
 pub mod am;
+pub mod cluster;
 mod compat;
 mod counts;
 mod custom;
@@ -55,6 +56,7 @@ pub extern "C-unwind" fn _PG_init() {
     load::init();
     sparql::init();
     remote::init();
+    cluster::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.

@@ -266,7 +266,7 @@ impl QuadGroups {
                         flush(&mut counts);
                     }
                 };
-                self.reader.values(
+                self.reader.local().values(
                     self.plan.order,
                     (low, high),
                     place,
@@ -318,7 +318,7 @@ impl QuadGroups {
                 ));
                 continue;
             };
-            let more = self.reader.groups(
+            let more = self.reader.local().groups(
                 self.plan.order,
                 cursor,
                 &self.filters,
@@ -391,6 +391,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
         let groups = custom::own::<QuadGroups, _>(node);
         if !groups.is_null() {
             (*groups).forget_sorted();
+            (*groups).reader.close();
             (*groups).rows = Vec::new();
             (*groups).batch = Groups::default();
             ((*groups).at, (*groups).len) = (0, 0);

@@ -160,6 +160,12 @@ impl Shape {
             let relid = (*rel).relid;
             let table = (**(*root).simple_rte_array.add(relid as usize)).relid;
             let orders = storage::orders_of(table)?;
+            // The shards of a store are counted one by one; groups would have to be put together from all of them.
+            let all_rows =
+                !wanted.grouped && wanted.columns.is_empty() && wanted.distinct.is_none();
+            if !all_rows && storage::is_sharded(table) {
+                return None;
+            }
             let (mut usable, mut unequal, mut rest) = (Vec::new(), Vec::new(), Vec::new());
             for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
                 if let Some(condition) = conditions::match_clause(root, relid, clause) {

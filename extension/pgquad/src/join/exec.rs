@@ -396,6 +396,11 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
             (*join).pipeline.stop();
             (*join).rows = Bindings::default();
             (*join).at = 0;
+            (*join)
+                .source
+                .readers
+                .iter_mut()
+                .for_each(TableReader::close);
             if let Some(feed) = &mut (*join).feed {
                 feed.end();
             }

@@ -2,7 +2,8 @@
 
 use super::native::Native;
 use crate::storage::{self, TableReader};
-use pgquad_btree::{Batch, Key, Probe, Span, SIGN};
+use pgquad_btree::{Batch, Key, Span, SIGN};
+use pgquad_cluster::Reading;
 use pgquad_exec::{Bindings, Slot, Source};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -63,18 +64,26 @@ impl Source for NodeSource {
         self.reader(table).count(order, low, high)
     }
 
+    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        self.reader(table).counts(order, ranges)
+    }
+
+    fn is_ordered(&self, table: u16) -> bool {
+        self.reader(table).is_ordered()
+    }
+
     fn read(
         &mut self,
         table: u16,
         order: usize,
-        probe: &mut Probe,
+        reading: &mut Reading,
         ranges: &[(Key, Key)],
         enough: usize,
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
         self.reader(table)
-            .read(order, probe, ranges, enough, batch, spans)
+            .read(order, reading, ranges, enough, batch, spans)
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {

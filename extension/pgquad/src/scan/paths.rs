@@ -75,6 +75,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
             rel,
             rti,
             relid: (*rte).relid,
+            sharded: storage::is_sharded((*rte).relid),
             orders,
         }
         .add_paths();
@@ -154,6 +155,7 @@ pub unsafe fn complete(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptI
             rel,
             rti,
             relid,
+            sharded: storage::is_sharded(relid),
             orders,
         }
         .add_parameterised(std::ptr::null_mut());
@@ -166,6 +168,8 @@ struct Planning {
     rel: *mut pg_sys::RelOptInfo,
     rti: pg_sys::Index,
     relid: pg_sys::Oid,
+    /// Its quads are in shards.
+    sharded: bool,
     orders: Vec<[u8; 4]>,
 }
 
@@ -331,7 +335,8 @@ impl Planning {
 
     /// The sequence the walk delivers: the columns after those bound to one value.
     unsafe fn pathkeys(&self, order: usize, prefix: &Prefix, way: Direction) -> *mut pg_sys::List {
-        if prefix.bound > prefix.exact {
+        // The quads of shards come one shard after the other.
+        if prefix.bound > prefix.exact || self.sharded {
             return std::ptr::null_mut();
         }
         // SAFETY: live planner nodes.

@@ -3,17 +3,69 @@
 use super::snapshot::PgSnapshot;
 use super::table::{fail, tree_to_read};
 use super::{pending, RelationStore};
+use crate::cluster::{store, ShardedReader};
+use crate::error::raise;
 use crate::ffi;
-use pgquad_btree::{Batch, Cursor, Direction, Key, Order, Tree, KEY_MAX, KEY_MIN};
-use pgrx::pg_sys;
+use pgquad_btree::{
+    Batch, Cursor, Direction, Key, Order, Span, Tree, ALL_COLUMNS, KEY_MAX, KEY_MIN,
+};
+use pgquad_cluster::Reading;
+use pgrx::{pg_sys, PgSqlErrorCode};
 
-/// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls.
+/// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls. The quads of a distributed store come in
+/// no order.
 pub struct OrderCursor {
-    tree: Tree<RelationStore>,
-    snapshot: PgSnapshot,
-    cursor: Cursor,
+    from: From,
     active: bool,
     batch: Batch,
+}
+
+/// Where the quads are.
+enum From {
+    Tree {
+        tree: Tree<RelationStore>,
+        snapshot: PgSnapshot,
+        cursor: Cursor,
+    },
+    Shards(Box<Sharded>),
+}
+
+/// A scan of the shards of a store.
+struct Sharded {
+    reader: ShardedReader,
+    number: usize,
+    columns: u8,
+    reading: Reading,
+    range: (Key, Key),
+    spans: Vec<Span>,
+    /// Rows that the next batch should have.
+    enough: usize,
+}
+
+/// Rows of the first batch from shards (a LIMIT reads little), and of later ones at most.
+const FIRST_ROWS: usize = 100;
+const MOST_ROWS: usize = 16 * 1024;
+
+impl Sharded {
+    fn seek(&mut self, range: (Key, Key)) {
+        self.range = range;
+        self.reading = Reading::new(self.columns);
+    }
+
+    /// Reads on; false at the end.
+    fn next_batch(&mut self, batch: &mut Batch) -> bool {
+        loop {
+            super::interrupt();
+            let ranges = [self.range];
+            let (reading, spans) = (&mut self.reading, &mut self.spans);
+            let reader = &self.reader;
+            let more = reader.read(self.number, reading, &ranges, self.enough, batch, spans);
+            self.enough = (self.enough * 4).min(MOST_ROWS);
+            if !batch.is_empty() || !more {
+                return !batch.is_empty();
+            }
+        }
+    }
 }
 
 impl OrderCursor {
@@ -25,13 +77,31 @@ impl OrderCursor {
         // SAFETY: the caller's promise.
         unsafe {
             pending::flush((*rel).rd_id);
+            if let Some(sides) = store::sides_of(rel) {
+                let sharded = Sharded {
+                    reader: ShardedReader::new(sides, snapshot),
+                    number: order,
+                    columns: ALL_COLUMNS,
+                    reading: Reading::new(ALL_COLUMNS),
+                    range: (KEY_MAX, KEY_MIN),
+                    spans: Vec::new(),
+                    enough: FIRST_ROWS,
+                };
+                return Self {
+                    from: From::Shards(Box::new(sharded)),
+                    active: false,
+                    batch: Batch::new(),
+                };
+            }
             if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
             Self {
-                tree: tree_to_read(rel, order),
-                snapshot: PgSnapshot::new(rel, snapshot),
-                cursor: Cursor::new(KEY_MIN, KEY_MAX, Direction::Forward),
+                from: From::Tree {
+                    tree: tree_to_read(rel, order),
+                    snapshot: PgSnapshot::new(rel, snapshot),
+                    cursor: Cursor::new(KEY_MIN, KEY_MAX, Direction::Forward),
+                },
                 active: false,
                 batch: Batch::new(),
             }
@@ -40,33 +110,54 @@ impl OrderCursor {
 
     /// The order that is read.
     pub fn order(&self) -> Order {
-        self.tree.order()
+        match &self.from {
+            From::Tree { tree, .. } => tree.order(),
+            From::Shards(shards) => shards.reader.order(shards.number),
+        }
     }
 
     /// Reads only these columns (bit `i` = column `i` of the order) from now on.
     pub fn set_columns(&mut self, mask: u8) {
-        self.cursor.set_columns(mask);
+        match &mut self.from {
+            From::Tree { cursor, .. } => cursor.set_columns(mask),
+            From::Shards(shards) => shards.columns = mask,
+        }
     }
 
     /// Starts a range, both bounds included; [`Self::next_batch`] reads it forward.
     pub fn seek(&mut self, low: Key, high: Key) {
-        self.cursor.seek(low, high, Direction::Forward);
+        match &mut self.from {
+            From::Tree { cursor, .. } => cursor.seek(low, high, Direction::Forward),
+            From::Shards(shards) => shards.seek((low, high)),
+        }
         self.active = true;
     }
 
     /// Starts a range, both bounds included; [`Self::previous_batch`] reads it from its end.
     pub fn seek_last(&mut self, low: Key, high: Key) {
-        self.cursor.seek(low, high, Direction::Backward);
+        match &mut self.from {
+            From::Tree { cursor, .. } => cursor.seek(low, high, Direction::Backward),
+            From::Shards(_) => raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "a distributed store is not read backwards",
+            ),
+        }
         self.active = true;
     }
 
     /// Reads the visible keys of the next leaf of the range into [`Self::batch`]; false at the end.
     pub fn advance(&mut self) -> bool {
         self.active = self.active
-            && self
-                .cursor
-                .next_batch(&self.tree, &self.snapshot, &mut self.batch)
-                .unwrap_or_else(|e| fail(e));
+            && match &mut self.from {
+                From::Tree {
+                    tree,
+                    snapshot,
+                    cursor,
+                } => cursor
+                    .next_batch(tree, snapshot, &mut self.batch)
+                    .unwrap_or_else(|e| fail(e)),
+                From::Shards(shards) => shards.next_batch(&mut self.batch),
+            };
         if !self.active {
             self.batch.clear(pgquad_btree::ALL_COLUMNS);
         }
@@ -102,5 +193,8 @@ impl OrderCursor {
     pub fn close(&mut self) {
         self.active = false;
         self.batch = Batch::default();
+        if let From::Shards(shards) = &mut self.from {
+            shards.reader.close();
+        }
     }
 }

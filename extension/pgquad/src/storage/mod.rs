@@ -18,12 +18,13 @@ pub mod wal;
 
 pub use buffers::RelationStore;
 pub use cursor::OrderCursor;
-pub use reader::{count_matching, TableReader};
+pub use reader::{count_matching, range_for, LocalReader, TableReader};
 pub use snapshot::PgSnapshot;
 pub use sorter::{Sorted, Sorter};
-pub use table::{forget_meta, leaf_sample, Deleted, Sampled, Table};
+pub use table::{fail, forget_meta, leaf_sample, Deleted, Sampled, Table};
 pub use temp_file::TempFile;
 
+use crate::cluster::{self, store};
 use crate::compat::{self, FileLocator};
 use pgquad_btree::Options;
 use pgrx::pg_sys;
@@ -52,8 +53,11 @@ pub fn options_of(relid: pg_sys::Oid) -> Option<Options> {
     })
 }
 
-/// The column permutations of a quad table that the current statement has locked.
+/// The column permutations of a quad table that the current statement has locked: those that its readers have.
 pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
+    if is_sharded(relid) {
+        return Some(crate::cluster::reader::ORDERS.to_vec());
+    }
     options_of(relid).map(|o| o.orders.iter().map(|o| o.order.columns()).collect())
 }
 
@@ -75,9 +79,18 @@ pub unsafe fn replaced_options(rel: pg_sys::Relation, new: &FileLocator) -> Opti
 pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool; 4]) {
     // SAFETY: the relation is open during the call.
     with_open(relid, |rel| unsafe {
-        let (count, covered) = Table::open(rel).range_count(key);
+        let (count, covered) = match store::sides_of(rel) {
+            Some(sides) => cluster::reader::range_count(sides, key),
+            None => Table::open(rel).range_count(key),
+        };
         (count as f64, covered)
     })
+}
+
+/// Whether the quads of a quad table that the current statement has locked are in shards.
+pub fn is_sharded(relid: pg_sys::Oid) -> bool {
+    // SAFETY: the relation is open during the call.
+    with_open(relid, |rel| unsafe { store::sides_of(rel).is_some() })
 }
 
 /// Number of stored entries of the first order.
@@ -86,5 +99,10 @@ pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool;
 /// `rel` is an open quad table.
 pub unsafe fn entry_count(rel: pg_sys::Relation) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { Table::open(rel).range_count([None; 4]).0 }
+    unsafe {
+        match store::sides_of(rel) {
+            Some(sides) => cluster::reader::range_count(sides, [None; 4]).0,
+            None => Table::open(rel).range_count([None; 4]).0,
+        }
+    }
 }

@@ -1,20 +1,144 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
 use super::snapshot::PgSnapshot;
-use super::table::{fail, trees_to_read, Table};
+use super::table::{fail, trees_to_read};
 use super::{pending, RelationStore};
+use crate::cluster::{store, ShardedReader};
 use crate::ffi;
-use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, SIGN};
+use pgquad_btree::{
+    prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, SIGN,
+};
+use pgquad_cluster::Reading;
 use pgrx::pg_sys;
 
+/// The orders of a table that a node reads, wherever its quads are.
+pub enum TableReader {
+    /// The table itself has them.
+    Local(LocalReader),
+    /// They are in the shards of a distributed store.
+    Sharded(Box<ShardedReader>),
+}
+
+impl TableReader {
+    /// A reader of `rel`. Takes the predicate lock of a SERIALIZABLE reader.
+    ///
+    /// # Safety
+    /// `rel` is open and `snapshot` registered (or active) while the reader is used.
+    pub unsafe fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match store::sides_of(rel) {
+                Some(sides) => {
+                    pending::flush((*rel).rd_id);
+                    Self::Sharded(Box::new(ShardedReader::new(sides, snapshot)))
+                }
+                None => Self::Local(LocalReader::new(rel, snapshot)),
+            }
+        }
+    }
+
+    /// The column permutations.
+    #[inline]
+    pub fn orders(&self) -> &[[u8; 4]] {
+        match self {
+            Self::Local(local) => local.orders(),
+            Self::Sharded(sharded) => sharded.orders(),
+        }
+    }
+
+    /// The place of a column (0 = subject .. 3 = graph) in the keys of an order.
+    #[inline]
+    pub fn place(&self, order: usize, column: usize) -> usize {
+        match self {
+            Self::Local(local) => local.place(order, column),
+            Self::Sharded(sharded) => sharded.place(order, column),
+        }
+    }
+
+    /// Whether the quads of a range come in the order of their keys.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
+    /// About how many entries an order has between two keys (inclusive), visible or not.
+    pub fn count(&self, order: usize, low: &Key, high: &Key) -> u64 {
+        match self {
+            Self::Local(local) => local.count(order, low, high),
+            Self::Sharded(sharded) => sharded.count(order, low, high),
+        }
+    }
+
+    /// The same for many ranges at once.
+    pub fn counts(&self, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        match self {
+            Self::Local(local) => {
+                let ranges = ranges.iter();
+                ranges
+                    .map(|(low, high)| local.count(order, low, high))
+                    .collect()
+            }
+            Self::Sharded(sharded) => sharded.counts(order, ranges),
+        }
+    }
+
+    /// Keys of an order between two keys (inclusive) that the snapshot sees and that pass the filters.
+    pub fn count_visible(
+        &self,
+        order: usize,
+        range: (&Key, &Key),
+        filters: &[Filter],
+        work: &mut Work,
+    ) -> u64 {
+        match self {
+            Self::Local(local) => local.count_visible(order, range, filters, work),
+            Self::Sharded(sharded) => sharded.count_visible(order, range, filters, work),
+        }
+    }
+
+    /// Reads on in sorted ranges of an order: [`Reading::read`].
+    #[inline]
+    pub fn read(
+        &self,
+        order: usize,
+        reading: &mut Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        match self {
+            Self::Local(local) => local.read(order, reading.local(), ranges, enough, batch, spans),
+            Self::Sharded(sharded) => sharded.read(order, reading, ranges, enough, batch, spans),
+        }
+    }
+
+    /// The reader of a table that holds its quads itself. Loose scans are planned for no other.
+    pub fn local(&self) -> &LocalReader {
+        match self {
+            Self::Local(local) => local,
+            Self::Sharded(_) => crate::error::raise(
+                pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                "a loose scan of a distributed store",
+            ),
+        }
+    }
+
+    /// Closes the shards that were opened; to be called where the node that reads ends.
+    pub fn close(&mut self) {
+        if let Self::Sharded(sharded) = self {
+            sharded.close();
+        }
+    }
+}
+
 /// The orders of an open table, as one snapshot sees them. Holds no page between calls.
-pub struct TableReader {
+pub struct LocalReader {
     trees: Vec<Tree<RelationStore>>,
     orders: Vec<[u8; 4]>,
     snapshot: PgSnapshot,
 }
 
-impl TableReader {
+impl LocalReader {
     /// A reader of `rel`. Takes the predicate lock of a SERIALIZABLE reader.
     ///
     /// # Safety
@@ -132,10 +256,8 @@ impl TableReader {
 pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let table = Table::open(rel);
-        let order = table.best_order(key);
-        let (low, high) = table.bounds(order, key);
-        let reader = TableReader::new(rel, pg_sys::GetActiveSnapshot());
+        let mut reader = TableReader::new(rel, pg_sys::GetActiveSnapshot());
+        let (order, low, high) = range_for(reader.orders(), key);
         let columns = reader.orders()[order].iter().enumerate();
         // What the range does not say already.
         let filters: Vec<Filter> = columns
@@ -150,6 +272,21 @@ pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u6
                 })
             })
             .collect();
-        reader.count_visible(order, (&low, &high), &filters, &mut Work::default())
+        let count = reader.count_visible(order, (&low, &high), &filters, &mut Work::default());
+        reader.close();
+        count
     }
+}
+
+/// The order that has the most columns of `key` (NULL = any) as a prefix, the first of the best ones, and the range of them.
+pub fn range_for(orders: &[[u8; 4]], key: [Option<i64>; 4]) -> (usize, Key, Key) {
+    let prefix = |order: usize| -> Vec<u64> {
+        let columns = orders[order].iter();
+        let values = columns.map_while(|&c| key[usize::from(c)]);
+        values.map(|v| v as u64 ^ SIGN).collect()
+    };
+    let best = (0..orders.len()).rev().max_by_key(|&n| prefix(n).len());
+    let order = best.unwrap_or(0);
+    let (low, high) = prefix_range(&prefix(order));
+    (order, low, high)
 }

@@ -1,12 +1,13 @@
 //! One open quad table: its metapage and operations on all its orders.
 
+use super::reader::range_for;
 use super::snapshot::{PgSnapshot, PgStatus};
 use super::RelationStore;
 use super::{pending, routes};
 use crate::error::{raise, raise_hint};
 use pgquad_btree::{
-    prefix_range, Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Routes, Snapshot, Stats,
-    Tree, TxnStatus, Writer, NO_XID, SIGN,
+    Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Routes, Snapshot, Stats, Tree, TxnStatus,
+    Writer, NO_XID,
 };
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::rc::Rc;
@@ -280,35 +281,15 @@ impl Table {
         all
     }
 
-    /// The order that has the most columns of `key` as a prefix.
-    pub fn best_order(&self, key: [Option<i64>; 4]) -> usize {
-        let bound = |n: usize| {
-            let columns = self.meta.orders()[n].order.columns();
-            columns
-                .iter()
-                .take_while(|&&c| key[usize::from(c)].is_some())
-                .count()
-        };
-        let count = self.meta.orders().len();
-        // The first of the best ones.
-        (0..count).rev().max_by_key(|&n| bound(n)).unwrap_or(0)
-    }
-
-    /// The key range of order `n` for the columns of `key` that are a prefix of it.
-    pub fn bounds(&self, n: usize, key: [Option<i64>; 4]) -> (Key, Key) {
-        let columns = self.meta.orders()[n].order.columns();
-        let prefix: Vec<u64> = columns
-            .iter()
-            .map_while(|&c| key[usize::from(c)])
-            .map(|v| v as u64 ^ SIGN)
-            .collect();
-        prefix_range(&prefix)
-    }
-
     /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account of.
     pub fn range_count(&self, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
-        let n = self.best_order(key);
-        let (low, high) = self.bounds(n, key);
+        let orders: Vec<[u8; 4]> = self
+            .meta
+            .orders()
+            .iter()
+            .map(|o| o.order.columns())
+            .collect();
+        let (n, low, high) = range_for(&orders, key);
         let mut covered = [false; 4];
         for &c in self.meta.orders()[n].order.columns().iter() {
             if key[usize::from(c)].is_none() {

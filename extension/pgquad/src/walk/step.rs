@@ -13,7 +13,8 @@ use crate::scan::compared::{self, Compared};
 use crate::scan::conditions::list_node;
 use crate::storage::TableReader;
 use crate::{compat, storage};
-use pgquad_btree::{Batch, Filter, Key, Probe, Span};
+use pgquad_btree::{Batch, Filter, Key, Span};
+use pgquad_cluster::Reading;
 use pgquad_exec::{Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -126,7 +127,7 @@ struct Hop {
     templates: Vec<(Key, Key)>,
     filters: Vec<Filter>,
     /// Remembers the place in the tree from round to round.
-    probe: Probe,
+    reading: Reading,
     rounds: u64,
     keys: u64,
     probes: u64,
@@ -195,7 +196,7 @@ unsafe extern "C-unwind" fn begin(
                 values,
                 templates: Vec::new(),
                 filters: Vec::new(),
-                probe: Probe::new(0),
+                reading: Reading::new(0),
                 rounds: 0,
                 keys: 0,
                 probes: 0,
@@ -274,7 +275,7 @@ impl Hop {
             unsafe { compared::evaluate(start, conditions, self.bounds, &columns, context) };
         let to = reader.place(self.order, self.to);
         let tested = self.filters.iter().map(|filter| 1 << filter.column);
-        self.probe = Probe::new(tested.fold(1 << to, |mask, bit: u8| mask | bit));
+        self.reading = Reading::new(tested.fold(1 << to, |mask, bit: u8| mask | bit));
     }
 
     /// Reads the quads of sorted starts, those of equal starts once.
@@ -301,10 +302,10 @@ impl Hop {
         self.rounds += 1;
         self.keys += groups.len() as u64;
         self.probes += keys.len() as u64;
-        self.probe.restart();
+        self.reading.restart();
         loop {
             storage::interrupt();
-            let more = reader.read(self.order, &mut self.probe, &keys, ENOUGH, batch, spans);
+            let more = reader.read(self.order, &mut self.reading, &keys, ENOUGH, batch, spans);
             let mut at = 0;
             for span in spans.iter() {
                 let group = groups[ranges[span.range as usize].1];
@@ -344,6 +345,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
         if !step.is_null() {
             (*step).batch = Batch::default();
             (*step).spans = Vec::new();
+            (*step).readers.iter_mut().for_each(TableReader::close);
         }
     }
 }

@@ -1,0 +1,181 @@
+//! What other nodes ask of this one: the functions that their sessions call.
+
+use std::cell::Cell;
+
+use pgquad_btree::{Batch, Work};
+use pgquad_cluster::message::{self, Count, Kind, Part, Read};
+use pgquad_cluster::reading;
+use pgquad_cluster::wire::{Damaged, Reader};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::{map, secret};
+use crate::error::{raise, raise_detail, raise_hint};
+use crate::storage::LocalReader;
+
+thread_local! {
+    /// The role that has shown that it speaks for a node of the cluster.
+    static TRUSTED: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
+}
+
+/// Raises the error for a message that cannot be read.
+pub fn damaged(_: Damaged) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
+        "a message between nodes is damaged",
+    )
+}
+
+/// Refuses a node whose messages have another version.
+pub fn check_version(version: u8) {
+    if version != message::VERSION {
+        raise_detail(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "nodes of the cluster have different versions of pgquad",
+            format!(
+                "A message has version {version}, this node speaks version {}.",
+                message::VERSION
+            ),
+        );
+    }
+}
+
+/// The name of the current role.
+pub fn current_role() -> String {
+    // SAFETY: the current role exists; the name is a copy in the current memory context.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(pg_sys::GetUserId(), false);
+        std::ffi::CStr::from_ptr(name)
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// Called by another node when its session begins: with the version of its messages and the proof that it is one.
+#[pg_extern]
+fn cluster_hello(version: i32, token: &[u8]) -> String {
+    check_version(version as u8);
+    if !secret::is_token(&current_role(), token) {
+        refuse();
+    }
+    // SAFETY: plain session state.
+    TRUSTED.set(unsafe { pg_sys::GetUserId() });
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+fn refuse() -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        "this function answers other nodes of the cluster only",
+        "Ask for quads through the relation of the store.",
+    )
+}
+
+/// Called by other nodes: a message and its answer.
+#[pg_extern]
+fn cluster_answer(request: &[u8]) -> Vec<u8> {
+    // SAFETY: plain session state.
+    let user = unsafe { pg_sys::GetUserId() };
+    if user == pg_sys::InvalidOid || TRUSTED.get() != user {
+        refuse();
+    }
+    let mut reader = Reader::new(request);
+    check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
+    let kind = reader.u8().unwrap_or_else(|e| damaged(e));
+    match Kind::from_number(kind) {
+        Some(Kind::Read) => read(&mut reader),
+        Some(Kind::Estimate) => estimate(&mut reader),
+        Some(Kind::CountVisible) => count_visible(&mut reader),
+        Some(Kind::Dictionary) | None => damaged(Damaged),
+    }
+}
+
+/// Shards of this node, open while a message is answered.
+struct Open {
+    relations: Vec<pg_sys::Relation>,
+    readers: Vec<LocalReader>,
+}
+
+impl Open {
+    /// Opens the shards of a request.
+    fn new(parts: &[Part]) -> Self {
+        let mut open = Self {
+            relations: Vec::new(),
+            readers: Vec::new(),
+        };
+        for part in parts {
+            let oid = map::local_shard(part.shard);
+            // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by `close`, or by
+            // PostgreSQL after an error.
+            unsafe {
+                let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
+                open.readers
+                    .push(LocalReader::new(rel, pg_sys::GetActiveSnapshot()));
+                open.relations.push(rel);
+            }
+        }
+        open
+    }
+
+    /// Closes the shards; the locks stay with the transaction, so that the clean-up of a move waits.
+    fn close(self) {
+        drop(self.readers);
+        for rel in self.relations {
+            // SAFETY: opened by `new`.
+            unsafe { pg_sys::table_close(rel, pg_sys::NoLock as i32) };
+        }
+    }
+
+    /// Checks the number of an order.
+    fn check_order(&self, order: u8) -> usize {
+        let order = usize::from(order);
+        if self.readers.iter().any(|r| order >= r.orders().len()) {
+            damaged(Damaged);
+        }
+        order
+    }
+}
+
+fn read(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
+    let open = Open::new(&request.parts);
+    let order = open.check_order(request.order);
+    let rows = reading::answer(
+        &request,
+        |part, probe, ranges, enough, batch: &mut Batch, spans| {
+            open.readers[part].read(order, probe, ranges, enough, batch, spans)
+        },
+    );
+    open.close();
+    rows.encode()
+}
+
+fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
+    let open = Open::new(&request.parts);
+    let order = open.check_order(request.order);
+    let parts = request.parts.iter().zip(&open.readers);
+    let counts: Vec<u64> = parts
+        .flat_map(|(part, reader)| {
+            let ranges = part.ranges.iter();
+            ranges.map(move |(low, high)| reader.count(order, low, high))
+        })
+        .collect();
+    open.close();
+    message::encode_numbers(&counts)
+}
+
+fn count_visible(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
+    let open = Open::new(&request.parts);
+    let order = open.check_order(request.order);
+    let mut sum = 0;
+    for (part, reader) in request.parts.iter().zip(&open.readers) {
+        for (low, high) in &part.ranges {
+            let work = &mut Work::default();
+            sum += reader.count_visible(order, (low, high), &request.filters, work);
+        }
+    }
+    open.close();
+    message::encode_numbers(&[sum])
+}

@@ -1,0 +1,698 @@
+//! Sessions to other nodes: libpq in pipeline mode, waited for on the latch.
+//!
+//! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next scope afterwards. In a
+//! query's scope all messages between two synchronisation points are one transaction of the other node, REPEATABLE READ and READ ONLY:
+//! it begins with the first message and ends with the scope, without a round trip of its own. In an autonomous scope each message is a
+//! transaction.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::rc::{Rc, Weak};
+use std::time::Instant;
+
+use pgquad_cluster::message;
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::prelude::*;
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingStatusType};
+
+use super::answer::current_role;
+use super::nodes::{self, as_superuser, Node};
+use super::{map, secret};
+use crate::error::{raise, raise_detail};
+
+/// Milliseconds until an attempt to connect to a node is given up.
+static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+/// Milliseconds after which a node that does not acknowledge what it was sent counts as lost.
+static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
+
+/// Idle sessions kept for each node; more are closed.
+const MOST_IDLE: usize = 4;
+
+/// What a session is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// All messages of a scope are one read-only transaction.
+    Query,
+    /// Each message is a transaction.
+    Autonomous,
+}
+
+/// Messages and bytes that went over the wire.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Traffic {
+    /// Messages sent.
+    pub messages: u64,
+    /// Bytes sent.
+    pub sent: u64,
+    /// Bytes received.
+    pub received: u64,
+    /// Nanoseconds spent waiting.
+    pub waited: u64,
+}
+
+/// A libpq connection.
+struct Session {
+    conn: *mut PGconn,
+    /// Its socket and the latch, to be waited for.
+    events: *mut pg_sys::WaitEventSet,
+    group: i32,
+    node: Node,
+    role: pg_sys::Oid,
+    mode: Mode,
+    /// Messages whose answers have not been taken.
+    waiting: usize,
+    /// Synchronisation points that have been sent and not been seen.
+    syncs: usize,
+    /// A message has been sent since the last synchronisation point.
+    open: bool,
+}
+
+thread_local! {
+    static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
+    /// Scopes of running statements, by the snapshot of the statement.
+    static SCOPES: RefCell<Vec<(pg_sys::Snapshot, Weak<Scope>)>> = const { RefCell::new(Vec::new()) };
+    /// The scope of a transaction whose snapshot lasts as long as it does.
+    static OF_TRANSACTION: RefCell<Option<Rc<Scope>>> = const { RefCell::new(None) };
+    /// All traffic of this session.
+    static TOTAL: Cell<Traffic> = const { Cell::new(Traffic { messages: 0, sent: 0, received: 0, waited: 0 }) };
+}
+
+/// Defines settings and watches the end of transactions; called once from `_PG_init`.
+pub fn init() {
+    let define = |name, what, setting, most| {
+        GucRegistry::define_int_guc(
+            name,
+            what,
+            c"",
+            setting,
+            100,
+            most,
+            GucContext::Userset,
+            GucFlags::UNIT_MS,
+        );
+    };
+    define(
+        c"quad.node_connect_timeout",
+        c"Time after which an attempt to connect to another node is given up.",
+        &CONNECT_TIMEOUT,
+        600_000,
+    );
+    define(
+        c"quad.node_timeout",
+        c"Time after which another node that acknowledges nothing counts as lost.",
+        &LOST_AFTER,
+        3_600_000,
+    );
+    // SAFETY: the callback is a plain function that lives as long as the process.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    use pg_sys::XactEvent::{
+        XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_PARALLEL_COMMIT,
+        XACT_EVENT_PREPARE,
+    };
+    if matches!(
+        event,
+        XACT_EVENT_ABORT
+            | XACT_EVENT_COMMIT
+            | XACT_EVENT_PREPARE
+            | XACT_EVENT_PARALLEL_ABORT
+            | XACT_EVENT_PARALLEL_COMMIT
+    ) {
+        OF_TRANSACTION.take();
+        SCOPES.with_borrow_mut(|scopes| scopes.retain(|(_, scope)| scope.strong_count() > 0));
+    }
+}
+
+/// Sessions for the messages of a statement.
+pub struct Scope {
+    mode: Mode,
+    sessions: RefCell<HashMap<i32, Session>>,
+    traffic: Cell<Traffic>,
+}
+
+impl Scope {
+    /// A scope of its own.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            sessions: RefCell::default(),
+            traffic: Cell::default(),
+        }
+    }
+
+    /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as somebody holds it; in
+    /// REPEATABLE READ and SERIALIZABLE as long as the transaction.
+    pub fn of_snapshot(snapshot: pg_sys::Snapshot) -> Rc<Self> {
+        // SAFETY: plain session state.
+        let whole = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
+        if whole {
+            return OF_TRANSACTION.with_borrow_mut(|scope| {
+                scope
+                    .get_or_insert_with(|| Rc::new(Self::new(Mode::Query)))
+                    .clone()
+            });
+        }
+        SCOPES.with_borrow_mut(|scopes| {
+            scopes.retain(|(_, scope)| scope.strong_count() > 0);
+            let known = scopes.iter().find(|(of, _)| *of == snapshot);
+            if let Some(scope) = known.and_then(|(_, scope)| scope.upgrade()) {
+                return scope;
+            }
+            let scope = Rc::new(Self::new(Mode::Query));
+            scopes.push((snapshot, Rc::downgrade(&scope)));
+            scope
+        })
+    }
+
+    /// What has gone over the wire.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic.get()
+    }
+
+    fn count(&self, add: impl Fn(&mut Traffic)) {
+        for traffic in [Some(&self.traffic), None] {
+            let change = |cell: &Cell<Traffic>| {
+                let mut now = cell.get();
+                add(&mut now);
+                cell.set(now);
+            };
+            match traffic {
+                Some(cell) => change(cell),
+                None => TOTAL.with(change),
+            }
+        }
+    }
+
+    /// Sends a request to the node of a group; does not wait for the answer.
+    pub fn send(&self, group: i32, request: &[u8]) {
+        let mut sessions = self.sessions.borrow_mut();
+        let session = sessions
+            .entry(group)
+            .or_insert_with(|| Session::take(group, self.mode));
+        session.send(request);
+        self.count(|traffic| {
+            traffic.messages += 1;
+            traffic.sent += request.len() as u64;
+        });
+    }
+
+    /// The answer to the first request sent to a node that has not been answered.
+    pub fn receive(&self, group: i32) -> Vec<u8> {
+        let since = Instant::now();
+        let answer = {
+            let mut sessions = self.sessions.borrow_mut();
+            let Some(session) = sessions.get_mut(&group) else {
+                nodes::unknown(group)
+            };
+            session.receive()
+        };
+        self.count(|traffic| {
+            traffic.received += answer.len() as u64;
+            traffic.waited += since.elapsed().as_nanos() as u64;
+        });
+        answer
+    }
+
+    /// Sends one request to each of several nodes, and gives their answers in the same order.
+    pub fn exchange(&self, requests: &[(i32, Vec<u8>)]) -> Vec<Vec<u8>> {
+        requests
+            .iter()
+            .for_each(|(group, request)| self.send(*group, request));
+        requests
+            .iter()
+            .map(|(group, _)| self.receive(*group))
+            .collect()
+    }
+}
+
+impl Drop for Scope {
+    /// Ends the transactions of the other nodes and keeps the sessions. Runs at the end of a transaction too, so that nothing in it may
+    /// raise an error.
+    fn drop(&mut self) {
+        for (_, mut session) in self.sessions.take() {
+            if session.end() {
+                IDLE.with_borrow_mut(|idle| {
+                    let same = |other: &&Session| other.group == session.group;
+                    if idle.iter().filter(same).count() < MOST_IDLE {
+                        idle.push(session);
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Session {
+    /// An idle session to the node of a group as the current role, or a new one.
+    fn take(group: i32, mode: Mode) -> Self {
+        let node = map::node(group);
+        // SAFETY: plain session state.
+        let role = unsafe { pg_sys::GetUserId() };
+        let idle = IDLE.with_borrow_mut(|idle| {
+            let fits = |session: &Session| {
+                session.group == group && session.role == role && session.mode == mode
+            };
+            let at = idle.iter().rposition(fits)?;
+            Some(idle.swap_remove(at))
+        });
+        match idle.filter(|session| session.node == node && session.is_alive()) {
+            Some(session) => session,
+            None => Self::connect(node, role, mode),
+        }
+    }
+
+    /// Whether nobody has closed it while it was idle, as far as that is known.
+    fn is_alive(&self) -> bool {
+        // SAFETY: a live connection; looks at what has arrived.
+        unsafe {
+            pq_sys::PQconsumeInput(self.conn) == 1
+                && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK
+        }
+    }
+
+    fn connect(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
+        let name = current_role();
+        let info = CString::new(conninfo(&node, &name, mode)).unwrap_or_default();
+        // SAFETY: starts to connect; the result is freed by `drop`.
+        let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
+        if conn.is_null() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                "no memory for a connection to another node",
+            );
+        }
+        let mut session = Self {
+            conn,
+            events: std::ptr::null_mut(),
+            group: node.group,
+            node,
+            role,
+            mode,
+            waiting: 0,
+            syncs: 0,
+            open: false,
+        };
+        session.finish_connecting();
+        session.watch();
+        session.greet(&name);
+        session
+    }
+
+    /// Waits until the connection stands.
+    fn finish_connecting(&mut self) {
+        let since = Instant::now();
+        let patience = CONNECT_TIMEOUT.get().max(1) as u64;
+        let mut events = pg_sys::WL_SOCKET_WRITEABLE;
+        loop {
+            // SAFETY: a connection that is being made.
+            let (state, socket) = unsafe {
+                if pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_BAD {
+                    self.lost("could not connect to");
+                }
+                (events, pq_sys::PQsocket(self.conn))
+            };
+            let left = patience.saturating_sub(since.elapsed().as_millis() as u64);
+            if left == 0 {
+                raise(
+                    PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+                    format!(
+                        "could not connect to node {}: timeout after {patience} ms",
+                        self.node.name()
+                    ),
+                );
+            }
+            // SAFETY: the latch of this process and an open socket.
+            let ready = unsafe {
+                pg_sys::WaitLatchOrSocket(
+                    pg_sys::MyLatch,
+                    (pg_sys::WL_LATCH_SET
+                        | pg_sys::WL_EXIT_ON_PM_DEATH
+                        | pg_sys::WL_TIMEOUT
+                        | state) as i32,
+                    socket,
+                    left.min(1000) as i64,
+                    pg_sys::PG_WAIT_EXTENSION,
+                )
+            } as u32;
+            if ready & pg_sys::WL_LATCH_SET != 0 {
+                // SAFETY: the latch of this process.
+                unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
+                check_for_interrupts!();
+            }
+            if ready & state == 0 {
+                continue;
+            }
+            // SAFETY: a connection that is being made.
+            events = match unsafe { pq_sys::PQconnectPoll(self.conn) } {
+                PostgresPollingStatusType::PGRES_POLLING_OK => return,
+                PostgresPollingStatusType::PGRES_POLLING_READING => pg_sys::WL_SOCKET_READABLE,
+                PostgresPollingStatusType::PGRES_POLLING_WRITING => pg_sys::WL_SOCKET_WRITEABLE,
+                _ => self.lost("could not connect to"),
+            };
+        }
+    }
+
+    /// Prepares to wait for the socket.
+    fn watch(&mut self) {
+        // SAFETY: the set lives as long as the session; the socket stays the same once the connection stands.
+        unsafe {
+            self.events = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, 3);
+            let add = |event, socket, latch| {
+                pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
+            };
+            add(
+                pg_sys::WL_SOCKET_READABLE,
+                pq_sys::PQsocket(self.conn),
+                std::ptr::null_mut(),
+            );
+            add(pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch);
+            add(pg_sys::WL_EXIT_ON_PM_DEATH, -1, std::ptr::null_mut());
+        }
+    }
+
+    /// Says who speaks, and prepares the call.
+    fn greet(&mut self, role: &str) {
+        let token = secret::token(role);
+        // SAFETY: a live connection; parameters outlive the calls, which copy them.
+        let sent = unsafe {
+            let version = CString::new(message::VERSION.to_string()).unwrap_or_default();
+            let values = [version.as_ptr(), token.as_ptr().cast()];
+            let lengths = [0, token.len() as i32];
+            pq_sys::PQsetnonblocking(self.conn, 1) == 0
+                && pq_sys::PQenterPipelineMode(self.conn) == 1
+                && pq_sys::PQsendQueryParams(
+                    self.conn,
+                    c"SELECT quad.cluster_hello($1::pg_catalog.int4, $2::pg_catalog.bytea)"
+                        .as_ptr(),
+                    2,
+                    std::ptr::null(),
+                    values.as_ptr(),
+                    lengths.as_ptr(),
+                    [0, 1].as_ptr(),
+                    1,
+                ) == 1
+                && pq_sys::PQsendPrepare(
+                    self.conn,
+                    c"answer".as_ptr(),
+                    c"SELECT quad.cluster_answer($1::pg_catalog.bytea)".as_ptr(),
+                    1,
+                    std::ptr::null(),
+                ) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.waiting = 2;
+        self.sync();
+        self.flush();
+        for _ in 0..2 {
+            self.take_result();
+        }
+    }
+
+    /// Ends what the messages since the last point are one transaction of.
+    fn sync(&mut self) -> bool {
+        self.open = false;
+        // SAFETY: a live connection in pipeline mode.
+        let sent = unsafe { pq_sys::PQpipelineSync(self.conn) == 1 };
+        self.syncs += usize::from(sent);
+        sent
+    }
+
+    fn send(&mut self, request: &[u8]) {
+        let value = request.as_ptr().cast();
+        // SAFETY: a live connection in pipeline mode; the parameter is copied.
+        let sent = unsafe {
+            pq_sys::PQsendQueryPrepared(
+                self.conn,
+                c"answer".as_ptr(),
+                1,
+                [value].as_ptr(),
+                [request.len() as i32].as_ptr(),
+                [1].as_ptr(),
+                1,
+            ) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.open = true;
+        self.waiting += 1;
+        let pushed = match self.mode {
+            // SAFETY: as above.
+            Mode::Query => unsafe { pq_sys::PQsendFlushRequest(self.conn) == 1 },
+            Mode::Autonomous => self.sync(),
+        };
+        if !pushed {
+            self.lost("lost the connection to");
+        }
+        self.flush();
+    }
+
+    /// Gives all that is to be sent to the kernel; takes what arrives meanwhile, so that two nodes that send to each other do not wait
+    /// for ever.
+    fn flush(&mut self) {
+        loop {
+            // SAFETY: a live connection.
+            match unsafe { pq_sys::PQflush(self.conn) } {
+                0 => return,
+                1 => {
+                    // SAFETY: the latch of this process and an open socket.
+                    let ready = unsafe {
+                        pg_sys::WaitLatchOrSocket(
+                            pg_sys::MyLatch,
+                            (pg_sys::WL_LATCH_SET
+                                | pg_sys::WL_EXIT_ON_PM_DEATH
+                                | pg_sys::WL_SOCKET_READABLE
+                                | pg_sys::WL_SOCKET_WRITEABLE) as i32,
+                            pq_sys::PQsocket(self.conn),
+                            -1,
+                            pg_sys::PG_WAIT_EXTENSION,
+                        )
+                    } as u32;
+                    if ready & pg_sys::WL_LATCH_SET != 0 {
+                        // SAFETY: the latch of this process.
+                        unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
+                        check_for_interrupts!();
+                    }
+                    // SAFETY: a live connection.
+                    if ready & pg_sys::WL_SOCKET_READABLE != 0
+                        && unsafe { pq_sys::PQconsumeInput(self.conn) } == 0
+                    {
+                        self.lost("lost the connection to");
+                    }
+                }
+                _ => self.lost("lost the connection to"),
+            }
+        }
+    }
+
+    /// The answer to the oldest message.
+    fn receive(&mut self) -> Vec<u8> {
+        if self.waiting == 0 {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                "no answer is under way",
+            );
+        }
+        let result = self.take_result();
+        // SAFETY: a result of one row with one column, which was asked for in binary.
+        unsafe {
+            let length = pq_sys::PQgetlength(result.0, 0, 0) as usize;
+            let value = pq_sys::PQgetvalue(result.0, 0, 0).cast::<u8>();
+            if value.is_null() {
+                return Vec::new();
+            }
+            std::slice::from_raw_parts(value, length).to_vec()
+        }
+    }
+
+    /// Takes the result of the oldest command.
+    fn take_result(&mut self) -> Received {
+        let result = loop {
+            let Some(result) = self.next_result() else {
+                // The end of the results of one command.
+                continue;
+            };
+            match result.status() {
+                ExecStatusType::PGRES_PIPELINE_SYNC => self.syncs = self.syncs.saturating_sub(1),
+                _ => break result,
+            }
+        };
+        self.waiting -= 1;
+        match result.status() {
+            ExecStatusType::PGRES_TUPLES_OK | ExecStatusType::PGRES_COMMAND_OK => result,
+            _ => self.fail(&result),
+        }
+    }
+
+    /// The next result, `None` at the end of those of one command. Waits.
+    fn next_result(&mut self) -> Option<Received> {
+        // SAFETY: a live connection; the latch of this process.
+        unsafe {
+            while pq_sys::PQisBusy(self.conn) == 1 {
+                let mut event = pg_sys::WaitEvent::default();
+                pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
+                if event.events & pg_sys::WL_LATCH_SET != 0 {
+                    pg_sys::ResetLatch(pg_sys::MyLatch);
+                    check_for_interrupts!();
+                }
+                if event.events & pg_sys::WL_SOCKET_READABLE != 0
+                    && pq_sys::PQconsumeInput(self.conn) == 0
+                {
+                    self.lost("lost the connection to");
+                }
+            }
+            let result = pq_sys::PQgetResult(self.conn);
+            (!result.is_null()).then_some(Received(result))
+        }
+    }
+
+    /// Raises the error that the node has answered with.
+    fn fail(&mut self, result: &Received) -> ! {
+        // SAFETY: a live connection.
+        if unsafe { pq_sys::PQstatus(self.conn) } != ConnStatusType::CONNECTION_OK {
+            self.lost("lost the connection to");
+        }
+        let field = |code: u8| {
+            // SAFETY: a field is a C string of the result, or null.
+            unsafe {
+                let text = pq_sys::PQresultErrorField(result.0, i32::from(code));
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            }
+        };
+        let message = field(b'M').unwrap_or_else(|| "it did not answer".to_owned());
+        let code = field(b'C').and_then(|code| sqlstate(&code));
+        let code = code.unwrap_or(PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION);
+        let mut text = format!("node {}: {message}", self.node.name());
+        if let Some(hint) = field(b'H') {
+            text += &format!(" ({hint})");
+        }
+        raise(code, text)
+    }
+
+    /// Raises the error for a connection that is not there.
+    fn lost(&mut self, what: &str) -> ! {
+        // SAFETY: a connection, whatever its state.
+        let why = unsafe { CStr::from_ptr(pq_sys::PQerrorMessage(self.conn)) };
+        let why = why.to_string_lossy().trim().to_owned();
+        let code = if what.starts_with("could not") {
+            PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION
+        } else {
+            PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE
+        };
+        raise_detail(code, format!("{what} node {}", self.node.name()), why)
+    }
+
+    /// Ends the transaction of the other node, without waiting. False where the session is of no further use.
+    fn end(&mut self) -> bool {
+        // SAFETY: a live connection; what is sent does not raise errors.
+        unsafe {
+            let is_sound =
+                self.waiting == 0 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK;
+            is_sound && (!self.open || self.sync()) && pq_sys::PQflush(self.conn) >= 0
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: made in `connect`, freed only here.
+        unsafe {
+            if !self.events.is_null() {
+                pg_sys::FreeWaitEventSet(self.events);
+            }
+            pq_sys::PQfinish(self.conn);
+        }
+    }
+}
+
+/// A result, freed at its end.
+struct Received(*mut PGresult);
+
+impl Received {
+    fn status(&self) -> ExecStatusType {
+        // SAFETY: a live result.
+        unsafe { pq_sys::PQresultStatus(self.0) }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        // SAFETY: freed only here.
+        unsafe { pq_sys::PQclear(self.0) };
+    }
+}
+
+/// The code of an SQLSTATE in text.
+fn sqlstate(text: &str) -> Option<PgSqlErrorCode> {
+    let bytes: [u8; 5] = text.as_bytes().try_into().ok()?;
+    // MAKE_SQLSTATE of PostgreSQL's utils/elog.h: six bits for each character.
+    let six = |c: u8| i32::from(c.wrapping_sub(b'0') & 0x3f);
+    let code = (0..5).fold(0, |code, n| code | six(bytes[n]) << (6 * n));
+    Some(PgSqlErrorCode::from(code))
+}
+
+/// What to connect with: as Citus does, by `citus.node_conninfo` and `pg_dist_authinfo`, which say the last word.
+fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
+    // SAFETY: this session's database; the name is a copy in the current memory context.
+    let database = unsafe {
+        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    };
+    let mut info = String::new();
+    let mut add = |key: &str, value: &str| {
+        let value = value.replace('\\', "\\\\").replace('\'', "\\'");
+        info += &format!("{key}='{value}' ");
+    };
+    add("host", &node.host);
+    add("port", &node.port.to_string());
+    add("dbname", &database);
+    add("user", role);
+    add("application_name", "pgquad");
+    add("client_encoding", "UTF8");
+    let mut options = String::from("-c jit=off");
+    if mode == Mode::Query {
+        options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
+    }
+    add("options", &options);
+    add("tcp_user_timeout", &LOST_AFTER.get().to_string());
+    // A third of the time without a word, then probes for the rest of it.
+    let seconds = (LOST_AFTER.get() / 1000).max(3);
+    add("keepalives_idle", &(seconds / 3).to_string());
+    add("keepalives_interval", &(seconds / 9).max(1).to_string());
+    add("keepalives_count", "6");
+    let text = |setting: *const core::ffi::c_char| {
+        // SAFETY: the text of a setting, or null.
+        unsafe {
+            (!setting.is_null()).then(|| CStr::from_ptr(setting).to_string_lossy().into_owned())
+        }
+    };
+    // SAFETY: a look-up by name.
+    let common = as_superuser(|| {
+        text(unsafe { pg_sys::GetConfigOption(c"citus.node_conninfo".as_ptr(), true, false) })
+    });
+    info += &common.unwrap_or_default();
+    info.push(' ');
+    let sql = format!(
+        "SELECT authinfo FROM pg_catalog.pg_dist_authinfo \
+         WHERE nodeid OPERATOR(pg_catalog.=) ANY (ARRAY[0, {}]) AND rolename OPERATOR(pg_catalog.=) {}::pg_catalog.name \
+         ORDER BY nodeid DESC LIMIT 1",
+        node.id,
+        pgrx::spi::quote_literal(role),
+    );
+    let sql = CString::new(sql).unwrap_or_default();
+    let own = nodes::query(&sql, |row| row.get::<String>(1));
+    info += &own.into_iter().flatten().next().unwrap_or_default();
+    info
+}

@@ -1,0 +1,183 @@
+//! The map of shards: which hash ranges of a distributed table are where. Kept for as long as Citus does not say that it has changed:
+//! it invalidates the relation cache of a table whose placements change, and that of `pg_dist_node` with the nodes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use pgquad_cluster::{Placement, Shard};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::nodes::{self, Node};
+use crate::error::raise_hint;
+
+/// A distributed table.
+pub struct Table {
+    /// Citus' table: a relation that is empty on every node.
+    pub relid: pg_sys::Oid,
+    /// Where its shards are.
+    pub placement: Placement,
+    /// For each shard of the placement, its relation where it is on this node.
+    pub here: Vec<Option<pg_sys::Oid>>,
+}
+
+#[derive(Default)]
+struct Map {
+    tables: HashMap<pg_sys::Oid, Option<Rc<Table>>>,
+    /// Relations of shards of this node, by number of the shard.
+    shards: HashMap<u64, pg_sys::Oid>,
+    nodes: Option<(Rc<[Node]>, i32)>,
+    /// Relations of which a change makes the map stale.
+    watched: HashSet<pg_sys::Oid>,
+}
+
+thread_local! {
+    static MAP: RefCell<Map> = RefCell::new(Map::default());
+    static STALE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Registers for invalidations; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: the callback is a plain function that lives as long as the process.
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0)) }
+}
+
+/// A relation has changed; it is not known yet how.
+#[pg_guard]
+unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relid: pg_sys::Oid) {
+    let concerned = relid == pg_sys::InvalidOid
+        || MAP.with(|map| {
+            map.try_borrow()
+                .map_or(true, |map| map.watched.contains(&relid))
+        });
+    if concerned {
+        STALE.set(true);
+    }
+}
+
+/// Runs `body` on a map that has nothing in it that is known to be out of date.
+fn with_map<T>(body: impl FnOnce(&mut Map) -> T) -> T {
+    MAP.with_borrow_mut(|map| {
+        if STALE.replace(false) {
+            *map = Map::default();
+        }
+        body(map)
+    })
+}
+
+/// A hash-distributed table of Citus, `None` for any other relation.
+pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
+    if let Some(known) = with_map(|map| map.tables.get(&relid).cloned()) {
+        return known;
+    }
+    let (_, this) = nodes();
+    let table = read(relid, this).map(Rc::new);
+    with_map(|map| {
+        map.watched.insert(relid);
+        for (shard, &oid) in table
+            .iter()
+            .flat_map(|t| t.placement.shards().iter().zip(&t.here))
+        {
+            if let Some(oid) = oid {
+                map.shards.insert(shard.id, oid);
+                map.watched.insert(oid);
+            }
+        }
+        map.tables.insert(relid, table.clone());
+    });
+    table
+}
+
+/// Reads the catalogue.
+fn read(relid: pg_sys::Oid, this: i32) -> Option<Table> {
+    if !nodes::has_citus() {
+        return None;
+    }
+    let sql = format!(
+        "SELECT s.shardid, s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid, \
+           CASE WHEN p.groupid OPERATOR(pg_catalog.=) {this} \
+             THEN pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid END \
+         FROM pg_catalog.pg_dist_partition t \
+         JOIN pg_catalog.pg_dist_shard s ON s.logicalrelid OPERATOR(pg_catalog.=) t.logicalrelid \
+         JOIN pg_catalog.pg_dist_placement p ON p.shardid OPERATOR(pg_catalog.=) s.shardid \
+         WHERE t.logicalrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND t.partmethod OPERATOR(pg_catalog.=) 'h'",
+        relid.to_u32()
+    );
+    let sql = std::ffi::CString::new(sql).ok()?;
+    let mut rows = nodes::query(&sql, |row| {
+        let shard = Shard {
+            id: row.get::<i64>(1)? as u64,
+            low: row.get::<i32>(2)?,
+            high: row.get::<i32>(3)?,
+            group: row.get::<i32>(4)?,
+        };
+        Some((shard, row.get::<pg_sys::Oid>(5)))
+    })
+    .into_iter()
+    .collect::<Option<Vec<_>>>()?;
+    rows.sort_unstable_by_key(|(shard, _)| shard.low);
+    let here = rows.iter().map(|(_, oid)| *oid).collect();
+    let placement = Placement::new(rows.into_iter().map(|(shard, _)| shard).collect())?;
+    Some(Table {
+        relid,
+        placement,
+        here,
+    })
+}
+
+/// The relation of a shard that is on this node.
+pub fn local_shard(shard: u64) -> pg_sys::Oid {
+    let known = |map: &mut Map| map.shards.get(&shard).copied();
+    if let Some(oid) = with_map(known) {
+        return oid;
+    }
+    let sql = format!(
+        "SELECT logicalrelid::pg_catalog.oid FROM pg_catalog.pg_dist_shard WHERE shardid = {shard}"
+    );
+    let sql = std::ffi::CString::new(sql).unwrap_or_default();
+    let tables = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
+    tables.into_iter().flatten().for_each(|relid| {
+        table_of(relid);
+    });
+    with_map(known).unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("shard {shard} is not on this node"),
+            "It has been moved while the query ran; run the query again.",
+        )
+    })
+}
+
+/// The active nodes, and the group of this one.
+pub fn nodes() -> (Rc<[Node]>, i32) {
+    if let Some(known) = with_map(|map| map.nodes.clone()) {
+        return known;
+    }
+    let (nodes, this) = nodes::read();
+    let found: (Rc<[Node]>, i32) = (nodes.into(), this);
+    let of_nodes = catalogue_relation(c"pg_dist_node");
+    with_map(|map| {
+        map.watched.insert(of_nodes);
+        map.nodes = Some(found.clone());
+    });
+    found
+}
+
+/// The oid of a relation of schema pg_catalog.
+fn catalogue_relation(name: &std::ffi::CStr) -> pg_sys::Oid {
+    // SAFETY: a look-up by name.
+    unsafe {
+        pg_sys::get_relname_relid(
+            name.as_ptr(),
+            pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE),
+        )
+    }
+}
+
+/// The node of a group.
+pub fn node(group: i32) -> Node {
+    let (nodes, _) = nodes();
+    let found = nodes.iter().find(|node| node.group == group);
+    found.cloned().unwrap_or_else(|| nodes::unknown(group))
+}

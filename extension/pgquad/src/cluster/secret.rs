@@ -1,0 +1,111 @@
+//! The secret by which nodes know each other: a session that asks for quads proves with it that a backend with this extension speaks, and
+//! not a user who has found the function. It is one row of a Citus reference table that nobody but superusers may read.
+
+use std::cell::RefCell;
+
+use hmac::{Hmac, Mac};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+use sha2::Sha256;
+
+use super::nodes::{as_superuser, query};
+use crate::error::{raise, raise_hint};
+
+extension_sql!(
+    r#"
+CREATE TABLE quad.cluster_secret (
+    id integer PRIMARY KEY CHECK (id = 1),
+    secret bytea NOT NULL
+) USING heap;
+REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
+COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
+"#,
+    name = "cluster_secret"
+);
+
+/// Bytes of the secret.
+const SECRET_BYTES: usize = 32;
+
+thread_local! {
+    static SECRET: RefCell<Option<(pg_sys::Oid, Vec<u8>)>> = const { RefCell::new(None) };
+}
+
+/// Makes the secret and has Citus keep it on every node, where that has not been done.
+pub fn ensure() {
+    as_superuser(|| {
+        let is_there = query(c"SELECT 1 FROM quad.cluster_secret", |_| ());
+        if !is_there.is_empty() {
+            return;
+        }
+        let mut secret = [0u8; SECRET_BYTES];
+        // SAFETY: fills the buffer.
+        if !unsafe { pg_sys::pg_strong_random(secret.as_mut_ptr().cast(), SECRET_BYTES) } {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                "could not make random numbers for the secret of the cluster",
+            );
+        }
+        let run = |sql: &str, arguments: &[pgrx::datum::DatumWithOid]| {
+            if let Err(error) = Spi::run_with_args(sql, arguments) {
+                raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
+            }
+        };
+        run(
+            "SELECT pg_catalog.create_reference_table('quad.cluster_secret') \
+             WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition \
+               WHERE logicalrelid OPERATOR(pg_catalog.=) 'quad.cluster_secret'::pg_catalog.regclass)",
+            &[],
+        );
+        run(
+            "INSERT INTO quad.cluster_secret VALUES (1, $1) ON CONFLICT DO NOTHING",
+            &[secret.to_vec().into()],
+        );
+    });
+}
+
+/// What a session of `role` shows: a keyed hash of the format's version and the role.
+pub fn token(role: &str) -> Vec<u8> {
+    let mut mac = with_secret(|secret| {
+        <Hmac<Sha256> as Mac>::new_from_slice(secret).unwrap_or_else(|_| {
+            raise(
+                PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+                "the secret of the cluster is damaged",
+            )
+        })
+    });
+    mac.update(&[pgquad_cluster::message::VERSION]);
+    mac.update(role.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// Whether a token is the one that a session of `role` shows. Takes the same time whatever differs.
+pub fn is_token(role: &str, shown: &[u8]) -> bool {
+    let expected = token(role);
+    let differs = expected.iter().zip(shown).fold(0, |d, (a, b)| d | (a ^ b));
+    expected.len() == shown.len() && differs == 0
+}
+
+fn with_secret<T>(body: impl FnOnce(&[u8]) -> T) -> T {
+    // SAFETY: this session's database.
+    let database = unsafe { pg_sys::MyDatabaseId };
+    let known = SECRET.with_borrow(|known| known.clone());
+    let secret = match known.filter(|(of, _)| *of == database) {
+        Some((_, secret)) => secret,
+        None => {
+            let rows = query(c"SELECT secret FROM quad.cluster_secret", |row| {
+                row.get::<Vec<u8>>(1).unwrap_or_default()
+            });
+            let secret = rows.into_iter().next().unwrap_or_else(|| {
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "this node does not know the secret of the cluster",
+                    "It is made with the first distributed store, and comes to new nodes with the reference tables of \
+                     Citus: SELECT replicate_reference_tables() on the coordinator.",
+                )
+            });
+            SECRET.set(Some((database, secret.clone())));
+            secret
+        }
+    };
+    body(&secret)
+}
