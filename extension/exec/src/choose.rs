@@ -30,6 +30,8 @@ const FILTERED: f64 = 0.5;
 const FEW: f64 = 4.0;
 /// Expected quads for a key that binds subject, predicate and object.
 const LOOKUP: f64 = 0.5;
+/// Share of a pattern's quads that have the value of a row.
+const SAME_VALUE: f64 = 0.005;
 /// Quads that are joined sooner than it is seen what filters leave of others.
 const SOME: f64 = 32.0;
 /// Batches from this size on are sampled instead of judged by earlier queries.
@@ -67,7 +69,8 @@ impl Pipeline {
                 return Next::Pattern(only, f64::NAN);
             }
         }
-        let connected = |i: usize| group.patterns[i].needs.meets(&known);
+        let by_value = |i: usize| group.patterns[i].keyed.is_some();
+        let connected = |i: usize| group.patterns[i].needs.meets(&known) || by_value(i);
         let near: Few<usize> = bits(scope.patterns).filter(|&i| connected(i)).collect();
         let far: Few<usize> = bits(scope.patterns).filter(|&i| !connected(i)).collect();
         // An optional group goes first where it alone leads on to the patterns that are left.
@@ -153,8 +156,9 @@ impl Pipeline {
             return 0.0;
         }
         let step = info.step;
+        let share = info.keyed.map_or(1.0, |_| SAME_VALUE);
         if let (false, Some(count)) = (info.needs.meets(known), self.counts[step]) {
-            return count;
+            return count * share;
         }
         let table = info.pattern.table;
         let access = Access::new(
@@ -173,7 +177,7 @@ impl Pipeline {
                 None => self.count_all(source, fanouts, rows, (scope.group, i), &access),
             };
             self.counts[step] = Some(all);
-            return all;
+            return all * share;
         }
         if let Some(found) = self.held[info.step].sample(&access, rows) {
             return found * IN_MEMORY;

@@ -1,7 +1,9 @@
 //! Plans as lists of integers, the form in which PostgreSQL keeps and copies them.
 
 use crate::access::Bound;
-use crate::plan::{Child, Filter, Group, Kind, Pattern, Plan, Test, MOST_PATTERNS, MOST_SLOTS};
+use crate::plan::{
+    Child, Filter, Group, Kind, Pattern, Plan, SameValue, Test, MOST_PATTERNS, MOST_SLOTS,
+};
 
 /// The list is not one that [`Plan::encode`] made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +59,10 @@ fn group(out: &mut Vec<i32>, g: &Group) {
         list(out, &p.links, |out, (c, s)| {
             out.extend([i32::from(*c), i32::from(*s)])
         });
-        list(out, &p.values, |out, (c, s, n)| {
-            out.extend([i32::from(*c), i32::from(*s), i32::from(*n)])
+        list(out, &p.values, |out, v| {
+            let (low, high) = v.between;
+            out.extend([i32::from(v.column), i32::from(v.slot)]);
+            out.extend([i32::from(low), i32::from(high)]);
         });
         list(out, &p.conditions, |out, (c, b, n)| {
             out.extend([i32::from(*c), *b as i32, i32::from(*n)])
@@ -140,7 +144,13 @@ impl Reader<'_> {
             table,
             cells,
             links: self.list(|r| Ok((r.column()?, r.slot()?)))?,
-            values: self.list(|r| Ok((r.column()?, r.slot()?, r.slot()?)))?,
+            values: self.list(|r| {
+                Ok(SameValue {
+                    column: r.column()?,
+                    slot: r.slot()?,
+                    between: (r.slot()?, r.slot()?),
+                })
+            })?,
             conditions: self.list(|r| {
                 let column = r.column()?;
                 let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;

@@ -8,6 +8,7 @@ use crate::access::Value;
 use crate::bindings::Bindings;
 use crate::checks::Checked;
 use crate::joining::Joining;
+use crate::keyed::KeptByValue;
 use crate::matching::Matching;
 use crate::narrow::Narrowed;
 use crate::order::{Access, Places};
@@ -76,6 +77,8 @@ pub(crate) struct Holding {
     rows: f64,
     probes: f64,
     kept: Option<Kept>,
+    /// All quads by a key of their value.
+    pub by_value: Option<KeptByValue>,
     /// There was no room for the table.
     refused: bool,
     /// The quads for one batch were more than it would have been to probe for them.
@@ -100,7 +103,8 @@ impl Holding {
 
     fn bytes(&self) -> usize {
         let table = self.kept.as_ref().map_or(0, |kept| kept.table.bytes());
-        table + self.weights.bytes()
+        let by_value = self.by_value.as_ref().map_or(0, KeptByValue::bytes);
+        table + by_value + self.weights.bytes()
     }
 
     /// Notes rows that have come in, and the keys probed for them.

@@ -1,62 +1,67 @@
 //! Equality of values as a key.
 //!
-//! `?a = ?b` compares values: numbers of different types may be equal. Only IRIs, blank nodes and their like are equal to nothing but
-//! themselves, so a pattern can be probed by such a condition when it has no other terms in that column.
+//! `?a = ?b` compares values: numbers of different types may be equal. IRIs, blank nodes and strings are equal to nothing but themselves,
+//! so a pattern can be probed by such a condition when it has no other terms in that column. Otherwise rows are told apart by what their
+//! own values are: those that are equal to themselves only are joined by the id, the others by a key of the value (`keyed.rs`).
 
-use crate::access::Bound;
+use crate::access::{Bound, Value};
 use crate::bindings::Bindings;
+use crate::layout::{bits, ByValue, Scope};
 use crate::order::Access;
 use crate::pipeline::Pipeline;
-use crate::plan::{Pattern, SlotSet};
-use crate::source::Source;
+use crate::plan::{Pattern, SameValue, SlotSet};
+use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
+use std::rc::Rc;
+
+/// So few different values are joined one by one: filters then tell the ranges in which equal ones are.
+const FEW_VALUES: usize = 4;
 
 impl Pipeline {
     /// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
     pub(crate) fn key_by_value<S: Source>(&mut self, source: &mut S) {
-        for group in 0..self.layout.groups.len() {
+        for group in 0..self.layout.own {
             for at in 0..self.layout.groups[group].patterns.len() {
                 let pattern = &self.layout.groups[group].patterns[at].pattern;
                 if pattern.values.is_empty() {
                     continue;
                 }
-                let mut linked = pattern.clone();
-                for (column, slot, from) in pattern.values.clone() {
-                    let link = (column, slot);
+                let (mut linked, mut undecided) = (pattern.clone(), Vec::new());
+                for same in pattern.values.clone() {
+                    let link = (same.column, same.slot);
                     linked.links.retain(|l| *l != link);
-                    if !self.any_from(source, pattern, column, from) {
+                    if self.any_between(source, pattern, same) {
+                        undecided.push(same);
+                    } else {
                         linked.links.push(link);
                     }
                 }
                 let info = &mut self.layout.groups[group].patterns[at];
                 info.needs = linked.needs();
                 info.pattern = linked;
+                info.undecided = undecided;
             }
         }
     }
 
-    /// Whether the pattern may have a quad whose `column` is at or above a parameter.
-    fn any_from<S: Source>(
-        &self,
-        source: &mut S,
-        pattern: &Pattern,
-        column: u8,
-        from: u16,
-    ) -> bool {
+    /// Whether the pattern may have a quad whose column has a value that other ids have too.
+    fn any_between<S: Source>(&self, source: &mut S, pattern: &Pattern, same: SameValue) -> bool {
         let one_row = Bindings::one_row(self.slots);
-        let mut above = pattern.clone();
-        above.links.clear();
-        above.conditions.push((column, Bound::Ge, from));
+        let mut between = pattern.clone();
+        between.links.clear();
+        let (low, high) = same.between;
+        between.conditions.push((same.column, Bound::Ge, low));
+        between.conditions.push((same.column, Bound::Le, high));
         let none = SlotSet::default();
-        let access = Access::new(&above, source.orders(above.table), &one_row, &none);
+        let access = Access::new(&between, source.orders(between.table), &one_row, &none);
         let mut ranges = Vec::new();
         access.ranges(&one_row, 0, &self.params, &mut ranges);
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
         let mut reading = Reading::new(access.mask);
         loop {
             let more = source.read(
-                above.table,
+                between.table,
                 access.order,
                 &mut reading,
                 &ranges,
@@ -68,5 +73,89 @@ impl Pipeline {
                 return !batch.is_empty();
             }
         }
+    }
+
+    /// The ids whose value other ids may have too.
+    pub(crate) fn between(&self, same: SameValue) -> Value {
+        let param = |number: u16| match self.params[usize::from(number)] {
+            Value::One(id) => id,
+            _ => 0,
+        };
+        let (low, high) = same.between;
+        Value::Ranges(Rc::from([(param(low), param(high))]))
+    }
+
+    /// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects them: the rows
+    /// of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
+    pub(crate) fn parts_by_value<S: Source>(
+        &mut self,
+        source: &mut S,
+        rows: &Bindings,
+        scope: &Scope,
+    ) -> Option<Vec<(Bindings, usize)>> {
+        let group = &self.layout.groups[scope.group];
+        if !group.is_undecided() {
+            return None;
+        }
+        let known = rows.known();
+        let (i, same) = bits(scope.patterns).find_map(|i| {
+            let info = &group.patterns[i];
+            let mut undecided = info.undecided.iter();
+            let same = undecided.find(|same| known.has(same.slot));
+            same.filter(|_| !info.needs.meets(&known))
+                .map(|same| (i, *same))
+        })?;
+        // What is unbound equals nothing.
+        let Some(ids) = rows.ids(same.slot) else {
+            return Some(Vec::new());
+        };
+        let (mut itself, mut keyed, mut any) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, key) in source.value_keys(ids).into_iter().enumerate() {
+            match key {
+                ValueKey::Never => {}
+                ValueKey::Itself => itself.push(row as u32),
+                ValueKey::Of(_) => keyed.push(row as u32),
+                ValueKey::Any => any.push(row as u32),
+            }
+        }
+        let mut parts = vec![(itself, ByValue::Id), (any, ByValue::Not)];
+        let values = keyed.iter().map(|&row| ids[row as usize]);
+        parts.extend(
+            one_by_one(values, &keyed)
+                .into_iter()
+                .map(|rows| (rows, ByValue::Key)),
+        );
+        let mut found = Vec::new();
+        for (chosen, how) in parts.into_iter().filter(|part| !part.0.is_empty()) {
+            let group = self.layout.variant(scope.group, i, same, how);
+            found.push((rows.gather(&chosen, &SlotSet::ALL), group));
+        }
+        Some(found)
+    }
+}
+
+/// Rows by their values, where these are few; otherwise all rows together.
+fn one_by_one(values: impl Iterator<Item = u64>, rows: &[u32]) -> Vec<Vec<u32>> {
+    let mut parts: Vec<(u64, Vec<u32>)> = Vec::new();
+    for (value, &row) in values.zip(rows) {
+        match parts.iter().position(|part| part.0 == value) {
+            Some(part) => parts[part].1.push(row),
+            None if parts.len() == FEW_VALUES => return vec![rows.to_vec()],
+            None => parts.push((value, vec![row])),
+        }
+    }
+    parts.into_iter().map(|part| part.1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_by_one;
+
+    #[test]
+    fn few_values_go_one_by_one() {
+        let parts = one_by_one([7, 8, 7].into_iter(), &[0, 4, 5]);
+        assert_eq!(parts, [vec![0, 5], vec![4]]);
+        assert_eq!(one_by_one(0..9, &[3; 9]), [vec![3; 9]]);
+        assert!(one_by_one(std::iter::empty(), &[]).is_empty());
     }
 }

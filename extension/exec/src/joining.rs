@@ -2,6 +2,7 @@
 
 use crate::access::Value;
 use crate::bindings::Bindings;
+use crate::keyed::Keyed;
 use crate::matching::Matching;
 use crate::probe::Probing;
 use crate::source::Source;
@@ -14,6 +15,8 @@ pub(crate) enum Joining {
     Probe(Box<Probing>),
     /// The quads are in memory.
     Match(Box<Matching>),
+    /// Quads are found by a key of the value.
+    Keyed(Box<Keyed>),
 }
 
 impl Joining {
@@ -24,6 +27,7 @@ impl Joining {
         match self {
             Self::Probe(probing) => probing.next(source, params),
             Self::Match(matching) => matching.next(),
+            Self::Keyed(keyed) => keyed.next(source, params),
         }
     }
 
@@ -32,14 +36,16 @@ impl Joining {
         match self {
             Self::Probe(probing) => probing.weigh(source, params),
             Self::Match(matching) => matching.weigh(),
+            Self::Keyed(keyed) => keyed.weigh(source, params),
         }
     }
 
-    /// Keys looked up, and quads found for them so far.
+    /// Keys looked up, and quads found for them so far; none where what has been read says nothing about keys of the tree.
     pub fn found(&self) -> (usize, usize) {
         match self {
             Self::Probe(probing) => (probing.distinct_keys(), probing.read),
             Self::Match(matching) => (matching.rows(), matching.count),
+            Self::Keyed(_) => (0, 0),
         }
     }
 
@@ -48,6 +54,7 @@ impl Joining {
         match self {
             Self::Probe(probing) => probing.widen(rows),
             Self::Match(matching) => matching.widen(rows),
+            Self::Keyed(keyed) => keyed.widen(rows),
         }
     }
 
@@ -56,6 +63,7 @@ impl Joining {
         let times = match self {
             Self::Probe(probing) => expected / probing.read as f64,
             Self::Match(matching) => 1.0 / matching.done(),
+            Self::Keyed(_) => 1.0,
         };
         if times.is_finite() {
             times.max(1.0)
@@ -68,6 +76,7 @@ impl Joining {
     pub fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         match self {
             Self::Match(matching) if !is_held(matching.table()) => matching.table().bytes(),
+            Self::Keyed(keyed) => keyed.own_bytes(),
             _ => 0,
         }
     }

@@ -1,16 +1,22 @@
 //! The groups of a plan with the variables of their parts, and what is left to do in a group.
 
-use crate::plan::{Filter, Group, Kind, Pattern, Plan, Slot, SlotSet};
+use crate::plan::{Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet};
 
 /// A pattern of a group.
+#[derive(Clone)]
 pub(crate) struct PatternInfo {
     pub pattern: Pattern,
     pub needs: SlotSet,
+    /// Those of its [`Pattern::values`] of which it is not decided how they are used: rows are told apart by what their values are.
+    pub undecided: Vec<SameValue>,
+    /// What its quads are joined by when nothing else connects them with a batch.
+    pub keyed: Option<SameValue>,
     /// Its place among the patterns of the whole plan.
     pub step: usize,
 }
 
 /// A group inside another one.
+#[derive(Clone)]
 pub(crate) struct ChildInfo {
     pub kind: Kind,
     pub group: usize,
@@ -21,6 +27,7 @@ pub(crate) struct ChildInfo {
 }
 
 /// A group: its patterns, filters with what they need, and the groups inside it.
+#[derive(Clone)]
 pub(crate) struct GroupInfo {
     pub patterns: Vec<PatternInfo>,
     pub filters: Vec<(Filter, SlotSet)>,
@@ -52,11 +59,33 @@ impl Scope {
     }
 }
 
+impl GroupInfo {
+    /// Whether it is undecided for some pattern how equality of values is used.
+    pub fn is_undecided(&self) -> bool {
+        self.patterns.iter().any(|p| !p.undecided.is_empty())
+    }
+}
+
+/// How equality of values is used for rows of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ByValue {
+    /// Equal values are equal ids.
+    Id,
+    /// Equal values have equal keys.
+    Key,
+    /// It is not; the filter tells.
+    Not,
+}
+
 /// All groups of a plan, the outermost first.
 #[derive(Default)]
 pub(crate) struct Layout {
-    /// A group comes before those inside it.
+    /// A group comes before those inside it. Behind the groups of the plan are variants of them.
     pub groups: Vec<GroupInfo>,
+    /// Number of groups of the plan.
+    pub own: usize,
+    /// Which variants there are: of which group, for which pattern, how.
+    variants: Vec<(usize, usize, SameValue, ByValue)>,
     /// Number of patterns.
     pub steps: usize,
 }
@@ -66,7 +95,36 @@ impl Layout {
     pub fn new(plan: &Plan) -> Self {
         let mut layout = Self::default();
         layout.add(&plan.root);
+        layout.own = layout.groups.len();
         layout
+    }
+
+    /// The group in which the values of one pattern are equal to those of rows of one kind: the same parts, steps and filters.
+    pub fn variant(&mut self, of: usize, i: usize, same: SameValue, how: ByValue) -> usize {
+        let what = (of, i, same, how);
+        if let Some(known) = self.variants.iter().position(|v| *v == what) {
+            return self.own + known;
+        }
+        let mut group = self.groups[of].clone();
+        let info = &mut group.patterns[i];
+        info.undecided.clear();
+        match how {
+            ByValue::Id => {
+                info.pattern.links.push((same.column, same.slot));
+                info.needs = info.pattern.needs();
+            }
+            ByValue::Key => info.keyed = Some(same),
+            ByValue::Not => {}
+        }
+        self.groups.push(group);
+        self.variants.push(what);
+        self.groups.len() - 1
+    }
+
+    /// Forgets variants: the next run has other values.
+    pub fn forget_variants(&mut self) {
+        self.groups.truncate(self.own);
+        self.variants.clear();
     }
 
     fn add(&mut self, group: &Group) -> usize {
@@ -76,6 +134,8 @@ impl Layout {
         let patterns = group.patterns.iter().enumerate().map(|(i, p)| PatternInfo {
             needs: p.needs(),
             pattern: p.clone(),
+            undecided: Vec::new(),
+            keyed: None,
             step: first_step + i,
         });
         let filters = group

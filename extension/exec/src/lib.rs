@@ -13,6 +13,7 @@ mod filter;
 mod held;
 mod identity;
 mod joining;
+mod keyed;
 mod keys;
 mod layout;
 mod matching;
@@ -37,9 +38,10 @@ pub use codec::DecodeError;
 pub use fanout::Fanouts;
 pub use pipeline::{Pipeline, Tuning};
 pub use plan::{
-    Child, Filter, Group, Kind, Pattern, Plan, Slot, SlotSet, Test, MOST_PATTERNS, MOST_SLOTS,
+    Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
+    MOST_SLOTS,
 };
-pub use source::Source;
+pub use source::{Source, ValueKey};
 pub use spill::Spill;
 pub use stats::StepStats;
 pub use tally::{Counted, Tally};

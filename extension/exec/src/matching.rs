@@ -33,10 +33,34 @@ impl Matching {
         access: Access,
         input: Bindings,
         live: SlotSet,
-        Tuning { first, most, .. }: Tuning,
+        tuning: Tuning,
     ) -> Self {
         let columns: Vec<&[u64]> = access.known.iter().filter_map(|k| input.ids(k.0)).collect();
         let keys = table.find_all(&columns, input.len);
+        Self::found(keys, table, access, input, live, tuning)
+    }
+
+    /// The same for rows that have these keys.
+    pub fn by(
+        keys: &[&[u64]],
+        table: Rc<Table>,
+        access: Access,
+        input: Bindings,
+        live: SlotSet,
+        tuning: Tuning,
+    ) -> Self {
+        let keys = table.find_all(keys, input.len);
+        Self::found(keys, table, access, input, live, tuning)
+    }
+
+    fn found(
+        keys: Vec<u32>,
+        table: Rc<Table>,
+        access: Access,
+        input: Bindings,
+        live: SlotSet,
+        Tuning { first, most, .. }: Tuning,
+    ) -> Self {
         Self {
             count: keys.iter().map(|&key| table.quads(key).len()).sum(),
             keys,
@@ -50,6 +74,11 @@ impl Matching {
             quad: 0,
             pairs: Default::default(),
         }
+    }
+
+    /// The rows that went in.
+    pub fn into_input(self) -> Bindings {
+        self.input
     }
 
     /// Hands out at least so many rows at once from now on, within the size of batches.

@@ -69,6 +69,8 @@ enum Work {
     Star(Box<Starring>),
     Child(Entered),
     Rounds(Rounds),
+    /// Rows that wait for others to go on before them.
+    Rows(Option<Bindings>),
 }
 
 struct Frame {
@@ -149,6 +151,7 @@ impl Pipeline {
         self.counts = vec![None; self.steps.len()];
         self.left = vec![None; self.steps.len()];
         self.held.resize_with(self.steps.len(), Holding::default);
+        self.layout.forget_variants();
         for info in self.layout.groups.iter().flat_map(|g| &g.patterns) {
             self.held[info.step].start(&info.pattern, &self.params);
         }
@@ -226,7 +229,7 @@ impl Pipeline {
                     let from = match &self.frames[at].work {
                         Work::Join(joined) => Some((joined.step, joined.repeats)),
                         Work::Star(starring) => Some((starring.step, starring.repeats)),
-                        Work::Child(_) | Work::Rounds(_) => None,
+                        Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => None,
                     };
                     if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, from) {
                         return Some(rows);
@@ -272,6 +275,7 @@ impl Pipeline {
                 let rows = rounds.next(&entered.matched);
                 rows.map(|rows| (rows, frame.scopes.clone()))
             }
+            Work::Rows(rows) => rows.take().map(|rows| (rows, frame.scopes.clone())),
             Work::Join(joined) => {
                 let before = Moment::now(source);
                 let rows = joined.joining.next(source, &self.params);
@@ -371,6 +375,14 @@ impl Pipeline {
                 }
                 scopes.pop();
                 continue;
+            }
+            if let Some(parts) = self.parts_by_value(source, &rows, &scope) {
+                for (rows, group) in parts {
+                    let (work, mut scopes) = (Work::Rows(Some(rows)), scopes.clone());
+                    scopes[top].group = group;
+                    self.frames.push(Frame { work, scopes });
+                }
+                return None;
             }
             let shares = from.and_then(|_| self.shares(&rows, &scopes));
             if let Some((numbers, share)) = shares {
@@ -486,6 +498,11 @@ impl Pipeline {
         if many {
             narrowed = self.narrowed(source, i, &rows, &scopes[top]);
         }
+        let keyed = info.keyed.filter(|_| access.known.is_empty());
+        let keyed = keyed.filter(|same| !narrowed.iter().any(|n| n.0 == same.column));
+        if let Some(same) = keyed {
+            narrowed.push((same.column, self.between(same)));
+        }
         if access.bound == 0 && !narrowed.is_empty() {
             let (pattern, orders) = (&info.pattern, source.orders(table));
             access = Access::narrowed(pattern, orders, &rows, &live, |_| true, &narrowed);
@@ -513,7 +530,11 @@ impl Pipeline {
             }
         } else {
             let len = rows.len;
-            let mut joining = self.join(source, (last.group, i), access, rows, (live, &narrowed));
+            let at = (last.group, i);
+            let mut joining = match keyed {
+                Some(same) => self.join_by_value(source, at, same, access, rows, live),
+                None => self.join(source, at, access, rows, (live, &narrowed)),
+            };
             if self.layout.tested(&scopes).is_some() {
                 joining.widen(at_once(&last, len, expected));
             }
@@ -550,7 +571,7 @@ impl Pipeline {
         let times = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.outlook(joined.expected),
             Work::Star(starring) => starring.star.outlook(),
-            Work::Child(_) | Work::Rounds(_) => 1.0,
+            Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => 1.0,
         });
         times.product()
     }
@@ -559,7 +580,7 @@ impl Pipeline {
     pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.joining.own_bytes(&is_held),
-            Work::Star(_) | Work::Child(_) | Work::Rounds(_) => 0,
+            Work::Star(_) | Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => 0,
         });
         bytes.sum()
     }

@@ -77,6 +77,17 @@ impl FromIterator<Slot> for SlotSet {
     }
 }
 
+/// A column that has to equal a variable in value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SameValue {
+    /// The column (0 = s .. 3 = g).
+    pub column: u8,
+    /// The variable.
+    pub slot: Slot,
+    /// Parameters with the least and the greatest id whose value other ids may have too. Any other id is equal in value to itself only.
+    pub between: (u16, u16),
+}
+
 /// One quad pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
@@ -88,9 +99,8 @@ pub struct Pattern {
     /// Variables of other groups that a column has to equal, as (column, variable): used as keys once they are bound. The equality
     /// itself is a filter.
     pub links: Vec<(u8, Slot)>,
-    /// Variables that a column has to equal in value, as (column, variable, parameter): used as keys, too, where the pattern has no quad
-    /// with the column at or above the parameter, from where on equal values may have different ids. The comparison itself is a filter.
-    pub values: Vec<(u8, Slot, u16)>,
+    /// Variables that a column has to equal in value: used as keys, too, once they are bound. The comparison itself is a filter.
+    pub values: Vec<SameValue>,
     /// Comparisons of a column with a parameter, as (column, comparison, parameter).
     pub conditions: Vec<(u8, Bound, u16)>,
 }

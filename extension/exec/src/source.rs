@@ -4,6 +4,19 @@ use crate::bindings::Bindings;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 
+/// What an id is looked up by where its value has to equal another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKey {
+    /// It is equal to nothing, not even to itself.
+    Never,
+    /// It is equal to itself only.
+    Itself,
+    /// Ids of equal values have equal keys; so may others have.
+    Of(u64),
+    /// It has to be compared with each.
+    Any,
+}
+
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.
@@ -52,6 +65,11 @@ pub trait Source {
         _row: &[Option<u64>],
     ) -> Option<Vec<(u64, u64)>> {
         None
+    }
+
+    /// What each of these ids is looked up by where values have to be equal.
+    fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
+        vec![ValueKey::Itself; ids.len()]
     }
 
     /// A point at which the work may be cancelled.

@@ -5,14 +5,17 @@ mod common;
 use common::{holds, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Column, Counted, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan, Slot,
-    Tally, Test, Tuning, Value,
+    Bound, Child, Column, Counted, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan,
+    SameValue, Slot, Tally, Test, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashMap;
 
 type Row = Vec<Option<u64>>;
+
+/// The least and the greatest id whose value others may have too.
+const SHARED: (u64, u64) = (FLIP + 1, FLIP + 4);
 
 /// What a plan means, by definition.
 struct Model<'a> {
@@ -211,13 +214,22 @@ impl Maker<'_> {
                 break;
             }
             let (a, b) = (all[self.pick(all.len())], all[self.pick(all.len())]);
-            let test = [Test::Equal(a, b), Test::Expr(0), Test::Expr(1)][self.pick(3)];
+            let tests = [
+                Test::Equal(a, b),
+                Test::Expr(0),
+                Test::Expr(1),
+                Test::Expr(2),
+            ];
+            let test = tests[self.pick(4)];
             if let Test::Equal(a, b) = test {
                 for pattern in &mut group.patterns {
                     if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(a)) {
                         pattern.links.push((c as u8, b));
                     }
                 }
+            }
+            if test == Test::Expr(2) {
+                self.same_value(&mut group, a, b);
             }
             group.filters.push(Filter {
                 test,
@@ -229,6 +241,60 @@ impl Maker<'_> {
 }
 
 impl Maker<'_> {
+    /// Lets patterns of a group be joined by the equality of two values.
+    fn same_value(&mut self, group: &mut Group, a: Slot, b: Slot) {
+        let first = self.params.len() as u16;
+        self.params
+            .extend([Value::One(SHARED.0), Value::One(SHARED.1)]);
+        for (mine, slot) in [(a, b), (b, a)] {
+            for pattern in &mut group.patterns {
+                if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(mine)) {
+                    pattern.values.push(SameValue {
+                        column: c as u8,
+                        slot,
+                        between: (first, first + 1),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Two groups of patterns that only the equality of values connects.
+    fn apart(&mut self) -> (Group, Vec<Slot>) {
+        let (mut group, mut visible) = self.star();
+        let mut own = Vec::new();
+        let subject = self.slot();
+        for _ in 0..1 + self.pick(2) {
+            let pattern = self.arm(Some(subject), &mut own);
+            group.patterns.push(pattern);
+        }
+        own.push(subject);
+        let bound: Vec<Slot> = group
+            .patterns
+            .iter()
+            .flat_map(|p| p.cells)
+            .flatten()
+            .collect();
+        let left: Vec<Slot> = visible
+            .iter()
+            .copied()
+            .filter(|s| bound.contains(s))
+            .collect();
+        for _ in 0..1 + self.pick(2) {
+            if left.is_empty() {
+                break;
+            }
+            let (a, b) = (left[self.pick(left.len())], own[self.pick(own.len())]);
+            self.same_value(&mut group, a, b);
+            group.filters.push(Filter {
+                test: Test::Expr(2),
+                needs: vec![a, b],
+            });
+        }
+        visible.extend(own);
+        (group, visible)
+    }
+
     fn constant(&mut self, column: u8, value: u64, pattern: &mut Pattern) {
         let param = self.params.len() as u16;
         pattern.conditions.push((column, Bound::Eq, param));
@@ -492,6 +558,25 @@ proptest! {
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
         check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from, narrow_from: 4, memory })?;
+    }
+
+    #[test]
+    fn joins_by_value_are_those_of_nested_loops(
+        quads in prop::collection::btree_set([0i64..6, 0..3, 0..6, 0..2], 0..45),
+        choices in prop::collection::vec(any::<u8>(), 10..60),
+        first in prop::sample::select(vec![1usize, 2, 7, 1000]),
+        most in prop::sample::select(vec![1usize, 2, 5, 1000]),
+        narrow_from in prop::sample::select(vec![0usize, 4, 1000]),
+        memory in prop::sample::select(vec![0usize, 300, 700, 1 << 20]),
+        distinct: bool,
+    ) {
+        let quads: Vec<Quad> = quads.into_iter().collect();
+        let tables = [quads.clone(), quads];
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
+        let (root, output) = maker.apart();
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
+        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from: 4, narrow_from, memory })?;
     }
 
     #[test]

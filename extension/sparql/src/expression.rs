@@ -70,8 +70,19 @@ pub(crate) enum Operand {
     Bool(String),
     /// A computed `quad.term`.
     Term(String),
+    /// A computed `quad.term` of which more is known.
+    Exact(String, Exact),
     /// Never bound.
     Unbound,
+}
+
+/// Values of which one term each comes out of a computation: equality of values is that of terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exact {
+    /// Equal to itself only: texts, with or without language, and IRIs.
+    Itself,
+    /// `xsd:integer` in canonical form: equal to numbers of other types, too.
+    Integer,
 }
 
 /// A constant term.
@@ -106,7 +117,7 @@ impl Operand {
             Self::Col(col) => col.term_sql(params),
             Self::Constant(c) => params.sql(ParamKind::Term, &c.ntriples),
             Self::Bool(sql) => format!("quad.from_bool({sql})"),
-            Self::Term(sql) => sql.clone(),
+            Self::Term(sql) | Self::Exact(sql, _) => sql.clone(),
             Self::Unbound => "NULL::quad.term".to_owned(),
         }
     }
@@ -194,7 +205,17 @@ impl Operand {
     }
 
     fn is_by_identity(&self) -> bool {
-        matches!(self, Self::Constant(c) if c.by_identity)
+        match self {
+            Self::Constant(c) => c.by_identity,
+            Self::Exact(_, exact) => *exact == Exact::Itself,
+            _ => false,
+        }
+    }
+
+    /// Whether values of both are equal exactly when the terms are the same.
+    fn is_same_with(&self, other: &Self) -> bool {
+        let integer = |operand: &Self| matches!(operand, Self::Exact(_, Exact::Integer));
+        self.is_by_identity() || other.is_by_identity() || integer(self) && integer(other)
     }
 }
 
@@ -408,17 +429,38 @@ impl Translator<'_> {
             Operand::Col(col) if !col.nullable => return value.to_owned(),
             Operand::Col(col) => col.bound_sql(),
             Operand::Bool(sql) => format!("({sql}) IS NOT NULL"),
-            Operand::Term(sql) => format!("{sql} IS NOT NULL"),
+            Operand::Term(sql) | Operand::Exact(sql, _) => format!("{sql} IS NOT NULL"),
         };
         format!("CASE WHEN {test} THEN {value} END")
     }
 
     /// `=` (sections 17.3 and 17.4.1.7). Ids are compared where that gives the same answer as the values.
     fn equal(&mut self, a: &Operand, b: &Operand, lax: bool) -> String {
-        let identity = lax && (a.is_by_identity() || b.is_by_identity());
+        let identity = lax && a.is_same_with(b);
         match self.ids_of_resources(a, b, identity) {
             Some((x, y)) => format!("{x} = {y}"),
+            None if identity => self.same_value(a, b),
             None => self.comparison("eq", a, b),
+        }
+    }
+
+    /// `=` of two values that are equal exactly when their terms are the same, as a condition: one that PostgreSQL can join by.
+    fn same_value(&mut self, a: &Operand, b: &Operand) -> String {
+        match (a, b) {
+            // Filters on ids know the comparison with a constant.
+            (Operand::Constant(_), _) | (_, Operand::Constant(_)) => self.comparison("eq", a, b),
+            (Operand::Col(col), other) | (other, Operand::Col(col)) if col.has_plain_id() => {
+                format!(
+                    "{} = quad.find({})",
+                    col.any(),
+                    other.term_sql(&mut self.params)
+                )
+            }
+            _ => format!(
+                "{} OPERATOR(quad.=) {}",
+                a.term_sql(&mut self.params),
+                b.term_sql(&mut self.params)
+            ),
         }
     }
 
@@ -566,10 +608,11 @@ impl Translator<'_> {
             .collect::<Result<Vec<_>, Error>>()?;
         match name {
             Function::Concat => {
-                return Ok(Operand::Term(format!(
+                let call = format!(
                     "quad.fn_concat(VARIADIC ARRAY[{}]::quad.term[])",
                     terms.join(", ")
-                )));
+                );
+                return Ok(Operand::Exact(call, Exact::Itself));
             }
             Function::Iri => {
                 let base = self.base.clone().unwrap_or_default();
@@ -583,10 +626,10 @@ impl Translator<'_> {
             return Ok(Operand::Unbound);
         };
         let call = format!("{}({})", function.name, terms.join(", "));
-        Ok(if function.boolean {
-            Operand::Bool(call)
-        } else {
-            Operand::Term(call)
+        Ok(match exact(name) {
+            _ if function.boolean => Operand::Bool(call),
+            Some(exact) => Operand::Exact(call, exact),
+            None => Operand::Term(call),
         })
     }
 
@@ -643,6 +686,23 @@ impl Translator<'_> {
             "EXISTS {}",
             parenthesised(&format!("SELECT 1{}", block.body()))
         ))
+    }
+}
+
+/// What is known of the terms that a function gives.
+fn exact(function: &Function) -> Option<Exact> {
+    use Function::*;
+    match function {
+        Str | Lang | Datatype | Iri | Concat | SubStr | Replace | UCase | LCase | EncodeForUri
+        | StrBefore | StrAfter | Tz | Md5 | Sha1 | Sha256 | Sha384 | Sha512 | StrLang => {
+            Some(Exact::Itself)
+        }
+        StrLen | Year | Month | Day | Hours | Minutes => Some(Exact::Integer),
+        Custom(iri) => {
+            let is_string = iri.as_str().strip_prefix(XSD_NS) == Some("string");
+            is_string.then_some(Exact::Itself)
+        }
+        _ => None,
     }
 }
 

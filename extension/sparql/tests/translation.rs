@@ -536,3 +536,43 @@ fn syntax_errors_have_a_position() {
         Err(Error::Base(_))
     ));
 }
+
+#[test]
+fn equality_of_computed_values_is_one_that_can_be_joined_by() {
+    let condition = |filter: &str| {
+        let query = format!("SELECT * {{ ?a :p ?x . ?b :q ?y FILTER({filter}) }}");
+        let sql = translate(&query).sql();
+        sql.lines()
+            .last()
+            .unwrap_or_default()
+            .trim_start_matches("  AND ")
+            .to_owned()
+    };
+    assert_eq!(
+        condition("LCASE(STR(?x)) = STR(?y)"),
+        "quad.fn_lcase(quad.fn_str(quad.decode(q1.o))) OPERATOR(quad.=) quad.fn_str(quad.decode(q2.o))"
+    );
+    assert_eq!(
+        condition("YEAR(?x) = MONTH(?y)"),
+        "quad.fn_year(quad.decode(q1.o)) OPERATOR(quad.=) quad.fn_month(quad.decode(q2.o))"
+    );
+    // A text is equal to itself only, so that its id is looked for.
+    assert_eq!(
+        condition("?x = STR(?y)"),
+        "q1.o = quad.find(quad.fn_str(quad.decode(q2.o)))"
+    );
+    // 2000 may be a double.
+    assert_eq!(
+        condition("?x = YEAR(?y)"),
+        "quad.eq(quad.decode(q1.o), quad.fn_year(quad.decode(q2.o)))"
+    );
+    // An error must stay one where something is made of it.
+    assert_eq!(
+        condition("!(STR(?x) = STR(?y))"),
+        "quad.ne(quad.fn_str(quad.decode(q1.o)), quad.fn_str(quad.decode(q2.o)))"
+    );
+    assert_eq!(
+        condition("STR(?x) = \"a\""),
+        "quad.eq(quad.fn_str(quad.decode(q1.o)), $3)"
+    );
+}

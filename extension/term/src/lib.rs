@@ -18,6 +18,7 @@ pub mod func;
 mod hash;
 pub mod id;
 mod inline;
+mod key;
 mod ntriples;
 pub mod number;
 mod order;
@@ -32,6 +33,7 @@ pub use inline::{
     ascending_instants, ascending_numbers, compare_inline, float_id, inline_datatype, inline_id,
     inline_number, inline_term, integer_id, number_id, ordinal, Scale,
 };
+pub use key::{key_of, key_of_id, shared_value_ids, ValueKey};
 pub use ntriples::{parse, parse_prefix, ParseError};
 pub use order::{order, sort_key};
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};

@@ -5,7 +5,7 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Span, FROZEN_XID,
 };
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bindings, Slot, Source};
+use pgquad_exec::{Bindings, Slot, Source, ValueKey};
 
 /// The sign bit, by which keys differ from quads.
 pub const FLIP: u64 = 1 << 63;
@@ -49,10 +49,30 @@ impl Trees {
     }
 }
 
-/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second.
+/// What ids are looked up by where values have to be equal. 1 and 2 have the same value, 3 compares with 1 only (and itself), 4 with nothing.
+pub fn value_key(id: u64) -> ValueKey {
+    match id - FLIP {
+        1 | 2 => ValueKey::Of(7),
+        3 => ValueKey::Any,
+        4 => ValueKey::Never,
+        _ => ValueKey::Itself,
+    }
+}
+
+fn same_value(a: u64, b: u64) -> bool {
+    match (a.min(b) - FLIP, a.max(b) - FLIP) {
+        (4, 4) => false,
+        (1, 2 | 3) => true,
+        (a, b) => a == b,
+    }
+}
+
+/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second. Expression 2: both have the same
+/// value.
 pub fn holds(expr: u16, values: &[Option<u64>]) -> bool {
     match expr {
         0 => values[0].is_some_and(|v| v & 1 == 1),
+        2 => matches!(values[..], [Some(a), Some(b)] if same_value(a, b)),
         _ => values[0].is_none() || values[0] <= values[1],
     }
 }
@@ -115,6 +135,10 @@ impl Source for Trees {
         // More than there is in the tables of random tests; the others have no such filters.
         let values = (FLIP..FLIP + 8).filter(|&value| passes(value));
         Some(values.map(|value| (value, value)).collect())
+    }
+
+    fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
+        ids.iter().map(|&id| value_key(id)).collect()
     }
 
     fn interrupt(&mut self) {}

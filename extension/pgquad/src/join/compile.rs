@@ -8,7 +8,7 @@ use super::values;
 use crate::compat;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
-    Bound, Child, Filter, Group, Pattern, Plan, Slot, Test, MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, Filter, Group, Pattern, Plan, SameValue, Slot, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -212,12 +212,14 @@ impl Compiler {
         }
     }
 
-    /// The parameter with the least id of a literal.
-    unsafe fn first_literal(&mut self) -> u16 {
-        // SAFETY: makes a node of the planner's memory context.
-        let value = unsafe { values::first_literal() };
-        self.params.push((value, pg_sys::INT8OID));
-        (self.params.len() - 1) as u16
+    /// The parameters with the least and the greatest id whose value other ids may have too.
+    unsafe fn shared_values(&mut self) -> (u16, u16) {
+        // SAFETY: makes nodes of the planner's memory context.
+        let (low, high) = unsafe { values::shared_values() };
+        let first = self.params.len() as u16;
+        self.params
+            .extend([(low, pg_sys::INT8OID), (high, pg_sys::INT8OID)]);
+        (first, first + 1)
     }
 
     fn slot(&mut self) -> Slot {
@@ -316,8 +318,13 @@ impl Compiler {
                         for (mine, other) in [(a, b), (b, a)] {
                             let at = prepared.relations.iter().position(|&r| r == mine.0);
                             if let (Some(i), Some(&slot)) = (at, visible.get(&other)) {
-                                let from = self.first_literal();
-                                patterns[i].values.push((mine.1 as u8, slot, from));
+                                let between = self.shared_values();
+                                let column = mine.1 as u8;
+                                patterns[i].values.push(SameValue {
+                                    column,
+                                    slot,
+                                    between,
+                                });
                             }
                         }
                         tests.push(((*clause).clause, vec![a, b]));

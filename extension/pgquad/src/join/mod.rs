@@ -9,6 +9,7 @@ mod exec;
 mod explain;
 mod fed;
 mod feed;
+mod hashed;
 mod level;
 mod native;
 mod operators;

@@ -2,7 +2,7 @@
 
 use super::describe::Described;
 use super::fed::{self, Fed};
-use super::{level, plan, rows};
+use super::{hashed, level, plan, rows};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::{compat, custom};
@@ -287,7 +287,10 @@ pub unsafe fn add_parameterised(
         let mut every: pg_sys::Relids = std::ptr::null_mut();
         let mut sets: Vec<pg_sys::Relids> = Vec::new();
         for &other in others {
-            if crate::ffi::have_relevant_joinclause(root, joined, other) {
+            // To test an equality of computed values for each row outside would be to read all patterns for each.
+            let in_vain =
+                || hashed::is_best(root, other, joined) && !hashed::is_lookup(root, other, joined);
+            if crate::ffi::have_relevant_joinclause(root, joined, other) && !in_vain() {
                 sets.push((*other).relids);
                 every = pg_sys::bms_union(every, (*other).relids);
             }

@@ -8,6 +8,7 @@
 //! growing the join from the most selective pattern along shared variables finds what the search would find, with one join relation
 //! per step. The building blocks (and the care for outer joins) are those of `optimizer/geqo/geqo_eval.c`.
 
+use super::hashed;
 use super::level;
 use super::paths::{self, Above, Joining};
 use super::rows;
@@ -108,7 +109,7 @@ unsafe fn quad_joins(
                 pick: Pick::First,
             };
             search.gather();
-            if others.is_empty() {
+            if others.is_empty() && !search.has_hashed() {
                 return search.join_unrelated().then(|| search.clumps[0].rel);
             }
             search.clumps
@@ -350,8 +351,21 @@ impl Search {
     unsafe fn related(&self, a: *mut pg_sys::RelOptInfo, b: *mut pg_sys::RelOptInfo) -> bool {
         // SAFETY: live planner nodes.
         unsafe {
-            ffi::have_relevant_joinclause(self.root, a, b)
-                || pg_sys::have_join_order_restriction(self.root, a, b)
+            let connected = ffi::have_relevant_joinclause(self.root, a, b);
+            if connected && self.pick == Pick::First && hashed::is_best(self.root, a, b) {
+                return false;
+            }
+            connected || pg_sys::have_join_order_restriction(self.root, a, b)
+        }
+    }
+
+    /// Whether clumps are left apart for PostgreSQL to join them by hash.
+    unsafe fn has_hashed(&self) -> bool {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let of = |i: usize| self.clumps[i].rel;
+            let mut pairs = (0..self.clumps.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            pairs.any(|(i, j)| hashed::is_best(self.root, of(i), of(j)))
         }
     }
 

@@ -1,10 +1,11 @@
 //! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
 
 use super::native::Native;
+use super::values;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bindings, Slot, Source};
+use pgquad_exec::{Bindings, Slot, Source, ValueKey};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -164,6 +165,10 @@ impl Source for NodeSource {
         // SAFETY: the context is that of the node.
         let intervals = unsafe { native.narrow(context, unknown, row) };
         (!intervals.is_all()).then(|| intervals.ranges().to_vec())
+    }
+
+    fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
+        values::value_keys(ids)
     }
 
     fn interrupt(&mut self) {

@@ -1,0 +1,96 @@
+//! Groups of patterns that nothing connects but an equality of computed values, such as `lcase(?a) = lcase(?b)`.
+//!
+//! `Quad Join` could only test it pair by pair. PostgreSQL hashes both sides, so the groups are left to its own joins.
+
+use super::compile::equal_columns;
+use super::values;
+use crate::compat;
+use crate::scan::conditions::{self, list_iter};
+use pgrx::pg_sys;
+
+/// Whether an equality that PostgreSQL can hash is the best there is between two relations: the node has nothing to look up by.
+///
+/// # Safety
+/// Live relations of the level, which have no base relation in common.
+pub unsafe fn is_best(
+    root: *mut pg_sys::PlannerInfo,
+    a: *mut pg_sys::RelOptInfo,
+    b: *mut pg_sys::RelOptInfo,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let both = pg_sys::bms_union((*a).relids, (*b).relids);
+        let mut hashed = false;
+        for clause in between(root, both, a, b) {
+            let expr = (*clause).clause.cast();
+            if equal_columns(clause, both).is_some() || values::compared(expr, both).is_some() {
+                return false;
+            }
+            hashed |= is_hashable(clause, (*a).relids, (*b).relids);
+        }
+        hashed
+    }
+}
+
+/// Whether `inner` can look a column up by such an equality, given a row of `outer`.
+///
+/// # Safety
+/// As for [`is_best`].
+pub unsafe fn is_lookup(
+    root: *mut pg_sys::PlannerInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
+        let inside = compat::members((*inner).relids);
+        between(root, both, outer, inner).into_iter().any(|clause| {
+            let mut relations = inside.iter().map(|&member| member as pg_sys::Index);
+            relations.any(|relation| {
+                let condition = conditions::match_clause(root, relation, clause);
+                condition.is_some_and(|condition| {
+                    let needs = pg_sys::pull_varnos(root, condition.value.cast());
+                    !pg_sys::bms_overlap(needs, (*inner).relids)
+                })
+            })
+        })
+    }
+}
+
+/// Conditions that can be tested once both relations are joined, and not before.
+unsafe fn between(
+    root: *mut pg_sys::PlannerInfo,
+    both: pg_sys::Relids,
+    a: *mut pg_sys::RelOptInfo,
+    b: *mut pg_sys::RelOptInfo,
+) -> Vec<*mut pg_sys::RestrictInfo> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let own = list_iter::<pg_sys::RestrictInfo>((*a).joininfo)
+            .filter(|&clause| pg_sys::bms_is_subset((*clause).required_relids, both));
+        let implied = compat::implied_equalities(root, both, (*a).relids, b);
+        own.chain(list_iter(implied)).collect()
+    }
+}
+
+/// Whether PostgreSQL can join by hash with the clause, one side of which is of `a` and the other one of `b`.
+unsafe fn is_hashable(
+    clause: *mut pg_sys::RestrictInfo,
+    a: pg_sys::Relids,
+    b: pg_sys::Relids,
+) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let (left, right) = ((*clause).left_relids, (*clause).right_relids);
+        let of = |x, y| {
+            !compat::is_empty(left)
+                && !compat::is_empty(right)
+                && pg_sys::bms_is_subset(left, x)
+                && pg_sys::bms_is_subset(right, y)
+        };
+        (*clause).can_join
+            && (*clause).hashjoinoperator != pg_sys::InvalidOid
+            && (of(a, b) || of(b, a))
+    }
+}
