@@ -10,12 +10,15 @@ import re
 import sys
 import time
 import traceback
+from contextlib import closing
+
+import psycopg2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 from model import Model, random_quads
 from nodes import Cluster
-from pgquad_test import Report, create_table, problems
+from pgquad_test import Report, as_server, create_table, problems
 
 SHARDS = 8
 QUADS = 20_000
@@ -76,6 +79,10 @@ class Checks:
             self.new_shards_of_a_new_table_on_the_coordinator,
             self.every_shard_verifies,
             self.local_tables_beside_distributed_ones,
+            self.pages_of_citus_tables_are_not_read,
+            self.loads_into_citus_tables_are_refused,
+            self.dictionary_stays_on_the_coordinator,
+            self.workers_do_not_use_their_dictionary,
         ]:
             started = time.monotonic()
             name = check.__name__
@@ -142,7 +149,20 @@ class Checks:
 
     def options(self, connection, relation):
         """What a quad table says of its orders, per order: (order, inner fanout, leaf quads)."""
+        if self.value("select exists (select from pg_dist_partition where logicalrelid = %s::regclass)", (relation,), connection):
+            return self.declared_options(connection, relation)
         return self.rows("select order_name, inner_fanout, leaf_quads from quad.store_info(%s::regclass)", (relation,), connection)
+
+    def declared_options(self, connection, relation):
+        """The same from the definition of a table that Citus manages, whose own pages hold nothing."""
+        query = "select option_name, option_value from pg_options_to_table((select reloptions from pg_class where oid = %s::regclass))"
+        options = {name: value.split(",") for name, value in self.rows(query, (relation,), connection)}
+        orders = options["orders"]
+        numbers = [
+            [int(value) for value in (options[name] * len(orders) if len(options[name]) == 1 else options[name])]
+            for name in ("inner_fanout", "leaf_quads")
+        ]
+        return list(zip(orders, *numbers))
 
     def two_predicates(self):
         """The two predicates that occur most as (s, p, o), where the joins have answers."""
@@ -529,6 +549,128 @@ class Checks:
             return "\n".join(line for line, in plan)
         finally:
             self.execute("drop table heap_here, heap_numbers")
+
+    def refused(self, sql, state, part, connection=None):
+        """Runs a statement that must fail with this SQLSTATE, a message with `part` in it, and a hint."""
+        try:
+            self.rows(sql, connection=connection)
+        except psycopg2.Error as error:
+            same(f"SQLSTATE of {sql}: {error}", error.pgcode, state)
+            assert part in str(error), f"{sql}: {error}"
+            assert error.diag.message_hint, f"{sql}: no hint"
+            return
+        raise Mismatch(f"{sql}: no error")
+
+    def pages_of_citus_tables_are_not_read(self):
+        create_table(self.connection, "copied")
+        self.execute("select create_reference_table('copied')")
+        create_table(self.connection, "kept")
+        self.execute("select citus_add_local_table_to_metadata('kept')")
+        try:
+            for table in ["quads_s", "copied", "kept"]:
+                for call in ["store_info('{}')", "verify('{}')", "range_count('{}', null, null, null, null)", "rebuild('{}')"]:
+                    sql = "select * from quad." + call.format(table)
+                    for server in [self.cluster.coordinator, self.cluster.workers[0]]:
+                        with closing(server.connect()) as connection:
+                            self.refused(sql, "0A000", "Citus manages", connection)
+            # What the hint says.
+            found = self.rows("select distinct success, result from run_command_on_shards('quads_s', $$select count(*) from quad.verify('%s')$$)")
+            same("problems of the shards", found, [(True, "0")])
+        finally:
+            self.execute("drop table copied, kept")
+
+    def loads_into_citus_tables_are_refused(self):
+        document = "<http://x/a> <http://x/b> <http://x/c> ."
+        self.execute("select quad.create_store('spread')")
+        self.execute("select quad.load_text(%s, 'nt', store => 'spread')", (document,))
+        self.execute("select create_distributed_table('quad_stores.spread', 's')")
+        try:
+            path = os.path.join(self.cluster.coordinator.dir, "one.nt")
+            as_server(["sh", "-c", 'printf %s "$1" >"$2"', "sh", document, path])
+            for sql in [
+                f"select quad.load_text('{document}', 'nt', store => 'spread')",
+                f"select quad.load('{path}', 'nt', store => 'spread')",
+                f"select quad.update('LOAD <file://{path}>', 'spread')",
+                "select * from quad.export('spread')",
+            ]:
+                self.refused(sql, "0A000", "Citus manages")
+            self.execute("set quad.store = 'spread'")
+            with self.connection.cursor() as cursor:
+                try:
+                    cursor.copy_expert("copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')", io.StringIO(document))
+                    raise Mismatch("load_stdin: no error")
+                except psycopg2.Error as error:
+                    same(f"load_stdin: {error}", error.pgcode, "0A000")
+            self.execute("reset quad.store")
+            same("quads", self.value("select count(*) from quad_stores.spread"), 1)
+            # What the hint says: through Citus, and back to one node.
+            self.execute("insert into quad_stores.spread values (quad.encode('<http://x/a>'), quad.encode('<http://x/b>'), quad.encode('7'), 0)")
+            self.execute("select undistribute_table('quad_stores.spread')")
+            same("quads in one place", len(self.rows("select * from quad.export('spread')")), 2)
+            self.execute("select quad.load_text(%s, 'nt', store => 'spread')", (document.replace("x/c", "x/d"),))
+            same("quads after a load", self.value("select count(*) from quad_stores.spread"), 3)
+        finally:
+            self.execute("select quad.drop_store('spread')")
+
+    def dictionary_stays_on_the_coordinator(self):
+        tables = ["terms", "term_ids", "symbol_tables", "languages"]
+        # By columns that Citus itself would take.
+        columns = {"terms": "first_id", "term_ids": "s", "symbol_tables": "id"}
+        self.execute("select quad.encode('<http://x/kept>')")
+        before = [self.bag(f"select count(*) from quad.{table}") for table in tables]
+        for table, column in columns.items():
+            self.refused(f"select create_distributed_table('quad.{table}', '{column}')", "0A000", "a relation of the dictionary, cannot be")
+        for table in tables:
+            for call in [
+                f"create_distributed_table('quad.{table}', null)",
+                f"create_reference_table('quad.{table}')",
+                f"citus_add_local_table_to_metadata('quad.{table}')",
+            ]:
+                self.refused(f"select {call}", "0A000", "a relation of the dictionary, cannot be")
+        # The hint of Citus would have the dictionary truncated.
+        with self.connection.cursor() as cursor:
+            cursor.execute("begin")
+            try:
+                cursor.execute("do $$begin perform create_reference_table('quad.terms'); "
+                               "perform truncate_local_data_after_distributing_table('quad.terms'); end$$")
+                raise Mismatch("the dictionary was truncated")
+            except psycopg2.Error as error:
+                same(f"truncated: {error}", error.pgcode, "0A000")
+            cursor.execute("rollback")
+        same("the dictionary", [self.bag(f"select count(*) from quad.{table}") for table in tables], before)
+        for server in self.cluster.servers:
+            with closing(server.connect()) as connection:
+                query = "select logicalrelid::text from pg_dist_partition where logicalrelid::text like 'quad.%'"
+                same("tables that Citus knows", self.rows(query, connection=connection), [])
+
+    def workers_do_not_use_their_dictionary(self):
+        self.execute("select quad.create_store('here'), quad.load_text('<http://x/a> <http://x/b> 5 .', 'turtle', store => 'here')")
+        create_table(self.connection, "facts")
+        self.execute("select create_distributed_table('facts', 's')")
+        self.execute("insert into facts select * from quad_stores.here")
+        try:
+            with closing(self.cluster.workers[0].connect()) as worker:
+                for sql in [
+                    "select quad.encode('<http://x/a>')",
+                    "select quad.find('<http://x/a>')",
+                    "select quad.decode(s) from facts",
+                    "select quad.load_text('<http://x/a> <http://x/b> 5 .', 'turtle')",
+                    "select quad.update('INSERT DATA { <http://x/a> <http://x/b> 6 }')",
+                ]:
+                    self.refused(sql, "55000", "dictionary", worker)
+                # What is in its id needs no dictionary.
+                same("a number", self.value("select quad.decode(quad.encode('5'))::bigint", connection=worker), 5)
+                same("objects", self.value("select quad.decode(o)::bigint from facts", connection=worker), 5)
+            # A worker that is asked by the coordinator says so, too, and what the hint says is right.
+            find = "quad.find('<http://x/b>')"
+            self.refused(f"select count(*) from facts where p = {find}", "55000", "dictionary")
+            same("found before", self.value(f"with id as materialized (select {find} as p) select count(*) from facts where p = (select p from id)"), 1)
+            same("decoded after", self.value("with q as materialized (select s from facts) select quad.decode(s)::text from q"), "http://x/a")
+            same("SPARQL on the coordinator", self.rows("select x ->> 'o' from quad.sparql('SELECT * { ?s <http://x/b> ?o }', 'here') x"),
+                 [('"5"^^<http://www.w3.org/2001/XMLSchema#integer>',)])
+        finally:
+            self.execute("drop table facts")
+            self.execute("select quad.drop_store('here')")
 
 
 # Statements of a quad table of this node (here), and distributed (numbers) and reference (known) tables. Together they use all plan nodes.

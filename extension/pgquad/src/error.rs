@@ -22,6 +22,20 @@ pub fn raise_detail(
     report(ErrorReport::new(code, message.into(), "").set_detail(detail))
 }
 
+/// Raises an error with a detail line and a hint.
+pub fn raise_all(
+    code: PgSqlErrorCode,
+    message: impl Into<String>,
+    detail: impl Into<String>,
+    hint: impl Into<String>,
+) -> ! {
+    report(
+        ErrorReport::new(code, message.into(), "")
+            .set_detail(detail)
+            .set_hint(hint),
+    )
+}
+
 fn report(report: ErrorReport) -> ! {
     report.report(PgLogLevel::ERROR);
     unreachable!("an error report of level ERROR does not return")

@@ -1,14 +1,18 @@
 //! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
 
 use crate::am;
+use crate::cluster::guard;
 use crate::error::{raise, raise_hint};
 use crate::storage::{self, Table};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
 
-/// Refuses a relation that is no quad table or that the caller may not use so.
-fn check(rel: &PgRelation, right: u32) {
+/// What to do instead with a table that Citus manages: each of its shards is a quad table.
+const BY_SHARDS: &str = "Ask its shards: SELECT * FROM run_command_on_shards('quads', $$SELECT count(*) FROM quad.verify('%s')$$).";
+
+/// Refuses a relation that is no quad table or that the caller may not use so; `what` is for the message.
+fn check(rel: &PgRelation, right: u32, what: &str) {
     // SAFETY: the relation is open.
     unsafe {
         if !am::is_quad(rel.as_ptr()) {
@@ -27,6 +31,7 @@ fn check(rel: &PgRelation, right: u32) {
             );
         }
     }
+    guard::refuse_citus_table(rel.oid(), what, BY_SHARDS);
 }
 
 /// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of its leaves.
@@ -49,7 +54,7 @@ fn store_info(
         name!(fill, Option<f64>),
     ),
 > {
-    check(&relation, pg_sys::ACL_SELECT);
+    check(&relation, pg_sys::ACL_SELECT, "describe");
     // SAFETY: the relation is open and locked.
     let table = unsafe { Table::open(relation.as_ptr()) };
     let rows: Vec<_> = (0..table.meta().orders().len())
@@ -76,7 +81,7 @@ fn store_info(
 /// Checks every invariant of every order and that all orders hold the same quads; returns one line per problem, none when sound.
 #[pg_extern(volatile, parallel_restricted)]
 fn verify(relation: PgRelation) -> SetOfIterator<'static, String> {
-    check(&relation, pg_sys::ACL_SELECT);
+    check(&relation, pg_sys::ACL_SELECT, "verify");
     // SAFETY: the relation is open; the lock keeps writers away while orders are compared (a standby has none but replay).
     let problems = unsafe {
         if !pg_sys::RecoveryInProgress() {
@@ -97,7 +102,7 @@ fn range_count(
     o: Option<i64>,
     g: Option<i64>,
 ) -> i64 {
-    check(&relation, pg_sys::ACL_SELECT);
+    check(&relation, pg_sys::ACL_SELECT, "count the quads of");
     let key = [s, p, o, g];
     // SAFETY: the relation is open and locked.
     unsafe {
@@ -120,7 +125,7 @@ fn rebuild(
     inner_fanout: default!(Option<&str>, "NULL"),
     leaf_quads: default!(Option<&str>, "NULL"),
 ) {
-    check(&relation, pg_sys::ACL_SELECT);
+    check(&relation, pg_sys::ACL_SELECT, "rebuild");
     let (oid, name) = (relation.oid(), relation.name().to_owned());
     // SAFETY: a look-up by oid in a transaction.
     if !unsafe { crate::compat::owns(oid) } {

@@ -2,6 +2,7 @@
 //! one that was installed before it.
 
 use crate::am::{self, shape, table_options};
+use crate::cluster::guard;
 use crate::error::raise_hint;
 use crate::ffi::unguarded;
 use crate::storage::pending;
@@ -44,6 +45,7 @@ extern "C-unwind" fn at_transaction_end(
 ) {
     use pg_sys::XactEvent::*;
     if matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE) {
+        guard::check_dictionary();
         pending::flush_all();
         am::tid::close_all();
     }
@@ -55,6 +57,7 @@ extern "C-unwind" fn at_transaction_end(
         table_options::forget_created();
         pending::forget_all();
         crate::storage::rebuild::forget_wanted();
+        guard::forget_allowed();
         IN_TABLE_AS.set(false);
     }
 }
@@ -92,6 +95,7 @@ unsafe extern "C-unwind" fn executor_run(
 #[pg_guard]
 unsafe extern "C-unwind" fn after_executor_run() {
     pending::leave_executor();
+    guard::check_dictionary();
 }
 
 /// Runs a utility statement with a note of what it is. Owns nothing that an error would have to drop.
@@ -166,6 +170,7 @@ unsafe extern "C-unwind" fn object_access(
             {
                 refuse_column_change(object);
             }
+            pg_sys::ObjectAccessType::OAT_TRUNCATE => guard::check_truncate(object),
             _ => {}
         }
     }

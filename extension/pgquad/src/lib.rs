@@ -17,6 +17,7 @@ mod guc;
 mod hooks;
 mod join;
 mod load;
+mod relcache;
 mod remote;
 mod scan;
 pub mod sparql;
@@ -43,7 +44,7 @@ pub extern "C-unwind" fn _PG_init() {
     allocator::init();
     guc::init();
     storage::stop_points::init();
-    storage::routes::init();
+    relcache::init();
     storage::wal::init();
     hooks::init();
     scan::init();

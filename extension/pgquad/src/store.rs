@@ -10,6 +10,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
 use crate::am;
+use crate::cluster::guard;
 use crate::error::{raise, raise_hint};
 
 /// Schema that holds the tables of all stores.
@@ -73,6 +74,7 @@ impl Store {
                     format!("permission denied for store \"{name}\""),
                 );
             }
+            guard::refuse_citus_table(self.oid, what, instead);
             let policies = pg_sys::check_enable_rls(self.oid, pg_sys::InvalidOid, false);
             if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
                 raise_hint(

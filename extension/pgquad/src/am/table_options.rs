@@ -7,6 +7,7 @@
 //! ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours are taken away while one changes options.
 
 use crate::am::{is_quad_relid, not_null};
+use crate::cluster::guard;
 use crate::error::raise_hint;
 use crate::storage;
 use pgrx::prelude::*;
@@ -68,6 +69,7 @@ pub unsafe extern "C-unwind" fn before(
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
     unsafe {
         let node = (*planned).utilityStmt;
+        guard::check_utility(node);
         if create_options(node).is_some_and(|options| has_ours(*options)) {
             if read_only {
                 statement.planned = pg_sys::copyObjectImpl(planned.cast()).cast();

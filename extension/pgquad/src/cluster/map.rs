@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use pgquad_cluster::{Placement, Shard};
-use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::nodes::{self, Node};
@@ -37,15 +36,8 @@ thread_local! {
     static STALE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Registers for invalidations; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: the callback is a plain function that lives as long as the process.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0)) }
-}
-
 /// A relation has changed; it is not known yet how.
-#[pg_guard]
-unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relid: pg_sys::Oid) {
+pub fn relation_changed(relid: pg_sys::Oid) {
     let concerned = relid == pg_sys::InvalidOid
         || MAP.with(|map| {
             map.try_borrow()

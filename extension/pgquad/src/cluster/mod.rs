@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod connection;
+pub mod guard;
 pub mod map;
 mod nodes;
 pub mod reader;
@@ -14,6 +15,5 @@ pub use reader::ShardedReader;
 
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {
-    map::init();
     connection::init();
 }

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::tables::Tables;
+use crate::cluster::guard;
 
 /// Where the tables are.
 pub struct Layout {
@@ -14,6 +14,8 @@ pub struct Layout {
     named: Tables,
     /// The relations to read and write where the dictionary is not distributed.
     pub tables: Tables,
+    /// Citus's catalogue that tells whether this node is a worker; `InvalidOid` without Citus.
+    local_group: pg_sys::Oid,
 }
 
 thread_local! {
@@ -52,10 +54,19 @@ impl Layout {
 
     fn look_up() -> Layout {
         let named = Tables::by_name();
+        guard::refuse_worker();
         Layout {
             named,
             tables: named,
+            local_group: guard::local_group_table(),
         }
+    }
+
+    /// Whether a change of `relation` may change the layout. Citus may come at any time.
+    fn depends_on(&self, relation: pg_sys::Oid) -> bool {
+        self.local_group == pg_sys::InvalidOid
+            || relation == self.local_group
+            || self.named.contains(relation)
     }
 
     /// Whether both are layouts of the same dictionary, so that what was read through one is true in the other.
@@ -64,27 +75,22 @@ impl Layout {
     }
 }
 
-/// Watches for changes of the tables; called once per process.
-pub fn init() {
-    // SAFETY: the callback is a plain function that lives as long as the process.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0)) };
-}
-
 /// To be called when locks taken by this transaction or a part of it have been released.
 pub fn forget_locks() {
     LOCKED.set(false);
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
+/// Forgets a layout that a change of a relation may have changed.
+pub fn relation_changed(relation: pg_sys::Oid) {
     KNOWN.with(|known| {
         // It is borrowed only while it is copied or set, when nothing comes from PostgreSQL.
         if let Ok(mut known) = known.try_borrow_mut() {
             if known
                 .as_ref()
-                .is_some_and(|layout| layout.named.contains(relation))
+                .is_none_or(|layout| layout.depends_on(relation))
             {
                 *known = None;
+                guard::dictionary_changed();
             }
         }
     });

@@ -26,8 +26,10 @@ mod write;
 use std::collections::HashMap;
 
 pub use bulk::BulkEncoder;
+pub use layout::relation_changed;
 pub use sql::term_id;
 pub use state::BuildHash;
+pub use tables::Tables;
 pub use values::number;
 
 use pgquad_reader::Batch;
@@ -42,7 +44,6 @@ pub const MAX_TERM_BYTES: usize = 1 << 20;
 
 /// Settings and callbacks; called once from `_PG_init`.
 pub fn init() {
-    layout::init();
     state::init();
 }
 

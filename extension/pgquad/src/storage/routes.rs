@@ -3,7 +3,6 @@
 use crate::compat::{self, FileLocator};
 use pgquad_btree::{Budget, Routes};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -93,15 +92,4 @@ pub fn forget(relid: pg_sys::Oid) {
             }
         }
     });
-}
-
-/// Watches for changes of tables; called once per process.
-pub fn init() {
-    // SAFETY: the callback is a plain function that lives as long as the process.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(changed), pg_sys::Datum::from(0)) };
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relid: pg_sys::Oid) {
-    forget(relid);
 }

@@ -1,0 +1,313 @@
+//! What is refused under Citus, because it would lose quads or answer wrongly without a word.
+//!
+//! * Functions that work on the pages of a quad table refuse a table that Citus manages: the relation that carries its name on a node is an
+//!   empty shell, the quads are in its shards.
+//! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this extension that does so
+//!   on purpose says so with [`allow_dictionary_changes`].
+//! * A worker refuses to use its dictionary, which is empty: the dictionary of the cluster is on the coordinator.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use crate::dictionary::Tables;
+use crate::error::raise_all;
+
+thread_local! {
+    /// The running transaction changes the tables of the dictionary on purpose.
+    static ALLOWED: Cell<bool> = const { Cell::new(false) };
+    /// The definition of a table of the dictionary may have changed since the last look.
+    static CHANGED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets the running transaction distribute, truncate and alter the tables of the dictionary.
+pub fn allow_dictionary_changes() {
+    ALLOWED.set(true);
+}
+
+/// Takes back what [`allow_dictionary_changes`] allowed; called at the end of a transaction.
+pub fn forget_allowed() {
+    ALLOWED.set(false);
+}
+
+/// Notes that the definition of a table of the dictionary may have changed.
+pub fn dictionary_changed() {
+    CHANGED.set(true);
+}
+
+/// Raises an error where Citus manages a quad table (distributed, reference, or local but known to Citus). `what` completes "cannot ..
+/// table", `instead` begins the hint.
+pub fn refuse_citus_table(relid: pg_sys::Oid, what: &str, instead: &str) {
+    if !is_citus_table(relid) {
+        return;
+    }
+    raise_all(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "cannot {what} \"{}\", a table that Citus manages",
+            name_of(relid)
+        ),
+        "Its quads are in its shards; the relation of this name is an empty shell on every node.",
+        format!("{instead} Or bring the quads back to one node: SELECT undistribute_table(..)."),
+    );
+}
+
+/// Whether Citus manages a table.
+pub fn is_citus_table(relid: pg_sys::Oid) -> bool {
+    !of_citus(&[relid]).is_empty()
+}
+
+/// Raises an error on a node of a cluster that has no dictionary: a worker.
+pub fn refuse_worker() {
+    if local_group() > 0 {
+        raise_all(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the dictionary of terms is not on this node",
+            "This server is a worker of a Citus cluster; terms and their ids are on the coordinator.",
+            "Ask the coordinator. In a query over distributed tables, put quad.find and quad.decode into parts that it computes itself: \
+             WITH id AS MATERIALIZED (SELECT quad.find(..) AS p) SELECT .. WHERE p = (SELECT p FROM id).",
+        );
+    }
+}
+
+/// The relation whose changes may turn this node into a worker, or back: `InvalidOid` without Citus.
+pub fn local_group_table() -> pg_sys::Oid {
+    catalogue(c"pg_dist_local_group")
+}
+
+/// Raises an error where the running transaction has handed a table of the dictionary to Citus.
+pub fn check_dictionary() {
+    // SAFETY: plain looks at the state of the process; some processes of the server are in no database.
+    let can_look =
+        || unsafe { pg_sys::MyDatabaseId != pg_sys::InvalidOid && pg_sys::IsTransactionState() };
+    if !CHANGED.get() || !can_look() {
+        return;
+    }
+    CHANGED.set(false);
+    if ALLOWED.get() || called_by_citus() {
+        return;
+    }
+    let Some(tables) = Tables::find() else { return };
+    for (relid, by_us) in of_citus(&tables.relations()) {
+        if by_us {
+            refuse_change(relid, "distributed");
+        }
+    }
+}
+
+/// Raises an error where `relid`, which is about to be truncated, is a table of the dictionary.
+pub fn check_truncate(relid: pg_sys::Oid) {
+    if is_guarded(relid) {
+        refuse_change(relid, "truncated");
+    }
+}
+
+/// Raises an error where a utility statement renames or moves a table of the dictionary, or changes more than its storage parameters,
+/// tablespace, owner, statistics and triggers.
+///
+/// # Safety
+/// `statement` is a utility statement as the parser made it.
+pub unsafe fn check_utility(statement: *mut pg_sys::Node) {
+    use pg_sys::NodeTag::{T_AlterObjectSchemaStmt, T_AlterTableStmt, T_RenameStmt};
+    // SAFETY: each cast follows a look at the tag.
+    unsafe {
+        let (relation, what) = match (*statement).type_ {
+            T_RenameStmt => {
+                let rename = statement.cast::<pg_sys::RenameStmt>();
+                ((*rename).relation, "renamed")
+            }
+            T_AlterObjectSchemaStmt => {
+                let moved = statement.cast::<pg_sys::AlterObjectSchemaStmt>();
+                ((*moved).relation, "moved to another schema")
+            }
+            T_AlterTableStmt => {
+                let altered = statement.cast::<pg_sys::AlterTableStmt>();
+                if crate::scan::conditions::list_iter::<pg_sys::AlterTableCmd>((*altered).cmds)
+                    .all(|command| is_harmless((*command).subtype))
+                {
+                    return;
+                }
+                ((*altered).relation, "altered so")
+            }
+            _ => return,
+        };
+        if relation.is_null() {
+            return;
+        }
+        let relid = pg_sys::RangeVarGetRelidExtended(
+            relation,
+            pg_sys::NoLock as pg_sys::LOCKMODE,
+            pg_sys::RVROption::RVR_MISSING_OK,
+            None,
+            std::ptr::null_mut(),
+        );
+        if relid != pg_sys::InvalidOid && is_guarded(relid) {
+            refuse_change(relid, what);
+        }
+    }
+}
+
+/// Commands of ALTER TABLE that leave what is stored, and who finds it, as it is.
+#[allow(non_upper_case_globals)]
+fn is_harmless(command: pg_sys::AlterTableType::Type) -> bool {
+    use pg_sys::AlterTableType::*;
+    matches!(
+        command,
+        AT_SetRelOptions
+            | AT_ResetRelOptions
+            | AT_ReplaceRelOptions
+            | AT_SetTableSpace
+            | AT_ChangeOwner
+            | AT_SetStatistics
+            | AT_EnableTrig
+            | AT_DisableTrig
+            | AT_EnableTrigAll
+            | AT_DisableTrigAll
+            | AT_EnableTrigUser
+            | AT_DisableTrigUser
+    )
+}
+
+/// Whether a relation is one of the dictionary's that users may not change now.
+fn is_guarded(relid: pg_sys::Oid) -> bool {
+    // SAFETY: plain reads of the state of the process.
+    let by_us = unsafe { pg_sys::creating_extension || pg_sys::IsBinaryUpgrade };
+    !by_us
+        && !ALLOWED.get()
+        && Tables::find().is_some_and(|tables| tables.contains(owner_of(relid)))
+}
+
+/// The table that an index is of, or the relation itself.
+fn owner_of(relid: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: a look-up in the catalogue, of what it says is an index.
+    unsafe {
+        match pg_sys::get_rel_relkind(relid) as u8 {
+            pg_sys::RELKIND_INDEX => pg_sys::IndexGetRelation(relid, false),
+            _ => relid,
+        }
+    }
+}
+
+fn refuse_change(relid: pg_sys::Oid, what: &str) -> ! {
+    raise_all(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "\"{}\", a relation of the dictionary, cannot be {what}",
+            name_of(relid)
+        ),
+        "The ids in all quad tables of the database are read by it, from this place on this node.",
+        "Distribute, truncate or move tables of quads; the dictionary serves all of them.",
+    );
+}
+
+/// Those of the relations that Citus manages, each with whether the running transaction has given it to Citus.
+fn of_citus(relids: &[pg_sys::Oid]) -> Vec<(pg_sys::Oid, bool)> {
+    let mut found = Vec::new();
+    each_row(c"pg_dist_partition", |row| {
+        // SAFETY: the first column is the oid of the table.
+        let relid = unsafe { first_column::<pg_sys::Oid>(row) };
+        if relids.contains(&relid) {
+            // SAFETY: a row in a buffer that the scan holds.
+            let by_us = unsafe {
+                let xmin = (*(*row).t_data).t_choice.t_heap.t_xmin;
+                pg_sys::TransactionIdIsCurrentTransactionId(xmin)
+            };
+            found.push((relid, by_us));
+        }
+    });
+    found
+}
+
+/// The number of this node's group: 0 is the coordinator's, and that of a server without Citus.
+fn local_group() -> i32 {
+    let mut group = 0;
+    // SAFETY: the only column is an integer.
+    each_row(c"pg_dist_local_group", |row| {
+        group = unsafe { first_column::<i32>(row) }
+    });
+    group
+}
+
+/// Whether this session is one that another node of the cluster has opened: what it does has been decided there.
+pub fn called_by_citus() -> bool {
+    // SAFETY: a setting, which is a C string where it is set.
+    unsafe {
+        !pg_sys::application_name.is_null()
+            && CStr::from_ptr(pg_sys::application_name)
+                .to_bytes()
+                .starts_with(b"citus_internal gpid=")
+    }
+}
+
+/// A catalogue of Citus; `InvalidOid` where Citus is not installed in this database.
+fn catalogue(name: &CStr) -> pg_sys::Oid {
+    // SAFETY: a look-up by a C string.
+    unsafe {
+        pg_sys::get_relname_relid(
+            name.as_ptr(),
+            pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE),
+        )
+    }
+}
+
+/// Calls `each` with the rows of a catalogue of Citus.
+fn each_row(name: &CStr, mut each: impl FnMut(pg_sys::HeapTuple)) {
+    let relid = catalogue(name);
+    if relid == pg_sys::InvalidOid {
+        return;
+    }
+    // SAFETY: a scan of an open catalogue as of now, ended here or by PostgreSQL after an error.
+    unsafe {
+        let table = pg_sys::table_open(relid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        let scan = pg_sys::systable_beginscan(
+            table,
+            pg_sys::InvalidOid,
+            false,
+            std::ptr::null_mut(),
+            0,
+            std::ptr::null_mut(),
+        );
+        loop {
+            let row = pg_sys::systable_getnext(scan);
+            if row.is_null() {
+                break;
+            }
+            each(row);
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+    }
+}
+
+/// The first column of a row.
+///
+/// # Safety
+/// It is of type `T`, of a fixed width and never NULL.
+unsafe fn first_column<T: Copy>(row: pg_sys::HeapTuple) -> T {
+    // SAFETY: the caller's promise; columns begin where the header says.
+    unsafe {
+        let header = (*row).t_data;
+        header
+            .cast::<u8>()
+            .add(usize::from((*header).t_hoff))
+            .cast::<T>()
+            .read_unaligned()
+    }
+}
+
+/// Schema and name of a relation.
+fn name_of(relid: pg_sys::Oid) -> String {
+    let text = |name: *mut core::ffi::c_char| {
+        if name.is_null() {
+            return String::new();
+        }
+        // SAFETY: a palloc'd C string.
+        unsafe { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    };
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        let schema = text(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid)));
+        format!("{schema}.{}", text(pg_sys::get_rel_name(relid)))
+    }
+}
