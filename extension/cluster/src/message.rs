@@ -320,12 +320,10 @@ impl Rows {
 /// Asks how many quads ranges have: a number for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The number of the order in the shards.
-    pub order: u8,
     /// Conditions on columns of the key; none for estimates.
     pub filters: Vec<Filter>,
-    /// The ranges, shard by shard.
-    pub parts: Vec<Part>,
+    /// The ranges, shard by shard, with the number of the order in the shard.
+    pub parts: Vec<(u8, Part)>,
 }
 
 impl Count {
@@ -333,7 +331,6 @@ impl Count {
     #[must_use]
     pub fn encode(&self, kind: Kind) -> Vec<u8> {
         let mut writer = request(kind);
-        writer.u8(self.order);
         writer.u32(self.filters.len() as u32);
         for filter in &self.filters {
             writer.u8(filter.column);
@@ -342,7 +339,8 @@ impl Count {
             writer.u8(u8::from(filter.outside));
         }
         writer.u32(self.parts.len() as u32);
-        for part in &self.parts {
+        for (order, part) in &self.parts {
+            writer.u8(*order);
             writer.u64(part.shard);
             write_ranges(&mut writer, &part.ranges);
         }
@@ -354,9 +352,7 @@ impl Count {
     /// # Errors
     /// The message is damaged.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        let order = reader.u8()?;
         let mut count = Self {
-            order,
             filters: Vec::new(),
             parts: Vec::new(),
         };
@@ -372,10 +368,11 @@ impl Count {
                 outside: reader.u8()? != 0,
             });
         }
-        for _ in 0..reader.count(13)? {
+        for _ in 0..reader.count(14)? {
+            let order = reader.u8()?;
             let shard = reader.u64()?;
             let ranges = read_ranges(reader)?;
-            count.parts.push(Part { shard, ranges });
+            count.parts.push((order, Part { shard, ranges }));
         }
         reader.end()?;
         Ok(count)

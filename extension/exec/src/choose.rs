@@ -9,7 +9,7 @@ use crate::layout::{bits, Scope};
 use crate::order::{is_hopeless, Access};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, SlotSet};
-use crate::probe::{count, sample};
+use crate::probe::{count, sample, sampled, some};
 use crate::source::Source;
 use smallvec::{smallvec, SmallVec};
 
@@ -99,6 +99,10 @@ impl Pipeline {
                 .collect(),
         };
         let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
+        if source.is_remote() {
+            let all: Few<usize> = near.iter().chain(&far).copied().collect();
+            self.foresee(source, fanouts, (rows, &known), scope, &all);
+        }
         let mut ranked: Few<(usize, f64)> = Few::new();
         for &i in near.iter().chain(&far) {
             let expected = self.expected(source, fanouts, (rows, &known), scope, i, false);
@@ -193,6 +197,51 @@ impl Pipeline {
         }
     }
 
+    /// Tells the source what [`Self::expected`] is about to count, so that all of it is asked for at once.
+    fn foresee<S: Source>(
+        &self,
+        source: &mut S,
+        fanouts: &Fanouts,
+        (rows, known): (&Bindings, &SlotSet),
+        scope: &Scope,
+        candidates: &[usize],
+    ) {
+        let mut wanted = Vec::new();
+        for &i in candidates {
+            let info = &self.layout.groups[scope.group].patterns[i];
+            let (pattern, step) = (&info.pattern, info.step);
+            let is_counted = self.counts[step].is_some() && !info.needs.meets(known);
+            if is_counted || is_hopeless(pattern, rows, &self.params) {
+                continue;
+            }
+            let orders = source.orders(pattern.table);
+            let access = Access::new(pattern, orders, rows, &SlotSet::default());
+            let what = self.probed(pattern, &access);
+            let is_known = match access.bound {
+                _ if access.is_lookup() => true,
+                0 => self.counts[step].is_some() || known_count(fanouts, &what, &access).is_some(),
+                _ => {
+                    self.held[step].sample(&access, rows).is_some() || fanouts.get(&what).is_some()
+                }
+            };
+            if is_known {
+                continue;
+            }
+            let ranges = match access.bound {
+                0 => {
+                    let mut ranges = Vec::new();
+                    access.ranges(rows, 0, &self.params, &mut ranges);
+                    some(&ranges).copied().collect()
+                }
+                _ => sampled(&access, rows, &self.params, SAMPLES).0,
+            };
+            wanted.push((pattern.table, access.order, ranges));
+        }
+        if wanted.len() > 1 {
+            source.count_ahead(&wanted);
+        }
+    }
+
     /// Quads that a pattern's constants select.
     fn count_all<S: Source>(
         &self,
@@ -203,22 +252,12 @@ impl Pipeline {
         access: &Access,
     ) -> f64 {
         let pattern = &self.layout.groups[group].patterns[i].pattern;
-        // Counts of a predicate alone hardly change from query to query, and few subjects have many quads of one predicate. What an object
-        // binds is counted: it may be a rare value or a common one.
-        let plain = access.is_plain();
         let what = self.probed(pattern, access);
-        let known = fanouts
-            .get(&what)
-            .filter(|&rows| match access.constant & 0b101 {
-                0 => plain,
-                0b001 => access.is_exact() && rows <= FEW,
-                _ => false,
-            });
-        known.unwrap_or_else(|| {
+        known_count(fanouts, &what, access).unwrap_or_else(|| {
             let mut ranges = Vec::new();
             access.ranges(rows, 0, &self.params, &mut ranges);
             let counted = count(source, pattern.table, access.order, &ranges);
-            if plain && access.constant & 0b101 == 0 {
+            if access.is_plain() && access.constant & 0b101 == 0 {
                 fanouts.add(what, 1, counted as usize);
             }
             counted
@@ -272,4 +311,15 @@ impl Pipeline {
             narrowed: !access.narrowed.is_empty(),
         }
     }
+}
+
+/// What earlier queries say of the quads that a pattern's constants select. Counts of a predicate alone hardly change from query to query,
+/// and few subjects have many quads of one predicate. What an object binds is counted: it may be a rare value or a common one.
+fn known_count(fanouts: &Fanouts, what: &Probed, access: &Access) -> Option<f64> {
+    let is_typical = |rows: &f64| match access.constant & 0b101 {
+        0 => access.is_plain(),
+        0b001 => access.is_exact() && *rows <= FEW,
+        _ => false,
+    };
+    fanouts.get(what).filter(is_typical)
 }

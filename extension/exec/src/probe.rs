@@ -372,6 +372,22 @@ pub(crate) fn sample<S: Source>(
     params: &[Value],
     most: usize,
 ) -> f64 {
+    let (ranges, weights) = sampled(access, rows, params, most);
+    let counts = source.counts(table, access.order, &ranges);
+    let weighted = counts
+        .iter()
+        .zip(weights)
+        .map(|(&n, weight)| n as f64 * weight);
+    weighted.sum::<f64>() / most.clamp(1, rows.len.max(1)) as f64
+}
+
+/// The ranges that are counted for `most` of the rows, with the weight of each.
+pub(crate) fn sampled(
+    access: &Access,
+    rows: &Bindings,
+    params: &[Value],
+    most: usize,
+) -> (Vec<(Key, Key)>, Vec<f64>) {
     let samples = most.clamp(1, rows.len.max(1));
     let (mut all, mut ranges, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..samples {
@@ -380,16 +396,11 @@ pub(crate) fn sample<S: Source>(
         let counted = some(&ranges).inspect(|range| all.push(**range)).count();
         weights.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
     }
-    let counts = source.counts(table, access.order, &all);
-    let weighted = counts
-        .iter()
-        .zip(weights)
-        .map(|(&n, weight)| n as f64 * weight);
-    weighted.sum::<f64>() / samples as f64
+    (all, weights)
 }
 
 /// Some of many ranges, which stand for the others.
-fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
+pub(crate) fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
     const COUNTED: usize = 8;
     ranges.iter().step_by(ranges.len().div_ceil(COUNTED).max(1))
 }

@@ -33,6 +33,14 @@ pub trait Source {
             .collect()
     }
 
+    /// Whether counts may take a message to another node.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Counts what is about to be asked for: ranges of orders of tables. Several counts are then one message.
+    fn count_ahead(&mut self, _wanted: &[(u16, usize, Vec<(Key, Key)>)]) {}
+
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
     fn is_ordered(&self, _table: u16) -> bool {
         true

@@ -98,7 +98,7 @@ struct Open {
 
 impl Open {
     /// Opens the shards of a request.
-    fn new(parts: &[Part]) -> Self {
+    fn new<'a>(parts: impl Iterator<Item = &'a Part>) -> Self {
         let mut open = Self {
             relations: Vec::new(),
             readers: Vec::new(),
@@ -138,7 +138,7 @@ impl Open {
 
 fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(&request.parts);
+    let open = Open::new(request.parts.iter());
     let order = open.check_order(request.order);
     let rows = reading::answer(
         &request,
@@ -152,11 +152,11 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
 
 fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(&request.parts);
-    let order = open.check_order(request.order);
+    let open = Open::new(request.parts.iter().map(|(_, part)| part));
     let parts = request.parts.iter().zip(&open.readers);
     let counts: Vec<u64> = parts
-        .flat_map(|(part, reader)| {
+        .flat_map(|((order, part), reader)| {
+            let order = open.check_order(*order);
             let ranges = part.ranges.iter();
             ranges.map(move |(low, high)| reader.count(order, low, high))
         })
@@ -167,10 +167,10 @@ fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
 
 fn count_visible(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(&request.parts);
-    let order = open.check_order(request.order);
+    let open = Open::new(request.parts.iter().map(|(_, part)| part));
     let mut sum = 0;
-    for (part, reader) in request.parts.iter().zip(&open.readers) {
+    for ((order, part), reader) in request.parts.iter().zip(&open.readers) {
+        let order = open.check_order(*order);
         for (low, high) in &part.ranges {
             let work = &mut Work::default();
             sum += reader.count_visible(order, (low, high), &request.filters, work);

@@ -3,9 +3,11 @@
 
 mod answer;
 pub mod connection;
+mod estimates;
 pub mod guard;
 pub mod map;
 mod nodes;
+mod own_writes;
 pub mod reader;
 mod secret;
 pub mod store;

@@ -25,15 +25,19 @@ impl Node {
     }
 }
 
-/// Runs `body` as the owner of the cluster, the bootstrap superuser: what it reads is the extension's own business. The role of before is
-/// put back afterwards, by the abort of the transaction where `body` raises an error.
+/// Runs `body` as the bootstrap superuser: what it reads is the extension's own business.
 pub fn as_superuser<T>(body: impl FnOnce() -> T) -> T {
+    as_role(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), body)
+}
+
+/// Runs `body` as a role. The role of before is put back afterwards, by the abort of the transaction where `body` raises an error.
+pub fn as_role<T>(role: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
     let (mut user, mut context) = (pg_sys::InvalidOid, 0);
     // SAFETY: plain session state, put back below.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         let inside = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32;
-        pg_sys::SetUserIdAndSecContext(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), inside);
+        pg_sys::SetUserIdAndSecContext(role, inside);
     }
     let result = body();
     // SAFETY: what was found above.

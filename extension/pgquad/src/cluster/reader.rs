@@ -10,8 +10,9 @@ use pgrx::pg_sys;
 
 use super::answer::damaged;
 use super::connection::{Scope, Traffic};
-use super::map;
-use super::store::Sides;
+use super::own_writes::Written;
+use super::store::{self, Sides};
+use super::{estimates, map};
 use crate::storage::{range_for, LocalReader};
 
 /// The column permutations of a distributed store, and which of its tables has each: those of the table distributed by subject, then
@@ -29,6 +30,8 @@ pub struct ShardedReader {
     sides: [Rc<map::Table>; 2],
     snapshot: pg_sys::Snapshot,
     scope: Rc<Scope>,
+    /// This transaction has written to stores on many nodes: it reads through Citus.
+    written: bool,
     /// Shards of this node that have been used, by side.
     open: RefCell<[Vec<Option<Open>>; 2]>,
 }
@@ -63,6 +66,7 @@ impl ShardedReader {
             sides,
             snapshot,
             scope: Scope::of_snapshot(snapshot),
+            written: store::has_written(),
         }
     }
 
@@ -104,42 +108,93 @@ impl ShardedReader {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
+        if self.written {
+            return reading.read(&self.through_citus(order), ranges, enough, batch, spans);
+        }
         reading.read(&self.side(order), ranges, enough, batch, spans)
     }
 
-    /// About how many entries an order has in ranges, visible or not; one message to each other node that has some.
+    fn through_citus(&self, order: usize) -> Written {
+        Written::new(self.sides[order / 2].relid, order)
+    }
+
+    /// About how many entries an order has in ranges, visible or not.
     pub fn counts(&self, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
-        let side = self.side(order);
-        let table = &self.sides[side.number];
-        let mut counts = vec![0; ranges.len()];
-        let mut asked = Deal {
-            shards: Vec::new(),
-            aligned: true,
-        };
-        for (n, range) in ranges.iter().enumerate() {
-            match shard_of_range(&table.placement, side.key_place(), range) {
-                Some(shard) if table.here[shard].is_some() => {
-                    counts[n] = side.local(shard).count(side.order, &range.0, &range.1);
-                }
-                Some(_) => {
-                    let deal = Deal::new(&table.placement, side.key_place(), &[*range], n, 1);
-                    asked.shards.extend(deal.shards);
-                }
-                None => match side.sampled(range) {
+        let wanted: Vec<(usize, Key, Key)> = ranges.iter().map(|r| (order, r.0, r.1)).collect();
+        self.estimates(&wanted)
+    }
+
+    /// About how many entries ranges of orders have, visible or not; one message to each other node that has some of those that are not
+    /// remembered.
+    pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
+        let mut counts = vec![0; wanted.len()];
+        let (mut asked, mut new) = (Vec::new(), Vec::new());
+        for (n, &(order, low, high)) in wanted.iter().enumerate() {
+            let side = self.side(order);
+            match side.estimate_here(&(low, high)) {
+                Some(count) => counts[n] = count,
+                None => match estimates::known(side.table().relid, order, (low, high)) {
                     Some(count) => counts[n] = count,
                     None => {
-                        let deal = Deal::new(&table.placement, side.key_place(), &[*range], n, 1);
-                        asked.shards.extend(deal.shards);
+                        asked.extend(side.deal((low, high), n));
+                        new.push(n);
                     }
                 },
             }
         }
-        side.ask(&asked, &[], Kind::Estimate, |numbers, found| {
+        self.ask(asked, &[], Kind::Estimate, |numbers, found| {
             for (number, count) in numbers.iter().zip(found) {
                 counts[*number as usize] += count;
             }
         });
+        for n in new {
+            let (order, low, high) = wanted[n];
+            let relid = self.sides[order / 2].relid;
+            estimates::note(relid, order, (low, high), counts[n]);
+        }
         counts
+    }
+
+    /// Asks the other nodes for counts; `each` gets the numbers of the ranges and their counts.
+    fn ask(
+        &self,
+        ranges: Vec<Asked>,
+        filters: &[Filter],
+        kind: Kind,
+        mut each: impl FnMut(&[u32], &[u64]),
+    ) {
+        let mut nodes: Vec<(i32, Count, Vec<u32>)> = Vec::new();
+        for Asked {
+            group,
+            order,
+            part,
+            numbers,
+        } in ranges
+        {
+            let at = nodes.iter().position(|a| a.0 == group);
+            let at = at.unwrap_or_else(|| {
+                let count = Count {
+                    filters: filters.to_vec(),
+                    parts: Vec::new(),
+                };
+                nodes.push((group, count, Vec::new()));
+                nodes.len() - 1
+            });
+            nodes[at].1.parts.push((order, part));
+            nodes[at].2.extend(numbers);
+        }
+        for (group, count, _) in &nodes {
+            self.scope.send(*group, &count.encode(kind));
+        }
+        for (group, _, numbers) in &nodes {
+            let answer = self.scope.receive(*group);
+            let expected = match kind {
+                Kind::CountVisible => 1,
+                _ => numbers.len(),
+            };
+            let found = message::decode_numbers(&answer, expected).unwrap_or_else(|e| damaged(e));
+            each(numbers, &found);
+        }
     }
 
     /// About how many entries an order has between two keys (inclusive), visible or not.
@@ -155,17 +210,21 @@ impl ShardedReader {
         filters: &[Filter],
         work: &mut Work,
     ) -> u64 {
+        if self.written {
+            return self.through_citus(order).count((low, high), filters);
+        }
         let side = self.side(order);
-        let placement = &self.sides[side.number].placement;
-        let deal = Deal::new(placement, side.key_place(), &[(*low, *high)], 0, 1);
+        let placement = &side.table().placement;
         let mut sum = 0;
-        for of_shard in &deal.shards {
-            if side.is_here(of_shard.shard) {
-                let local = side.local(of_shard.shard);
+        let only = shard_of_range(placement, side.key_place(), &(*low, *high));
+        for shard in (0..placement.shards().len()).filter(|&n| only.is_none_or(|only| only == n)) {
+            if side.is_here(shard) {
+                let local = side.local(shard);
                 sum += local.count_visible(side.order, (low, high), filters, work);
             }
         }
-        side.ask(&deal, filters, Kind::CountVisible, |_, found| {
+        let asked = side.deal((*low, *high), 0);
+        self.ask(asked, filters, Kind::CountVisible, |_, found| {
             sum += found.iter().sum::<u64>();
         });
         sum
@@ -252,47 +311,45 @@ impl Side<'_> {
         (sampled > 0).then(|| sum * table.here.len() as u64 / sampled as u64)
     }
 
-    /// Asks the other nodes for counts; `each` gets the numbers of the ranges and their counts.
-    fn ask(
-        &self,
-        deal: &Deal,
-        filters: &[Filter],
-        kind: Kind,
-        mut each: impl FnMut(&[u32], &[u64]),
-    ) {
-        let placement = &self.table().placement;
-        let mut asked: Vec<(i32, Count, Vec<u32>)> = Vec::new();
-        for of_shard in deal.shards.iter().filter(|s| !self.is_here(s.shard)) {
-            let shard = placement.shards()[of_shard.shard];
-            let at = asked.iter().position(|a| a.0 == shard.group);
-            let at = at.unwrap_or_else(|| {
-                let count = Count {
-                    order: self.order as u8,
-                    filters: filters.to_vec(),
-                    parts: Vec::new(),
-                };
-                asked.push((shard.group, count, Vec::new()));
-                asked.len() - 1
-            });
-            asked[at].1.parts.push(Part {
-                shard: shard.id,
-                ranges: of_shard.ranges.clone(),
-            });
-            asked[at].2.extend(&of_shard.numbers);
-        }
-        for (group, count, _) in &asked {
-            self.reader.scope.send(*group, &count.encode(kind));
-        }
-        for (group, _, numbers) in &asked {
-            let answer = self.reader.scope.receive(*group);
-            let expected = match kind {
-                Kind::CountVisible => 1,
-                _ => numbers.len(),
-            };
-            let found = message::decode_numbers(&answer, expected).unwrap_or_else(|e| damaged(e));
-            each(numbers, &found);
+    /// About how many entries a range has, where that can be told from shards of this node.
+    fn estimate_here(&self, range: &(Key, Key)) -> Option<u64> {
+        match shard_of_range(&self.table().placement, self.key_place(), range) {
+            Some(shard) => {
+                let is_here = self.is_here(shard);
+                is_here.then(|| self.local(shard).count(self.order, &range.0, &range.1))
+            }
+            None => self.sampled(range),
         }
     }
+
+    /// What other nodes are to be asked about a range, which has this number.
+    fn deal(&self, range: (Key, Key), number: usize) -> Vec<Asked> {
+        let placement = &self.table().placement;
+        let deal = Deal::new(placement, self.key_place(), &[range], number, 1);
+        let elsewhere = deal.shards.into_iter().filter(|s| !self.is_here(s.shard));
+        let asked = elsewhere.map(|of_shard| {
+            let shard = placement.shards()[of_shard.shard];
+            Asked {
+                group: shard.group,
+                order: self.order as u8,
+                part: Part {
+                    shard: shard.id,
+                    ranges: of_shard.ranges,
+                },
+                numbers: of_shard.numbers,
+            }
+        });
+        asked.collect()
+    }
+}
+
+/// Ranges of a shard of another node that are to be counted.
+struct Asked {
+    group: i32,
+    /// Number of the order in the shard.
+    order: u8,
+    part: Part,
+    numbers: Vec<u32>,
 }
 
 impl Shards for Side<'_> {

@@ -69,6 +69,20 @@ impl Source for NodeSource {
         self.reader(table).counts(order, ranges)
     }
 
+    fn is_remote(&self) -> bool {
+        !self.readers.iter().all(TableReader::is_ordered)
+    }
+
+    fn count_ahead(&mut self, wanted: &[(u16, usize, Vec<(Key, Key)>)]) {
+        for (n, reader) in self.readers.iter().enumerate() {
+            let of_reader = wanted.iter().filter(|w| self.tables[usize::from(w.0)] == n);
+            let ranges = of_reader.flat_map(|(_, order, ranges)| {
+                ranges.iter().map(move |(low, high)| (*order, *low, *high))
+            });
+            reader.count_ahead(&ranges.collect::<Vec<_>>());
+        }
+    }
+
     fn is_ordered(&self, table: u16) -> bool {
         self.reader(table).is_ordered()
     }

@@ -55,6 +55,13 @@ impl TableReader {
         }
     }
 
+    /// Counts ranges of orders ahead, so that [`Self::counts`] of them needs no further message.
+    pub fn count_ahead(&self, wanted: &[(usize, Key, Key)]) {
+        if let Self::Sharded(sharded) = self {
+            sharded.estimates(wanted);
+        }
+    }
+
     /// Whether the quads of a range come in the order of their keys.
     pub fn is_ordered(&self) -> bool {
         matches!(self, Self::Local(_))
