@@ -6,9 +6,11 @@ pub mod hash;
 pub mod message;
 pub mod placement;
 pub mod reading;
+pub mod traffic;
 pub mod wire;
 
 pub use deal::{key_column_place, shard_of_range, Deal, ShardRanges};
 pub use placement::{Placement, Shard};
 pub use reading::{Reading, Shards};
+pub use traffic::Traffic;
 pub use wire::{Damaged, Reader, Writer};

@@ -2,7 +2,7 @@
 
 use crate::bindings::Bindings;
 use pgquad_btree::{Batch, Key, Span};
-use pgquad_cluster::Reading;
+use pgquad_cluster::{Reading, Traffic};
 
 /// What an id is looked up by where its value has to equal another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,11 @@ pub trait Source {
     /// A clock for measurements, in nanoseconds; 0 when nobody asks for them.
     fn clock(&self) -> u64 {
         0
+    }
+
+    /// What has gone over the wire so far, for measurements.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
     }
 
     /// Pages found in memory and pages read so far, for measurements.

@@ -1,6 +1,7 @@
 //! What the steps of a join have cost, for EXPLAIN.
 
 use crate::source::Source;
+use pgquad_cluster::Traffic;
 
 /// What one pattern has cost so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,12 +34,15 @@ pub struct StepStats {
     pub hit: u64,
     /// Pages read.
     pub read: u64,
+    /// What went over the wire.
+    pub traffic: Traffic,
 }
 
 /// When some work began, and after how many pages.
 pub(crate) struct Moment {
     clock: u64,
     pages: (u64, u64),
+    traffic: Traffic,
 }
 
 impl Moment {
@@ -47,6 +51,7 @@ impl Moment {
         Self {
             clock: source.clock(),
             pages: source.pages(),
+            traffic: source.traffic(),
         }
     }
 
@@ -56,5 +61,6 @@ impl Moment {
         stats.time += source.clock() - self.clock;
         stats.hit += pages.0 - self.pages.0;
         stats.read += pages.1 - self.pages.1;
+        stats.traffic += source.traffic() - self.traffic;
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
+use pgquad_cluster::Traffic;
 use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
 use std::ffi::{CStr, CString};
@@ -367,4 +368,31 @@ pub unsafe fn deparse(
         };
         exprs.iter().map(text).collect()
     }
+}
+
+/// Shows how the quads of shards were read.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes.
+pub unsafe fn explain_traffic(went: &Traffic, es: *mut pg_sys::ExplainState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let text = traffic(went, (*es).timing);
+        explain_text("Shards", text.trim_start(), es);
+    }
+}
+
+/// How the quads of shards were read, for EXPLAIN: ` read=here` without messages, else ` read=pull` with what went over the wire.
+pub fn traffic(traffic: &Traffic, timing: bool) -> String {
+    if traffic.messages == 0 {
+        return " read=here".to_owned();
+    }
+    let mut text = format!(
+        " read=pull messages={} sent={}B received={}B",
+        traffic.messages, traffic.sent, traffic.received
+    );
+    if timing {
+        text += &format!(" waiting={:.3} ms", traffic.waited as f64 / 1e6);
+    }
+    text
 }

@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
 use std::time::Instant;
 
-use pgquad_cluster::message;
+use pgquad_cluster::{message, Traffic};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -37,19 +37,6 @@ pub enum Mode {
     Query,
     /// Each message is a transaction.
     Autonomous,
-}
-
-/// Messages and bytes that went over the wire.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Traffic {
-    /// Messages sent.
-    pub messages: u64,
-    /// Bytes sent.
-    pub sent: u64,
-    /// Bytes received.
-    pub received: u64,
-    /// Nanoseconds spent waiting.
-    pub waited: u64,
 }
 
 /// A libpq connection.
@@ -179,18 +166,14 @@ impl Scope {
         self.traffic.get()
     }
 
-    fn count(&self, add: impl Fn(&mut Traffic)) {
-        for traffic in [Some(&self.traffic), None] {
-            let change = |cell: &Cell<Traffic>| {
-                let mut now = cell.get();
-                add(&mut now);
-                cell.set(now);
-            };
-            match traffic {
-                Some(cell) => change(cell),
-                None => TOTAL.with(change),
-            }
-        }
+    fn count(&self, more: Traffic) {
+        let add = |cell: &Cell<Traffic>| {
+            let mut now = cell.get();
+            now += more;
+            cell.set(now);
+        };
+        add(&self.traffic);
+        TOTAL.with(add);
     }
 
     /// Sends a request to the node of a group; does not wait for the answer.
@@ -200,9 +183,10 @@ impl Scope {
             .entry(group)
             .or_insert_with(|| Session::take(group, self.mode));
         session.send(request);
-        self.count(|traffic| {
-            traffic.messages += 1;
-            traffic.sent += request.len() as u64;
+        self.count(Traffic {
+            messages: 1,
+            sent: request.len() as u64,
+            ..Traffic::default()
         });
     }
 
@@ -216,9 +200,10 @@ impl Scope {
             };
             session.receive()
         };
-        self.count(|traffic| {
-            traffic.received += answer.len() as u64;
-            traffic.waited += since.elapsed().as_nanos() as u64;
+        self.count(Traffic {
+            received: answer.len() as u64,
+            waited: since.elapsed().as_nanos() as u64,
+            ..Traffic::default()
         });
         answer
     }

@@ -1,15 +1,15 @@
 //! Reading the orders of a store whose quads are in shards: those of this node as local tables, the others by messages.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, Filter, Key, Order, Probe, Span, Work};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
-use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards};
+use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards, Traffic};
 use pgrx::pg_sys;
 
 use super::answer::damaged;
-use super::connection::{Scope, Traffic};
+use super::connection::Scope;
 use super::own_writes::Written;
 use super::store::{self, Sides};
 use super::{estimates, map};
@@ -30,6 +30,7 @@ pub struct ShardedReader {
     sides: [Rc<map::Table>; 2],
     snapshot: pg_sys::Snapshot,
     scope: Rc<Scope>,
+    traffic: Cell<Traffic>,
     /// This transaction has written to stores on many nodes: it reads through Citus.
     written: bool,
     /// Shards of this node that have been used, by side.
@@ -66,6 +67,7 @@ impl ShardedReader {
             sides,
             snapshot,
             scope: Scope::of_snapshot(snapshot),
+            traffic: Cell::default(),
             written: store::has_written(),
         }
     }
@@ -85,9 +87,28 @@ impl ShardedReader {
         Order::new(ORDERS[order]).unwrap_or_else(|e| crate::storage::fail(e))
     }
 
-    /// What has gone over the wire for the statement.
+    /// What has gone over the wire for this reader.
     pub fn traffic(&self) -> Traffic {
-        self.scope.traffic()
+        self.traffic.get()
+    }
+
+    fn send(&self, group: i32, request: &[u8]) {
+        let before = self.scope.traffic();
+        self.scope.send(group, request);
+        self.note_since(before);
+    }
+
+    fn receive(&self, group: i32) -> Vec<u8> {
+        let before = self.scope.traffic();
+        let answer = self.scope.receive(group);
+        self.note_since(before);
+        answer
+    }
+
+    fn note_since(&self, before: Traffic) {
+        let mut traffic = self.traffic.get();
+        traffic += self.scope.traffic() - before;
+        self.traffic.set(traffic);
     }
 
     fn side(&self, order: usize) -> Side<'_> {
@@ -184,10 +205,10 @@ impl ShardedReader {
             nodes[at].2.extend(numbers);
         }
         for (group, count, _) in &nodes {
-            self.scope.send(*group, &count.encode(kind));
+            self.send(*group, &count.encode(kind));
         }
         for (group, _, numbers) in &nodes {
-            let answer = self.scope.receive(*group);
+            let answer = self.receive(*group);
             let expected = match kind {
                 Kind::CountVisible => 1,
                 _ => numbers.len(),
@@ -384,11 +405,11 @@ impl Shards for Side<'_> {
     }
 
     fn send(&self, group: i32, request: &Read) {
-        self.reader.scope.send(group, &request.encode());
+        self.reader.send(group, &request.encode());
     }
 
     fn receive(&self, group: i32) -> Rows {
-        let bytes = self.reader.scope.receive(group);
+        let bytes = self.reader.receive(group);
         Rows::decode(&bytes).unwrap_or_else(|e| damaged(e))
     }
 }

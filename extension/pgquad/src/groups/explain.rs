@@ -59,6 +59,9 @@ pub unsafe extern "C-unwind" fn explain(
             ] {
                 custom::explain_integer(label, value as i64, es);
             }
+            if !groups.reader.is_ordered() {
+                custom::explain_traffic(&groups.reader.traffic(), es);
+            }
         }
     }
 }

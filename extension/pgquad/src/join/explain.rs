@@ -38,6 +38,9 @@ pub unsafe extern "C-unwind" fn explain(
                     (*es).timing,
                     (*es).buffers,
                 );
+                if !join.source.is_ordered(pattern.table) && stats.turn > 0 {
+                    line += &custom::traffic(&stats.traffic, (*es).timing);
+                }
             }
             steps.push((stats, line));
         }

@@ -4,7 +4,7 @@ use super::native::Native;
 use super::values;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
-use pgquad_cluster::Reading;
+use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{Bindings, Slot, Source, ValueKey};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -192,6 +192,14 @@ impl Source for NodeSource {
     fn clock(&self) -> u64 {
         self.since
             .map_or(0, |since| since.elapsed().as_nanos() as u64)
+    }
+
+    fn traffic(&self) -> Traffic {
+        let mut sum = Traffic::default();
+        self.readers
+            .iter()
+            .for_each(|reader| sum += reader.traffic());
+        sum
     }
 
     fn pages(&self) -> (u64, u64) {

@@ -7,6 +7,7 @@ use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::storage::OrderCursor;
 use pgquad_btree::{quad_of, Order, SIGN};
+use pgquad_cluster::Traffic;
 use pgquad_exec::{key_ranges, Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -323,6 +324,11 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
 }
 
 impl QuadScan {
+    /// What has gone over the wire, where the quads are in shards.
+    pub fn traffic(&self) -> Option<Traffic> {
+        self.cursor.traffic()
+    }
+
     /// Reads the next non-empty leaf's worth of quads; false at the end.
     unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
         // SAFETY: called from `next` with a begun node.

@@ -30,6 +30,9 @@ pub unsafe extern "C-unwind" fn explain(
             for (label, value) in [(c"Probes", counters.probes), (c"Leaves", counters.leaves)] {
                 custom::explain_integer(label, value as i64, es);
             }
+            if let Some(traffic) = scan.traffic() {
+                custom::explain_traffic(&traffic, es);
+            }
         }
     }
 }

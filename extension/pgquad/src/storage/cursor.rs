@@ -9,7 +9,7 @@ use crate::ffi;
 use pgquad_btree::{
     Batch, Cursor, Direction, Key, Order, Span, Tree, ALL_COLUMNS, KEY_MAX, KEY_MIN,
 };
-use pgquad_cluster::Reading;
+use pgquad_cluster::{Reading, Traffic};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 /// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls. The quads of a distributed store come in
@@ -113,6 +113,14 @@ impl OrderCursor {
         match &self.from {
             From::Tree { tree, .. } => tree.order(),
             From::Shards(shards) => shards.reader.order(shards.number),
+        }
+    }
+
+    /// What has gone over the wire, where the quads are in shards.
+    pub fn traffic(&self) -> Option<Traffic> {
+        match &self.from {
+            From::Tree { .. } => None,
+            From::Shards(shards) => Some(shards.reader.traffic()),
         }
     }
 

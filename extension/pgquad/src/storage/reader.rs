@@ -8,7 +8,7 @@ use crate::ffi;
 use pgquad_btree::{
     prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, SIGN,
 };
-use pgquad_cluster::Reading;
+use pgquad_cluster::{Reading, Traffic};
 use pgrx::pg_sys;
 
 /// The orders of a table that a node reads, wherever its quads are.
@@ -59,6 +59,14 @@ impl TableReader {
     pub fn count_ahead(&self, wanted: &[(usize, Key, Key)]) {
         if let Self::Sharded(sharded) = self {
             sharded.estimates(wanted);
+        }
+    }
+
+    /// What has gone over the wire.
+    pub fn traffic(&self) -> Traffic {
+        match self {
+            Self::Local(_) => Traffic::default(),
+            Self::Sharded(sharded) => sharded.traffic(),
         }
     }
 

@@ -382,6 +382,10 @@ unsafe extern "C-unwind" fn explain(
                     " rounds={} keys={} probes={} rows={}",
                     hop.rounds, hop.keys, hop.probes, hop.rows
                 );
+                let reader = &step.readers[hop.reader];
+                if !reader.is_ordered() {
+                    line += &custom::traffic(&reader.traffic(), (*es).timing);
+                }
             }
             custom::explain_text("Hop", &line, es);
         }
