@@ -38,12 +38,27 @@ impl Groups {
         self.counts.is_empty()
     }
 
-    fn clear(&mut self, depth: usize) {
+    /// Makes place for groups of so many columns.
+    pub fn clear(&mut self, depth: usize) {
         for column in &mut self.columns {
             column.clear();
         }
         self.counts.clear();
         self.depth = depth;
+    }
+
+    /// Adds a group; only the first columns of `key` that groups have are looked at. Groups come ascending.
+    pub fn push(&mut self, key: &Key, count: u64) {
+        for (column, value) in self.columns[..self.depth].iter_mut().zip(key) {
+            column.push(*value);
+        }
+        self.counts.push(count);
+    }
+
+    /// The first columns of group `i`, and 0 in the others.
+    #[must_use]
+    pub fn key(&self, i: usize) -> Key {
+        std::array::from_fn(|c| self.columns[c].get(i).copied().unwrap_or(0))
     }
 
     /// Adds keys to the last group if they belong to it, else begins a new one.

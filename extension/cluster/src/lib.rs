@@ -2,6 +2,7 @@
 //! messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this crate.
 
 pub mod deal;
+pub mod groups;
 pub mod hash;
 pub mod message;
 pub mod placement;

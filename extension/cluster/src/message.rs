@@ -22,6 +22,8 @@ pub enum Kind {
     Estimate = 2,
     /// [`Count`]: visible quads.
     CountVisible = 3,
+    /// [`crate::groups::GroupRequest`].
+    Groups = 4,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -34,6 +36,7 @@ impl Kind {
             Self::Read,
             Self::Estimate,
             Self::CountVisible,
+            Self::Groups,
             Self::Dictionary,
         ]
         .into_iter()
@@ -317,6 +320,35 @@ impl Rows {
     }
 }
 
+/// Conditions on columns of the key.
+pub(crate) fn write_filters(writer: &mut Writer, filters: &[Filter]) {
+    writer.u32(filters.len() as u32);
+    for filter in filters {
+        writer.u8(filter.column);
+        writer.u64(filter.low);
+        writer.u64(filter.high);
+        writer.u8(u8::from(filter.outside));
+    }
+}
+
+/// What [`write_filters`] wrote.
+pub(crate) fn read_filters(reader: &mut Reader<'_>) -> Result<Vec<Filter>> {
+    let mut filters = Vec::new();
+    for _ in 0..reader.count(18)? {
+        let column = reader.u8()?;
+        if column > 3 {
+            return Err(Damaged);
+        }
+        filters.push(Filter {
+            column,
+            low: reader.u64()?,
+            high: reader.u64()?,
+            outside: reader.u8()? != 0,
+        });
+    }
+    Ok(filters)
+}
+
 /// Asks how many quads ranges have: a number for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
@@ -331,13 +363,7 @@ impl Count {
     #[must_use]
     pub fn encode(&self, kind: Kind) -> Vec<u8> {
         let mut writer = request(kind);
-        writer.u32(self.filters.len() as u32);
-        for filter in &self.filters {
-            writer.u8(filter.column);
-            writer.u64(filter.low);
-            writer.u64(filter.high);
-            writer.u8(u8::from(filter.outside));
-        }
+        write_filters(&mut writer, &self.filters);
         writer.u32(self.parts.len() as u32);
         for (order, part) in &self.parts {
             writer.u8(*order);
@@ -353,21 +379,9 @@ impl Count {
     /// The message is damaged.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
         let mut count = Self {
-            filters: Vec::new(),
+            filters: read_filters(reader)?,
             parts: Vec::new(),
         };
-        for _ in 0..reader.count(18)? {
-            let column = reader.u8()?;
-            if column > 3 {
-                return Err(Damaged);
-            }
-            count.filters.push(Filter {
-                column,
-                low: reader.u64()?,
-                high: reader.u64()?,
-                outside: reader.u8()? != 0,
-            });
-        }
         for _ in 0..reader.count(14)? {
             let order = reader.u8()?;
             let shard = reader.u64()?;

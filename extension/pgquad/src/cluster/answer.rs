@@ -1,14 +1,17 @@
 //! What other nodes ask of this one: the functions that their sessions call.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
-use pgquad_btree::{Batch, Work};
+use pgquad_btree::{Batch, GroupCursor, Groups, Work};
+use pgquad_cluster::groups::{encode_groups, GroupRequest};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::groups::{Here, ShardedGroups, Source};
 use super::{map, secret};
 use crate::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
@@ -86,6 +89,7 @@ fn cluster_answer(request: &[u8]) -> Vec<u8> {
         Some(Kind::Read) => read(&mut reader),
         Some(Kind::Estimate) => estimate(&mut reader),
         Some(Kind::CountVisible) => count_visible(&mut reader),
+        Some(Kind::Groups) => groups(&mut reader),
         Some(Kind::Dictionary) | None => damaged(Damaged),
     }
 }
@@ -178,4 +182,33 @@ fn count_visible(reader: &mut Reader<'_>) -> Vec<u8> {
     }
     open.close();
     message::encode_numbers(&[sum])
+}
+
+fn groups(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = GroupRequest::decode(reader).unwrap_or_else(|e| damaged(e));
+    let parts: Vec<Part> = request
+        .shards
+        .iter()
+        .map(|&shard| Part {
+            shard,
+            ranges: Vec::new(),
+        })
+        .collect();
+    let mut open = Open::new(parts.iter());
+    let order = open.check_order(request.order);
+    let depth = usize::from(request.depth);
+    let (low, high) = request.range;
+    let sources = std::mem::take(&mut open.readers).into_iter().map(|reader| {
+        Source::Here(Box::new(Here {
+            reader: Rc::new(reader),
+            order,
+            cursor: GroupCursor::new(low, high, depth, request.counting),
+            filters: request.filters.clone(),
+            enough: 0,
+        }))
+    });
+    let mut found = Groups::default();
+    ShardedGroups::new(sources.collect(), depth).next_batch(request.enough as usize, &mut found);
+    open.close();
+    encode_groups(&found, depth)
 }

@@ -4,6 +4,7 @@
 mod answer;
 pub mod connection;
 mod estimates;
+pub mod groups;
 pub mod guard;
 pub mod map;
 mod nodes;

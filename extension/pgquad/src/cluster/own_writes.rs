@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use pgquad_btree::{Batch, Filter, Key, Span, SIGN};
 use pgquad_cluster::message::{Read, Rows, Stop};
 use pgquad_cluster::{Placement, Shard, Shards};
-use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::reader::ORDERS;

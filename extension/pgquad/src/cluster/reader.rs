@@ -3,13 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, Filter, Key, Order, Probe, Span, Work};
+use pgquad_btree::{Batch, Filter, GroupCursor, Key, Order, Probe, Span, Work};
+use pgquad_cluster::groups::GroupRequest;
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
 use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards, Traffic};
 use pgrx::pg_sys;
 
 use super::answer::damaged;
 use super::connection::Scope;
+use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
 use super::store::{self, Sides};
 use super::{estimates, map};
@@ -30,7 +32,7 @@ pub struct ShardedReader {
     sides: [Rc<map::Table>; 2],
     snapshot: pg_sys::Snapshot,
     scope: Rc<Scope>,
-    traffic: Cell<Traffic>,
+    traffic: Rc<Cell<Traffic>>,
     /// This transaction has written to stores on many nodes: it reads through Citus.
     written: bool,
     /// Shards of this node that have been used, by side.
@@ -67,7 +69,7 @@ impl ShardedReader {
             sides,
             snapshot,
             scope: Scope::of_snapshot(snapshot),
-            traffic: Cell::default(),
+            traffic: Rc::default(),
             written: store::has_written(),
         }
     }
@@ -249,6 +251,62 @@ impl ShardedReader {
             sum += found.iter().sum::<u64>();
         });
         sum
+    }
+
+    /// The groups of the keys between two keys (inclusive) by their first `depth` columns, of all shards.
+    pub fn groups(
+        &self,
+        order: usize,
+        range: (Key, Key),
+        (depth, counting): (usize, bool),
+        filters: &[Filter],
+    ) -> ShardedGroups {
+        let side = self.side(order);
+        let placement = &side.table().placement;
+        let only = shard_of_range(placement, side.key_place(), &range);
+        let (mut sources, mut nodes) = (Vec::new(), Vec::<(i32, Vec<u64>)>::new());
+        for (n, shard) in placement.shards().iter().enumerate() {
+            if only.is_some_and(|only| only != n) {
+                continue;
+            }
+            if side.is_here(n) {
+                sources.push(groups::Source::Here(Box::new(groups::Here {
+                    reader: side.local(n),
+                    order: side.order,
+                    cursor: GroupCursor::new(range.0, range.1, depth, counting),
+                    filters: filters.to_vec(),
+                    enough: 0,
+                })));
+                continue;
+            }
+            match nodes.iter_mut().find(|node| node.0 == shard.group) {
+                Some(node) => node.1.push(shard.id),
+                None => nodes.push((shard.group, vec![shard.id])),
+            }
+        }
+        for (group, shards) in nodes {
+            let request = GroupRequest {
+                order: side.order as u8,
+                depth: depth as u8,
+                counting,
+                enough: 0,
+                range,
+                filters: filters.to_vec(),
+                shards,
+            };
+            sources.push(groups::Source::There(Box::new(groups::There {
+                group,
+                scope: self.scope.clone(),
+                traffic: self.traffic.clone(),
+                request: Some(request),
+            })));
+        }
+        ShardedGroups::new(sources, depth)
+    }
+
+    /// Whether this transaction reads through Citus.
+    pub fn reads_own_writes(&self) -> bool {
+        self.written
     }
 
     /// Closes the shards of this node; to be called where the node that reads ends.

@@ -6,8 +6,8 @@ use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::scan::compared;
 use crate::scan::conditions::list_node;
-use crate::storage::{self, Sorted, Sorter, TableReader};
-use pgquad_btree::{Filter, GroupCursor, Groups, Work, SIGN};
+use crate::storage::{self, GroupScan, Sorted, Sorter, TableReader};
+use pgquad_btree::{Filter, Groups, Work, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -49,7 +49,7 @@ pub struct QuadGroups {
     filters: Vec<Filter>,
     ranges: Vec<([u64; 4], [u64; 4])>,
     next_range: usize,
-    cursor: Option<GroupCursor>,
+    cursor: Option<GroupScan>,
     batch: Groups,
     enough: usize,
     /// Scattered groups that are yet to be handed out. A failed statement leaves it be: its file is gone by then.
@@ -310,15 +310,15 @@ impl QuadGroups {
                     return false;
                 };
                 self.next_range += 1;
-                self.cursor = Some(GroupCursor::new(
-                    low,
-                    high,
-                    self.plan.inner_depth,
-                    self.plan.counting,
+                self.cursor = Some(self.reader.group_scan(
+                    self.plan.order,
+                    (low, high),
+                    (self.plan.inner_depth, self.plan.counting),
+                    &self.filters,
                 ));
                 continue;
             };
-            let more = self.reader.local().groups(
+            let more = self.reader.groups(
                 self.plan.order,
                 cursor,
                 &self.filters,

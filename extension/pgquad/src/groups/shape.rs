@@ -1,5 +1,6 @@
 //! Which queries over one quad table `Quad Groups` can answer, and how.
 
+use crate::cluster;
 use crate::compat;
 use crate::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::scan::conditions::{self, list_iter, Condition, Test};
@@ -160,10 +161,11 @@ impl Shape {
             let relid = (*rel).relid;
             let table = (**(*root).simple_rte_array.add(relid as usize)).relid;
             let orders = storage::orders_of(table)?;
-            // The shards of a store are counted one by one; groups would have to be put together from all of them.
+            let sharded = storage::is_sharded(table);
             let all_rows =
                 !wanted.grouped && wanted.columns.is_empty() && wanted.distinct.is_none();
-            if !all_rows && storage::is_sharded(table) {
+            // Changes of the transaction itself are read through Citus, row by row.
+            if sharded && !all_rows && cluster::store::has_written() {
                 return None;
             }
             let (mut usable, mut unequal, mut rest) = (Vec::new(), Vec::new(), Vec::new());
@@ -191,6 +193,10 @@ impl Shape {
                     _ if depths.is_none() => continue,
                     _ => None,
                 };
+                // Scattered groups are not put together from several shards.
+                if sharded && scattered.is_some() {
+                    continue;
+                }
                 let (depth, inner_depth) = depths.unwrap_or_default();
                 let left = |i: &usize| !prefix.used.contains(i);
                 let tested: Vec<usize> = (0..usable.len()).filter(left).collect();

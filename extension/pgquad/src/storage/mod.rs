@@ -18,7 +18,7 @@ pub mod wal;
 
 pub use buffers::RelationStore;
 pub use cursor::OrderCursor;
-pub use reader::{count_matching, range_for, LocalReader, TableReader};
+pub use reader::{count_matching, range_for, GroupScan, LocalReader, TableReader};
 pub use snapshot::PgSnapshot;
 pub use sorter::{Sorted, Sorter};
 pub use table::{fail, forget_meta, leaf_sample, Deleted, Sampled, Table};

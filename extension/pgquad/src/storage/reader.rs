@@ -3,6 +3,7 @@
 use super::snapshot::PgSnapshot;
 use super::table::{fail, trees_to_read};
 use super::{pending, RelationStore};
+use crate::cluster::groups::ShardedGroups;
 use crate::cluster::{store, ShardedReader};
 use crate::ffi;
 use pgquad_btree::{
@@ -17,6 +18,14 @@ pub enum TableReader {
     Local(LocalReader),
     /// They are in the shards of a distributed store.
     Sharded(Box<ShardedReader>),
+}
+
+/// Progress of a loose scan.
+pub enum GroupScan {
+    /// In a table.
+    Tree(GroupCursor),
+    /// In the shards of a distributed store.
+    Shards(ShardedGroups),
 }
 
 impl TableReader {
@@ -127,13 +136,56 @@ impl TableReader {
         }
     }
 
-    /// The reader of a table that holds its quads itself. Loose scans are planned for no other.
+    /// A loose scan of the keys between two keys (inclusive) by their first `depth` columns; `counting`: with the number of keys of each
+    /// group.
+    pub fn group_scan(
+        &self,
+        order: usize,
+        range: (Key, Key),
+        (depth, counting): (usize, bool),
+        filters: &[Filter],
+    ) -> GroupScan {
+        match self {
+            Self::Local(_) => GroupScan::Tree(GroupCursor::new(range.0, range.1, depth, counting)),
+            Self::Sharded(sharded) => {
+                GroupScan::Shards(sharded.groups(order, range, (depth, counting), filters))
+            }
+        }
+    }
+
+    /// Reads on in a loose scan of an order: the next groups, about `enough`; false at the end.
+    pub fn groups(
+        &self,
+        order: usize,
+        scan: &mut GroupScan,
+        filters: &[Filter],
+        enough: usize,
+        groups: &mut Groups,
+        work: &mut Work,
+    ) -> bool {
+        match scan {
+            GroupScan::Tree(cursor) => self
+                .local()
+                .groups(order, cursor, filters, enough, groups, work),
+            GroupScan::Shards(shards) => shards.next_batch(enough, groups),
+        }
+    }
+
+    /// Whether the statement sees changes of its own transaction, which are read through Citus: only rows come that way.
+    pub fn reads_own_writes(&self) -> bool {
+        match self {
+            Self::Local(_) => false,
+            Self::Sharded(sharded) => sharded.reads_own_writes(),
+        }
+    }
+
+    /// The reader of a table that holds its quads itself. Scattered groups are planned for no other.
     pub fn local(&self) -> &LocalReader {
         match self {
             Self::Local(local) => local,
             Self::Sharded(_) => crate::error::raise(
                 pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                "a loose scan of a distributed store",
+                "scattered groups of a distributed store",
             ),
         }
     }
