@@ -1,6 +1,6 @@
 -- Operators and functions of SPARQL 1.1 (sections 17.2 to 17.5), asked in SPARQL.
 begin;
-select plan(276);
+select plan(280);
 -- The value of an expression in N-Triples form, datatypes of XML Schema by their local name; NULL for an error.
 create function pg_temp.value(expression text) returns text language sql as $$
     select replace(replace(row->>'v', '<http://www.w3.org/2001/XMLSchema#', '<xsd:'), '"^^<xsd:integer>', '"')
@@ -63,7 +63,11 @@ select pg_temp.gives(section, expression, expected) from (values
     ('17.3', $$"a"^^:t != "b"^^:t$$, null),
     ('17.3', $$"a" = "a"@en$$, '"false"^^<xsd:boolean>'),
     ('17.3', $$"a"@en = "a"@EN$$, '"true"^^<xsd:boolean>'),
-    ('17.3', $$"a"@en < "b"@en$$, null),
+    ('17.3.1', $$"a"@en < "b"@EN$$, '"true"^^<xsd:boolean>'),
+    ('17.3.1', $$"a"@en >= "b"@en$$, '"false"^^<xsd:boolean>'),
+    ('17.3.1', $$"a"@en < "b"@de$$, null),
+    ('17.3.1', $$"a"@en < "b"$$, null),
+    ('19.8', $$TRUE && ! False$$, '"true"^^<xsd:boolean>'),
     ('17.3', $$:a = :a$$, '"true"^^<xsd:boolean>'),
     ('17.3', $$:a < :b$$, null),
     ('17.3', $$:a <= :a$$, null),

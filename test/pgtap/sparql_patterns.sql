@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(92);
+select plan(104);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -95,7 +95,13 @@ select pg_temp.nothing('18.6', 'SELECT (1 AS ?x) { GRAPH :none {} }');
 select pg_temp.nothing('18.6', 'SELECT ?y { GRAPH :none { VALUES ?y { 1 } } }');
 select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { BIND(1 AS ?g) } }');
 select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { :a :p 1 . ?g :none* ?y } }');
-select pg_temp.gives('18.6', 'SELECT ?g { GRAPH ?g { :a :p* 1 FILTER(?g = :g) } }', 'g');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { FILTER(BOUND(?g)) } }');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { ?x :p 2 FILTER(?g = :g) } }');
+select pg_temp.nothing('18.6', 'SELECT ?g { GRAPH ?g { :a :p* 1 FILTER(?g = :g) } }');
+select pg_temp.gives('18.6', 'SELECT ?g { GRAPH ?g { :a :p* 1 } FILTER(?g = :g) }', 'g');
+select pg_temp.gives('18.6', 'SELECT ?g ?y { GRAPH ?g { ?x :p 2 BIND(BOUND(?g) AS ?y) } }', 'g "false"^^boolean');
+select pg_temp.gives('18.6', 'SELECT ?g { GRAPH ?g { ?x :p 2 FILTER NOT EXISTS { ?x :p ?y FILTER(BOUND(?g)) } } }', 'g');
+select pg_temp.gives('18.6', 'SELECT ?g { VALUES ?g { :g } FILTER EXISTS { GRAPH ?g { ?x :p 2 FILTER(BOUND(?g)) } } }', 'g');
 select pg_temp.gives('18.6', 'SELECT ?g ?x { GRAPH ?g { ?x :p 2 MINUS {} } }', 'g b');
 select pg_temp.gives('18.6', 'SELECT ?g ?n { GRAPH ?g { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } } }', 'g "2"^^integer', 'h "1"^^integer');
 select pg_temp.gives('18.6', 'SELECT ?g (COUNT(DISTINCT ?y) AS ?n) { GRAPH ?g { ?x :p* ?y } } GROUP BY ?g', 'g "4"^^integer', 'h "2"^^integer');
@@ -138,6 +144,15 @@ select pg_temp.gives('15.3', 'SELECT DISTINCT ?x { ?x :p ?y }', 's');
 select pg_temp.gives('15.3.1', 'SELECT DISTINCT ?y { VALUES ?y { 1 1.0 01 1 } }', '"01"^^integer', '"1"^^integer', '"1.0"^^decimal');
 select pg_temp.nothing('15.5', 'SELECT ?x { ?x :p ?y } LIMIT 0');
 select pg_temp.nothing('15.4', 'SELECT ?x { ?x :q ?y } OFFSET 1');
+
+-- 17.3.1 Strings of one language compare by their text, whether the dictionary has the limit or not
+select pg_temp.data(':s :l "Ada"@en, "Bob"@en, "Cid"@en-gb, "Ada"@de, "Ada", <http://e/Ada> . :t :m "Bob"@en');
+select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l < "B"@en) }', '"Ada"@en');
+select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l <= "Bob"@EN) }', '"Ada"@en', '"Bob"@en');
+select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l > "Z"@de || ?l >= "A"@en-gb) }', '"Cid"@en-gb');
+select pg_temp.nothing('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l < "Z"@nl) }');
+select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l . :t :m ?m FILTER(?l >= ?m) }', '"Bob"@en');
+select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l . :t :m ?m FILTER(!(?l < ?m)) }', '"Bob"@en');
 
 select * from finish();
 rollback;

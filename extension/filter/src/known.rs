@@ -45,14 +45,15 @@ pub fn terms_of_text<'a>(
 pub struct Strangers(Vec<TermBuf>);
 
 impl Strangers {
-    /// An id for the term that no other term has: the dictionary never gives out its greatest numbers.
-    pub fn id(&mut self, term: &Term<'_>) -> TermId {
+    /// An id for the term that no other term has: the dictionary never gives out its greatest numbers. `language` is the number of its
+    /// language, `None` for a language without one.
+    pub fn id(&mut self, term: &Term<'_>, language: Option<u16>) -> TermId {
         let known = self.0.iter().position(|other| other.as_term() == *term);
         let place = known.unwrap_or_else(|| {
             self.0.push(term.to_buf());
             self.0.len() - 1
         });
         let number = MAX_LANGUAGE_STRING_NUMBER - place as u64;
-        TermId::in_dictionary(term, number, Some(MAX_LANGUAGE_NUMBER))
+        TermId::in_dictionary(term, number, language.or(Some(MAX_LANGUAGE_NUMBER)))
     }
 }

@@ -190,6 +190,10 @@ fn satisfying(comparison: Comparison, value: Value) -> Intervals {
     let runs = match id.map(TermId::tag) {
         None | Some(tag::INTEGER | tag::DECIMAL | tag::DOUBLE | tag::FLOAT) => ascending_numbers(),
         Some(tag @ (tag::DATE_TIME | tag::DATE)) => ascending_instants(tag),
+        Some(tag::LANG_STRING) if comparison != Comparison::Eq => {
+            let language = id.and_then(TermId::language_number).unwrap_or(0);
+            return of_ids([OTHERS, of_languages(language, language)].into_iter());
+        }
         _ => return Intervals::all(),
     };
     let mut ranges: Vec<(TermId, TermId)> = Vec::with_capacity(runs.len() + 1);

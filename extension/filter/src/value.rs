@@ -161,9 +161,10 @@ impl Value {
 
     fn ordered(self, comparison: Comparison, other: Self) -> Truth {
         let (mine, others) = (self.class(), other.class());
-        let none = |class| matches!(class, Class::Node | Class::LanguageString);
-        if none(mine) || none(others) {
+        if mine == Class::Node || others == Class::Node {
             Truth::Null
+        } else if (mine, others) == (Class::LanguageString, Class::LanguageString) {
+            self.ordered_in_language(comparison, other)
         } else if mine == Class::Other || others == Class::Other {
             Truth::Unknown
         } else if mine != others {
@@ -173,6 +174,19 @@ impl Value {
                 Some(order) => Truth::of(Some(order.is_some_and(|o| comparison.accepts(o)))),
                 None => Truth::Unknown,
             }
+        }
+    }
+
+    /// Comparison of two language strings, which have an order where they are of one language.
+    fn ordered_in_language(self, comparison: Comparison, other: Self) -> Truth {
+        match (self, other) {
+            (Self::Id(a), Self::Id(b)) if a == b => {
+                Truth::of(Some(comparison.accepts(Ordering::Equal)))
+            }
+            (Self::Id(a), Self::Id(b)) if a.language_number() == b.language_number() => {
+                Truth::Unknown
+            }
+            _ => Truth::Null,
         }
     }
 

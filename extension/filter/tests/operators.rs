@@ -410,9 +410,40 @@ fn strangers_differ() {
         Term::Iri("http://example.org/a"),
         Term::Iri("http://example.org/b"),
     );
-    let ids = [&a, &b, &a].map(|term| Value::of_term(term, || strangers.id(term)));
+    let ids = [&a, &b, &a].map(|term| Value::of_term(term, || strangers.id(term, None)));
     assert_eq!(ids[0].compare(Comparison::Eq, ids[1]), Truth::False);
     assert_eq!(ids[0].compare(Comparison::Eq, ids[2]), Truth::True);
+}
+
+/// Strings of one language compare by their text, which only the dictionary tells; of two languages, they do not compare.
+#[test]
+fn language_strings_compare_within_a_language() {
+    let mut strangers = Strangers::default();
+    let limit = Term::language("B", "en");
+    let stranger = Value::of_term(&limit, || strangers.id(&limit, Some(1)));
+    let of = |text, tag| known(TermBuf::language(text, tag)).id;
+    let less = |a, b| Value::Id(a).compare(Comparison::Lt, b);
+    assert_eq!(less(of("a", "en"), stranger), Truth::Unknown);
+    assert_eq!(less(of("a", "fr"), stranger), Truth::Null);
+    assert_eq!(less(of("a", "en"), Value::Id(of("a", "en"))), Truth::False);
+    let test = Test::Terms(
+        Comparison::Lt,
+        Terms::Decode(Ids::Column(0)),
+        Terms::Fixed(0),
+    );
+    let possible = test.narrow(0, &[None], &[Fixed::Term(stranger)]);
+    let has = |id: TermId| {
+        let key = id.0 ^ SIGN;
+        possible.ranges().iter().any(|r| r.0 <= key && key <= r.1)
+    };
+    assert!(has(of("a", "en")));
+    assert!(!has(of("a", "fr")));
+    assert!(!has(known(TermBuf::string("a")).id));
+    // A string in a language that has no number.
+    assert!(has(known(
+        Term::typed("a", "http://example.org/t").to_buf()
+    )
+    .id));
 }
 
 #[test]

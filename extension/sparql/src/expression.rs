@@ -35,19 +35,14 @@ impl<'s> Scope<'s> {
 
     /// What the variable is here. One of the solution that EXISTS is tested on has its value wherever the pattern leaves it unbound.
     pub fn get(&self, variable: &Variable, params: &mut Params) -> Option<Col> {
-        let find =
-            |v: &Variable, params: &mut Params| match (self.vars.get(v), self.env.outer.get(v)) {
-                (Some(local), Some(outer)) if local.nullable => Some(if outer.nullable {
-                    coalesced(outer, local, params)
-                } else {
-                    outer.clone()
-                }),
-                (local, outer) => local.or(outer).cloned(),
-            };
-        find(variable, params).or_else(|| match &self.env.graph_variable {
-            Some((named, hidden)) if named == variable => find(hidden, params),
-            _ => None,
-        })
+        match (self.vars.get(variable), self.env.outer.get(variable)) {
+            (Some(local), Some(outer)) if local.nullable => Some(if outer.nullable {
+                coalesced(outer, local, params)
+            } else {
+                outer.clone()
+            }),
+            (local, outer) => local.or(outer).cloned(),
+        }
     }
 }
 
@@ -55,7 +50,6 @@ impl Scope<'_> {
     /// Whether the value of the variable can be that of a solution outside.
     pub fn is_from_outside(&self, variable: &Variable) -> bool {
         self.env.outer.get(variable).is_some()
-            || (self.env.graph_variable.as_ref()).is_some_and(|(named, _)| named == variable)
     }
 }
 
@@ -672,12 +666,7 @@ impl Translator<'_> {
         }
         if let Graph::Each(hidden) = &env.graph {
             // The solution has its graph already.
-            if let Some(col) = env.outer.get(hidden).cloned() {
-                if let Some((variable, _)) = env.graph_variable.take() {
-                    if env.outer.get(&variable).is_none() {
-                        env.outer.set(variable, col.clone());
-                    }
-                }
+            if let Some(col) = env.outer.get(hidden) {
                 env.graph = Graph::Fixed(col.any().to_owned());
             }
         }

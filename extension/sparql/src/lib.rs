@@ -8,6 +8,7 @@
 mod aggregate;
 mod bgp;
 mod block;
+mod booleans;
 mod column;
 mod dataset;
 mod error;
@@ -45,7 +46,7 @@ pub use update::{
 /// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
     limits::check(text)?;
-    let mut query = parser(base)?.parse_query(text)?;
+    let mut query = parse(text, |text| Ok(parser(base)?.parse_query(text)?))?;
     if star::selects_all(text) {
         star::in_order_of_appearance(&mut query);
     }
@@ -58,7 +59,15 @@ pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
 /// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
     limits::check(text)?;
-    Ok(parser(base)?.parse_update(text)?)
+    parse(text, |text| Ok(parser(base)?.parse_update(text)?))
+}
+
+/// What `parse` makes of a text or, where it makes nothing of it, of the text with all boolean literals in lower case.
+fn parse<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+    parse(text).or_else(|error| match booleans::in_lower_case(text) {
+        Some(text) => parse(&text),
+        None => Err(error),
+    })
 }
 
 fn parser(base: Option<&str>) -> Result<SparqlParser, Error> {

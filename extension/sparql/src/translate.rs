@@ -29,8 +29,6 @@ pub(crate) struct Env {
     pub graph: Graph,
     /// Variables of the solution that an EXISTS pattern is tested on; they stand for constants.
     pub outer: Vars,
-    /// The variable of the GRAPH clause around, and the hidden variable that holds it.
-    pub graph_variable: Option<(Variable, Variable)>,
     /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start from them.
     pub sideways: Vars,
 }
@@ -40,7 +38,6 @@ impl Env {
         Self {
             graph: Graph::Default,
             outer: Vars::default(),
-            graph_variable: None,
             sideways: Vars::default(),
         }
     }
@@ -344,9 +341,6 @@ impl<'a> Translator<'a> {
     ) -> Result<Rel, Error> {
         let mut inner_env = env.without_sideways();
         inner_env.outer.retain(|v| variables.contains(v));
-        inner_env
-            .graph_variable
-            .take_if(|(v, _)| !variables.contains(v));
         let mut rel = self.open(inner, &inner_env)?;
         if rel.distinct {
             rel = Rel::plain(self.close(rel)?);
@@ -637,7 +631,6 @@ impl<'a> Translator<'a> {
                 let id = self.params.sql(ParamKind::Id, &text);
                 let mut inner_env = env.clone();
                 inner_env.graph = Graph::Fixed(id.clone());
-                inner_env.graph_variable = None;
                 let mut block = self.block(inner, &inner_env)?;
                 if !reads_graph(inner) {
                     block.add_condition(format!(
@@ -651,8 +644,9 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// GRAPH with a variable. A pattern all of whose parts read the graph binds the variable as it goes; any other one is evaluated
-    /// graph by graph.
+    /// GRAPH with a variable. A pattern all of whose parts read the graph binds a hidden variable as it goes; any other one is
+    /// evaluated graph by graph. The solutions are joined with the variable afterwards (section 18.6): within the pattern, its
+    /// expressions included, the variable is unbound unless the pattern itself binds it.
     fn each_graph(
         &mut self,
         variable: &Variable,
@@ -664,7 +658,6 @@ impl<'a> Translator<'a> {
         let mut block;
         if reads_graph(inner) {
             inner_env.graph = Graph::Each(hidden.clone());
-            inner_env.graph_variable = Some((variable.clone(), hidden.clone()));
             block = self.block(inner, &inner_env)?;
             let id = block
                 .vars
@@ -681,11 +674,8 @@ impl<'a> Translator<'a> {
                 self.table
             ));
             let col = Col::of_quad(format!("{alias}.g"), Kind::Iri);
-            block.vars.set(hidden.clone(), col.clone());
+            block.vars.set(hidden.clone(), col);
             inner_env.graph = Graph::Fixed(format!("{alias}.g"));
-            // Expressions see the name of the graph, but patterns do not have it for a constant.
-            inner_env.graph_variable = Some((variable.clone(), hidden.clone()));
-            inner_env.outer.set(hidden.clone(), col);
             inner_env.sideways = Vars::default();
             let mut each = self.block(inner, &inner_env)?;
             each.lateral = true;

@@ -37,11 +37,11 @@ pub fn equal(a: &Term<'_>, b: &Term<'_>) -> Result<bool> {
     }
 }
 
-/// The order of two values for `<`, `<=`, `>` and `>=`. `None` when all four are false: one side
-/// is NaN.
+/// The order of two values for `<`, `<=`, `>` and `>=`, strings of one language by their text. `None` when all four are false: one
+/// side is NaN.
 ///
 /// # Errors
-/// The operators are not defined for these types, or the order is not determined (dates and times
+/// The operators are not defined for these types (strings of two languages are of two), or the order is not determined (dates and times
 /// of which only one has a time zone, durations of months against days).
 pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
     let (Term::Literal(x), Term::Literal(y)) = (a, b) else {
@@ -50,6 +50,8 @@ pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
     match (x.value(), y.value()) {
         (Value::Number(x), Value::Number(y)) => Ok(compare_promoted(x, y)),
         (Value::String(x), Value::String(y)) => Ok(Some(x.cmp(y))),
+        // Beyond the operators of the spec, as its section 17.3.1 permits.
+        (Value::LangString(x, s), Value::LangString(y, t)) if s == t => Ok(Some(x.cmp(y))),
         (Value::Boolean(x), Value::Boolean(y)) => Ok(Some(x.cmp(&y))),
         (Value::Instant(s, x), Value::Instant(t, y)) if s == t => {
             x.compare(y).map(Some).ok_or(Error::Type)

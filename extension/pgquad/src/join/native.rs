@@ -174,7 +174,7 @@ impl Constant {
                 Kind::Datatypes => {
                     let iris: Vec<Term<'_>> = datatypes().map(Term::Iri).collect();
                     let ids = dictionary::find_many(&iris).into_iter().zip(&iris);
-                    let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri)));
+                    let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri, None)));
                     return Fixed::Datatypes(ids.collect());
                 }
                 Kind::Term | Kind::Text | Kind::Truth | Kind::List => {}
@@ -187,7 +187,8 @@ impl Constant {
                     Some(term) => {
                         let term = term.term();
                         Value::of_term(&term, || {
-                            dictionary::find(&term).unwrap_or_else(|| strangers.id(&term))
+                            dictionary::find(&term)
+                                .unwrap_or_else(|| strangers.id(&term, language_of(&term)))
                         })
                     }
                     None => Value::Null,
@@ -232,6 +233,17 @@ fn text_ids(text: &Term<'_>) -> Fixed {
     let in_turn = languages.iter().zip(1..).take_while(|(l, n)| l.0 == *n);
     let last_language = in_turn.last().map_or(0, |(_, n)| n);
     Fixed::Text(TextIds { ids, last_language })
+}
+
+/// The number of the language of a term, if it is a language string and that has one.
+fn language_of(term: &Term<'_>) -> Option<u16> {
+    match term {
+        Term::Literal(Literal {
+            kind: LiteralKind::Language(tag),
+            ..
+        }) => dictionary::language_number(tag),
+        _ => None,
+    }
 }
 
 /// Ids of language tags by number, of those that are short strings.

@@ -5,7 +5,7 @@
 
 /// A token. What the parser could read in another way comes as [`Token::Mark`] or [`Token::Name`] with `plain` false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(crate) enum Token<'t> {
     /// What stands between `<` and `>`.
     Iri(&'t str),
     /// A prefixed name.
@@ -33,7 +33,7 @@ pub(super) enum Token<'t> {
 
 /// Datatype of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Integer,
     Decimal,
     Double,
@@ -41,14 +41,14 @@ pub(super) enum Number {
 
 /// A token with its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lexed<'t> {
+pub(crate) struct Lexed<'t> {
     pub token: Token<'t>,
     pub start: usize,
     pub end: usize,
 }
 
 /// All tokens; `None` where the text cannot be cut into tokens for certain.
-pub(super) fn tokens(text: &str) -> Option<Vec<Lexed<'_>>> {
+pub(crate) fn tokens(text: &str) -> Option<Vec<Lexed<'_>>> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::with_capacity(text.len() / 6);
     loop {

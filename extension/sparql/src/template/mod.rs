@@ -6,7 +6,7 @@
 //! markers are those that the constants go to, and the outcome must be the translation of the text itself. Where it is not, as where
 //! a constant ends up in no parameter, the text is its own template.
 
-mod lexer;
+pub(crate) mod lexer;
 mod marker;
 mod position;
 mod shape;

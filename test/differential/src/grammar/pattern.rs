@@ -5,7 +5,7 @@ use super::path::path;
 use super::query::subquery;
 use super::terms::{constant, graph, iri, predicate, text_node, var, var_node};
 use super::{choice, Flavour};
-use crate::syntax::{Element, Group, Node, Triple, Values, Var};
+use crate::syntax::{write_group, Element, Group, Node, Triple, Values, Var};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -99,8 +99,8 @@ fn triples(flavour: Flavour) -> BoxedStrategy<Element> {
 fn graph_group(flavour: Flavour, group: BoxedStrategy<Group>) -> BoxedStrategy<Element> {
     (graph_name(), plain_triple(flavour), group)
         .prop_map(|(graph, triple, mut group)| {
-            if let Node::Var(_) = graph {
-                group = without_minus(group);
+            if let Node::Var(var) = graph {
+                group = without_sight_of(var, without_minus(group));
             }
             group.insert(0, Element::Triples(vec![triple]));
             Element::Graph(graph, group)
@@ -124,6 +124,31 @@ fn without_minus(group: Group) -> Group {
                 pattern: inner(select.pattern),
                 ..*select
             })),
+            other => other,
+        })
+        .collect()
+}
+
+/// The group without expressions that mention the variable of a GRAPH around: section 18.6 binds it after the group, the reference before.
+fn without_sight_of(var: Var, group: Group) -> Group {
+    let inner = |group| without_sight_of(var, group);
+    let sigil = format!("?{}", crate::syntax::name(var));
+    let mentions = |element: &Element| {
+        let mut text = String::new();
+        write_group(&vec![element.clone()], &mut text);
+        text.contains(&sigil)
+    };
+    group
+        .into_iter()
+        .filter(|element| match element {
+            Element::Filter(_) | Element::Bind(..) | Element::Select(_) => !mentions(element),
+            _ => true,
+        })
+        .map(|element| match element {
+            Element::Optional(group) => Element::Optional(inner(group)),
+            Element::Union(groups) => Element::Union(groups.into_iter().map(inner).collect()),
+            Element::Graph(graph, group) => Element::Graph(graph, inner(group)),
+            Element::Nested(group) => Element::Nested(inner(group)),
             other => other,
         })
         .collect()
