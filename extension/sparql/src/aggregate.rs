@@ -6,7 +6,7 @@ use spargebra::term::Variable;
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{Col, Inlined};
 use crate::error::Error;
-use crate::expression::{has_exists, needs_row, used_variables, Operand, Scope};
+use crate::expression::{has_exists, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::ParamKind;
 use crate::translate::{Env, Translator};
 
@@ -20,6 +20,7 @@ impl Translator<'_> {
     ) -> Result<Block, Error> {
         let inner = self.block(inner, env)?;
         let (inner, aggregates) = self.with_computed_arguments(inner, aggregates, env)?;
+        let (inner, aggregates) = self.with_distinct_arguments(inner, keys, aggregates, env)?;
         let mut outputs = Vec::new();
         let mut columns = Vec::new();
         for (place, key) in keys.iter().enumerate() {
@@ -107,6 +108,48 @@ impl Translator<'_> {
             inner = self.wrap(inner);
         }
         Ok((inner, aggregates))
+    }
+
+    /// A computed value whose different ones are counted, and nothing else, is made distinct before: by a hash table, which an aggregate
+    /// with DISTINCT has not.
+    fn with_distinct_arguments(
+        &mut self,
+        mut inner: Block,
+        keys: &[Variable],
+        aggregates: Vec<(Variable, AggregateExpression)>,
+        env: &Env,
+    ) -> Result<(Block, Vec<(Variable, AggregateExpression)>), Error> {
+        let [(variable, aggregate)] = &aggregates[..] else {
+            return Ok((inner, aggregates));
+        };
+        let AggregateExpression::FunctionCall {
+            name: name @ AggregateFunction::Count,
+            expr,
+            distinct: true,
+        } = aggregate
+        else {
+            return Ok((inner, aggregates));
+        };
+        if !matches!(expr, Expression::FunctionCall(..)) || is_volatile(expr) {
+            return Ok((inner, aggregates));
+        }
+        let operand = self.operand(expr, &Scope::of(&inner.vars, env))?;
+        let (Operand::Term(_) | Operand::Exact(..) | Operand::Col(_), Some(col)) =
+            (&operand, operand.clone().into_col(&mut self.params))
+        else {
+            return Ok((inner, aggregates));
+        };
+        let argument = self.hidden("arg");
+        inner.vars.retain(|v| keys.contains(v));
+        inner.vars.set(argument.clone(), col);
+        let alias = self.alias();
+        let aggregate = AggregateExpression::FunctionCall {
+            name: name.clone(),
+            expr: Expression::Variable(argument),
+            distinct: false,
+        };
+        let aggregates = vec![(variable.clone(), aggregate)];
+        Ok((inner.derived(&alias, true, ""), aggregates))
     }
 
     fn aggregate(

@@ -105,6 +105,12 @@ impl Col {
         }
     }
 
+    /// The id, where terms of the column are sorted by them in the order of their terms.
+    pub fn sort_id(&self) -> Option<&str> {
+        let id = self.id.as_deref().filter(|_| self.has_plain_id());
+        id.filter(|_| self.inlined.is_none())
+    }
+
     /// The term as `quad.term`.
     pub fn term_sql(&self, params: &mut Params) -> String {
         if let Some(term) = &self.term {

@@ -9,7 +9,7 @@ use crate::column::{
     coalesced, constant, same_sql, Col, Inlined, Kind, Vars, FIRST_BLANK, FIRST_LITERAL,
 };
 use crate::error::Error;
-use crate::function;
+use crate::function::{self, OfId};
 use crate::params::{inline_id_of, ParamKind, Params};
 use crate::translate::{Env, Graph, Translator};
 
@@ -121,6 +121,14 @@ impl Operand {
         match self {
             Self::Col(col) => col.sort_sql(params),
             other => other.term_sql(params),
+        }
+    }
+
+    /// The id by which [`Self::sort_sql`] can be put off until two terms are compared.
+    pub fn sort_id(&self) -> Option<&str> {
+        match self {
+            Self::Col(col) => col.sort_id(),
+            _ => None,
         }
     }
 
@@ -596,6 +604,9 @@ impl Translator<'_> {
         if let Some(float) = self.float_of_id(name, arguments, scope)? {
             return Ok(float);
         }
+        if let Some(value) = self.function_of_id(name, arguments, scope)? {
+            return Ok(value);
+        }
         let mut terms = arguments
             .iter()
             .map(|a| Ok(self.operand(a, scope)?.term_sql(&mut self.params)))
@@ -625,6 +636,33 @@ impl Translator<'_> {
             Some(exact) => Operand::Exact(call, exact),
             None => Operand::Term(call),
         })
+    }
+
+    /// A function whose first argument has an id, if it can be told from that or read where the dictionary keeps the term.
+    fn function_of_id(
+        &mut self,
+        name: &Function,
+        arguments: &[Expression],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Operand>, Error> {
+        let (Some((function, gives)), [first, rest @ ..]) = (function::of_id(name), arguments)
+        else {
+            return Ok(None);
+        };
+        let id = match self.operand(first, scope)? {
+            Operand::Col(col) if col.has_plain_id() => col.any().to_owned(),
+            _ => return Ok(None),
+        };
+        let mut list = vec![id];
+        for argument in rest {
+            list.push(self.operand(argument, scope)?.term_sql(&mut self.params));
+        }
+        let call = format!("{function}({})", list.join(", "));
+        Ok(Some(match gives {
+            OfId::Boolean => Operand::Bool(call),
+            OfId::Term => Operand::Exact(call, Exact::Itself),
+            OfId::Integer => Operand::Col(Col::of_computed_id(call, Some(Inlined::Integer))),
+        }))
     }
 
     /// `xsd:float(A)` and `xsd:float(STR(A))` of what has an id: an id as well.

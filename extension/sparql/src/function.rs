@@ -91,6 +91,46 @@ pub(crate) fn of(function: &Function, arguments: usize) -> Result<Option<SqlFunc
     }))
 }
 
+/// What a function of the term with an id gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfId {
+    /// An SQL boolean.
+    Boolean,
+    /// A `quad.term`.
+    Term,
+    /// The id of an `xsd:integer`.
+    Integer,
+}
+
+/// The SQL function that takes the id of the first argument instead of the term, if there is one.
+pub(crate) fn of_id(function: &Function) -> Option<(&'static str, OfId)> {
+    use OfId::{Boolean, Integer, Term};
+    Some(match function {
+        Function::Str => ("quad.id_str", Term),
+        Function::Lang => ("quad.id_lang", Term),
+        Function::Datatype => ("quad.id_datatype", Term),
+        Function::SubStr => ("quad.id_substr", Term),
+        Function::StrLen => ("quad.id_strlen", Integer),
+        Function::Replace => ("quad.id_replace", Term),
+        Function::UCase => ("quad.id_ucase", Term),
+        Function::LCase => ("quad.id_lcase", Term),
+        Function::EncodeForUri => ("quad.id_encode_for_uri", Term),
+        Function::Contains => ("quad.id_contains", Boolean),
+        Function::StrStarts => ("quad.id_strstarts", Boolean),
+        Function::StrEnds => ("quad.id_strends", Boolean),
+        Function::StrBefore => ("quad.id_strbefore", Term),
+        Function::StrAfter => ("quad.id_strafter", Term),
+        Function::Regex => ("quad.id_regex", Boolean),
+        Function::IsNumeric => ("quad.id_isnumeric", Boolean),
+        Function::Year => ("quad.id_year", Integer),
+        Function::Month => ("quad.id_month", Integer),
+        Function::Day => ("quad.id_day", Integer),
+        Function::Hours => ("quad.id_hours", Integer),
+        Function::Minutes => ("quad.id_minutes", Integer),
+        _ => return None,
+    })
+}
+
 /// Casts of section 17.5, and to the other datatypes whose values are understood, by the local name of the datatype.
 fn cast(datatype: &str) -> Option<String> {
     (datatype == "string" || Xsd::from_local_name(datatype).is_some())

@@ -8,7 +8,7 @@ use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
 use crate::dataset::Dataset;
 use crate::error::Error;
-use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Scope};
+use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::{ParamKind, Params};
 use crate::service::Service;
 
@@ -61,9 +61,45 @@ pub(crate) struct Rel {
 /// A comparator of ORDER BY.
 struct OrderKey {
     expression: Expression,
-    descending: bool,
     /// The key in the scope below the projection.
+    key: SortKey,
+}
+
+/// What is sorted by.
+#[derive(Clone)]
+struct SortKey {
     sql: String,
+    /// The id of the term that `sql` is, where there is one.
+    id: Option<String>,
+    descending: bool,
+}
+
+/// Most solutions to be sorted by their ids, whose terms are then read as they are compared: once for each solution that is not among the
+/// first, but more often for each of those.
+const MOST_SORTED_BY_ID: u64 = 1000;
+
+impl SortKey {
+    fn new(operand: &Operand, descending: bool, params: &mut Params) -> Self {
+        Self {
+            sql: operand.sort_sql(params),
+            id: operand.sort_id().map(str::to_owned),
+            descending,
+        }
+    }
+
+    /// The item of an ORDER BY clause; `few`: not many rows of the order are asked for. Unbound and errors come first in ascending order
+    /// (section 15.1).
+    fn order_sql(&self, few: bool) -> String {
+        let (operator, nulls) = match self.descending {
+            false => ("<#", "NULLS FIRST"),
+            true => (">#", "NULLS LAST"),
+        };
+        match &self.id {
+            Some(id) if few => format!("{id} USING OPERATOR(quad.{operator}) {nulls}"),
+            _ if self.descending => format!("{} DESC {nulls}", self.sql),
+            _ => format!("{} {nulls}", self.sql),
+        }
+    }
 }
 
 impl Rel {
@@ -263,11 +299,7 @@ impl<'a> Translator<'a> {
     /// The block to select from, and the ORDER BY, LIMIT, and OFFSET clauses to end that query with.
     pub fn finish(&mut self, rel: Rel) -> Result<(Block, String), Error> {
         let mut block = rel.block;
-        let mut keys: Vec<(String, bool)> = rel
-            .order
-            .iter()
-            .map(|k| (k.sql.clone(), k.descending))
-            .collect();
+        let mut keys: Vec<SortKey> = rel.order.iter().map(|k| k.key.clone()).collect();
         if rel.distinct {
             let alias = self.alias();
             let of_projection = rel.order.iter().all(|key| {
@@ -282,7 +314,8 @@ impl<'a> Translator<'a> {
                 keys.clear();
                 for key in &rel.order {
                     let operand = self.operand(&key.expression, &Scope::of(&block.vars, &env))?;
-                    keys.push((operand.sort_sql(&mut self.params), key.descending));
+                    let descending = key.key.descending;
+                    keys.push(SortKey::new(&operand, descending, &mut self.params));
                 }
             } else {
                 (block, keys) = distinct_by_first_key(block, &alias, &keys);
@@ -290,10 +323,9 @@ impl<'a> Translator<'a> {
         }
         let mut tail = String::new();
         if !keys.is_empty() {
-            let keys: Vec<String> = keys
-                .iter()
-                .map(|(sql, desc)| order_sql(sql, *desc))
-                .collect();
+            let few = matches!(rel.slice, Some((start, Some(length)))
+                if start.saturating_add(length) <= MOST_SORTED_BY_ID);
+            let keys: Vec<String> = keys.iter().map(|key| key.order_sql(few)).collect();
             tail.push_str("\nORDER BY ");
             tail.push_str(&keys.join(", "));
         }
@@ -322,11 +354,10 @@ impl<'a> Translator<'a> {
                     OrderExpression::Asc(e) => (e, false),
                     OrderExpression::Desc(e) => (e, true),
                 };
-                let sql = self.operand(expression, scope)?.sort_sql(&mut self.params);
+                let operand = self.operand(expression, scope)?;
                 Ok(OrderKey {
                     expression: expression.clone(),
-                    descending,
-                    sql,
+                    key: SortKey::new(&operand, descending, &mut self.params),
                 })
             })
             .collect()
@@ -830,11 +861,7 @@ fn common_shape(cols: &[Option<&Col>]) -> Col {
 }
 
 /// DISTINCT under an order by keys that are not of the projection: of equal solutions the first one counts.
-fn distinct_by_first_key(
-    mut block: Block,
-    alias: &str,
-    keys: &[(String, bool)],
-) -> (Block, Vec<(String, bool)>) {
+fn distinct_by_first_key(mut block: Block, alias: &str, keys: &[SortKey]) -> (Block, Vec<SortKey>) {
     let cols: Vec<String> = block.vars.iter().map(|(_, c)| c.any().to_owned()).collect();
     if cols.is_empty() {
         return (block.derived(alias, true, ""), Vec::new());
@@ -847,10 +874,14 @@ fn distinct_by_first_key(
         .collect();
     let mut order = cols.clone();
     let mut names = Vec::new();
-    for (place, (sql, descending)) in keys.iter().enumerate() {
-        outputs.push(format!("{sql} AS \"#key{place}\""));
-        order.push(order_sql(sql, *descending));
-        names.push((format!("{alias}.\"#key{place}\""), *descending));
+    for (place, key) in keys.iter().enumerate() {
+        outputs.push(format!("{} AS \"#key{place}\"", key.sql));
+        order.push(key.order_sql(false));
+        names.push(SortKey {
+            sql: format!("{alias}.\"#key{place}\""),
+            id: None,
+            descending: key.descending,
+        });
     }
     let select = format!(
         "SELECT DISTINCT ON ({}) {}{}\nORDER BY {}",
@@ -865,15 +896,6 @@ fn distinct_by_first_key(
         derived.vars.set(variable, col.renamed(name));
     }
     (derived, names)
-}
-
-/// Unbound and errors come first in ascending order (section 15.1).
-fn order_sql(sql: &str, descending: bool) -> String {
-    if descending {
-        format!("{sql} DESC NULLS LAST")
-    } else {
-        format!("{sql} NULLS FIRST")
-    }
 }
 
 fn join_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {

@@ -41,14 +41,25 @@ fn an_undecoded_answer_has_ids_where_there_are_any() {
             .undecoded;
     assert_eq!(
         undecoded.sql(),
-        "SELECT q1.s AS \"x\", $1 AS \"c\", quad.fn_strlen(quad.decode(q1.o)) AS \"l\", NULL::bigint AS \"n\"
+        "SELECT q1.s AS \"x\", $1 AS \"c\", quad.id_strlen(q1.o) AS \"l\", NULL::bigint AS \"n\"
 FROM quads AS q1
 WHERE q1.g = 0
   AND q1.p = $2"
     );
     use Output::{Id, Term};
-    assert_eq!(undecoded.outputs, [Id, Id, Term, Id]);
+    assert_eq!(undecoded.outputs, [Id, Id, Id, Id]);
     assert_eq!(undecoded.params[0].text, "<http://e/c>");
+    let computed =
+        translate("SELECT ?l ?k { ?x :p ?y BIND(LANG(?y) AS ?l) BIND(UCASE(LCASE(?y)) AS ?k) }");
+    assert!(
+        computed
+            .undecoded
+            .sql()
+            .contains("quad.id_lang(q1.o) AS \"l\", quad.fn_ucase(quad.id_lcase(q1.o)) AS \"k\""),
+        "{}",
+        computed.undecoded.sql()
+    );
+    assert_eq!(computed.undecoded.outputs, [Term, Term]);
 }
 
 #[test]
@@ -156,9 +167,37 @@ FROM (
   WHERE q1.g = 0
     AND q1.p = $1
 ) AS t1
-ORDER BY quad.decode(t1.\"x\") DESC NULLS LAST
+ORDER BY t1.\"x\" USING OPERATOR(quad.>#) NULLS LAST
 LIMIT 3
 OFFSET 2",
+    );
+    let all = translate("SELECT ?x { ?x :p ?y } ORDER BY ?x").sql();
+    assert!(
+        all.ends_with("ORDER BY quad.decode(q1.s) NULLS FIRST"),
+        "{all}"
+    );
+    let many = translate("SELECT ?x { ?x :p ?y } ORDER BY ?x LIMIT 10 OFFSET 1000").sql();
+    assert!(
+        many.contains("ORDER BY quad.decode(q1.s) NULLS FIRST"),
+        "{many}"
+    );
+}
+
+#[test]
+fn computed_terms_are_made_distinct_before_they_are_counted() {
+    assert_sql(
+        "SELECT ?x (COUNT(DISTINCT LANG(?y)) AS ?n) { ?x :p ?y } GROUP BY ?x",
+        "SELECT quad.decode(t2.\"x\") AS \"x\", quad.decode(t2.\"#1\") AS \"n\"
+FROM (
+  SELECT t1.\"x\" AS \"x\", quad.int_id(count(t1.\"#1\")) AS \"#1\"
+  FROM (
+    SELECT DISTINCT q1.s AS \"x\", quad.id_lang(q1.o) AS \"#1\"
+    FROM quads AS q1
+    WHERE q1.g = 0
+      AND q1.p = $1
+  ) AS t1
+  GROUP BY 1
+) AS t2",
     );
 }
 
@@ -550,29 +589,29 @@ fn equality_of_computed_values_is_one_that_can_be_joined_by() {
     };
     assert_eq!(
         condition("LCASE(STR(?x)) = STR(?y)"),
-        "quad.fn_lcase(quad.fn_str(quad.decode(q1.o))) OPERATOR(quad.=) quad.fn_str(quad.decode(q2.o))"
+        "quad.fn_lcase(quad.id_str(q1.o)) OPERATOR(quad.=) quad.id_str(q2.o)"
     );
     assert_eq!(
         condition("YEAR(?x) = MONTH(?y)"),
-        "quad.fn_year(quad.decode(q1.o)) OPERATOR(quad.=) quad.fn_month(quad.decode(q2.o))"
+        "quad.id_year(q1.o) = quad.id_month(q2.o)"
     );
     // A text is equal to itself only, so that its id is looked for.
     assert_eq!(
         condition("?x = STR(?y)"),
-        "q1.o = quad.find(quad.fn_str(quad.decode(q2.o)))"
+        "q1.o = quad.find(quad.id_str(q2.o))"
     );
     // 2000 may be a double.
     assert_eq!(
         condition("?x = YEAR(?y)"),
-        "quad.eq(quad.decode(q1.o), quad.fn_year(quad.decode(q2.o)))"
+        "quad.eq(q1.o, quad.id_year(q2.o))"
     );
     // An error must stay one where something is made of it.
     assert_eq!(
         condition("!(STR(?x) = STR(?y))"),
-        "quad.ne(quad.fn_str(quad.decode(q1.o)), quad.fn_str(quad.decode(q2.o)))"
+        "quad.ne(quad.id_str(q1.o), quad.id_str(q2.o))"
     );
     assert_eq!(
         condition("STR(?x) = \"a\""),
-        "quad.eq(quad.fn_str(quad.decode(q1.o)), $3)"
+        "quad.eq(quad.id_str(q1.o), $3)"
     );
 }

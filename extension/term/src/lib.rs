@@ -31,7 +31,7 @@ pub use hash::{encoded_hash, encoded_hash_with_seed, term_hash};
 pub use id::{tag, TermId};
 pub use inline::{
     ascending_instants, ascending_numbers, compare_inline, float_id, inline_datatype, inline_id,
-    inline_number, inline_term, integer_id, number_id, ordinal, Scale,
+    inline_number, inline_parts, inline_term, integer_id, number_id, ordinal, Parts, Scale,
 };
 pub use key::{key_of, key_of_id, shared_value_ids, ValueKey};
 pub use ntriples::{parse, parse_prefix, ParseError};

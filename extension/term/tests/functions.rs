@@ -728,3 +728,35 @@ fn extremes_and_concatenation() {
     );
     assert_eq!(concat(&["\"a\"", "_:b", "\"c\""]), None);
 }
+
+/// What ids tell of dates and times is what their lexical forms say.
+#[test]
+fn parts_of_inlined_moments() {
+    use pgquad_term::{inline_id, inline_parts};
+    use time::Part::{Day, Hours, Minutes, Month, Year};
+    let moments = [
+        "2020-02-29T23:59:59.999Z^^dateTime",
+        "0001-01-01T00:00:00^^dateTime",
+        "9999-12-31T01:30:00-14:00^^dateTime",
+        "2000-03-01T00:05:00+13:45^^dateTime",
+        "1900-02-28^^date",
+        "2024-12-31+14:00^^date",
+    ];
+    for text in moments {
+        let term = t(text);
+        let id = inline_id(&term.as_term()).expect(text);
+        for part in [Year, Month, Day, Hours, Minutes] {
+            let told = time::inline_part(id, part).expect(text);
+            assert_eq!(
+                told.ok(),
+                time::part(&term.as_term(), part).ok(),
+                "{text} {part:?}"
+            );
+        }
+    }
+    for text in ["10:00:00^^time", "1", "\"2020\"", "<urn:a>"] {
+        assert!(inline_id(&t(text).as_term())
+            .and_then(inline_parts)
+            .is_none());
+    }
+}

@@ -27,6 +27,12 @@ impl CachedBlock {
         (self.first..self.first + self.block.len() as u64).contains(&number)
     }
 
+    /// Appends the encoded term with this number.
+    pub fn append(&self, number: u64, out: &mut Vec<u8>) -> Result<(), BlockError> {
+        let index = (number - self.first) as usize;
+        self.block.append(index, &self.symbols, out)
+    }
+
     /// The encoded term with this number.
     pub fn get(&self, number: u64) -> Result<String, BlockError> {
         self.block

@@ -18,8 +18,8 @@ fn compare_ids(a: i64, b: i64, comparison: Comparison, of_terms: OfTerms) -> Opt
         Truth::False => Some(false),
         Truth::Null => None,
         Truth::Unknown => {
-            let (a, b) = (super::decode(term_id(a))?, super::decode(term_id(b))?);
-            value(of_terms(&a.as_term(), &b.as_term()))
+            let b = super::decode(term_id(b))?;
+            value(super::with_term(term_id(a), |a| of_terms(a, &b.as_term()))?)
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pgquad_term::id::MAX_LANGUAGE_NUMBER;
+use pgquad_term::TermBuf;
 use pgrx::pg_sys;
 
 use super::relation::{for_each_row, Inserter, Relation};
@@ -12,6 +13,8 @@ use super::tables::Tables;
 #[derive(Default)]
 pub struct Languages {
     numbers: HashMap<String, u16>,
+    /// The tags as strings, by number, as far as they have been asked for.
+    terms: Vec<Option<TermBuf>>,
 }
 
 impl Languages {
@@ -69,6 +72,18 @@ impl Languages {
             self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
             known(&self.numbers)
         })
+    }
+
+    /// The tag with this number, as a string.
+    pub fn term(&mut self, tables: &Tables, number: u16) -> Option<&TermBuf> {
+        let place = usize::from(number);
+        if self.terms.get(place).is_none_or(Option::is_none) {
+            let tag = self.tag(tables, number)?;
+            let length = self.terms.len().max(place + 1);
+            self.terms.resize(length, None);
+            self.terms[place] = Some(TermBuf::string(&tag));
+        }
+        self.terms[place].as_ref()
     }
 
     /// The numbers that are known here, with their tags.

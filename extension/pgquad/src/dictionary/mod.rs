@@ -6,6 +6,7 @@
 //!
 //! The functions work on batches: probes are sorted, so that each page is touched once.
 
+mod ahead;
 mod blocks;
 mod bulk;
 mod compare;
@@ -15,6 +16,7 @@ mod layout;
 mod numbers;
 mod read;
 mod relation;
+mod run;
 mod sql;
 mod state;
 mod symbol_tables;
@@ -25,6 +27,7 @@ mod write;
 
 use std::collections::HashMap;
 
+pub use ahead::Upcoming;
 pub use bulk::BulkEncoder;
 pub use layout::relation_changed;
 pub use sql::term_id;
@@ -203,6 +206,47 @@ fn encode_hashed(terms: &[(u128, &str)]) -> Vec<TermId> {
     })
 }
 
+/// What `body` makes of the encoded term with this id, which it must not use the dictionary for; `None` for the default graph, an error
+/// for an id that is not in the dictionary. For expressions, which ask for the terms of a row one by one: terms are decoded ahead where
+/// the rows come in batches, and nothing is allocated for one that is not kept.
+pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
+    let Some(number) = id.dictionary_number() else {
+        return decode(id).map(|term| body(term.as_encoded()));
+    };
+    let checked = |encoded: &str| match fits(id, encoded) {
+        true => body(encoded),
+        false => read::unknown_id(id),
+    };
+    Some(with_state(|state| {
+        if let Some(encoded) = state.ahead.look(number) {
+            ahead::count_read();
+            return checked(encoded);
+        }
+        if let Some(term) = state.terms.look(&number, state::term_bytes) {
+            return checked(term.as_encoded());
+        }
+        ahead::count_read();
+        if ahead::fetch(state, id) {
+            if let Some(encoded) = state.ahead.look(number) {
+                return checked(encoded);
+            }
+        }
+        ahead::count_decoded(1);
+        match Reader::default().term(state, number) {
+            Some(term) => checked(term.as_encoded()),
+            None => read::unknown_id(id),
+        }
+    }))
+}
+
+/// What `body` makes of the term with this id, as [`with_encoded`].
+pub fn with_term<T>(id: TermId, body: impl FnOnce(&Term<'_>) -> T) -> Option<T> {
+    with_encoded(id, |encoded| {
+        let term = pgquad_term::encoded::decode(encoded);
+        body(&term.expect("the dictionary holds encoded terms"))
+    })
+}
+
 /// The term with this id; `None` for the default graph, an error for an id that is not in the dictionary.
 pub fn decode(id: TermId) -> Option<TermBuf> {
     let Some(number) = id.dictionary_number() else {
@@ -217,7 +261,7 @@ pub fn decode(id: TermId) -> Option<TermBuf> {
         cached.or_else(|| Reader::default().term(state, number))
     });
     Some(
-        term.filter(|term| fits(id, term))
+        term.filter(|term| fits(id, term.as_encoded()))
             .unwrap_or_else(|| read::unknown_id(id)),
     )
 }
@@ -250,7 +294,7 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
     let mut found = |place: usize, term: Option<&TermBuf>| {
         let (id, beside) = wanted[place];
         match term {
-            Some(term) if fits(id, term) => each(beside, term),
+            Some(term) if fits(id, term.as_encoded()) => each(beside, term),
             _ => read::unknown_id(id),
         }
     };
@@ -275,6 +319,11 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
     });
 }
 
+/// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when none has it.
+pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
+    with_state(|state| state.languages.term(&state.layout.tables, number).map(body))
+}
+
 /// The language tag with this number ([`TermId::language_number`]).
 pub fn language(number: u16) -> Option<String> {
     with_state(|state| state.languages.tag(&state.layout.tables, number))
@@ -290,10 +339,10 @@ pub fn language_number(tag: &str) -> Option<u16> {
     with_state(|state| state.languages.find(&state.layout.tables, tag))
 }
 
-/// Whether a term that was found by the number in `id` is of the kind that the tag of `id` says.
-fn fits(id: TermId, term: &TermBuf) -> bool {
+/// Whether an encoded term that was found by the number in `id` is of the kind that the tag of `id` says.
+fn fits(id: TermId, encoded: &str) -> bool {
     use pgquad_term::tag;
-    match (id.tag(), term.as_encoded().as_bytes().first()) {
+    match (id.tag(), encoded.as_bytes().first()) {
         (tag::IRI, first) => first == Some(&b'I'),
         (tag::STRING, first) => first == Some(&b'S'),
         (tag::LANG_STRING, first) => first == Some(&b'L'),

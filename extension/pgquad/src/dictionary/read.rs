@@ -1,5 +1,6 @@
 //! Terms by dictionary number, from table `quad.terms`.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pgquad_term::block::{self, Block, BlockError, MAX_TERMS};
@@ -52,6 +53,7 @@ impl Reader {
         let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
         let row = scan.last_within(lowest as i64, number as i64)?;
         let first = row.bigint(2) as u64;
+        count_block();
         let block = row
             .with_bytes(3, |bytes| {
                 let symbols = state.symbols.get(&tables, block::table_of(bytes)?);
@@ -64,7 +66,23 @@ impl Reader {
     }
 }
 
-fn damaged(number: u64, error: &BlockError) -> ! {
+thread_local! {
+    /// Blocks that this backend has read from the table.
+    static BLOCKS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts a block that is read from the table.
+pub fn count_block() {
+    BLOCKS.set(BLOCKS.get() + 1);
+}
+
+/// Blocks read from the table so far.
+pub fn blocks() -> u64 {
+    BLOCKS.get()
+}
+
+/// An error about a block that cannot be read.
+pub fn damaged(number: u64, error: &BlockError) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
         format!("quad.terms, block of number {number}: {error}"),

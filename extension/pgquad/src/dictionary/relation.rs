@@ -144,9 +144,16 @@ impl IndexScan {
 
     /// The row whose key begins with the largest number between these, both included.
     pub fn last_within(&mut self, low: i64, high: i64) -> Option<Row<'_>> {
+        self.seek(low, high);
+        self.step(pg_sys::ScanDirection::BackwardScanDirection)
+            .then_some(Row(&self.slot))
+    }
+
+    /// Begins to read the rows with keys between these, both included.
+    pub fn seek(&mut self, low: i64, high: i64) {
         self.keys[0].sk_argument = pg_sys::Datum::from(low);
         self.keys[1].sk_argument = pg_sys::Datum::from(high);
-        // SAFETY: the keys are initialized; scan and slot belong to the same table.
+        // SAFETY: the keys are initialized.
         unsafe {
             pg_sys::index_rescan(
                 self.scan,
@@ -155,13 +162,18 @@ impl IndexScan {
                 std::ptr::null_mut(),
                 0,
             );
-            pg_sys::index_getnext_slot(
-                self.scan,
-                pg_sys::ScanDirection::BackwardScanDirection,
-                self.slot.0,
-            )
         }
-        .then_some(Row(&self.slot))
+    }
+
+    /// The next row in ascending order, after [`Self::seek`].
+    pub fn next(&mut self) -> Option<Row<'_>> {
+        self.step(pg_sys::ScanDirection::ForwardScanDirection)
+            .then_some(Row(&self.slot))
+    }
+
+    fn step(&mut self, direction: pg_sys::ScanDirection::Type) -> bool {
+        // SAFETY: scan and slot belong to the same table.
+        unsafe { pg_sys::index_getnext_slot(self.scan, direction, self.slot.0) }
     }
 }
 

@@ -5,7 +5,7 @@ use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
 use crate::error::raise;
-use crate::term::{TermArg, TermOut};
+use crate::term::{TermArg, TermCopy};
 
 /// The id of a term, which is added to the dictionary if need be. Every call with a blank node that has a label only gives a new id.
 #[pg_extern(volatile, strict, parallel_unsafe)]
@@ -21,8 +21,15 @@ fn find(term: TermArg<'_>) -> Option<i64> {
 
 /// The term with this id; NULL for 0, the default graph.
 #[pg_extern(stable, strict, parallel_safe, cost = 100)]
-fn decode(id: i64) -> Option<TermOut> {
-    super::decode(term_id(id)).map(TermOut)
+fn decode(id: i64) -> Option<TermCopy> {
+    super::with_encoded(term_id(id), TermCopy::of_encoded)
+}
+
+/// What the dictionary did in this session: terms decoded for expressions, blocks of terms read from its table.
+#[pg_extern(volatile, parallel_restricted)]
+fn dictionary_stats() -> TableIterator<'static, (name!(decoded, i64), name!(blocks, i64))> {
+    let counts = (super::ahead::decoded() as i64, super::read::blocks() as i64);
+    TableIterator::once(counts)
 }
 
 /// The id that a `bigint` stands for.

@@ -10,6 +10,7 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::ahead::Ahead;
 use super::blocks::BlockCache;
 use super::languages::Languages;
 use super::layout::{self, Layout};
@@ -57,6 +58,8 @@ pub struct State {
     pub ids: Cache<u128, TermId, BuildHash>,
     /// Ids by hash of the N-Triples text.
     pub written: Cache<u128, TermId, BuildHash>,
+    /// Terms decoded ahead.
+    pub ahead: Ahead,
     /// Terms by dictionary number.
     pub terms: Cache<u64, TermBuf, BuildHash>,
     /// Casts of terms to `xsd:float`, by what [`super::values`] makes of their numbers; `None` is an error.
@@ -88,6 +91,7 @@ impl State {
             layout,
             ids: Cache::new(0),
             written: Cache::new(0),
+            ahead: Ahead::default(),
             terms: Cache::new(0),
             floats: Cache::new(0),
             blocks: BlockCache::default(),
@@ -101,6 +105,7 @@ impl State {
     fn forget(&mut self) {
         self.ids.clear();
         self.written.clear();
+        self.ahead = Ahead::default();
         self.terms.clear();
         self.floats.clear();
         self.blocks = BlockCache::default();

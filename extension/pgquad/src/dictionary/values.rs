@@ -70,7 +70,7 @@ impl Cast {
             let cached = state.terms.get(&number, term_bytes);
             let term = cached.or_else(|| Reader::default().look(state, number));
             let term = term
-                .filter(|term| super::fits(id, term))
+                .filter(|term| super::fits(id, term.as_encoded()))
                 .unwrap_or_else(|| unknown_id(id));
             let float = self.of(&term.as_term());
             state.floats.put(key, float, FLOAT_BYTES);

@@ -7,6 +7,7 @@ use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
 use crate::compat;
 use crate::custom::{self, clear, Callbacks};
+use crate::dictionary::Upcoming;
 use crate::ffi::{self, Methods};
 use crate::guc;
 use crate::scan::conditions::{list_iter, list_node};
@@ -68,6 +69,8 @@ pub struct QuadJoin {
     started: bool,
     rows: Bindings,
     at: usize,
+    /// What the dictionary is told of the rows to come.
+    upcoming: Upcoming,
 }
 
 #[pg_guard]
@@ -112,6 +115,7 @@ unsafe extern "C-unwind" fn begin(
                 native: Native::new(test, &places, parent),
                 places,
                 volatile: changes(test.cast()),
+                upcoming: Upcoming::new(),
             });
             at = end;
         }
@@ -169,6 +173,7 @@ unsafe extern "C-unwind" fn begin(
             started: false,
             rows: Bindings::default(),
             at: 0,
+            upcoming: Upcoming::new(),
         };
         custom::set_own(node, join);
     }
@@ -292,8 +297,12 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
             let rows = join.pipeline.next(&mut join.source, &mut fanouts);
             FANOUTS.set(fanouts);
             join.rows = rows.or_else(|| join.loose()).unwrap_or_default();
-            if join.rows.len > 0 || !join.take_batch() {
-                return join.rows.len > 0;
+            if join.rows.len > 0 {
+                join.offer();
+                return true;
+            }
+            if !join.take_batch() {
+                return false;
             }
         }
     }
@@ -346,6 +355,15 @@ pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool
 }
 
 impl QuadJoin {
+    /// Lets the dictionary know the ids of the batch.
+    fn offer(&mut self) {
+        let (rows, variables) = (&self.rows, &self.plan.output);
+        self.upcoming.batch(rows.len, || {
+            let ids = variables.iter().filter_map(|&slot| rows.ids(slot));
+            ids.map(<[u64]>::to_vec).collect()
+        });
+    }
+
     /// Rows of the batch from below that need no join.
     fn loose(&mut self) -> Option<Bindings> {
         let slots = usize::from(self.plan.slots);
@@ -401,6 +419,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
                 .readers
                 .iter_mut()
                 .for_each(TableReader::close);
+            (*join).upcoming.withdraw();
             if let Some(feed) = &mut (*join).feed {
                 feed.end();
             }
@@ -416,6 +435,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         join.started = false;
         join.rows = Bindings::default();
         join.at = 0;
+        join.upcoming.withdraw();
         if let Some(feed) = &mut join.feed {
             join.pipeline.stop();
             feed.rescan((*node).ss.ps.chgParam, join.tuning.first);

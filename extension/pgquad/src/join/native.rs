@@ -369,7 +369,7 @@ impl Compiler<'_> {
                     }
                 }
                 Operator::Effective => Test::Effective(self.terms(argument(0))?),
-                Operator::Is(kind) => Test::Is(kind, self.terms(argument(0))?),
+                Operator::Is(kind) => Test::Is(kind, self.term_or_id(argument(0))?),
                 Operator::LanguageMatches => {
                     Test::LanguageMatches(self.terms(argument(0))?, self.terms(argument(1))?)
                 }
@@ -389,7 +389,7 @@ impl Compiler<'_> {
             if operator((*call).funcid) != Some(Operator::Text) {
                 return None;
             }
-            let term = self.terms(list_node((*call).args, 0))?;
+            let term = self.term_or_id(list_node((*call).args, 0))?;
             Some(Test::TextIs(term, self.constant(text, Kind::Text)?))
         }
     }
@@ -412,11 +412,11 @@ impl Compiler<'_> {
                         Operator::FromBool => Terms::Boolean(Box::new(self.test(argument(0))?)),
                         Operator::Negate => Terms::Negated(Box::new(self.terms(argument(0))?)),
                         Operator::Language => {
-                            let term = Box::new(self.terms(argument(0))?);
+                            let term = Box::new(self.term_or_id(argument(0))?);
                             Terms::Language(term, self.table(Kind::Languages))
                         }
                         Operator::Datatype => {
-                            let term = Box::new(self.terms(argument(0))?);
+                            let term = Box::new(self.term_or_id(argument(0))?);
                             Terms::Datatype(term, self.table(Kind::Datatypes))
                         }
                         Operator::Plus => Terms::Plus(Box::new(self.terms(argument(0))?)),
@@ -428,6 +428,17 @@ impl Compiler<'_> {
                     })
                 }
                 _ => None,
+            }
+        }
+    }
+
+    /// A term, given by itself or by its id.
+    unsafe fn term_or_id(&mut self, node: *mut pg_sys::Node) -> Option<Terms> {
+        // SAFETY: as for `test`.
+        unsafe {
+            match pg_sys::exprType(node) {
+                pg_sys::INT8OID => self.ids(node).map(Terms::Decode),
+                _ => self.terms(node),
             }
         }
     }

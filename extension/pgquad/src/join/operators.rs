@@ -106,6 +106,10 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
     if all(pg_sys::INT8OID) {
         return match (name, types.len()) {
             ("decode", 1) => Some(Operator::Decode),
+            ("id_lang", 1) => Some(Operator::Language),
+            ("id_datatype", 1) => Some(Operator::Datatype),
+            ("id_str", 1) => Some(Operator::Text),
+            ("id_isnumeric", 1) => Some(Operator::Is(TermKind::Numeric)),
             (_, 2) => comparison(name).map(Operator::Ids),
             _ => None,
         };

@@ -2,6 +2,7 @@
 
 use super::native::Native;
 use super::values;
+use crate::dictionary::Upcoming;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
@@ -23,6 +24,8 @@ pub struct TestExpr {
     pub volatile: bool,
     /// The same as a test of ids, where there is one.
     pub native: Option<Native>,
+    /// What the dictionary is told of the rows to come.
+    pub upcoming: Upcoming,
 }
 
 /// Tables and expressions of a begun node.
@@ -127,6 +130,10 @@ impl Source for NodeSource {
                 differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))
             });
         }
+        test.upcoming.batch(order.len(), || {
+            let of_rows = |ids: &&[u64]| order.iter().map(|&row| ids[row]).collect();
+            values.iter().map(of_rows).collect()
+        });
         let mut last: Option<(usize, bool)> = None;
         let state = test.state;
         // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole

@@ -4,6 +4,7 @@
 use super::conditions::{list_iter, list_node};
 use crate::am::tid;
 use crate::custom::{self, clear, Callbacks};
+use crate::dictionary::Upcoming;
 use crate::ffi::{self, Methods};
 use crate::storage::OrderCursor;
 use pgquad_btree::{quad_of, Order, SIGN};
@@ -65,6 +66,8 @@ pub struct QuadScan {
     /// Number of rows of the cursor's batch, and how many have been returned.
     rows: usize,
     at: usize,
+    /// What the dictionary is told of the rows to come.
+    upcoming: Upcoming,
     /// Totals over all rescans.
     pub counters: Counters,
 }
@@ -129,6 +132,7 @@ unsafe extern "C-unwind" fn begin(
             started: false,
             rows: 0,
             at: 0,
+            upcoming: Upcoming::new(),
             counters: Counters::default(),
         };
         custom::set_own(node, scan);
@@ -306,6 +310,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
         let scan = custom::own::<QuadScan, _>(node);
         if !scan.is_null() {
             (*scan).rows = 0;
+            (*scan).upcoming.withdraw();
             (*scan).cursor.close();
         }
     }
@@ -319,6 +324,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         scan.started = false;
         scan.rows = 0;
         scan.at = 0;
+        scan.upcoming.withdraw();
         pg_sys::ExecScanReScan(&raw mut (*node).ss);
     }
 }
@@ -345,6 +351,7 @@ impl QuadScan {
             if self.cursor.advance() {
                 self.counters.leaves += 1;
                 self.rows = self.cursor.batch().len();
+                self.offer();
                 return true;
             }
             self.rows = 0;
@@ -359,6 +366,15 @@ impl QuadScan {
                 self.cursor.seek(*low, *high);
             }
         }
+    }
+
+    /// Lets the dictionary know the ids of the batch.
+    fn offer(&mut self) {
+        let (batch, needed) = (self.cursor.batch(), self.needed);
+        self.upcoming.batch(self.rows, || {
+            let needed = (0..4).filter(|&i| needed & 1 << i != 0);
+            needed.map(|i| batch.columns[i].clone()).collect()
+        });
     }
 
     /// Evaluates the conditions into key ranges of the order.

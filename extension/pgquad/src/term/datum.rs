@@ -97,22 +97,45 @@ pub fn value<T>(result: Result<T>) -> Option<T> {
     }
 }
 
+/// A datum of an encoded term, in the current memory context.
+fn datum_of(encoded: &str) -> pg_sys::Datum {
+    let text = encoded.as_bytes();
+    let size = pg_sys::VARHDRSZ + text.len();
+    // SAFETY: palloc returns `size` writable bytes (or raises an error, also for sizes that do not fit a varlena header); header
+    // and data are written into them.
+    unsafe {
+        let varlena: *mut pg_sys::varlena = pg_sys::palloc(size).cast();
+        set_varsize_4b(varlena, size as i32);
+        std::ptr::copy_nonoverlapping(
+            text.as_ptr(),
+            varlena.cast::<u8>().add(pg_sys::VARHDRSZ),
+            text.len(),
+        );
+        pg_sys::Datum::from(varlena)
+    }
+}
+
+/// A result of type `quad.term` that has been copied from where it was kept.
+pub struct TermCopy(pg_sys::Datum);
+
+impl TermCopy {
+    /// Of an encoded term.
+    pub fn of_encoded(encoded: &str) -> Self {
+        Self(datum_of(encoded))
+    }
+}
+
+// SAFETY: the datum was made for this very type.
+unsafe impl BoxRet for TermCopy {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        // SAFETY: a valid datum of the function's result type.
+        unsafe { fcinfo.return_raw_datum(self.0) }
+    }
+}
+
 impl IntoDatum for TermOut {
     fn into_datum(self) -> Option<pg_sys::Datum> {
-        let text = self.0.as_encoded().as_bytes();
-        let size = pg_sys::VARHDRSZ + text.len();
-        // SAFETY: palloc returns `size` writable bytes (or raises an error, also for sizes that do not fit a varlena header); header
-        // and data are written into them.
-        unsafe {
-            let varlena: *mut pg_sys::varlena = pg_sys::palloc(size).cast();
-            set_varsize_4b(varlena, size as i32);
-            std::ptr::copy_nonoverlapping(
-                text.as_ptr(),
-                varlena.cast::<u8>().add(pg_sys::VARHDRSZ),
-                text.len(),
-            );
-            Some(pg_sys::Datum::from(varlena))
-        }
+        Some(datum_of(self.0.as_encoded()))
     }
 
     fn type_oid() -> pg_sys::Oid {
@@ -210,6 +233,16 @@ unsafe impl SqlTranslatable for TermArg<'_> {
 
 // SAFETY: the type `quad.term` is made by this extension, see `io`.
 unsafe impl SqlTranslatable for TermOut {
+    const TYPE_IDENT: &'static str = TYPE_IDENT;
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::ThisExtension;
+    const ARGUMENT_SQL: std::result::Result<SqlMappingRef, ArgumentError> =
+        Ok(SqlMappingRef::literal(SQL_NAME));
+    const RETURN_SQL: std::result::Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal(SQL_NAME)));
+}
+
+// SAFETY: the type `quad.term` is made by this extension, see `io`.
+unsafe impl SqlTranslatable for TermCopy {
     const TYPE_IDENT: &'static str = TYPE_IDENT;
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::ThisExtension;
     const ARGUMENT_SQL: std::result::Result<SqlMappingRef, ArgumentError> =

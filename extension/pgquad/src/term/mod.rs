@@ -6,12 +6,14 @@
 mod accessors;
 mod aggregates;
 mod arithmetic;
+mod by_id;
 mod casts;
 mod compare;
 mod constructors;
 mod datum;
 mod functions;
 mod hashing;
+mod id_order;
 mod io;
 mod opclass;
 mod simplify;
@@ -21,4 +23,4 @@ mod time;
 mod xsd_casts;
 
 pub use constructors::random_bytes;
-pub use datum::{value, TermArg, TermOut};
+pub use datum::{value, TermArg, TermCopy, TermOut};

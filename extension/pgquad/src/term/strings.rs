@@ -60,25 +60,28 @@ fn fn_concat(terms: VariadicArray<'_, TermArg<'_>>) -> Option<TermOut> {
 }
 
 /// Runs a function with the compiled patterns of this backend.
-fn with_patterns<T>(function: impl FnOnce(&mut PatternCache) -> Result<T>) -> Option<T> {
+pub(super) fn with_patterns<T>(function: impl FnOnce(&mut PatternCache) -> Result<T>) -> Result<T> {
     thread_local! {
         static PATTERNS: RefCell<PatternCache> = RefCell::default();
     }
-    // The error is raised after the borrow has ended.
-    value(PATTERNS.with_borrow_mut(function))
+    PATTERNS.with_borrow_mut(function)
 }
 
 /// REGEX.
 #[pg_extern(immutable, parallel_safe)]
 fn fn_regex(text: TermArg<'_>, pattern: TermArg<'_>) -> Option<bool> {
-    with_patterns(|cache| regex::regex(cache, &text.term(), &pattern.term(), None))
+    value(with_patterns(|cache| {
+        regex::regex(cache, &text.term(), &pattern.term(), None)
+    }))
 }
 
 /// REGEX with flags.
 #[pg_extern(immutable, parallel_safe, name = "fn_regex")]
 fn fn_regex_flags(text: TermArg<'_>, pattern: TermArg<'_>, flags: TermArg<'_>) -> Option<bool> {
     let flags = flags.term();
-    with_patterns(|cache| regex::regex(cache, &text.term(), &pattern.term(), Some(&flags)))
+    value(with_patterns(|cache| {
+        regex::regex(cache, &text.term(), &pattern.term(), Some(&flags))
+    }))
 }
 
 /// REPLACE.
@@ -89,7 +92,9 @@ fn fn_replace(
     replacement: TermArg<'_>,
 ) -> Option<TermOut> {
     let (text, pattern, replacement) = (text.term(), pattern.term(), replacement.term());
-    with_patterns(|cache| regex::replace(cache, &text, &pattern, &replacement, None)).map(TermOut)
+    let replaced =
+        with_patterns(|cache| regex::replace(cache, &text, &pattern, &replacement, None));
+    value(replaced).map(TermOut)
 }
 
 /// REPLACE with flags.
@@ -102,6 +107,7 @@ fn fn_replace_flags(
 ) -> Option<TermOut> {
     let (text, pattern, replacement) = (text.term(), pattern.term(), replacement.term());
     let flags = flags.term();
-    with_patterns(|cache| regex::replace(cache, &text, &pattern, &replacement, Some(&flags)))
-        .map(TermOut)
+    let replaced =
+        with_patterns(|cache| regex::replace(cache, &text, &pattern, &replacement, Some(&flags)));
+    value(replaced).map(TermOut)
 }

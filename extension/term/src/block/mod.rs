@@ -216,8 +216,21 @@ pub fn table_of(block: &[u8]) -> Result<u32, BlockError> {
 /// A block opened for reading.
 pub struct Block {
     bytes: Box<[u8]>,
-    affixes: Vec<Box<[u8]>>,
-    terms: Vec<Place>,
+    /// The affixes, one behind the other.
+    affixes: Box<[u8]>,
+    /// Where each affix ends.
+    affix_ends: Box<[u32]>,
+    terms: Box<[Place]>,
+}
+
+/// A block as it lies on disk, for a few of its terms.
+pub struct View<'a> {
+    /// Affixes as they are stored, and whether raw.
+    affixes: Vec<(&'a [u8], bool)>,
+    /// The affix of each term.
+    indexes: &'a [u8],
+    /// The column of heads, and what follows it.
+    heads: &'a [u8],
 }
 
 /// Where the rest of a term is.
@@ -257,27 +270,41 @@ fn read_start(cursor: &mut &[u8]) -> Result<Start, BlockError> {
     })
 }
 
-impl Block {
-    /// Opens a block. `symbols` must be the tables of number [`table_of`].
-    pub fn open(bytes: &[u8], symbols: &Symbols) -> Result<Self, BlockError> {
+impl<'a> View<'a> {
+    /// Looks at a block. Heads and terms are checked as they are read.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, BlockError> {
         let mut cursor = bytes;
         let start = read_start(&mut cursor)?;
-        let mut affixes = Vec::with_capacity(start.affixes);
-        for _ in 0..start.affixes {
-            let (stored, raw) = read_field(&mut cursor)?;
-            let mut affix = Vec::new();
-            symbols.expand(Table::Iri, stored, raw, &mut affix)?;
-            affixes.push(affix.into_boxed_slice());
-        }
-        let (indexes, mut cursor) = cursor
+        let affixes = (0..start.affixes).map(|_| read_field(&mut cursor));
+        let affixes = affixes.collect::<Result<Vec<_>, _>>()?;
+        let (indexes, heads) = cursor
             .split_at_checked(start.terms)
             .ok_or(BlockError::Truncated)?;
-        let mut terms = Vec::with_capacity(start.terms);
+        if indexes
+            .iter()
+            .any(|&affix| usize::from(affix) >= affixes.len())
+        {
+            return Err(BlockError::Invalid("affix number"));
+        }
+        Ok(View {
+            affixes,
+            indexes,
+            heads,
+        })
+    }
+
+    /// Number of terms; at least one.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.indexes.len()
+    }
+
+    /// Where the rest of each term is among the rests, and the rests.
+    fn places(&self) -> Result<(Box<[Place]>, &'a [u8]), BlockError> {
+        let mut cursor = self.heads;
+        let mut terms = Vec::with_capacity(self.len());
         let mut end = 0;
-        for &affix in indexes {
-            if usize::from(affix) >= affixes.len() {
-                return Err(BlockError::Invalid("affix number"));
-            }
+        for &affix in self.indexes {
             let (length, raw) = read_head(&mut cursor)?;
             let start = end;
             end += length as u32;
@@ -291,10 +318,60 @@ impl Block {
         if cursor.len() < end as usize {
             return Err(BlockError::Truncated);
         }
-        let bytes = cursor.into();
+        Ok((terms.into_boxed_slice(), cursor))
+    }
+
+    /// Appends the encoded terms at these indexes, which ascend, each of them UTF-8, and where each ends. `symbols` must be the tables of
+    /// number [`table_of`].
+    pub fn append(
+        &self,
+        indexes: impl Iterator<Item = usize>,
+        symbols: &Symbols,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) -> Result<(), BlockError> {
+        let (places, rests) = self.places()?;
+        for index in indexes {
+            let place = places.get(index).ok_or(BlockError::NoSuchTerm(index))?;
+            let (affix, raw) = self.affixes[usize::from(place.affix)];
+            let start = out.len();
+            symbols.expand(Table::Iri, affix, raw, out)?;
+            let table = table_for(&out[start..]);
+            let rest = &rests[place.start as usize..place.end as usize];
+            symbols.expand(table, rest, place.raw, out)?;
+            check_text(&out[start..])?;
+            ends.push(out.len());
+        }
+        Ok(())
+    }
+}
+
+fn check_text(bytes: &[u8]) -> Result<(), BlockError> {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(BlockError::Invalid("text (not UTF-8)")),
+    }
+}
+
+impl Block {
+    /// Opens a block. `symbols` must be the tables of number [`table_of`].
+    pub fn open(bytes: &[u8], symbols: &Symbols) -> Result<Self, BlockError> {
+        Self::of_view(&View::new(bytes)?, symbols)
+    }
+
+    /// Opens a block that has been looked at. `symbols` must be the tables of number [`table_of`].
+    pub fn of_view(view: &View<'_>, symbols: &Symbols) -> Result<Self, BlockError> {
+        let mut affixes = Vec::new();
+        let mut affix_ends = Vec::with_capacity(view.affixes.len());
+        for &(stored, raw) in &view.affixes {
+            symbols.expand(Table::Iri, stored, raw, &mut affixes)?;
+            affix_ends.push(affixes.len() as u32);
+        }
+        let (terms, rests) = view.places()?;
         Ok(Block {
-            bytes,
-            affixes,
+            bytes: rests.into(),
+            affixes: affixes.into_boxed_slice(),
+            affix_ends: affix_ends.into_boxed_slice(),
             terms,
         })
     }
@@ -307,19 +384,42 @@ impl Block {
 
     /// Bytes of memory that the block takes.
     pub fn memory(&self) -> usize {
-        let affixes: usize = self.affixes.iter().map(|affix| affix.len() + 16).sum();
-        self.bytes.len() + affixes + self.terms.len() * size_of::<Place>()
+        self.bytes.len()
+            + self.affixes.len()
+            + size_of_val(&*self.affix_ends)
+            + size_of_val(&*self.terms)
+    }
+
+    fn affix(&self, number: u8) -> &[u8] {
+        let number = usize::from(number);
+        let start = number
+            .checked_sub(1)
+            .map_or(0, |before| self.affix_ends[before]);
+        &self.affixes[start as usize..self.affix_ends[number] as usize]
     }
 
     /// The encoded term at `index`. `symbols` must be those the block was opened with.
     pub fn get(&self, index: usize, symbols: &Symbols) -> Result<String, BlockError> {
-        let place = self.terms.get(index).ok_or(BlockError::NoSuchTerm(index))?;
-        let affix = &self.affixes[usize::from(place.affix)];
-        let rest = &self.bytes[place.start as usize..place.end as usize];
-        let mut text = Vec::with_capacity(affix.len() + rest.len() * 3);
-        text.extend_from_slice(affix);
-        symbols.expand(table_for(affix), rest, place.raw, &mut text)?;
+        let mut text = Vec::new();
+        self.append(index, symbols, &mut text)?;
         String::from_utf8(text).map_err(|_| BlockError::Invalid("text (not UTF-8)"))
+    }
+
+    /// Appends the encoded term at `index`, which is UTF-8; what has been appended when there is an error may be anything.
+    pub fn append(
+        &self,
+        index: usize,
+        symbols: &Symbols,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BlockError> {
+        let place = self.terms.get(index).ok_or(BlockError::NoSuchTerm(index))?;
+        let affix = self.affix(place.affix);
+        let rest = &self.bytes[place.start as usize..place.end as usize];
+        let start = out.len();
+        out.reserve(affix.len() + rest.len() * 3);
+        out.extend_from_slice(affix);
+        symbols.expand(table_for(affix), rest, place.raw, out)?;
+        check_text(&out[start..])
     }
 }
 

@@ -28,6 +28,23 @@ fn unpack(blocks: &[Vec<u8>], symbols: &Symbols) -> Vec<String> {
         for index in 0..block.len() {
             terms.push(block.get(index, symbols).unwrap());
         }
+        let every_other = || (0..block.len()).step_by(2);
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        let view = View::new(bytes).unwrap();
+        view.append(every_other(), symbols, &mut text, &mut ends)
+            .unwrap();
+        assert_eq!(view.len(), block.len());
+        let mut start = 0;
+        for (index, &end) in every_other().zip(&ends) {
+            assert_eq!(
+                text[start..end],
+                *block.get(index, symbols).unwrap().as_bytes()
+            );
+            start = end;
+        }
+        assert_eq!(ends.len(), every_other().count());
+        let past = view.append([block.len()].into_iter(), symbols, &mut text, &mut ends);
+        assert_eq!(past, Err(BlockError::NoSuchTerm(block.len())));
         assert_eq!(
             block.get(block.len(), symbols),
             Err(BlockError::NoSuchTerm(block.len()))

@@ -28,8 +28,16 @@ fn integer(term: &Term<'_>) -> Result<i128> {
 /// # Errors
 /// Not a string literal.
 pub fn strlen(term: &Term<'_>) -> Result<TermBuf> {
+    Ok(Number::Integer(length(term)? as i128).to_term())
+}
+
+/// The length of a string in characters.
+///
+/// # Errors
+/// As [`strlen`].
+pub fn length(term: &Term<'_>) -> Result<usize> {
     let (text, _) = string(term)?;
-    Ok(Number::Integer(text.chars().count() as i128).to_term())
+    Ok(text.chars().count())
 }
 
 /// SUBSTR: from the character with this number, counted from 1, this many characters or all.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::number::{from_raw, to_raw, Number, ONE};
 use crate::value::parse_duration;
 use crate::xsd::Xsd;
-use crate::{LiteralKind, Term, TermBuf};
+use crate::{inline_parts, LiteralKind, Term, TermBuf, TermId};
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Duration, Time, TimezoneOffset, YearMonthDuration,
 };
@@ -52,16 +52,63 @@ fn integer(value: impl Into<i128>) -> Result<TermBuf> {
     Ok(Number::Integer(value.into()).to_term())
 }
 
+/// A part of a moment that is an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// YEAR.
+    Year,
+    /// MONTH.
+    Month,
+    /// DAY.
+    Day,
+    /// HOURS.
+    Hours,
+    /// MINUTES.
+    Minutes,
+}
+
+/// A part of a moment.
+///
+/// # Errors
+/// Not a literal with that part.
+pub fn part(term: &Term<'_>, part: Part) -> Result<i64> {
+    let moment = Moment::of(term)?;
+    Ok(match (part, moment) {
+        (Part::Year, Moment::DateTime(value)) => value.year(),
+        (Part::Year, Moment::Date(value)) => value.year(),
+        (Part::Month, Moment::DateTime(value)) => value.month().into(),
+        (Part::Month, Moment::Date(value)) => value.month().into(),
+        (Part::Day, Moment::DateTime(value)) => value.day().into(),
+        (Part::Day, Moment::Date(value)) => value.day().into(),
+        (Part::Hours, Moment::DateTime(value)) => value.hour().into(),
+        (Part::Hours, Moment::Time(value)) => value.hour().into(),
+        (Part::Minutes, Moment::DateTime(value)) => value.minute().into(),
+        (Part::Minutes, Moment::Time(value)) => value.minute().into(),
+        _ => return Err(Error::Type),
+    })
+}
+
+/// A part of the moment that an inlined id tells; `None` for all other ids.
+#[must_use]
+pub fn inline_part(id: TermId, part: Part) -> Option<Result<i64>> {
+    let parts = inline_parts(id)?;
+    let (year, month, day) = parts.date;
+    let time = parts.time.ok_or(Error::Type);
+    Some(match part {
+        Part::Year => Ok(year),
+        Part::Month => Ok(month),
+        Part::Day => Ok(day),
+        Part::Hours => time.map(|(hours, _)| hours),
+        Part::Minutes => time.map(|(_, minutes)| minutes),
+    })
+}
+
 /// YEAR.
 ///
 /// # Errors
 /// Not a date.
 pub fn year(term: &Term<'_>) -> Result<TermBuf> {
-    match Moment::of(term)? {
-        Moment::DateTime(value) => integer(value.year()),
-        Moment::Date(value) => integer(value.year()),
-        Moment::Time(_) => Err(Error::Type),
-    }
+    integer(part(term, Part::Year)?)
 }
 
 /// MONTH.
@@ -69,11 +116,7 @@ pub fn year(term: &Term<'_>) -> Result<TermBuf> {
 /// # Errors
 /// Not a date.
 pub fn month(term: &Term<'_>) -> Result<TermBuf> {
-    match Moment::of(term)? {
-        Moment::DateTime(value) => integer(value.month()),
-        Moment::Date(value) => integer(value.month()),
-        Moment::Time(_) => Err(Error::Type),
-    }
+    integer(part(term, Part::Month)?)
 }
 
 /// DAY.
@@ -81,11 +124,7 @@ pub fn month(term: &Term<'_>) -> Result<TermBuf> {
 /// # Errors
 /// Not a date.
 pub fn day(term: &Term<'_>) -> Result<TermBuf> {
-    match Moment::of(term)? {
-        Moment::DateTime(value) => integer(value.day()),
-        Moment::Date(value) => integer(value.day()),
-        Moment::Time(_) => Err(Error::Type),
-    }
+    integer(part(term, Part::Day)?)
 }
 
 /// HOURS.
@@ -93,11 +132,7 @@ pub fn day(term: &Term<'_>) -> Result<TermBuf> {
 /// # Errors
 /// Not a time.
 pub fn hours(term: &Term<'_>) -> Result<TermBuf> {
-    match Moment::of(term)? {
-        Moment::DateTime(value) => integer(value.hour()),
-        Moment::Time(value) => integer(value.hour()),
-        Moment::Date(_) => Err(Error::Type),
-    }
+    integer(part(term, Part::Hours)?)
 }
 
 /// MINUTES.
@@ -105,11 +140,7 @@ pub fn hours(term: &Term<'_>) -> Result<TermBuf> {
 /// # Errors
 /// Not a time.
 pub fn minutes(term: &Term<'_>) -> Result<TermBuf> {
-    match Moment::of(term)? {
-        Moment::DateTime(value) => integer(value.minute()),
-        Moment::Time(value) => integer(value.minute()),
-        Moment::Date(_) => Err(Error::Type),
-    }
+    integer(part(term, Part::Minutes)?)
 }
 
 /// SECONDS, as a decimal.

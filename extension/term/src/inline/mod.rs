@@ -14,6 +14,7 @@ mod value;
 pub use compare::{
     ascending_instants, ascending_numbers, compare_inline, inline_number, ordinal, Scale,
 };
+pub use time::Parts;
 pub use value::{float_id, integer_id, number_id};
 
 use crate::id::tag;
@@ -68,6 +69,16 @@ pub fn inline_datatype(id: TermId) -> Option<Xsd> {
         tag::FLOAT => Some(Xsd::Float),
         tag::DATE_TIME => Some(Xsd::DateTime),
         tag::DATE => Some(Xsd::Date),
+        _ => None,
+    }
+}
+
+/// The parts of the moment that an inlined id tells; `None` for all other ids.
+#[must_use]
+pub fn inline_parts(id: TermId) -> Option<Parts> {
+    match id.tag() {
+        tag::DATE_TIME => time::date_time_parts(id.payload()),
+        tag::DATE => time::date_parts(id.payload()),
         _ => None,
     }
 }

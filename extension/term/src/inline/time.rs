@@ -216,6 +216,34 @@ pub(super) fn decode_date_time(payload: u64) -> Option<String> {
     Some(out)
 }
 
+/// The parts of a payload of a date and time, in its own time zone.
+pub(super) fn date_time_parts(payload: u64) -> Option<Parts> {
+    let (local, _) = unpack(payload, MINUTES_PER_QUARTER * MILLIS_PER_MINUTE)?;
+    let minutes = local / MILLIS_PER_MINUTE;
+    let time = minutes % MINUTES_PER_DAY;
+    Some(Parts {
+        date: date_of(minutes / MINUTES_PER_DAY),
+        time: Some((time / 60, time % 60)),
+    })
+}
+
+/// The parts of a payload of a date.
+pub(super) fn date_parts(payload: u64) -> Option<Parts> {
+    let (local, _) = unpack(payload, MINUTES_PER_QUARTER)?;
+    Some(Parts {
+        date: date_of(local / MINUTES_PER_DAY),
+        time: None,
+    })
+}
+
+/// Parts of a moment.
+pub struct Parts {
+    /// Year, month, day.
+    pub date: (i64, i64, i64),
+    /// Hours and minutes.
+    pub time: Option<(i64, i64)>,
+}
+
 pub(super) fn encode_date(lexical: &str) -> Option<u64> {
     let mut reader = Reader(lexical.as_bytes());
     let local = reader.date()? * MINUTES_PER_DAY;

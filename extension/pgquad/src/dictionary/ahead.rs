@@ -1,0 +1,252 @@
+//! Terms decoded ahead of the row that wants them.
+//!
+//! A node hands out rows one by one, and expressions above it ask for the term of one id after the other; the node has the ids of a
+//! whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being read. The first id of an offered column
+//! that is wanted brings a chunk of that column: each distinct id decoded once, in the order of the dictionary, so that each block of
+//! terms is looked up once. Nothing depends on an offer: an id that is in no chunk is read by itself.
+
+use std::cell::{Cell, RefCell};
+
+use pgquad_btree::SIGN;
+use pgquad_term::TermId;
+
+use super::run::{self, Texts};
+use super::state::State;
+
+/// Rows of a chunk. A chunk of labels is a quarter of a megabyte.
+const CHUNK_ROWS: usize = 4096;
+/// Bytes of text from which on no more terms are added to a chunk.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that are kept: columns that expressions read side by side.
+const CHUNKS: usize = 4;
+/// Rows behind the last one found that are looked at before the whole chunk is searched.
+const NEAR: usize = 8;
+/// Ids in a row that a chunk or an offer does not have, after which it is dropped.
+const MISSES: u32 = 64;
+/// One row of so many has to read a term for the next batch to be offered.
+const ROWS_PER_READ: u64 = 4;
+
+thread_local! {
+    /// Terms that expressions have read from blocks or chunks.
+    static READS: Cell<u64> = const { Cell::new(0) };
+    /// Terms that have been decoded for expressions.
+    static DECODED: Cell<u64> = const { Cell::new(0) };
+    static OFFERS: RefCell<Vec<Offer>> = const { RefCell::new(Vec::new()) };
+    static NEXT_NODE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What a node knows of the ids it is about to hand out.
+pub struct Upcoming {
+    node: u64,
+    rows: u64,
+    reads: u64,
+    offered: bool,
+}
+
+impl Upcoming {
+    /// Of a node that has not handed out anything.
+    pub fn new() -> Self {
+        Self {
+            node: NEXT_NODE.replace(NEXT_NODE.get() + 1),
+            rows: 0,
+            reads: 0,
+            offered: false,
+        }
+    }
+
+    /// To be called before the rows of a batch are handed out. `columns` gives the ids of the rows, in the form of keys, for each column;
+    /// it is called only if terms of the batch before were read.
+    pub fn batch(&mut self, rows: usize, columns: impl FnOnce() -> Vec<Vec<u64>>) {
+        let reads = READS.get();
+        let wanted = self.rows > 0 && (reads - self.reads) * ROWS_PER_READ >= self.rows;
+        (self.rows, self.reads) = (rows as u64, reads);
+        self.withdraw();
+        if wanted {
+            self.offered = true;
+            let columns = columns().into_iter();
+            let offer = Offer {
+                node: self.node,
+                columns: columns.map(|keys| Column { keys, taken: 0 }).collect(),
+                misses: 0,
+            };
+            OFFERS.with_borrow_mut(|offers| offers.push(offer));
+        }
+    }
+
+    /// Takes back what was offered last.
+    pub fn withdraw(&mut self) {
+        if std::mem::take(&mut self.offered) {
+            OFFERS.with_borrow_mut(|offers| offers.retain(|offer| offer.node != self.node));
+        }
+    }
+}
+
+impl Drop for Upcoming {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// The ids of a batch.
+struct Offer {
+    node: u64,
+    columns: Vec<Column>,
+    misses: u32,
+}
+
+struct Column {
+    keys: Vec<u64>,
+    /// Rows up to here are in a chunk, or behind what was wanted first.
+    taken: usize,
+}
+
+/// Terms of some rows of a column.
+struct Chunk {
+    /// Their numbers in the dictionary, ascending.
+    numbers: Vec<u64>,
+    /// The terms.
+    texts: Texts,
+    /// The place of each row's term.
+    rows: Vec<u32>,
+    /// The row that was found last.
+    at: usize,
+    misses: u32,
+}
+
+/// The chunks of this backend.
+#[derive(Default)]
+pub struct Ahead {
+    chunks: Vec<Chunk>,
+}
+
+/// Counts a term that an expression reads.
+pub fn count_read() {
+    READS.set(READS.get() + 1);
+}
+
+/// Counts terms that are decoded for expressions.
+pub fn count_decoded(terms: usize) {
+    DECODED.set(DECODED.get() + terms as u64);
+}
+
+/// Terms decoded for expressions so far.
+pub fn decoded() -> u64 {
+    DECODED.get()
+}
+
+impl Ahead {
+    /// The encoded term with this number, if a chunk has it.
+    #[inline]
+    pub fn look(&mut self, number: u64) -> Option<&str> {
+        let found = self.chunks.iter_mut().position(|chunk| chunk.find(number));
+        match found {
+            Some(n) => {
+                let chunk = &self.chunks[n];
+                Some(chunk.text(chunk.rows[chunk.at] as usize))
+            }
+            None => {
+                self.chunks.retain(|chunk| chunk.misses < MISSES);
+                None
+            }
+        }
+    }
+}
+
+/// Makes a chunk that begins with this id, if a column that was offered has it.
+pub fn fetch(state: &mut State, id: TermId) -> bool {
+    let keys = OFFERS.with_borrow_mut(|offers| {
+        let keys = offers.iter_mut().rev().find_map(|offer| offer.take(id));
+        offers.retain(|offer| offer.misses < MISSES);
+        keys
+    });
+    let Some(keys) = keys else {
+        return false;
+    };
+    let chunk = Chunk::read(state, &keys);
+    let chunks = &mut state.ahead.chunks;
+    if chunks.len() == CHUNKS {
+        chunks.remove(0);
+    }
+    chunks.push(chunk);
+    true
+}
+
+impl Offer {
+    /// The keys of the rows from the first with this id on, as many as a chunk has.
+    fn take(&mut self, id: TermId) -> Option<Vec<u64>> {
+        let key = id.0 ^ SIGN;
+        for column in &mut self.columns {
+            let rest = &column.keys[column.taken..];
+            if let Some(first) = rest.iter().position(|&k| k == key) {
+                let rest = &rest[first..];
+                let keys = rest[..rest.len().min(CHUNK_ROWS)].to_vec();
+                column.taken += first + keys.len();
+                self.misses = 0;
+                return Some(keys);
+            }
+        }
+        self.misses += 1;
+        None
+    }
+}
+
+impl Chunk {
+    /// The terms of rows with these keys. What ids tell, and what does not fit, is left out.
+    fn read(state: &mut State, keys: &[u64]) -> Self {
+        let number = |&key: &u64| TermId(key ^ SIGN).dictionary_number();
+        let wanted: Vec<u64> = keys.iter().filter_map(number).collect();
+        let mut numbers = wanted.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let texts = run::read(state, &numbers, CHUNK_BYTES);
+        numbers.truncate(texts.ends.len());
+        count_decoded(numbers.len());
+        let place = |number| numbers.binary_search(number).ok();
+        let rows = wanted.iter().filter_map(place).map(|n| n as u32).collect();
+        Self {
+            numbers,
+            texts,
+            rows,
+            at: 0,
+            misses: 0,
+        }
+    }
+
+    /// Moves to the first row with this number that is not behind; false if there is none.
+    #[inline]
+    fn find(&mut self, number: u64) -> bool {
+        let near = self.rows[self.at..].iter().take(NEAR);
+        let near = near
+            .enumerate()
+            .find(|(_, &place)| self.numbers[place as usize] == number);
+        let found = match near {
+            Some((distance, _)) => Some(self.at + distance),
+            None => self.search(number),
+        };
+        match found {
+            Some(row) => {
+                self.at = row;
+                self.misses = 0;
+            }
+            None => self.misses += 1,
+        }
+        found.is_some()
+    }
+
+    /// The first row with this number from the current one on, or else from the beginning.
+    fn search(&self, number: u64) -> Option<usize> {
+        let place = self.numbers.binary_search(&number).ok()? as u32;
+        let is = |&other: &u32| other == place;
+        let (before, behind) = self.rows.split_at(self.at);
+        let behind = behind.iter().position(is).map(|n| self.at + n);
+        behind.or_else(|| before.iter().position(is))
+    }
+
+    fn text(&self, place: usize) -> &str {
+        let Texts { bytes, ends } = &self.texts;
+        let start = place.checked_sub(1).map_or(0, |before| ends[before]);
+        let text = &bytes[start..ends[place]];
+        // SAFETY: the block has checked what it appended, and terms are cut where it ended.
+        unsafe { std::str::from_utf8_unchecked(text) }
+    }
+}

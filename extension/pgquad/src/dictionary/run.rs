@@ -1,0 +1,124 @@
+//! Many terms in the order of their numbers. A block of which few terms are wanted is read where it lies and not kept, so that one pass
+//! over a language does not push out what is used again; the next block is mostly the next row of the table.
+
+use std::rc::Rc;
+
+use pgquad_term::block::{self, Block, BlockError, View, MAX_TERMS};
+use pgrx::{check_for_interrupts, pg_sys};
+
+use super::blocks::CachedBlock;
+use super::read::{count_block, damaged};
+use super::relation::{IndexScan, Relation};
+use super::state::State;
+
+/// A block of which less than one term in so many is wanted is not kept.
+const SPARSE: usize = 8;
+/// Rows that are looked at before the index is searched again.
+const STEPS: usize = 3;
+
+/// Encoded terms, one behind the other, each UTF-8.
+#[derive(Default)]
+pub struct Texts {
+    /// The terms.
+    pub bytes: Vec<u8>,
+    /// Where each ends.
+    pub ends: Vec<usize>,
+}
+
+/// Reads the terms with these numbers, which ascend, until one is not there or there are `enough` bytes.
+pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
+    let mut texts = Texts::default();
+    texts.bytes.reserve(numbers.len() * 32);
+    texts.ends.reserve(numbers.len());
+    let mut table = None;
+    while let Some(&number) = numbers.get(texts.ends.len()) {
+        if texts.bytes.len() >= enough {
+            break;
+        }
+        if let Some(block) = state.blocks.get(number) {
+            let rest = &numbers[texts.ends.len()..];
+            for &number in rest.iter().take_while(|&&number| block.holds(number)) {
+                let appended = block.append(number, &mut texts.bytes);
+                appended.unwrap_or_else(|error| damaged(number, &error));
+                texts.ends.push(texts.bytes.len());
+            }
+            continue;
+        }
+        let table = table.get_or_insert_with(|| Table::open(state, numbers));
+        if !table.append(state, numbers, &mut texts) {
+            break;
+        }
+    }
+    texts
+}
+
+/// The table of blocks, read upwards.
+struct Table {
+    // Closed in this order.
+    scan: IndexScan,
+    _table: Relation,
+    last: i64,
+    started: bool,
+}
+
+impl Table {
+    fn open(state: &State, numbers: &[u64]) -> Self {
+        let table = Relation::open(state.layout.tables.terms, pg_sys::AccessShareLock);
+        Self {
+            scan: IndexScan::new(&table),
+            _table: table,
+            last: numbers.last().map_or(0, |&last| last as i64),
+            started: false,
+        }
+    }
+
+    /// Appends the terms of the block that holds the first number that is missing; false when there is no such block.
+    fn append(&mut self, state: &mut State, numbers: &[u64], texts: &mut Texts) -> bool {
+        check_for_interrupts!();
+        let rest = &numbers[texts.ends.len()..];
+        let number = rest[0];
+        let mut steps = if self.started { 0 } else { STEPS };
+        loop {
+            if steps == STEPS {
+                // No block that begins further down reaches the number.
+                let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
+                self.scan.seek(lowest as i64, self.last);
+                self.started = true;
+            } else if steps > STEPS + MAX_TERMS {
+                return false;
+            }
+            steps += 1;
+            let Some(row) = self.scan.next() else {
+                return false;
+            };
+            let first = row.bigint(2) as u64;
+            if first > number {
+                return false;
+            }
+            let block = row.with_bytes(3, |bytes| -> Result<bool, BlockError> {
+                let view = View::new(bytes)?;
+                let end = first + view.len() as u64;
+                if number >= end {
+                    return Ok(false);
+                }
+                let here = rest.iter().take_while(|&&number| number < end);
+                let places = here.map(|&number| (number - first) as usize);
+                let symbols = state
+                    .symbols
+                    .get(&state.layout.tables, block::table_of(bytes)?);
+                count_block();
+                view.append(places.clone(), &symbols, &mut texts.bytes, &mut texts.ends)?;
+                if places.count() * SPARSE >= view.len() {
+                    let block = Block::of_view(&view, &symbols)?;
+                    state
+                        .blocks
+                        .put(Rc::new(CachedBlock::new(first, block, symbols)));
+                }
+                Ok(true)
+            });
+            if block.unwrap_or_else(|error| damaged(first, &error)) {
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Sorting ids in the order of their terms, for the first few of many rows: PostgreSQL keeps the best so far, and compares each further
+//! row with the worst of them. The term of that one is remembered with its 64-bit key; of the other one the key settles most comparisons,
+//! so that its term is read once, where the dictionary keeps it, and never copied.
+//!
+//! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for it.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+
+use pgquad_term::{compare_inline, order, sort_key, Term, TermBuf, TermId};
+use pgrx::datum::Internal;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::dictionary::{self, term_id};
+
+/// The term that was compared with last.
+struct Known {
+    id: TermId,
+    key: u64,
+    term: TermBuf,
+}
+
+thread_local! {
+    static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+}
+
+/// The order of the terms with two ids; that of the default graph, which is no term, comes first.
+fn order_of(a: i64, b: i64) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
+    let (a, b) = (term_id(a), term_id(b));
+    // Values that are equal to the operators still have an order.
+    if let Some(order) = compare_inline(a, b).filter(|order| order.is_ne()) {
+        return order;
+    }
+    let known = KNOWN.take().filter(|known| known.id == b);
+    let known = known.or_else(|| {
+        let term = dictionary::with_term(b, |term| term.to_buf())?;
+        let key = sort_key(&term.as_term());
+        Some(Known { id: b, key, term })
+    });
+    let Some(known) = known else {
+        return Ordering::Greater;
+    };
+    let compared = dictionary::with_term(a, |term| compare(term, &known));
+    KNOWN.set(Some(known));
+    compared.unwrap_or(Ordering::Less)
+}
+
+fn compare(term: &Term<'_>, known: &Known) -> Ordering {
+    let by_key = sort_key(term).cmp(&known.key);
+    by_key.then_with(|| order(term, &known.term.as_term()))
+}
+
+/// Order of the terms with two ids: negative, zero, or positive.
+#[pg_extern(stable, strict, parallel_safe)]
+fn id_order_cmp(a: i64, b: i64) -> i32 {
+    order_of(a, b) as i32
+}
+
+/// The same id.
+#[pg_extern(immutable, strict, parallel_safe)]
+fn id_same(a: i64, b: i64) -> bool {
+    a == b
+}
+
+/// The term comes before, in the order of ORDER BY.
+#[pg_extern(stable, strict, parallel_safe)]
+fn id_before(a: i64, b: i64) -> bool {
+    order_of(a, b).is_lt()
+}
+
+/// The term comes before or is the same.
+#[pg_extern(stable, strict, parallel_safe)]
+fn id_not_after(a: i64, b: i64) -> bool {
+    order_of(a, b).is_le()
+}
+
+/// The term comes after.
+#[pg_extern(stable, strict, parallel_safe)]
+fn id_after(a: i64, b: i64) -> bool {
+    order_of(a, b).is_gt()
+}
+
+/// The term comes after or is the same.
+#[pg_extern(stable, strict, parallel_safe)]
+fn id_not_before(a: i64, b: i64) -> bool {
+    order_of(a, b).is_ge()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn compare_datums(
+    x: pg_sys::Datum,
+    y: pg_sys::Datum,
+    _support: pg_sys::SortSupport,
+) -> core::ffi::c_int {
+    order_of(x.value() as i64, y.value() as i64) as core::ffi::c_int
+}
+
+/// Sort support function of the operator class.
+#[pg_extern(immutable, parallel_safe)]
+fn id_order_sortsupport(support: Internal) {
+    let Some(datum) = support.unwrap() else {
+        return;
+    };
+    // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `bigint` only.
+    let support = unsafe { &mut *datum.cast_mut_ptr::<pg_sys::SortSupportData>() };
+    support.comparator = Some(compare_datums);
+}
+
+extension_sql!(
+    r#"
+CREATE OPERATOR quad.=# (
+    LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = quad.id_same,
+    COMMUTATOR = OPERATOR(quad.=#), RESTRICT = eqsel, JOIN = eqjoinsel
+);
+CREATE OPERATOR quad.<# (
+    LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = quad.id_before,
+    COMMUTATOR = OPERATOR(quad.>#), NEGATOR = OPERATOR(quad.>=#)
+);
+CREATE OPERATOR quad.<=# (
+    LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = quad.id_not_after,
+    COMMUTATOR = OPERATOR(quad.>=#), NEGATOR = OPERATOR(quad.>#)
+);
+CREATE OPERATOR quad.># (
+    LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = quad.id_after,
+    COMMUTATOR = OPERATOR(quad.<#), NEGATOR = OPERATOR(quad.<=#)
+);
+CREATE OPERATOR quad.>=# (
+    LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = quad.id_not_before,
+    COMMUTATOR = OPERATOR(quad.<=#), NEGATOR = OPERATOR(quad.<#)
+);
+CREATE OPERATOR CLASS quad.id_term_ops FOR TYPE bigint USING btree AS
+    OPERATOR 1 quad.<#, OPERATOR 2 quad.<=#, OPERATOR 3 quad.=#, OPERATOR 4 quad.>=#, OPERATOR 5 quad.>#,
+    FUNCTION 1 quad.id_order_cmp(bigint, bigint),
+    FUNCTION 2 quad.id_order_sortsupport(internal);
+"#,
+    name = "id_order_operators",
+    requires = [
+        id_order_cmp,
+        id_same,
+        id_before,
+        id_not_after,
+        id_after,
+        id_not_before,
+        id_order_sortsupport
+    ]
+);
