@@ -8,6 +8,7 @@ import math
 import os
 import statistics
 import subprocess
+import tempfile
 
 import bsbm
 import data
@@ -111,6 +112,42 @@ def medians(results, clients):
         }
         for name, turns in stores.items()
     }
+
+
+def ask_each(server, asked, options, file, key):
+    """Asks each of some queries `options.rounds` times of this store and of the peers that have loaded the same file: milliseconds by
+    store in the order of the queries, None where one failed, and what the comparison of the answers says."""
+    found = peers.available(options.peers.split(",") if options.peers else [])
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as log:
+        for position, query in enumerate(asked.values()):
+            log.write(json.dumps({"mix": 0, "pos": position, "query_nr": position, "sparql": query}) + "\n")
+        log.flush()
+        targets = ["--postgres", f"{OWN}={dsn(server)}"]
+        with contextlib.ExitStack() as stack:
+            for peer in found:
+                targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, key), options.timeout)))
+            results = replay(
+                log.name, targets, "--passes", "1", "--warm-mixes", "0", "--rounds", str(options.rounds),
+                "--timeout", str(options.timeout), "--no-floor",
+            )  # fmt: skip
+    stores = medians(results, 1)
+    numbers = {
+        store: [None if str(n) in found["failures"] else found["queries"][str(n)]["mean"] for n in range(len(asked))]
+        for store, found in stores.items()
+    }
+    return numbers, results["check"]
+
+
+def milliseconds(value, timeout):
+    """A time as text; None has run into the limit."""
+    return f"> {timeout:,} s" if value is None else report.number(value)
+
+
+def slower_by(value, own, timeout):
+    """How many times as long as this store another one takes, as text."""
+    if own is None:
+        return "-"
+    return f"> {report.ratio(timeout * 1000 / own)}" if value is None else report.ratio(value / own)
 
 
 def describe(page, name, scale, log, results, options):
