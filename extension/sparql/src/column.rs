@@ -309,6 +309,10 @@ pub(crate) fn coalesced(a: &Col, b: &Col, params: &mut Params) -> Col {
 pub(crate) struct Vars(Vec<(Variable, Col)>);
 
 impl Vars {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn get(&self, variable: &Variable) -> Option<&Col> {
         self.0.iter().find(|(v, _)| v == variable).map(|(_, c)| c)
     }

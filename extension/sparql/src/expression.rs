@@ -11,7 +11,7 @@ use crate::column::{
 use crate::error::Error;
 use crate::function::{self, OfId};
 use crate::params::{inline_id_of, ParamKind, Params};
-use crate::translate::{Env, Graph, Translator};
+use crate::translate::{alternatives, union_operands, Env, Graph, Translator};
 
 /// Text length from which an expression is computed once rather than repeated at each use.
 const HEAVY: usize = 1000;
@@ -308,7 +308,20 @@ impl Translator<'_> {
                     None => "TRUE".to_owned(),
                 },
                 Expression::Exists(pattern) => {
-                    format!("NOT {}", self.exists(pattern, scope)?)
+                    // Nothing matches a union when nothing matches any of its branches.
+                    let mut branches = Vec::new();
+                    union_operands(pattern, &mut branches);
+                    if alternatives(&branches).is_some() {
+                        branches = vec![pattern];
+                    }
+                    let tests = branches
+                        .into_iter()
+                        .map(|branch| Ok(format!("NOT {}", self.exists(branch, scope)?)))
+                        .collect::<Result<Vec<_>, Error>>()?;
+                    match tests.as_slice() {
+                        [one] => one.clone(),
+                        _ => format!("({})", tests.join(" AND ")),
+                    }
                 }
                 Expression::Equal(a, b) => {
                     let (a, b) = (self.operand(a, scope)?, self.operand(b, scope)?);
@@ -695,10 +708,7 @@ impl Translator<'_> {
 
     /// EXISTS (section 18.6): the variables of the solution stand for constants in the pattern.
     fn exists(&mut self, pattern: &GraphPattern, scope: &Scope<'_>) -> Result<String, Error> {
-        let mut env = Env {
-            sideways: Vars::default(),
-            ..scope.env.clone()
-        };
+        let mut env = scope.env.without_sideways();
         for (variable, col) in scope.vars.iter() {
             env.outer.set(variable.clone(), col.clone());
         }

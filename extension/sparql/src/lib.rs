@@ -11,6 +11,7 @@ mod block;
 mod booleans;
 mod column;
 mod dataset;
+mod distribute;
 mod error;
 mod expression;
 mod function;

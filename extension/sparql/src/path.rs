@@ -1,6 +1,7 @@
 //! Property paths (SPARQL 1.1 section 9 and 18.4): patterns where the path is of fixed length, WITH RECURSIVE where it is not.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use spargebra::algebra::PropertyPathExpression as Path;
 use spargebra::term::{TermPattern, Variable};
@@ -142,16 +143,34 @@ impl Translator<'_> {
             [(subject, a, &node), (&node, b, object)]
         };
         let mut block = Block::default();
-        for (from, path, to) in order {
+        let mut starts = env.starts.clone();
+        for (n, (from, path, to)) in order.into_iter().enumerate() {
             let mut inner = env.clone();
             for (variable, col) in block.vars.iter() {
                 inner.sideways.set(variable.clone(), col.clone());
             }
+            inner.starts = starts.take();
             let next = self.path_between(from, path, to, &inner)?;
             block = block.join(next, &mut self.params);
+            if n == 0 && is_flat(path) && env.outer.is_empty() && !block.lateral {
+                starts = self.starts_behind(env, &block);
+            }
         }
         block.vars.remove(&middle);
         Ok(block)
+    }
+
+    /// What the second part of a path starts from: the ends of the first one, for those solutions beside it that are known.
+    fn starts_behind(&mut self, env: &Env, first: &Block) -> Option<Rc<Block>> {
+        let joined = match &env.starts {
+            Some(starts) => starts
+                .as_ref()
+                .clone()
+                .join(first.clone(), &mut self.params),
+            None if env.sideways.is_empty() => first.clone(),
+            None => return None,
+        };
+        Some(Rc::new(joined))
     }
 
     fn repeated(
@@ -210,7 +229,19 @@ impl Translator<'_> {
         repeat: Repeat,
         env: &Env,
     ) -> Result<Block, Error> {
-        let start_id = start.col.any().to_owned();
+        let alias = self.alias();
+        let together = self.starts(from, start, &alias, env);
+        let start_id = match &together {
+            Some((_, id)) => id.clone(),
+            None => start.col.any().to_owned(),
+        };
+        let together = together.map(|found| found.0);
+        // Of walks from many starts each row has its own.
+        let (own, owns) = match together {
+            Some(_) => (format!("{start_id} AS a, "), format!("{alias}_walk.a, ")),
+            None => Default::default(),
+        };
+        let starts = together.clone().unwrap_or_default();
         let key = self.graph_key(env);
         // A variable has to be a node of the graph, even for a path of length zero.
         let guard = if start.constant || (key.is_some() && start.col.node_of == key) {
@@ -218,14 +249,11 @@ impl Translator<'_> {
         } else {
             vec![self.is_node(&start_id, env)]
         };
-        let zero = format!(
-            "SELECT {start_id} AS n{}",
-            Block::default().body_and(&guard)
-        );
+        let zero = format!("SELECT {own}{start_id} AS n{}", starts.body_and(&guard));
         let (first, end) = self.step(&start_id, step, env)?;
+        let first = starts.join(first, &mut self.params);
         let guard = if is_flat(step) { Vec::new() } else { guard };
-        let first = format!("SELECT {end} AS n{}", first.body_and(&guard));
-        let alias = self.alias();
+        let first = format!("SELECT {own}{end} AS n{}", first.body_and(&guard));
         let body = match repeat {
             Repeat::ZeroOrOne => format!("{zero}\nUNION\n{first}"),
             Repeat::ZeroOrMore | Repeat::OneOrMore => {
@@ -237,19 +265,27 @@ impl Translator<'_> {
                 } else {
                     first
                 };
+                let columns = if owns.is_empty() { "n" } else { "a, n" };
                 format!(
-                    "WITH RECURSIVE {walk}(n) AS {}\nSELECT {walk}.n FROM {walk}",
-                    parenthesised(&format!("{first}\nUNION\nSELECT {end} AS n{}", next.body()))
+                    "WITH RECURSIVE {walk}({columns}) AS {}\nSELECT {owns}{walk}.n FROM {walk}",
+                    parenthesised(&format!(
+                        "{first}\nUNION\nSELECT {owns}{end} AS n{}",
+                        next.body()
+                    ))
                 )
             }
         };
-        let keyword = if start.lateral { "LATERAL " } else { "" };
-        let body = format!(
-            "SELECT {start_id} AS a, walked.n AS b\nFROM {} AS walked(n)",
-            parenthesised(&body)
-        );
-        let mut block = Block::of_item(format!("{keyword}{} AS {alias}", parenthesised(&body)));
-        block.lateral = start.lateral;
+        let mut block = if together.is_some() {
+            Block::of_item(format!("{} AS {alias}(a, b)", parenthesised(&body)))
+        } else {
+            let keyword = if start.lateral { "LATERAL " } else { "" };
+            let body = format!(
+                "SELECT {start_id} AS a, walked.n AS b\nFROM {} AS walked(n)",
+                parenthesised(&body)
+            );
+            Block::of_item(format!("{keyword}{} AS {alias}", parenthesised(&body)))
+        };
+        block.lateral = start.lateral && together.is_none();
         if let Node::Variable(variable) = from {
             let col = start.col.renamed(format!("{alias}.a"));
             self.bind(&mut block, variable, col, env);
@@ -278,6 +314,25 @@ impl Translator<'_> {
         Ok(block)
     }
 
+    /// All starts of a walk as a block, and the id of a start in it, where solutions beside the path bring them along.
+    fn starts(
+        &mut self,
+        from: &Node,
+        start: &Start,
+        alias: &str,
+        env: &Env,
+    ) -> Option<(Block, String)> {
+        let Node::Variable(variable) = from else {
+            return None;
+        };
+        let starts = env.starts.as_ref().filter(|_| start.lateral)?;
+        let id = starts.vars.get(variable)?.id.as_ref()?;
+        let body = format!("SELECT DISTINCT {id} AS a{}", starts.body());
+        let name = format!("{alias}_start");
+        let block = Block::of_item(format!("{} AS {name}", parenthesised(&body)));
+        Some((block, format!("{name}.a")))
+    }
+
     /// Ties the end of a path to its node.
     fn end(&mut self, block: &mut Block, node: &Node, col: Col, env: &Env) {
         match node {
@@ -292,10 +347,7 @@ impl Translator<'_> {
     /// One step from an id, and the id of its end.
     fn step(&mut self, start: &str, step: &Path, env: &Env) -> Result<(Block, String), Error> {
         let (from, to) = (self.hidden("a"), self.hidden("b"));
-        let mut inner = Env {
-            sideways: Vars::default(),
-            ..env.clone()
-        };
+        let mut inner = env.without_sideways();
         // What a step reaches is a node of the graph; the start of the walk itself is checked where it counts.
         let col = Col {
             strict: false,
@@ -341,10 +393,7 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         let (from, to) = (self.hidden("a"), self.hidden("b"));
-        let inner = Env {
-            sideways: Vars::default(),
-            ..env.clone()
-        };
+        let inner = env.without_sideways();
         let block = self.path_between(
             &Node::Variable(from.clone()),
             step,

@@ -161,7 +161,7 @@ fn unbound(variable: &Variable) -> Error {
 }
 
 /// Variables that are bound in every solution of the pattern.
-fn certainly_bound<'p>(pattern: &'p GraphPattern, bound: &mut HashSet<&'p Variable>) {
+pub(crate) fn certainly_bound<'p>(pattern: &'p GraphPattern, bound: &mut HashSet<&'p Variable>) {
     match pattern {
         GraphPattern::Bgp { patterns } => {
             for triple in patterns {

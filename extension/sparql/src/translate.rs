@@ -1,16 +1,23 @@
 //! Graph patterns (SPARQL 1.1 section 18.2) to plan blocks.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
-use spargebra::term::{NamedNodePattern, Variable};
+use spargebra::term::{GroundTerm, NamedNodePattern, Variable};
 
 use crate::bgp::{Node, Predicate};
 use crate::block::{column_name, parenthesised, Block};
-use crate::column::{coalesced, compatible_sql, constant, merged, Col, Kind, Vars};
+use crate::column::{coalesced, compatible_sql, constant, merged, same_sql, Col, Kind, Vars};
 use crate::dataset::Dataset;
+use crate::distribute;
 use crate::error::Error;
 use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::{ParamKind, Params};
 use crate::service::Service;
+
+/// Most rows of VALUES of several variables that are tested as alternatives.
+const MOST_ALTERNATIVES: usize = 32;
 
 /// The active graph.
 #[derive(Clone, Debug)]
@@ -31,6 +38,8 @@ pub(crate) struct Env {
     pub outer: Vars,
     /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start from them.
     pub sideways: Vars,
+    /// Those entries, where reading them once more gives the same solutions: paths start from all of them at once.
+    pub starts: Option<Rc<Block>>,
 }
 
 impl Env {
@@ -39,14 +48,27 @@ impl Env {
             graph: Graph::Default,
             outer: Vars::default(),
             sideways: Vars::default(),
+            starts: None,
         }
     }
 
-    fn without_sideways(&self) -> Self {
+    pub fn without_sideways(&self) -> Self {
         Self {
             sideways: Vars::default(),
+            starts: None,
             ..self.clone()
         }
+    }
+
+    /// What a pattern that is joined with a block sees of it; `plain`: the block can stand in several places.
+    fn beside(&self, block: &Block, plain: bool) -> Self {
+        let mut env = self.clone();
+        for (variable, col) in block.vars.iter() {
+            env.sideways.set(variable.clone(), col.clone());
+        }
+        let alone = self.sideways.is_empty() && self.outer.is_empty() && !block.lateral;
+        env.starts = (plain && alone).then(|| Rc::new(block.clone()));
+        env
     }
 }
 
@@ -335,7 +357,8 @@ impl<'a> Translator<'a> {
             if let Some(length) = length {
                 tail.push_str(&format!("\nLIMIT {}", clamp(length)));
             }
-            if start > 0 {
+            // Without a limit it is a fence: what is above is joined with the solutions as they are.
+            if start > 0 || length.is_none() {
                 tail.push_str(&format!("\nOFFSET {}", clamp(start)));
             }
         }
@@ -405,7 +428,14 @@ impl<'a> Translator<'a> {
     fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut operands = Vec::new();
         join_operands(pattern, &mut operands);
+        if let Some(arms) = self.arms(|| distribute::of_join(&operands), env) {
+            return arms;
+        }
         let mut block = Block::default();
+        let mut values = Vec::new();
+        let is_path = |p: &GraphPattern| matches!(p, GraphPattern::Path { .. });
+        let mut others = operands.iter().filter(|p| !is_path(p));
+        let all_plain = others.all(|p| distribute::is_plain(p));
         let mut paths = Vec::new();
         let mut services = Vec::new();
         for operand in operands {
@@ -424,10 +454,20 @@ impl<'a> Translator<'a> {
                     inner,
                     silent: *silent,
                 }),
+                GraphPattern::Values {
+                    variables,
+                    bindings,
+                } if bindings.len() > 1 => values.push((variables, bindings)),
                 other => {
                     let next = self.block(other, env)?;
                     block = block.join(next, &mut self.params);
                 }
+            }
+        }
+        for (variables, bindings) in values {
+            if !self.choose_among(&mut block, variables, bindings) {
+                let next = self.values(variables, bindings, env);
+                block = block.join(next, &mut self.params);
             }
         }
         // What names an endpoint may be a path, and what a path starts from the answer of an endpoint.
@@ -439,16 +479,15 @@ impl<'a> Translator<'a> {
                 services.push(service);
             }
         }
+        let mut plain = all_plain;
         while !paths.is_empty() {
-            let mut inner = env.clone();
-            for (variable, col) in block.vars.iter() {
-                inner.sideways.set(variable.clone(), col.clone());
-            }
+            let inner = env.beside(&block, plain);
             let next = paths
                 .iter()
                 .position(|(s, p, o)| crate::path::is_anchored(s, p, o, &inner))
                 .unwrap_or(0);
             let (subject, path, object) = paths.remove(next);
+            plain &= crate::path::is_flat(path);
             let next = self.path(subject, path, object, &inner)?;
             block = block.join(next, &mut self.params);
         }
@@ -456,6 +495,74 @@ impl<'a> Translator<'a> {
             block = self.join_service(block, service, env)?;
         }
         Ok(block)
+    }
+
+    /// The solutions of several patterns in the place of one.
+    fn arms(
+        &mut self,
+        arms: impl FnOnce() -> Option<Vec<GraphPattern>>,
+        env: &Env,
+    ) -> Option<Result<Block, Error>> {
+        // A graph that each pattern binds connects all of them.
+        if matches!(env.graph, Graph::Each(_)) {
+            return None;
+        }
+        let env = env.without_sideways();
+        let blocks = arms()?.iter().map(|arm| self.block(arm, &env)).collect();
+        Some(Result::map(blocks, |blocks| self.union_of(blocks)))
+    }
+
+    /// Makes VALUES a condition on what a block binds already, where that leaves as many solutions as the join with it has: the values are
+    /// looked up when it is their turn.
+    fn choose_among(
+        &mut self,
+        block: &mut Block,
+        variables: &[Variable],
+        bindings: &[Vec<Option<GroundTerm>>],
+    ) -> bool {
+        let column = |v: &Variable| {
+            let col = block.vars.get(v).filter(|col| !col.nullable)?;
+            col.id.clone()
+        };
+        let columns: Option<Vec<String>> = variables.iter().map(column).collect();
+        let rows: Option<Vec<Vec<String>>> = bindings
+            .iter()
+            .map(|row| {
+                row.iter()
+                    .map(|term| Some(term.as_ref()?.to_string()))
+                    .collect()
+            })
+            .collect();
+        let (Some(columns), Some(rows)) = (columns, rows) else {
+            return false;
+        };
+        let distinct: HashSet<&Vec<String>> = rows.iter().collect();
+        let few = columns.len() == 1 || rows.len() <= MOST_ALTERNATIVES;
+        if columns.is_empty() || distinct.len() < rows.len() || !few {
+            return false;
+        }
+        for (place, column) in columns.iter().enumerate() {
+            let mut terms: Vec<String> = Vec::new();
+            for row in &rows {
+                if !terms.contains(&row[place]) || columns.len() == 1 {
+                    terms.push(row[place].clone());
+                }
+            }
+            let condition = self.is_one_of(column, &terms);
+            block.add_condition(condition);
+        }
+        if columns.len() > 1 {
+            let alternatives = rows.iter().map(|row| {
+                let pairs = columns.iter().zip(row);
+                let equal = pairs.map(|(column, term)| {
+                    format!("{column} = {}", self.params.sql(ParamKind::Id, term))
+                });
+                format!("({})", equal.collect::<Vec<_>>().join(" AND "))
+            });
+            let alternatives = alternatives.collect::<Vec<_>>().join(" OR ");
+            block.add_condition(format!("({alternatives})"));
+        }
+        true
     }
 
     /// LeftJoin: the filter of the optional group is part of the join condition, over the variables of both sides.
@@ -466,11 +573,12 @@ impl<'a> Translator<'a> {
         filter: Option<&Expression>,
         env: &Env,
     ) -> Result<Block, Error> {
-        let left = self.block(left, env)?;
-        let mut right_env = env.clone();
-        for (variable, col) in left.vars.iter() {
-            right_env.sideways.set(variable.clone(), col.clone());
+        if let Some(arms) = self.arms(|| distribute::of_left_join(left, right, filter), env) {
+            return arms;
         }
+        let plain = distribute::is_plain(left);
+        let left = self.block(left, env)?;
+        let right_env = env.beside(&left, plain);
         let mut right = self.block(right, &right_env)?;
         if !right.is_strict() {
             right = self.wrap(right);
@@ -573,45 +681,51 @@ impl<'a> Translator<'a> {
         env: &Env,
     ) -> Result<Block, Error> {
         let mut left = self.block(left, env)?;
-        let right = self.block(right, &env.without_sideways())?;
-        let mut conditions = Vec::new();
-        let mut overlaps = Vec::new();
-        let mut certain = false;
-        for (variable, theirs) in right.vars.iter() {
-            let Some(mine) = left.vars.get(variable) else {
-                continue;
-            };
-            conditions.push(compatible_sql(mine, theirs, &mut self.params));
-            if is_hidden_graph(variable) {
-                continue;
-            }
-            if mine.nullable || theirs.nullable {
-                let both: Vec<String> = [mine, theirs]
-                    .iter()
-                    .filter(|c| c.nullable)
-                    .map(|c| c.bound_sql())
-                    .collect();
-                overlaps.push(if both.len() > 1 {
-                    format!("({})", both.join(" AND "))
-                } else {
-                    both.concat()
-                });
-            } else {
-                certain = true;
-            }
+        let mut branches = Vec::new();
+        union_operands(right, &mut branches);
+        // What is compatible with no solution of a union is so with none of any branch.
+        if alternatives(&branches).is_some() {
+            branches = vec![right];
         }
-        if !certain {
-            match overlaps.len() {
-                0 => return Ok(left),
-                1 => conditions.push(overlaps.remove(0)),
-                _ => conditions.push(format!("({})", overlaps.join(" OR "))),
-            }
+        for branch in branches {
+            let right = self.block(branch, &env.without_sideways())?;
+            self.remove_compatible(&mut left, &right);
         }
-        left.add_condition(format!(
-            "NOT EXISTS {}",
-            parenthesised(&format!("SELECT 1{}", right.body_and(&conditions)))
-        ));
         Ok(left)
+    }
+
+    /// Removes solutions that are compatible with one of `right` which shares a bound variable.
+    fn remove_compatible(&mut self, left: &mut Block, right: &Block) {
+        let mut shared = Vec::new();
+        for (variable, theirs) in right.vars.iter() {
+            if let Some(mine) = left.vars.get(variable) {
+                let counts = !is_hidden_graph(variable);
+                shared.push((mine.clone(), theirs, counts));
+            }
+        }
+        let certain = |(mine, theirs, counts): &(Col, &Col, bool)| {
+            *counts && !mine.nullable && !theirs.nullable
+        };
+        // Where none is bound for sure, each in turn may be the one that both have: they are joined by its value.
+        let turns: Vec<Option<usize>> = if shared.iter().any(certain) {
+            vec![None]
+        } else {
+            let counting = shared.iter().enumerate().filter(|(_, s)| s.2);
+            counting.map(|(place, _)| Some(place)).collect()
+        };
+        for turn in turns {
+            let mut conditions = Vec::new();
+            for (place, (mine, theirs, _)) in shared.iter().enumerate() {
+                conditions.push(match turn {
+                    Some(both) if both == place => same_sql(mine, theirs, &mut self.params),
+                    _ => compatible_sql(mine, theirs, &mut self.params),
+                });
+            }
+            left.add_condition(format!(
+                "NOT EXISTS {}",
+                parenthesised(&format!("SELECT 1{}", right.body_and(&conditions)))
+            ));
+        }
     }
 
     fn extend(
@@ -744,7 +858,7 @@ impl<'a> Translator<'a> {
     fn values(
         &mut self,
         variables: &[Variable],
-        bindings: &[Vec<Option<spargebra::term::GroundTerm>>],
+        bindings: &[Vec<Option<GroundTerm>>],
         env: &Env,
     ) -> Block {
         let mut cols: Vec<Option<Col>> = vec![None; variables.len()];
@@ -908,7 +1022,7 @@ fn join_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPatt
     }
 }
 
-fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
+pub(crate) fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
     match pattern {
         GraphPattern::Union { left, right } => {
             union_operands(left, operands);
@@ -920,7 +1034,7 @@ fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPat
 
 /// Subject, predicates and object when the branches of a union are the same triple pattern with different predicates: every quad with
 /// one of them is a solution, once.
-fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<String>, Node)> {
+pub(crate) fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<String>, Node)> {
     let mut ends: Option<(Node, Node)> = None;
     let mut predicates: Vec<String> = Vec::new();
     for branch in branches {
