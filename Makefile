@@ -1,10 +1,10 @@
 # pgquad: an RDF store inside PostgreSQL. `make help` lists the targets.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup install up down reset psql demo test lint fmt bench
+.PHONY: help setup install up down reset psql cluster cluster-down demo test lint fmt bench
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: ## install what building needs (Debian packages, cargo-pgrx); nothing when it is there
 	@dev/setup.sh
@@ -24,14 +24,20 @@ reset: ## stop the private server and remove its data
 psql: up ## psql on the private server
 	@dev/server.sh psql
 
+cluster: install ## start a cluster of three nodes (127.0.0.1, ports PGQUAD_CLUSTER_PORT or 54341 and the next two), print the psql lines
+	@dev/cluster.sh up
+
+cluster-down: ## stop the cluster
+	@dev/cluster.sh down
+
 demo: up ## load a small data set, ask it questions in SPARQL
 	@dev/demo.sh
 
 test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)
 	@dev/test.sh $(SUITES)
 
-lint: setup ## rustfmt, clippy, shellcheck, licences
-	@dev/test.sh fmt clippy shell licences
+lint: setup ## rustfmt, clippy, shellcheck, what the image is built from, licences
+	@dev/test.sh fmt clippy shell image licences
 
 fmt: ## format the Rust sources
 	@cargo fmt --all

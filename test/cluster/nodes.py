@@ -19,7 +19,8 @@ SETTINGS = {
 class Cluster:
     """Starts on entering, stops and is removed on leaving."""
 
-    def __init__(self):
+    def __init__(self, shards_on_coordinator=False):
+        self.shards_on_coordinator = shards_on_coordinator
         self.coordinator = Server("cluster-coordinator", SETTINGS)
         self.workers = [Server(f"cluster-worker{number}", SETTINGS) for number in (1, 2)]
 
@@ -43,6 +44,7 @@ class Cluster:
         return {
             "coordinator": f"127.0.0.1:{self.coordinator.port}",
             "workers": " ".join(f"127.0.0.1:{worker.port}" for worker in self.workers),
+            "shards_on_coordinator": str(self.shards_on_coordinator).lower(),
         }
 
     def run_file(self, name, **variables):
