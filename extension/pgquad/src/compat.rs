@@ -366,6 +366,21 @@ pub unsafe fn local_transaction() -> pg_sys::LocalTransactionId {
     }
 }
 
+/// Gives a table a new, empty file, as TRUNCATE does.
+///
+/// # Safety
+/// `rel` is open and locked exclusively.
+pub unsafe fn new_file(rel: pg_sys::Relation) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let persistence = (*(*rel).rd_rel).relpersistence;
+        #[cfg(feature = "pg15")]
+        pg_sys::RelationSetNewRelfilenode(rel, persistence);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::RelationSetNewRelfilenumber(rel, persistence);
+    }
+}
+
 /// A search path with PostgreSQL's own schema only, in force until [`CatalogPath::pop`] or, after an error, the end of the
 /// transaction.
 pub struct CatalogPath {

@@ -1,7 +1,8 @@
 //! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
 
 use crate::am;
-use crate::cluster::guard;
+use crate::cluster::store::sides_of;
+use crate::cluster::{guard, inspect};
 use crate::error::{raise, raise_hint};
 use crate::storage::{self, Table};
 use pgrx::iter::TableIterator;
@@ -55,6 +56,22 @@ fn store_info(
     ),
 > {
     check(&relation, pg_sys::ACL_SELECT, "describe");
+    // SAFETY: the relation is open.
+    if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
+        let rows: Vec<_> = inspect::orders(sides)
+            .into_iter()
+            .map(|order| {
+                let [fanout, leaf_quads, height] = order.shape;
+                let [inner, leaves, quads, delta] = order.counts;
+                let (bytes, fill) = (order.bytes_per_quad, order.fill);
+                (
+                    order.name, fanout, leaf_quads, height, inner, leaves, quads, delta, bytes,
+                    fill,
+                )
+            })
+            .collect();
+        return TableIterator::new(rows);
+    }
     // SAFETY: the relation is open and locked.
     let table = unsafe { Table::open(relation.as_ptr()) };
     let rows: Vec<_> = (0..table.meta().orders().len())
@@ -82,6 +99,10 @@ fn store_info(
 #[pg_extern(volatile, parallel_restricted)]
 fn verify(relation: PgRelation) -> SetOfIterator<'static, String> {
     check(&relation, pg_sys::ACL_SELECT, "verify");
+    // SAFETY: the relation is open.
+    if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
+        return SetOfIterator::new(inspect::problems(sides));
+    }
     // SAFETY: the relation is open; the lock keeps writers away while orders are compared (a standby has none but replay).
     let problems = unsafe {
         if !pg_sys::RecoveryInProgress() {
@@ -104,6 +125,10 @@ fn range_count(
 ) -> i64 {
     check(&relation, pg_sys::ACL_SELECT, "count the quads of");
     let key = [s, p, o, g];
+    // SAFETY: the relation is open.
+    if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
+        return inspect::count(sides, key);
+    }
     // SAFETY: the relation is open and locked.
     unsafe {
         let table = Table::open(relation.as_ptr());
@@ -126,6 +151,14 @@ fn rebuild(
     leaf_quads: default!(Option<&str>, "NULL"),
 ) {
     check(&relation, pg_sys::ACL_SELECT, "rebuild");
+    // SAFETY: the relation is open.
+    if unsafe { sides_of(relation.as_ptr()) }.is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("cannot rebuild distributed store \"{}\"", relation.name()),
+            "VACUUM (FULL) rebuilds its shards as they are; for other limits of pages undistribute it, rebuild it and distribute it again.",
+        );
+    }
     let (oid, name) = (relation.oid(), relation.name().to_owned());
     // SAFETY: a look-up by oid in a transaction.
     if !unsafe { crate::compat::owns(oid) } {

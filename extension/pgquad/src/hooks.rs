@@ -2,7 +2,7 @@
 //! one that was installed before it.
 
 use crate::am::{self, shape, table_options};
-use crate::cluster::guard;
+use crate::cluster::{self, guard};
 use crate::error::raise_hint;
 use crate::ffi::unguarded;
 use crate::storage::pending;
@@ -48,6 +48,7 @@ extern "C-unwind" fn at_transaction_end(
         guard::check_dictionary();
         pending::flush_all();
         am::tid::close_all();
+        cluster::mirror::before_commit();
     }
     if matches!(
         event,
@@ -58,6 +59,8 @@ extern "C-unwind" fn at_transaction_end(
         pending::forget_all();
         crate::storage::rebuild::forget_wanted();
         guard::forget_allowed();
+        cluster::mirror::forget();
+        cluster::write::forget();
         IN_TABLE_AS.set(false);
     }
 }
@@ -120,8 +123,9 @@ unsafe extern "C-unwind" fn process_utility(
         ));
         let inner = PREVIOUS_UTILITY.unwrap_or(unguarded::standard_ProcessUtility);
         let statement = table_options::before(pstmt, read_only_tree);
+        let distributed = cluster::statements::before(statement.planned, read_only_tree);
         inner(
-            statement.planned,
+            distributed.planned,
             query,
             read_only_tree,
             context,
@@ -133,6 +137,7 @@ unsafe extern "C-unwind" fn process_utility(
         // An error leaves the flag to the transaction's end.
         IN_TABLE_AS.set(outer);
         table_options::after(statement);
+        cluster::statements::after(distributed);
         if matches!(
             tag,
             pg_sys::NodeTag::T_CreatePublicationStmt | pg_sys::NodeTag::T_AlterPublicationStmt
@@ -171,6 +176,11 @@ unsafe extern "C-unwind" fn object_access(
                 refuse_column_change(object);
             }
             pg_sys::ObjectAccessType::OAT_TRUNCATE => guard::check_truncate(object),
+            pg_sys::ObjectAccessType::OAT_DROP
+                if class == pg_sys::RelationRelationId && sub == 0 =>
+            {
+                cluster::mirror::dropping(object);
+            }
             _ => {}
         }
     }

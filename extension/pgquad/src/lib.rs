@@ -53,11 +53,11 @@ pub extern "C-unwind" fn _PG_init() {
     walk::init();
     upper::init();
     store::init();
+    cluster::init();
     dictionary::init();
     load::init();
     sparql::init();
     remote::init();
-    cluster::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.

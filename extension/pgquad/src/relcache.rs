@@ -18,4 +18,5 @@ unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::
     storage::routes::forget(relation);
     dictionary::relation_changed(relation);
     cluster::map::relation_changed(relation);
+    cluster::store::relation_changed(relation);
 }

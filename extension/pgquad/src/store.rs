@@ -10,6 +10,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
 use crate::am;
+use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
 use crate::error::{raise, raise_hint};
 
@@ -139,6 +140,22 @@ pub fn find(name: Option<&str>) -> Option<Store> {
     let name = name.map_or_else(default_name, str::to_owned);
     check_name(&name);
     lookup(&name, pg_sys::AccessShareLock)
+}
+
+/// The store `name`, with this lock on it.
+pub fn locked(name: &str, lock: u32) -> Store {
+    check_name(name);
+    lookup(name, lock).unwrap_or_else(|| missing(name, false))
+}
+
+/// Creates the table of a store with the settings in force, and gives it.
+pub fn create_bare(name: &str) -> pg_sys::Oid {
+    check_name(name);
+    create(name, false, &[]);
+    match lookup(name, pg_sys::NoLock) {
+        Some(store) => store.oid,
+        None => missing(name, false),
+    }
 }
 
 fn missing(name: &str, default: bool) -> ! {
@@ -289,14 +306,28 @@ pub fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
 }
 
 /// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names (`quad.orders`, ...).
+/// `distributed`: over the nodes of the Citus cluster, in `shards` parts (default: the setting `citus.shard_count`); the orders
+/// are then spog and psog by subject, ospg and posg by object.
 #[pg_extern]
 fn create_store(
     store: &str,
     orders: default!(Option<&str>, "NULL"),
     inner_fanout: default!(Option<&str>, "NULL"),
     leaf_quads: default!(Option<&str>, "NULL"),
+    distributed: default!(bool, "false"),
+    shards: default!(Option<i32>, "NULL"),
 ) {
     check_name(store);
+    let shards = ddl::check_shards(shards);
+    if distributed {
+        check_distributed(orders);
+    } else if shards.is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "only a distributed store has shards",
+            "Add distributed => true.",
+        );
+    }
     lock_schema();
     if lookup(store, pg_sys::NoLock).is_some() {
         raise_hint(
@@ -317,6 +348,25 @@ fn create_store(
     .filter_map(|(name, value)| value.map(|value| (name, value)))
     .collect();
     create(store, false, &settings);
+    if distributed {
+        let limits = Limits {
+            inner_fanout,
+            leaf_quads,
+        };
+        ddl::distribute_new(&locked(store, pg_sys::NoLock), shards, &limits);
+    }
+}
+
+/// Refuses what a distributed store cannot have, and where there can be none.
+fn check_distributed(orders: Option<&str>) {
+    if orders.is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "the orders of a distributed store cannot be chosen",
+            "Its quads are kept by subject in the orders spog and psog, and by object in ospg and posg.",
+        );
+    }
+    ddl::check_cluster("create a distributed store");
 }
 
 /// Drops a store with all its quads. Terms stay in the dictionary, which serves all stores.

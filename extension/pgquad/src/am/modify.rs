@@ -2,6 +2,8 @@
 
 use super::scan::store_quad;
 use super::{shape, tid};
+use crate::cluster::store::sides_of;
+use crate::cluster::write::Changes;
 use crate::error::{raise, raise_hint};
 use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
 use crate::{compat, ffi};
@@ -93,6 +95,10 @@ pub unsafe extern "C-unwind" fn insert(
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
         if new_table || pending::within_executor() {
             pending::add(rel, &[quad], xid, cid, new_table);
+        } else if let Some(sides) = sides_of(rel) {
+            let mut changes = Changes::new(sides);
+            changes.insert(&[quad]);
+            changes.write();
         } else {
             let added = Table::open(rel).insert(&mut vec![quad], xid, cid);
             pg_sys::pgstat_count_heap_insert(rel, added as i64);
@@ -152,6 +158,17 @@ unsafe fn delete_quad(
     // SAFETY: the caller's promise.
     unsafe {
         let quad = recall(&*tid);
+        if let Some(sides) = sides_of(rel) {
+            if pending::delete_elsewhere((*rel).rd_id, sides, quad, cid) {
+                pg_sys::pgstat_count_heap_delete(rel);
+                return pg_sys::TM_Result::TM_Ok;
+            }
+            (*tmfd).ctid = *tid;
+            (*tmfd).traversed = false;
+            (*tmfd).xmax = pg_sys::InvalidTransactionId;
+            (*tmfd).cmax = cid;
+            return pg_sys::TM_Result::TM_SelfModified;
+        }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
         pending::flush_earlier((*rel).rd_id, cid);
@@ -258,7 +275,11 @@ pub unsafe extern "C-unwind" fn update(
         if result == pg_sys::TM_Result::TM_Ok {
             let quad = take(rel, slot);
             let xid = writer(rel, 0);
-            Table::open(rel).insert_updated(quad, xid, cid);
+            if sides_of(rel).is_some() {
+                pending::add(rel, &[quad], xid, cid, false);
+            } else {
+                Table::open(rel).insert_updated(quad, xid, cid);
+            }
             compat::count_update(rel);
         }
         result
@@ -282,6 +303,16 @@ pub unsafe extern "C-unwind" fn lock(
     // SAFETY: PostgreSQL passes an open relation, a row identity of this statement and a valid snapshot.
     unsafe {
         let quad = recall(&*tid);
+        if sides_of(rel).is_some() {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!(
+                    "rows of distributed store \"{}\" cannot be locked",
+                    shape::relation_name(rel)
+                ),
+                "Lock the relation instead (LOCK TABLE), or use an advisory lock.",
+            );
+        }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         pending::flush((*rel).rd_id);
         let table = Table::open(rel);
@@ -356,7 +387,9 @@ pub unsafe extern "C-unwind" fn fetch_row_version(
         let quad = recall(&*tid);
         pending::flush((*rel).rd_id);
         // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it.
-        let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY;
+        // So it does for a distributed store, where the row was read by this very statement.
+        let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY
+            || sides_of(rel).is_some();
         if !any && !Table::open(rel).exists(&quad, &PgSnapshot::new(rel, snapshot)) {
             return false;
         }
@@ -374,7 +407,8 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
     // SAFETY: PostgreSQL passes a filled slot and a valid snapshot.
     unsafe {
         pending::flush((*rel).rd_id);
-        Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
+        sides_of(rel).is_some()
+            || Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
     }
 }
 

@@ -5,9 +5,13 @@
 //! written to `pg_class.reloptions` beside the metapage's. From there pg_dump puts them into a dump, and Citus into the
 //! CREATE TABLE of every shard, so that a restored table, a shard and a moved shard are built like the original. Loading a relation
 //! ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours are taken away while one changes options.
+//!
+//! The mark of a distributed store (`cluster::store`) is one more option. Only `quad.create_store` and its kin set it: a CREATE TABLE
+//! of a dump that has it makes a store of this node.
 
 use crate::am::{is_quad_relid, not_null};
 use crate::cluster::guard;
+use crate::cluster::store::{mark_of, MARK};
 use crate::error::raise_hint;
 use crate::storage;
 use pgrx::prelude::*;
@@ -37,6 +41,8 @@ pub struct Statement {
     settings: i32,
     /// Table whose options were taken away.
     altered: pg_sys::Oid,
+    /// The mark that was taken away with them, in the memory of the statement; null: none.
+    mark: *const c_char,
     /// Number of tables that enclosing statements have noted.
     noted: usize,
 }
@@ -64,6 +70,7 @@ pub unsafe extern "C-unwind" fn before(
         planned,
         settings: 0,
         altered: pg_sys::InvalidOid,
+        mark: std::ptr::null(),
         noted: CREATED.with_borrow(Vec::len),
     };
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
@@ -78,7 +85,7 @@ pub unsafe extern "C-unwind" fn before(
                 statement.settings = apply(options);
             }
         } else if (*node).type_ == pg_sys::NodeTag::T_AlterTableStmt {
-            statement.altered = make_way(node.cast());
+            (statement.altered, statement.mark) = make_way(node.cast());
         }
     }
     statement
@@ -108,6 +115,11 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         for relid in changed {
             record(relid);
             not_null::declare(relid);
+            crate::cluster::mirror::table_made(relid);
+        }
+        if !statement.mark.is_null() {
+            let mark = CStr::from_ptr(statement.mark).to_owned();
+            replace(statement.altered, vec![(MARK, Some(mark))]);
         }
     }
 }
@@ -117,13 +129,38 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
 /// # Safety
 /// In a transaction that holds a lock on the table which keeps other changes of its definition away.
 pub unsafe fn record(relid: pg_sys::Oid) {
-    let values = if is_quad_relid(relid) {
-        storage::options_of(relid).map(|options| texts(&options))
+    let options = if is_quad_relid(relid) {
+        storage::options_of(relid)
     } else {
         None
     };
+    let changes = match options {
+        Some(options) => {
+            let values = texts(&options).map(|v| Some(CString::new(v).unwrap_or_default()));
+            OPTIONS.iter().map(|(name, _)| *name).zip(values).collect()
+        }
+        None => removals(),
+    };
     // SAFETY: the caller's promise.
-    unsafe { replace(relid, values) };
+    unsafe { replace(relid, changes) };
+}
+
+/// Sets the mark of a relation, or takes it away.
+///
+/// # Safety
+/// As for [`record`].
+pub unsafe fn set_mark(relid: pg_sys::Oid, base: Option<CString>) {
+    // SAFETY: the caller's promise.
+    unsafe { replace(relid, vec![(MARK, base)]) };
+}
+
+/// An option with its new value; `None`: removed.
+type Change = (&'static CStr, Option<CString>);
+
+/// Takes all our options away.
+fn removals() -> Vec<Change> {
+    let ours = OPTIONS.iter().map(|(name, _)| *name).chain([MARK]);
+    ours.map(|name| (name, None)).collect()
 }
 
 /// The options in the form of the settings; one number when it holds for every order.
@@ -175,15 +212,25 @@ unsafe fn create_options(node: *mut pg_sys::Node) -> Option<*mut *mut pg_sys::Li
     }
 }
 
-/// The place in `OPTIONS` of one of our options.
-unsafe fn ours(option: *mut pg_sys::DefElem) -> Option<usize> {
+/// One of our options in a statement.
+enum Ours {
+    /// Its place in `OPTIONS`.
+    Setting(usize),
+    Mark,
+}
+
+unsafe fn ours(option: *mut pg_sys::DefElem) -> Option<Ours> {
     // SAFETY: an element of a list of options.
     unsafe {
         if !(*option).defnamespace.is_null() {
             return None;
         }
         let name = CStr::from_ptr((*option).defname);
-        OPTIONS.iter().position(|(option, _)| *option == name)
+        if name == MARK {
+            return Some(Ours::Mark);
+        }
+        let place = OPTIONS.iter().position(|(option, _)| *option == name);
+        place.map(Ours::Setting)
     }
 }
 
@@ -215,7 +262,8 @@ unsafe fn apply(list: *mut *mut pg_sys::List) -> i32 {
         let mut others = std::ptr::null_mut();
         for option in elements(*list) {
             match ours(option) {
-                Some(place) => {
+                Some(Ours::Mark) => notice!("the quads of this table are kept here: quad.distribute_store distributes a store"),
+                Some(Ours::Setting(place)) => {
                     pg_sys::set_config_option(
                         OPTIONS[place].1.as_ptr(),
                         pg_sys::defGetString(option),
@@ -237,7 +285,7 @@ unsafe fn apply(list: *mut *mut pg_sys::List) -> i32 {
 
 /// Before an ALTER TABLE that changes options or the access method of a quad table: takes ours away. Returns the table, whose
 /// options are written again when the statement is done, or no table.
-unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
+unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> (pg_sys::Oid, *const c_char) {
     use pg_sys::AlterTableType as Kind;
     // SAFETY: the parser's list of AlterTableCmd.
     unsafe {
@@ -250,8 +298,8 @@ unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
                     if has_ours((*command).def.cast()) && is_quad_relid(table_of(alter)) {
                         raise_hint(
                             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                            "the orders, inner fanout and leaf size of a quad table are not changed by ALTER TABLE",
-                            "Use quad.rebuild(table, orders, inner_fanout, leaf_quads).",
+                            "the orders, inner fanout, leaf size and shards of a quad table are not changed by ALTER TABLE",
+                            "Use quad.rebuild(table, orders, inner_fanout, leaf_quads), quad.distribute_store or quad.undistribute_store.",
                         );
                     }
                 }
@@ -262,12 +310,16 @@ unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
         let relid = table_of(alter);
         // Somebody who may not alter the table is told so by the statement itself.
         if !concerned || !is_quad_relid(relid) || !crate::compat::owns(relid) {
-            return pg_sys::InvalidOid;
+            return (pg_sys::InvalidOid, std::ptr::null());
         }
         pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32);
-        replace(relid, None);
+        let mark = mark_of(relid).map_or(std::ptr::null(), |mark| {
+            let mark = CString::new(mark).unwrap_or_default();
+            pg_sys::pstrdup(mark.as_ptr()).cast_const()
+        });
+        replace(relid, removals());
         pg_sys::CommandCounterIncrement();
-        relid
+        (relid, mark)
     }
 }
 
@@ -286,7 +338,7 @@ unsafe fn table_of(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
 }
 
 /// Writes values of our options to a table's row of pg_class, or removes them; other options stay. No write when nothing changes.
-unsafe fn replace(relid: pg_sys::Oid, values: Option<[String; 3]>) {
+unsafe fn replace(relid: pg_sys::Oid, changes: Vec<Change>) {
     // SAFETY: pg_class and the tuple are open during the call.
     unsafe {
         let class = pg_sys::table_open(pg_sys::RelationRelationId, pg_sys::RowExclusiveLock as i32);
@@ -310,7 +362,7 @@ unsafe fn replace(relid: pg_sys::Oid, values: Option<[String; 3]>) {
             } else {
                 pg_sys::Datum::from(pg_sys::pg_detoast_datum(old.cast_mut_ptr()))
             };
-            let new = merged(old, values);
+            let new = merged(old, &changes);
             if bytes(old) != bytes(new) {
                 write(class, tuple, new);
             }
@@ -328,29 +380,34 @@ unsafe fn bytes<'a>(array: pg_sys::Datum) -> &'a [u8] {
     unsafe { pgrx::varlena::varlena_to_byte_slice(array.cast_mut_ptr()) }
 }
 
-/// The array of options with ours set, or removed.
-unsafe fn merged(old: pg_sys::Datum, values: Option<[String; 3]>) -> pg_sys::Datum {
-    let reset = values.is_none();
-    let values = values.map(|values| values.map(|v| CString::new(v).unwrap_or_default()));
-    // SAFETY: nodes made here; transformRelOptions copies what it keeps.
-    unsafe {
-        let mut changes = std::ptr::null_mut();
-        for (place, (name, _)) in OPTIONS.iter().enumerate() {
-            let value = values.as_ref().map_or(std::ptr::null_mut(), |values| {
-                pg_sys::makeString(pg_sys::pstrdup(values[place].as_ptr())).cast()
-            });
-            let change = pg_sys::makeDefElem(pg_sys::pstrdup(name.as_ptr()), value, -1);
-            changes = pg_sys::lappend(changes, change.cast());
+/// The array of options with these set, or removed.
+unsafe fn merged(old: pg_sys::Datum, changes: &[Change]) -> pg_sys::Datum {
+    let mut merged = old;
+    // With `reset` the options named are removed, without it set.
+    for reset in [true, false] {
+        // SAFETY: nodes made here; transformRelOptions copies what it keeps.
+        unsafe {
+            let mut list = std::ptr::null_mut();
+            for (name, value) in changes.iter().filter(|(_, value)| value.is_none() == reset) {
+                let value = value.as_ref().map_or(std::ptr::null_mut(), |value| {
+                    pg_sys::makeString(pg_sys::pstrdup(value.as_ptr())).cast()
+                });
+                let change = pg_sys::makeDefElem(pg_sys::pstrdup(name.as_ptr()), value, -1);
+                list = pg_sys::lappend(list, change.cast());
+            }
+            if !list.is_null() {
+                merged = pg_sys::transformRelOptions(
+                    merged,
+                    list,
+                    std::ptr::null::<c_char>(),
+                    std::ptr::null_mut(),
+                    false,
+                    reset,
+                );
+            }
         }
-        pg_sys::transformRelOptions(
-            old,
-            changes,
-            std::ptr::null::<c_char>(),
-            std::ptr::null_mut(),
-            false,
-            reset,
-        )
     }
+    merged
 }
 
 unsafe fn write(class: pg_sys::Relation, tuple: pg_sys::HeapTuple, options: pg_sys::Datum) {

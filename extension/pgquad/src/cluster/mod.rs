@@ -2,16 +2,23 @@
 //! this file.
 
 mod answer;
+mod citus;
 pub mod connection;
+pub mod ddl;
 mod estimates;
 pub mod groups;
 pub mod guard;
+pub mod inspect;
 pub mod map;
+pub mod mirror;
 mod nodes;
 mod own_writes;
 pub mod reader;
 mod secret;
+pub mod statements;
 pub mod store;
+mod stores_view;
+pub mod write;
 
 pub use connection::{Mode, Scope};
 pub use reader::ShardedReader;

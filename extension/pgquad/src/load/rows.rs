@@ -2,41 +2,69 @@
 
 use pgrx::pg_sys;
 
+use crate::cluster::store::sides_of_relid;
+use crate::cluster::write::Changes;
 use crate::ffi;
 use crate::storage::bulk::BulkLoad;
 use crate::storage::{pending, Table};
 use crate::store::Store;
 
 /// Collects the quads of a large document.
-pub struct Rows {
-    table: pg_sys::Relation,
-    load: BulkLoad,
+pub enum Rows {
+    /// For the trees of this node.
+    Here {
+        /// The table, open.
+        table: pg_sys::Relation,
+        /// Its load.
+        load: BulkLoad,
+    },
+    /// For the shards of a distributed store.
+    Elsewhere(Changes),
 }
 
 impl Rows {
-    /// Opens the table and locks it against other writers; about `memory` bytes may be used for sorting.
+    /// Opens the table and locks it against other writers (a distributed store is not locked); about `memory` bytes may be used for
+    /// sorting.
     pub fn new(store: &Store, memory: usize) -> Self {
+        if let Some(sides) = sides_of_relid(store.oid) {
+            pending::flush(store.oid);
+            return Rows::Elsewhere(Changes::with_memory(sides, memory));
+        }
         let table = open(store);
         // SAFETY: the table stays open until the load is finished; after an error PostgreSQL closes it.
         let load = unsafe { BulkLoad::with_memory(table, memory) };
-        Rows { table, load }
+        Rows::Here { table, load }
     }
 
     /// Adds quads.
     pub fn push(&mut self, quads: &[[i64; 4]]) {
-        self.load.push(quads);
+        match self {
+            Rows::Here { load, .. } => load.push(quads),
+            Rows::Elsewhere(changes) => changes.insert(quads),
+        }
     }
 
     /// Writes everything. Returns the number of quads that were not in the table before.
     pub fn finish(self) -> u64 {
-        let added = self.load.finish();
-        close(self.table);
-        added
+        match self {
+            Rows::Here { table, load } => {
+                let added = load.finish();
+                close(table);
+                added
+            }
+            Rows::Elsewhere(changes) => changes.write_and_count(),
+        }
     }
 }
 
 /// Inserts the quads of a small document, beside other writers. Returns the number of those that were not in the table before.
 pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
+    if let Some(sides) = sides_of_relid(store.oid) {
+        pending::flush(store.oid);
+        let mut changes = Changes::new(sides);
+        changes.insert(&quads);
+        return changes.write_and_count();
+    }
     let table = open(store);
     // SAFETY: the table is open, and the transaction may write.
     let added = unsafe {

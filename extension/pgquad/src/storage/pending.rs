@@ -7,9 +7,12 @@
 use super::bulk::BulkLoad;
 use super::stop_points;
 use super::table::Table;
+use crate::cluster::store::{sides_of, Sides};
+use crate::cluster::write::Changes;
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 /// Rows kept back at most, per table (2 MB).
 const MOST: usize = 64 * 1024;
@@ -19,6 +22,8 @@ enum Rows {
     Few(Vec<Quad>),
     /// Many rows for an empty table: built bottom-up at the end.
     NewTable(BulkLoad),
+    /// Changes of a distributed store, written by Citus.
+    Elsewhere(Box<Changes>),
 }
 
 struct Pending {
@@ -35,6 +40,23 @@ thread_local! {
     static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
     static RUNNING: Cell<usize> = const { Cell::new(0) };
     static NONE: Cell<bool> = const { Cell::new(true) };
+    /// Per table: a command of this transaction and the number of quads that it has added.
+    static ADDED: RefCell<HashMap<pg_sys::Oid, (u32, u64)>> = RefCell::new(HashMap::new());
+}
+
+/// Number of quads that the last command of this transaction which inserted into a table from here added to it.
+pub fn added(relid: pg_sys::Oid) -> u64 {
+    ADDED.with_borrow(|all| all.get(&relid).map_or(0, |(_, added)| *added))
+}
+
+fn note_added(relid: pg_sys::Oid, cid: u32, more: u64) {
+    ADDED.with_borrow_mut(|all| {
+        let (command, added) = all.entry(relid).or_default();
+        if *command != cid {
+            (*command, *added) = (cid, 0);
+        }
+        *added += more;
+    });
 }
 
 /// Counts a running executor in.
@@ -61,6 +83,10 @@ pub fn within_executor() -> bool {
 pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new_table: bool) {
     // SAFETY: the caller's promise.
     let (relid, subtransaction) = unsafe { ((*rel).rd_id, pg_sys::GetCurrentSubTransactionId()) };
+    // SAFETY: as above.
+    if let Some(sides) = unsafe { sides_of(rel) } {
+        return change(relid, sides, cid, |changes| changes.insert(quads));
+    }
     let full = PENDING.with_borrow_mut(|all| {
         NONE.set(false);
         let found = all.iter_mut().position(|p| {
@@ -97,12 +123,51 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
                 all[at].rows = Rows::NewTable(load);
             }
             Rows::NewTable(load) => load.push(quads),
+            Rows::Elsewhere(changes) => changes.insert(quads),
         }
         false
     });
     if full {
         flush(relid);
     }
+}
+
+/// Keeps the deletion of a quad of a distributed store back. False when the same command has deleted it already. The caller runs
+/// within an executor run.
+pub fn delete_elsewhere(relid: pg_sys::Oid, sides: Sides, quad: Quad, cid: u32) -> bool {
+    let (new, overflow) = change(relid, sides, cid, |changes| {
+        (changes.delete(quad), changes.overflow())
+    });
+    if let Some(due) = overflow {
+        due.write();
+    }
+    new
+}
+
+/// Adds to the changes that a command has kept back for a distributed store.
+fn change<T>(relid: pg_sys::Oid, sides: Sides, cid: u32, f: impl FnOnce(&mut Changes) -> T) -> T {
+    // SAFETY: within a transaction.
+    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
+    PENDING.with_borrow_mut(|all| {
+        NONE.set(false);
+        let same =
+            |p: &Pending| p.relid == relid && p.cid == cid && p.subtransaction == subtransaction;
+        let at = all.iter().position(same).unwrap_or_else(|| {
+            all.push(Pending {
+                relid,
+                subtransaction,
+                xid: 0,
+                cid,
+                depth: RUNNING.get(),
+                rows: Rows::Elsewhere(Box::new(Changes::new(sides))),
+            });
+            all.len() - 1
+        });
+        match &mut all[at].rows {
+            Rows::Elsewhere(changes) => f(changes),
+            _ => unreachable!("a store is not distributed within a command that writes to it"),
+        }
+    })
 }
 
 /// A bottom-up build, when many rows come for a table that is empty and that nobody else is writing to.
@@ -158,11 +223,14 @@ fn write(pending: Pending) {
             unsafe {
                 let added = Table::open(rel).insert(&mut quads, pending.xid, pending.cid);
                 pg_sys::pgstat_count_heap_insert(rel, added as i64);
+                note_added(pending.relid, pending.cid, added as u64);
             }
         }),
         Rows::NewTable(load) => {
-            load.finish_as(pending.xid, pending.cid);
+            let added = load.finish_as(pending.xid, pending.cid);
+            note_added(pending.relid, pending.cid, added);
         }
+        Rows::Elsewhere(changes) => changes.write(),
     }
 }
 
@@ -179,4 +247,5 @@ pub fn forget_all() {
     RUNNING.set(0);
     NONE.set(true);
     PENDING.take();
+    ADDED.take();
 }

@@ -45,6 +45,11 @@ pub fn init() {
     REGISTERED.store(true, Ordering::Relaxed);
 }
 
+/// Whether the server has preloaded the library.
+pub fn preloaded() -> bool {
+    REGISTERED.load(Ordering::Relaxed)
+}
+
 /// Changes pages, atomically and, if `logged`, with a log record. `conflict_xid`: see [`pgquad_btree::PageStore::commit`].
 ///
 /// # Safety

@@ -1,0 +1,256 @@
+//! What is asked of Citus: who coordinates, who may be reached, commands on the other nodes within the running transaction.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::prelude::*;
+use pgrx::{pg_sys, IntoDatum, PgSqlErrorCode};
+
+use crate::compat::CatalogPath;
+use crate::error::{raise, raise_hint};
+
+/// Function of Citus' library that runs a command on every other node in the caller's transaction (2PC).
+const RUN_ON_OTHERS: &CStr = c"execute_command_on_remote_nodes_as_user";
+
+/// One row of text columns.
+pub type TextRow = Vec<Option<String>>;
+
+/// The superuser that Citus itself connects as; raises an error where this database has no Citus.
+pub fn require() -> pg_sys::Oid {
+    owner().unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "a store can be distributed only where Citus is installed",
+            "Install Citus 13, put 'citus,pgquad' into shared_preload_libraries, restart, and run CREATE EXTENSION citus.",
+        )
+    })
+}
+
+/// Owner of the extension Citus, where this database has it.
+pub fn owner() -> Option<pg_sys::Oid> {
+    // SAFETY: catalogue look-ups in a transaction; the scan is ended below.
+    unsafe {
+        let extension = pg_sys::get_extension_oid(c"citus".as_ptr(), true);
+        if extension == pg_sys::InvalidOid {
+            return None;
+        }
+    }
+    let found = rows(
+        "SELECT extowner::text FROM pg_extension WHERE extname = 'citus'",
+        &[],
+    );
+    let oid = found.first()?.first()?.as_ref()?.parse::<u32>().ok()?;
+    Some(pg_sys::Oid::from(oid))
+}
+
+/// Whether statements on distributed objects are to reach the other nodes: the setting `citus.enable_ddl_propagation`, which Citus
+/// turns off for the commands that one node sends to another.
+pub fn propagates() -> bool {
+    // SAFETY: a look-up of a setting, which need not exist.
+    unsafe {
+        let value = pg_sys::GetConfigOptionByName(
+            c"citus.enable_ddl_propagation".as_ptr(),
+            std::ptr::null_mut(),
+            true,
+        );
+        !value.is_null() && CStr::from_ptr(value) == c"on"
+    }
+}
+
+/// Whether this node is the coordinator, or in no cluster.
+pub fn is_coordinator() -> bool {
+    rows("SELECT groupid::text FROM pg_dist_local_group", &[])
+        .first()
+        .is_none_or(|row| row[0].as_deref() == Some("0"))
+}
+
+/// Refuses what only the coordinator can do.
+pub fn require_coordinator(what: &str) {
+    if is_coordinator() {
+        return;
+    }
+    let at = rows(
+        "SELECT format('%s:%s', nodename, nodeport) FROM pg_dist_node WHERE groupid = 0 LIMIT 1",
+        &[],
+    );
+    let at = at.first().and_then(|row| row[0].clone());
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("cannot {what} on a worker node"),
+        format!(
+            "Connect to the coordinator{} and run it there.",
+            at.map_or_else(String::new, |at| format!(" ({at})"))
+        ),
+    )
+}
+
+/// Refuses a cluster some node of which could not take part, naming the node.
+pub fn check_nodes() {
+    let others = rows(
+        "SELECT format('%s:%s', nodename, nodeport), (hasmetadata AND metadatasynced)::text, (groupid = 0)::text \
+         FROM pg_dist_node WHERE isactive AND noderole = 'primary'",
+        &[],
+    );
+    if !others.is_empty() && others.iter().all(|row| row[2].as_deref() != Some("true")) {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the other nodes do not know the address of the coordinator",
+            "Run SELECT citus_set_coordinator_host('host', port) here, then try again.",
+        );
+    }
+    if let Some(node) = others.iter().find(|row| row[1].as_deref() != Some("true")) {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "node {} has no up-to-date metadata of the cluster",
+                node[0].as_deref().unwrap_or_default()
+            ),
+            "Run SELECT start_metadata_sync_to_all_nodes() here, then try again.",
+        );
+    }
+    let expected = state_of_node();
+    for row in rows(
+        "SELECT format('%s:%s', nodename, nodeport), r.success::text, r.result \
+         FROM run_command_on_all_nodes('SELECT quad.cluster_node_state()') AS r JOIN pg_dist_node USING (nodeid)",
+        &[],
+    ) {
+        let (node, result) = (
+            row[0].as_deref().unwrap_or_default(),
+            row[2].as_deref().unwrap_or_default(),
+        );
+        if row[1].as_deref() != Some("t") && row[1].as_deref() != Some("true") {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("pgquad does not answer on node {node}: {result}"),
+                "Every node needs the extension pgquad of the same version, preloaded after citus.",
+            );
+        }
+        if result != expected {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("node {node} has pgquad {result}, this node {expected}"),
+                "Every node needs the extension pgquad of the same version, preloaded after citus.",
+            );
+        }
+    }
+}
+
+/// Version of the library of this node and whether the server has preloaded it.
+#[pg_extern(name = "cluster_node_state")]
+fn state_of_node() -> String {
+    let preloaded = crate::storage::wal::preloaded();
+    format!(
+        "{}{}",
+        env!("CARGO_PKG_VERSION"),
+        if preloaded { "" } else { ", not preloaded" }
+    )
+}
+
+/// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction. An error there is
+/// raised here; its context names the node.
+pub fn on_other_nodes(command: &str) {
+    let owner = require();
+    // SAFETY: the function of Citus takes two texts; it is found by name or not at all.
+    unsafe {
+        let library = c"$libdir/citus".as_ptr();
+        let found = pg_sys::load_external_function(
+            library,
+            RUN_ON_OTHERS.as_ptr(),
+            false,
+            std::ptr::null_mut(),
+        );
+        if found.is_null() {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!(
+                    "this version of Citus has no function {}: version 13 is needed",
+                    RUN_ON_OTHERS.to_string_lossy()
+                ),
+            );
+        }
+        let function: pg_sys::PGFunction = std::mem::transmute(found);
+        let user = CStr::from_ptr(pg_sys::GetUserNameFromId(owner, false))
+            .to_string_lossy()
+            .into_owned();
+        as_role(owner, || {
+            pg_sys::DirectFunctionCall2Coll(
+                function,
+                pg_sys::InvalidOid,
+                command.into_datum().expect("a text is not NULL"),
+                user.into_datum().expect("a text is not NULL"),
+            )
+        });
+    }
+}
+
+/// Runs `body` as another role, as a SECURITY DEFINER function would.
+pub fn as_role<T>(role: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
+    let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: role and context are put back below, or by the abort of the (sub)transaction.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        pg_sys::SetUserIdAndSecContext(role, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32);
+        let result = body();
+        pg_sys::SetUserIdAndSecContext(user, context);
+        result
+    }
+}
+
+/// Runs `body` with no schema but `pg_catalog` in the search path.
+pub fn with_catalog_path<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: in a transaction; popped below, or by the abort of the (sub)transaction.
+    let path = unsafe { CatalogPath::push() };
+    let result = body();
+    // SAFETY: the path pushed above.
+    unsafe { path.pop() };
+    result
+}
+
+/// The rows of a query whose columns are all of type text.
+pub fn rows(sql: &str, parameters: &[pgrx::datum::DatumWithOid<'_>]) -> Vec<TextRow> {
+    let read = || -> Result<Vec<TextRow>, pgrx::spi::Error> {
+        Spi::connect_mut(|client| {
+            let table = client.update(sql, None, parameters)?;
+            let columns = table.columns()?;
+            table
+                .map(|row| (1..=columns).map(|n| row.get::<String>(n)).collect())
+                .collect()
+        })
+    };
+    with_catalog_path(read).unwrap_or_else(|error| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("\"{sql}\" failed: {error}"),
+        )
+    })
+}
+
+/// Runs a statement with no schema but `pg_catalog` in the search path.
+pub fn run(sql: &str) {
+    if let Err(error) = with_catalog_path(|| Spi::run(sql)) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("\"{sql}\" failed: {error}"),
+        );
+    }
+}
+
+/// A text as an SQL literal.
+pub fn literal(text: &str) -> String {
+    pgrx::spi::quote_literal(text)
+}
+
+/// A list of texts as an SQL array.
+pub fn text_array(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| literal(text)).collect();
+    format!("ARRAY[{}]::text[]", texts.join(", "))
+}
+
+/// A NUL-terminated copy.
+pub fn c_string(text: &str) -> CString {
+    CString::new(text).unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "a name must not contain a NUL character",
+        )
+    })
+}

@@ -1,0 +1,294 @@
+//! Making a store distributed, and one of a single node again.
+
+use std::ffi::CStr;
+
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::store::{
+    mark_of, side_name, sides_of_relid, table_in_shard_schema, Sides, SHARD_SCHEMA,
+};
+use super::{citus, mirror};
+use crate::error::{raise, raise_hint};
+use crate::storage::{self, pending};
+use crate::store::{self, Store};
+use crate::{am, compat};
+
+/// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster only cost.
+const MOST_SHARDS: i32 = 1024;
+
+/// Orders of the table by subject and of the table by object.
+const ORDERS: [(&CStr, &str); 2] = [(c"s", "spog,psog"), (c"o", "ospg,posg")];
+
+/// Limits of pages, as the settings `quad.inner_fanout` and `quad.leaf_quads`.
+pub struct Limits<'a> {
+    /// Most children of an inner page.
+    pub inner_fanout: Option<&'a str>,
+    /// Most quads of a leaf.
+    pub leaf_quads: Option<&'a str>,
+}
+
+/// Refuses a number of shards that cannot be; `None`: the setting `citus.shard_count`.
+pub fn check_shards(shards: Option<i32>) -> Option<i32> {
+    if let Some(n) = shards.filter(|n| !(1..=MOST_SHARDS).contains(n)) {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("a store cannot have {n} shards"),
+            format!("Choose 1 to {MOST_SHARDS}: shards are what is moved from node to node, so at least one for each node that there may be."),
+        );
+    }
+    shards
+}
+
+/// Refuses where no store can be distributed now.
+pub fn check_cluster(what: &str) {
+    citus::require();
+    citus::require_coordinator(what);
+    citus::check_nodes();
+}
+
+/// Makes what all distributed stores share, where it is not there yet.
+fn ensure_common() {
+    super::secret::ensure();
+}
+
+/// Makes a store that was just created a distributed one.
+pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
+    ensure_common();
+    let base = free_base(&store.name);
+    make_sides(&base, shards, limits);
+    attach(store.oid, &base);
+    mirror::send(store.oid);
+}
+
+/// A base whose tables are not there yet: the name of the store, shortened and numbered where needed.
+fn free_base(name: &str) -> String {
+    const LONGEST: usize = pg_sys::NAMEDATALEN as usize - 1 - "_s".len();
+    let shortened = |most: usize| {
+        let end = (0..=most.min(name.len()))
+            .rev()
+            .find(|&n| name.is_char_boundary(n));
+        &name[..end.unwrap_or(0)]
+    };
+    let free = |base: &String| {
+        let taken = |column| table_in_shard_schema(&side_name(base, column)).is_some();
+        !taken('s') && !taken('o')
+    };
+    let plain = shortened(LONGEST).to_owned();
+    let numbered = (2..).map(|n: u64| {
+        let number = format!("_{n}");
+        format!("{}{number}", shortened(LONGEST - number.len()))
+    });
+    std::iter::once(plain)
+        .chain(numbered)
+        .find(free)
+        .expect("one of all numbers is free")
+}
+
+fn quoted(base: &str, column: char) -> String {
+    let name = side_name(base, column);
+    format!("{SHARD_SCHEMA}.{}", pgrx::spi::quote_identifier(name))
+}
+
+/// Makes the two Citus tables of a base, as the current role.
+fn make_sides(base: &str, shards: Option<i32>, limits: &Limits<'_>) {
+    let given = [
+        (c"quad.inner_fanout", limits.inner_fanout),
+        (c"quad.leaf_quads", limits.leaf_quads),
+    ];
+    for (column, orders) in ORDERS {
+        let column = column.to_str().expect("a constant of one letter");
+        let table = quoted(base, column.chars().next().expect("one letter"));
+        let mut settings = vec![(c"quad.orders", orders)];
+        settings.extend(
+            given
+                .iter()
+                .filter_map(|(name, value)| value.map(|value| (*name, value))),
+        );
+        store::with_settings(&settings, || {
+            citus::run(&format!(
+                "CREATE TABLE {table} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING quad"
+            ));
+        });
+        let placed = if column == "s" {
+            let shards = shards.map_or_else(String::new, |n| format!("shard_count => {n}, "));
+            format!("{shards}colocate_with => 'none'")
+        } else {
+            format!("colocate_with => {}", citus::literal(&quoted(base, 's')))
+        };
+        citus::run(&format!(
+            "SELECT create_distributed_table({}, '{column}', {placed})",
+            citus::literal(&table)
+        ));
+    }
+}
+
+/// Marks a relation, and makes the tables of its quads go with it when it is dropped.
+fn attach(relid: pg_sys::Oid, base: &str) {
+    mirror::mark(relid, base);
+    let Some(sides) = sides_of_relid(relid) else {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "a mark that was just set is not there",
+        );
+    };
+    let address = |relid| pg_sys::ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relid,
+        objectSubId: 0,
+    };
+    for side in [sides.by_subject, sides.by_object] {
+        // SAFETY: both tables were made or locked by this transaction.
+        unsafe {
+            pg_sys::recordDependencyOn(
+                &address(side),
+                &address(relid),
+                pg_sys::DependencyType::DEPENDENCY_INTERNAL,
+            );
+        }
+    }
+    // SAFETY: within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() }
+}
+
+/// A store that the caller owns, locked against writers.
+fn owned(name: &str, what: &str) -> Store {
+    // Another role's writes that were committed after the snapshot was taken would be lost.
+    // SAFETY: a variable of the backend.
+    if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("cannot {what} a store in a transaction of isolation level REPEATABLE READ or SERIALIZABLE"),
+            "Use READ COMMITTED, so that what others have committed is seen.",
+        );
+    }
+    let store = store::locked(name, pg_sys::ShareRowExclusiveLock);
+    // SAFETY: a look-up by oid in a transaction.
+    if !unsafe { compat::owns(store.oid) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of store \"{name}\""),
+        );
+    }
+    pending::flush(store.oid);
+    store
+}
+
+/// Distributes a store with its quads over the nodes of the cluster. Readers go on until the end, writers wait. `shards`: number of
+/// parts, by default the setting `citus.shard_count`. Whatever fails, the store stays as it was.
+#[pg_extern]
+fn distribute_store(store: &str, shards: default!(Option<i32>, "NULL")) {
+    let shards = check_shards(shards);
+    check_cluster("distribute a store");
+    let store = owned(store, "distribute");
+    if mark_of(store.oid).is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("store \"{}\" is distributed already", store.name),
+            "quad.undistribute_store makes it a store of one node, which can be distributed into another number of shards.",
+        );
+    }
+    ensure_common();
+    let base = free_base(&store.name);
+    let options = storage::options_of(store.oid);
+    // Limits that hold for all orders hold for the new ones as well.
+    let common = |limit: fn(&pgquad_btree::OrderOptions) -> u32| {
+        let orders = &options.as_ref()?.orders;
+        let first = limit(orders.first()?);
+        orders
+            .iter()
+            .all(|o| limit(o) == first)
+            .then(|| first.to_string())
+    };
+    let (inner_fanout, leaf_quads) = (common(|o| o.inner_fanout), common(|o| o.leaf_quads));
+    make_sides(
+        &base,
+        shards,
+        &Limits {
+            inner_fanout: inner_fanout.as_deref(),
+            leaf_quads: leaf_quads.as_deref(),
+        },
+    );
+    for column in ['s', 'o'] {
+        copy(&store.table(), &quoted(&base, column));
+    }
+    // SAFETY: the store is locked against writers; from here on against readers too.
+    unsafe {
+        pg_sys::LockRelationOid(store.oid, pg_sys::AccessExclusiveLock as i32);
+        let rel = pg_sys::table_open(store.oid, pg_sys::NoLock as i32);
+        compat::new_file(rel);
+        pg_sys::table_close(rel, pg_sys::NoLock as i32);
+        pg_sys::CommandCounterIncrement();
+        am::table_options::record(store.oid);
+    }
+    attach(store.oid, &base);
+    mirror::send(store.oid);
+}
+
+/// Copies all quads; an error where policies would hide some of them.
+fn copy(from: &str, to: &str) {
+    store::with_settings(&[(c"row_security", "off")], || {
+        citus::run(&format!(
+            "INSERT INTO {to} (s, p, o, g) SELECT q.s, q.p, q.o, q.g FROM {from} AS q"
+        ));
+    });
+}
+
+/// Brings the quads of a distributed store back to this node, the coordinator. Readers go on until the end, writers wait. Whatever
+/// fails, the store stays as it was.
+#[pg_extern]
+fn undistribute_store(store: &str) {
+    citus::require();
+    citus::require_coordinator("undistribute a store");
+    let store = owned(store, "undistribute");
+    let Some(base) = mark_of(store.oid) else {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("store \"{}\" is not distributed", store.name),
+        );
+    };
+    let Some(sides) = sides_of_relid(store.oid) else {
+        return;
+    };
+    // Writers on other nodes lock these tables, not the relation of this node.
+    citus::run(&format!(
+        "LOCK TABLE {}, {} IN SHARE ROW EXCLUSIVE MODE",
+        quoted(&base, 's'),
+        quoted(&base, 'o')
+    ));
+    // SAFETY: the relation is locked against other changes of its definition.
+    unsafe {
+        am::table_options::set_mark(store.oid, None);
+        pg_sys::CommandCounterIncrement();
+    }
+    copy(&quoted(&base, 's'), &store.table());
+    detach(sides);
+    // SAFETY: an upgrade of the lock that is held.
+    unsafe { pg_sys::LockRelationOid(store.oid, pg_sys::AccessExclusiveLock as i32) }
+    citus::on_other_nodes(&format!(
+        "SELECT quad.cluster_drop({})",
+        citus::literal(&base)
+    ));
+    citus::run(&format!(
+        "DROP TABLE {}, {}",
+        quoted(&base, 's'),
+        quoted(&base, 'o')
+    ));
+}
+
+/// Ends what `attach` has begun: the tables can be dropped without the relation.
+fn detach(sides: Sides) {
+    for side in [sides.by_subject, sides.by_object] {
+        // SAFETY: both tables are locked.
+        unsafe {
+            pg_sys::deleteDependencyRecordsForClass(
+                pg_sys::RelationRelationId,
+                side,
+                pg_sys::RelationRelationId,
+                pg_sys::DependencyType::DEPENDENCY_INTERNAL as core::ffi::c_char,
+            );
+        }
+    }
+    // SAFETY: within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() }
+}

@@ -1,0 +1,154 @@
+//! `quad.store_info`, `quad.verify` and `quad.range_count` of a distributed store: what its shards say, put together.
+
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::citus::{self, literal};
+use super::mirror::qualified_name;
+use super::store::{owner_of, Sides};
+use crate::error::raise;
+
+/// What one order of the store is, over all shards of its table.
+pub struct OrderInfo {
+    /// Name of the order.
+    pub name: String,
+    /// Inner fanout, leaf quads, and the greatest height.
+    pub shape: [i32; 3],
+    /// Inner pages, leaf pages, quads, delta entries.
+    pub counts: [i64; 4],
+    /// Bytes per quad; `None` without quads.
+    pub bytes_per_quad: Option<f64>,
+    /// Mean fill of the leaves; `None` without leaves.
+    pub fill: Option<f64>,
+}
+
+/// All orders, those by subject first.
+pub fn orders(sides: Sides) -> Vec<OrderInfo> {
+    let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<f64>().ok());
+    [sides.by_subject, sides.by_object]
+        .into_iter()
+        .flat_map(|side| {
+            // Every shard gives its orders as JSON; sums and means are taken here.
+            rows_as_owner(
+                side,
+                &format!(
+                    "SELECT o->>'order_name', max(o->>'inner_fanout'), max(o->>'leaf_quads'), max((o->>'height')::int)::text, \
+                       sum((o->>'inner_pages')::bigint)::text, sum((o->>'leaf_pages')::bigint)::text, sum((o->>'quads')::bigint)::text, \
+                       sum((o->>'delta_entries')::bigint)::text, \
+                       (sum((o->>'bytes_per_quad')::float8 * (o->>'quads')::bigint) / nullif(sum((o->>'quads')::bigint), 0))::text, \
+                       (sum((o->>'fill')::float8 * (o->>'leaf_pages')::bigint) / nullif(sum((o->>'leaf_pages')::bigint) FILTER (WHERE o->>'fill' IS NOT NULL), 0))::text \
+                     FROM run_command_on_shards({}, {}) AS r, json_array_elements(r.result::json) WITH ORDINALITY AS e(o, place) \
+                     WHERE r.success GROUP BY o->>'order_name' ORDER BY min(place)",
+                    literal(&qualified_name(side)),
+                    literal("SELECT json_agg(i) FROM quad.store_info($s$%s$s$) AS i"),
+                ),
+            )
+        })
+        .map(|row| {
+            let whole = |place: usize| number(&row[place]).unwrap_or(0.0);
+            OrderInfo {
+                name: row[0].clone().unwrap_or_default(),
+                shape: [1, 2, 3].map(|place| whole(place) as i32),
+                counts: [4, 5, 6, 7].map(|place| whole(place) as i64),
+                bytes_per_quad: number(&row[8]),
+                fill: number(&row[9]),
+            }
+        })
+        .collect()
+}
+
+/// What the shards have to say against themselves, and where the two tables differ.
+pub fn problems(sides: Sides) -> Vec<String> {
+    let (s, o) = (
+        qualified_name(sides.by_subject),
+        qualified_name(sides.by_object),
+    );
+    citus::as_role(owner_of(sides.by_subject), || {
+        citus::run(&format!("LOCK TABLE {s}, {o} IN SHARE MODE"));
+    });
+    let mut problems = Vec::new();
+    for side in [sides.by_subject, sides.by_object] {
+        let command = "SELECT string_agg(v, E'\\n') FROM quad.verify($s$%s$s$) AS v";
+        for (shard, found) in each_shard(side, command) {
+            let lines = found.lines().filter(|line| !line.is_empty());
+            problems.extend(lines.map(|line| format!("shard {shard}: {line}")));
+        }
+    }
+    // A hash of each quad, added up: the order in which shards come does not matter.
+    let digest = |table: &str| {
+        rows_as_owner(
+            sides.by_subject,
+            &format!(
+                "SELECT count(*)::text, coalesce(sum(hashint8extended(s, hashint8extended(p, hashint8extended(o, hashint8extended(g, 0))))::numeric), 0)::text FROM {table}"
+            ),
+        )
+    };
+    let (by_subject, by_object) = (digest(&s), digest(&o));
+    if by_subject != by_object {
+        let count = |rows: &[citus::TextRow]| {
+            rows.first()
+                .and_then(|row| row[0].clone())
+                .unwrap_or_default()
+        };
+        problems.push(format!(
+            "the tables of the store hold different quads: {s} {}, {o} {}",
+            count(&by_subject),
+            count(&by_object)
+        ));
+    }
+    problems
+}
+
+/// Number of quads that match; `None` = any.
+pub fn count(sides: Sides, key: [Option<i64>; 4]) -> i64 {
+    // An object says which shard, where no subject does.
+    let side = if key[0].is_none() && key[2].is_some() {
+        sides.by_object
+    } else {
+        sides.by_subject
+    };
+    let conditions: Vec<String> = ["s", "p", "o", "g"]
+        .iter()
+        .zip(key)
+        .filter_map(|(column, value)| value.map(|value| format!("t.{column} = '{value}'::bigint")))
+        .collect();
+    let conditions = if conditions.is_empty() {
+        "true".to_owned()
+    } else {
+        conditions.join(" AND ")
+    };
+    let rows = rows_as_owner(
+        side,
+        &format!(
+            "SELECT count(*)::text FROM {} AS t WHERE {conditions}",
+            qualified_name(side)
+        ),
+    );
+    let count = rows.first().and_then(|row| row[0].as_ref()?.parse().ok());
+    count.unwrap_or(0)
+}
+
+/// Runs a query on every shard of a table (`%s`: its name); number of the shard and text of the answer.
+fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
+    let sql = format!(
+        "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}) ORDER BY shardid",
+        literal(&qualified_name(side)),
+        literal(command)
+    );
+    rows_as_owner(side, &sql)
+        .into_iter()
+        .map(|row| {
+            let text = |place: usize| row[place].clone().unwrap_or_default();
+            if text(1) != "true" {
+                raise(
+                    PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                    format!("shard {} does not answer: {}", text(0), text(2)),
+                );
+            }
+            (text(0), text(2))
+        })
+        .collect()
+}
+
+fn rows_as_owner(side: pg_sys::Oid, sql: &str) -> Vec<citus::TextRow> {
+    citus::as_role(owner_of(side), || citus::rows(sql, &[]))
+}

@@ -1,0 +1,395 @@
+//! The relation of a distributed store is on every node, with the same name, owner, rights, policies and triggers.
+//!
+//! After a statement that changed it on one node, its definition as a whole is sent to the others in the same transaction, and each
+//! brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement it was. A node finds its relation
+//! by the mark, which no statement changes. A node that joins later asks the coordinator for all definitions
+//! (`quad.cluster_definitions`) when Citus makes the tables of schema `quad_shards` there.
+
+use std::cell::{Cell, RefCell};
+
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::citus::{self, c_string, literal, text_array};
+use super::store::{mark_of, owner_of};
+use crate::error::{raise, raise_hint};
+use crate::{am, store};
+
+thread_local! {
+    /// Number of statements under way whose changes of relations are noted.
+    static WATCHING: Cell<usize> = const { Cell::new(0) };
+    static CHANGED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+    /// Bases of the stores that the running statement has dropped.
+    static DROPPED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// A table of schema `quad_shards` has been made by this transaction.
+    static SHELL_MADE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes changes of relations from now on.
+pub fn watch() {
+    WATCHING.set(WATCHING.get() + 1);
+}
+
+/// Sends the definitions of the distributed stores that have changed since [`watch`].
+pub fn send_changed() {
+    // Only now are the changes of the statement told to this session's caches.
+    // SAFETY: within the statement that made the changes.
+    unsafe { pg_sys::CommandCounterIncrement() }
+    WATCHING.set(WATCHING.get().saturating_sub(1));
+    let mut changed = CHANGED.take();
+    changed.sort_unstable_by_key(|relid| relid.to_u32());
+    changed.dedup();
+    for relid in changed {
+        if am::is_quad_relid(relid) && mark_of(relid).is_some() {
+            send(relid);
+        }
+    }
+}
+
+/// Hears of a change of a relation; called from the relation cache.
+pub fn relation_changed(relid: pg_sys::Oid) {
+    if WATCHING.get() > 0 {
+        CHANGED.with_borrow_mut(|changed| changed.push(relid));
+    }
+}
+
+/// A relation is about to be dropped.
+pub fn dropping(relid: pg_sys::Oid) {
+    let Some(base) = mark_of(relid) else { return };
+    if !am::is_quad_relid(relid) || !citus::propagates() || citus::owner().is_none() {
+        return;
+    }
+    citus::require_coordinator("drop a distributed store");
+    DROPPED.with_borrow_mut(|dropped| dropped.push(base));
+}
+
+/// Drops on the other nodes what the statement has dropped here. The tables of schema `quad_shards` go with the relation, on which
+/// they depend, and Citus drops their shards.
+pub fn drop_elsewhere() {
+    let dropped = DROPPED.take();
+    // SAFETY: a look-up in the catalogue.
+    let extension = unsafe { pg_sys::get_extension_oid(c"pgquad".as_ptr(), true) };
+    // DROP EXTENSION reaches the other nodes by itself.
+    if extension == pg_sys::InvalidOid {
+        return;
+    }
+    for base in dropped {
+        citus::on_other_nodes(&format!("SELECT quad.cluster_drop({})", literal(&base)));
+    }
+}
+
+/// A table has been made in this session.
+pub fn table_made(relid: pg_sys::Oid) {
+    let shard_schema = c_string(super::store::SHARD_SCHEMA);
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        if pg_sys::get_rel_namespace(relid)
+            == pg_sys::get_namespace_oid(shard_schema.as_ptr(), true)
+        {
+            SHELL_MADE.set(true);
+        }
+    }
+}
+
+/// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes their relations.
+pub fn before_commit() {
+    if !SHELL_MADE.replace(false) {
+        return;
+    }
+    // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the abort.
+    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) }
+    make_missing();
+    // SAFETY: the snapshot pushed above.
+    unsafe { pg_sys::PopActiveSnapshot() }
+}
+
+fn make_missing() {
+    if citus::owner().is_none() || citus::is_coordinator() {
+        return;
+    }
+    let missing = citus::rows(
+        "SELECT left(t.relname::text, -2) FROM pg_class AS t JOIN pg_dist_partition AS d ON d.logicalrelid = t.oid \
+         WHERE t.relnamespace = 'quad_shards'::regnamespace AND t.relname ~ '_s$' AND NOT EXISTS (SELECT FROM pg_class AS c \
+           WHERE c.relnamespace = 'quad_stores'::regnamespace AND c.reloptions @> ARRAY['shards=' || left(t.relname::text, -2)])",
+        &[],
+    );
+    if missing.is_empty() {
+        return;
+    }
+    let ask = "SELECT coalesce(string_agg(d, ';'), '') FROM quad.cluster_definitions() AS d";
+    let answer = citus::rows(
+        &format!(
+            "SELECT success::text, result FROM run_command_on_coordinator({})",
+            literal(ask)
+        ),
+        &[],
+    );
+    match answer
+        .first()
+        .map(|row| (row[0].as_deref(), row[1].as_deref()))
+    {
+        Some((Some("true"), Some(commands))) => citus::run(commands),
+        other => raise(
+            PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+            format!("the coordinator does not tell which stores there are: {other:?}"),
+        ),
+    }
+}
+
+/// Forgets what a statement has noted; called at the end of a transaction.
+pub fn forget() {
+    WATCHING.set(0);
+    CHANGED.take();
+    DROPPED.take();
+    SHELL_MADE.set(false);
+}
+
+/// Brings the relation on the other nodes in line with the one here.
+pub fn send(relid: pg_sys::Oid) {
+    if !citus::propagates() {
+        return;
+    }
+    if let Some(command) = definition(relid) {
+        keep_owner(relid);
+        citus::on_other_nodes(&command);
+    }
+}
+
+/// The tables of schema `quad_shards` belong to the owner of the store.
+fn keep_owner(relid: pg_sys::Oid) {
+    let Some(sides) = super::store::sides_of_relid(relid) else {
+        return;
+    };
+    let owner = owner_of(relid);
+    for side in [sides.by_subject, sides.by_object] {
+        if owner_of(side) != owner {
+            citus::require_coordinator("change the owner of a distributed store");
+            citus::as_role(citus::require(), || {
+                citus::run(&format!(
+                    "ALTER TABLE {} OWNER TO {}",
+                    qualified_name(side),
+                    role_name(owner)
+                ));
+            });
+        }
+    }
+}
+
+/// Quoted, schema-qualified name of a relation.
+pub fn qualified_name(relid: pg_sys::Oid) -> String {
+    one(&format!(
+        "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = {}",
+        relid.to_u32()
+    ))
+}
+
+fn role_name(role: pg_sys::Oid) -> String {
+    one(&format!("SELECT {}::regrole::text", role.to_u32()))
+}
+
+fn one(sql: &str) -> String {
+    let rows = citus::rows(sql, &[]);
+    rows.into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next().flatten())
+        .unwrap_or_default()
+}
+
+/// The call of `quad.cluster_mirror` that makes the relation of a distributed store on another node as it is here.
+fn definition(relid: pg_sys::Oid) -> Option<String> {
+    let base = mark_of(relid)?;
+    let oid = relid.to_u32();
+    let name = one(&format!(
+        "SELECT relname::text FROM pg_class WHERE oid = {oid}"
+    ));
+    let owner = one(&format!(
+        "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = {oid}"
+    ));
+    let (roles, commands): (Vec<String>, Vec<String>) = citus::rows(&definition_sql(oid), &[])
+        .into_iter()
+        .map(|mut row| {
+            (
+                row.remove(0).unwrap_or_default(),
+                row.remove(0).unwrap_or_default(),
+            )
+        })
+        .unzip();
+    Some(format!(
+        "SELECT quad.cluster_mirror({}, {}, {}, {}, {})",
+        literal(&base),
+        literal(&name),
+        literal(&owner),
+        text_array(&roles),
+        text_array(&commands)
+    ))
+}
+
+/// The query of the commands that a bare relation needs, each with the role that gives it (empty: the owner).
+fn definition_sql(oid: u32) -> String {
+    format!(
+        "WITH this AS (SELECT c.*, format('quad_stores.%I', relname) AS name FROM pg_class AS c WHERE oid = {oid}), \
+         rights AS ( \
+           SELECT a.*, '' AS columns FROM this, aclexplode(coalesce(relacl, acldefault('r', relowner))) AS a \
+           UNION ALL SELECT a.*, format(' (%I)', attname) FROM pg_attribute, aclexplode(attacl) AS a WHERE attrelid = {oid} AND NOT attisdropped) \
+         SELECT role, command FROM ( \
+           SELECT CASE WHEN grantor = relowner THEN '' ELSE pg_get_userbyid(grantor)::text END AS role, \
+             format('GRANT %s%s ON TABLE %s TO %s%s', privilege_type, columns, name, \
+               CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, \
+               CASE WHEN is_grantable AND grantee <> relowner THEN ' WITH GRANT OPTION' ELSE '' END) AS command, \
+             CASE WHEN grantor = relowner THEN 1 ELSE 2 END AS step, 0 AS place \
+           FROM this, rights \
+           UNION ALL SELECT '', format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name, \
+             CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END, \
+             CASE polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END, \
+             (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r)) END, ', ') FROM unnest(polroles) AS r), \
+             coalesce(' USING (' || pg_get_expr(polqual, polrelid) || ')', ''), \
+             coalesce(' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')', '')), 3, 0 \
+           FROM this, pg_policy WHERE polrelid = {oid} \
+           UNION ALL SELECT '', pg_get_triggerdef(t.oid), 4, 0 FROM pg_trigger AS t WHERE tgrelid = {oid} AND NOT tgisinternal \
+           UNION ALL SELECT '', format('ALTER TABLE %s %s ROW LEVEL SECURITY, %s ROW LEVEL SECURITY', name, \
+             CASE WHEN relrowsecurity THEN 'ENABLE' ELSE 'DISABLE' END, CASE WHEN relforcerowsecurity THEN 'FORCE' ELSE 'NO FORCE' END), 5, 0 FROM this \
+         ) AS all_of_it ORDER BY step, command"
+    )
+}
+
+/// The calls of `quad.cluster_mirror` for all distributed stores of this node, for a node that joins. Superusers only.
+#[pg_extern(name = "cluster_definitions")]
+fn definitions() -> SetOfIterator<'static, String> {
+    require_superuser("quad.cluster_definitions");
+    SetOfIterator::new(
+        distributed()
+            .into_iter()
+            .filter_map(definition)
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// Relations of distributed stores on this node.
+fn distributed() -> Vec<pg_sys::Oid> {
+    oids(
+        "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace \
+         AND EXISTS (SELECT FROM unnest(reloptions) AS o WHERE o LIKE 'shards=%') ORDER BY oid",
+    )
+}
+
+fn oids(sql: &str) -> Vec<pg_sys::Oid> {
+    citus::rows(sql, &[])
+        .into_iter()
+        .filter_map(|row| row[0].as_ref()?.parse::<u32>().ok())
+        .map(pg_sys::Oid::from)
+        .collect()
+}
+
+/// The relation with this mark.
+fn marked(base: &str) -> Option<pg_sys::Oid> {
+    let mark = literal(&format!("shards={base}"));
+    oids(&format!(
+        "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace AND reloptions @> ARRAY[{mark}]"
+    ))
+    .pop()
+}
+
+fn require_superuser(function: &str) {
+    // SAFETY: a look-up in the catalogue.
+    if !unsafe { pg_sys::superuser() } {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("permission denied for function {function}"),
+            "The nodes of a cluster call it of each other, as the superuser of Citus.",
+        );
+    }
+}
+
+/// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says; `commands`: what a bare
+/// relation needs, each run as the role of the same place, empty: as superuser. Superusers only.
+#[pg_extern(name = "cluster_mirror")]
+fn mirror(base: &str, store: &str, owner: &str, roles: Vec<String>, commands: Vec<String>) {
+    require_superuser("quad.cluster_mirror");
+    let no_echo = [
+        (c"citus.enable_ddl_propagation", "off"),
+        (c"check_function_bodies", "off"),
+    ];
+    store::with_settings(&no_echo, || {
+        let relid = bare(base, store, owner);
+        for (role, command) in roles.iter().zip(&commands) {
+            if role.is_empty() {
+                citus::run(command);
+            } else {
+                // SAFETY: a look-up by name, which raises an error when there is no such role.
+                let role = unsafe { pg_sys::get_role_oid(c_string(role).as_ptr(), false) };
+                citus::as_role(role, || citus::run(command));
+            }
+        }
+        debug_assert_eq!(mark_of(relid).as_deref(), Some(base));
+    });
+}
+
+/// The relation with this mark, made or renamed where needed, without rights, policies and triggers.
+fn bare(base: &str, store: &str, owner: &str) -> pg_sys::Oid {
+    let table = store::table_of(store);
+    let owner = pgrx::spi::quote_identifier(owner);
+    let relid = match marked(base) {
+        Some(relid) => {
+            let name = qualified_name(relid);
+            if name != table {
+                citus::run(&format!(
+                    "ALTER TABLE {name} RENAME TO {}",
+                    pgrx::spi::quote_identifier(store)
+                ));
+            }
+            relid
+        }
+        None => make(base, store),
+    };
+    let oid = relid.to_u32();
+    citus::run(&format!("ALTER TABLE {table} OWNER TO {owner}"));
+    for row in citus::rows(
+        &format!(
+            "SELECT format('DROP POLICY %I ON %s', polname, {name}) FROM pg_policy WHERE polrelid = {oid} \
+             UNION ALL SELECT format('DROP TRIGGER %I ON %s', tgname, {name}) FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal \
+             UNION ALL SELECT DISTINCT format('REVOKE ALL ON TABLE %s FROM %s CASCADE', {name}, \
+               CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) \
+             FROM (SELECT grantee FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE oid = {oid} \
+               UNION ALL SELECT grantee FROM pg_attribute, aclexplode(attacl) WHERE attrelid = {oid}) AS rights",
+            name = literal(&table)
+        ),
+        &[],
+    ) {
+        citus::run(row[0].as_deref().unwrap_or_default());
+    }
+    relid
+}
+
+/// Makes a relation with the mark.
+fn make(base: &str, store: &str) -> pg_sys::Oid {
+    if store::find(Some(store)).is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
+            format!("store \"{store}\" already exists on this node and is not that of the cluster"),
+            "Rename or drop it on this node, or give the distributed store another name.",
+        );
+    }
+    let relid = store::create_bare(store);
+    mark(relid, base);
+    relid
+}
+
+/// Marks a relation as that of a distributed store.
+pub fn mark(relid: pg_sys::Oid, base: &str) {
+    // SAFETY: the relation was made or locked exclusively by this transaction.
+    unsafe {
+        am::table_options::set_mark(relid, Some(c_string(base)));
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Drops the relation with this mark on this node, if there is one. Superusers only.
+#[pg_extern(name = "cluster_drop")]
+fn drop_mirrored(base: &str) {
+    require_superuser("quad.cluster_drop");
+    store::with_settings(&[(c"citus.enable_ddl_propagation", "off")], || {
+        if let Some(relid) = marked(base) {
+            citus::run(&format!("DROP TABLE {}", qualified_name(relid)));
+        }
+    });
+}

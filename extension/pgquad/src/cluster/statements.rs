@@ -1,0 +1,201 @@
+//! Statements about the relation of a distributed store: what is sent to the other nodes, what becomes a statement about its shards,
+//! what is refused. Called around every utility statement.
+
+use std::ffi::CStr;
+
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::store::{sides_of_relid, Sides};
+use super::{citus, mirror};
+use crate::am;
+use crate::error::raise_hint;
+use pg_sys::NodeTag::*;
+
+/// What `before` did, for `after` to finish. Owns nothing, since an error may jump over it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Statement {
+    /// The statement to run instead of the one given to `before`.
+    pub planned: *mut pg_sys::PlannedStmt,
+    watched: bool,
+}
+
+/// Prepares a utility statement.
+///
+/// # Safety
+/// `planned` is a utility statement about to run; with `read_only` it is changed in a copy only.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn before(
+    planned: *mut pg_sys::PlannedStmt,
+    read_only: bool,
+) -> Statement {
+    let mut statement = Statement {
+        planned,
+        watched: false,
+    };
+    // SAFETY: the node's tag says its type; every pointer comes from the parser.
+    unsafe {
+        let node = (*planned).utilityStmt;
+        match (*node).type_ {
+            T_GrantStmt | T_CreatePolicyStmt | T_AlterPolicyStmt | T_DropStmt | T_RenameStmt
+            | T_ReassignOwnedStmt | T_DropOwnedStmt | T_CreateTrigStmt => statement.watched = true,
+            T_AlterTableStmt => {
+                refuse_alter(node.cast());
+                statement.watched = true;
+            }
+            T_AlterObjectSchemaStmt => {
+                let range = (*node.cast::<pg_sys::AlterObjectSchemaStmt>()).relation;
+                refuse_when_distributed(range, "be moved to another schema");
+            }
+            T_VacuumStmt => {
+                statement.planned = vacuum_of_shards(planned, read_only);
+            }
+            _ => {}
+        }
+    }
+    if statement.watched {
+        mirror::watch();
+    }
+    statement
+}
+
+/// Finishes a utility statement: tells the other nodes.
+///
+/// # Safety
+/// The statement of `before` has run without an error.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn after(statement: Statement) {
+    if statement.watched {
+        mirror::send_changed();
+    }
+    mirror::drop_elsewhere();
+    // SAFETY: the statement is still there.
+    unsafe {
+        let node = (*statement.planned).utilityStmt;
+        if (*node).type_ == T_TruncateStmt {
+            truncate_shards(node.cast());
+        }
+    }
+}
+
+/// The store that a statement names, when it is a distributed one.
+unsafe fn distributed(range: *mut pg_sys::RangeVar) -> Option<(pg_sys::Oid, Sides)> {
+    if range.is_null() {
+        return None;
+    }
+    // SAFETY: a look-up by name.
+    let relid = unsafe {
+        pg_sys::RangeVarGetRelidExtended(
+            range,
+            pg_sys::NoLock as i32,
+            pg_sys::RVROption::RVR_MISSING_OK,
+            None,
+            std::ptr::null_mut(),
+        )
+    };
+    if relid == pg_sys::InvalidOid || !am::is_quad_relid(relid) {
+        return None;
+    }
+    sides_of_relid(relid).map(|sides| (relid, sides))
+}
+
+unsafe fn refuse_when_distributed(range: *mut pg_sys::RangeVar, what: &str) {
+    // SAFETY: as `distributed`.
+    unsafe {
+        if distributed(range).is_some() {
+            let name = CStr::from_ptr((*range).relname).to_string_lossy();
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("distributed store \"{name}\" cannot {what}"),
+                "quad.undistribute_store makes it a store of one node.",
+            );
+        }
+    }
+}
+
+unsafe fn refuse_alter(alter: *mut pg_sys::AlterTableStmt) {
+    use pg_sys::AlterTableType as Kind;
+    // SAFETY: the parser's list of AlterTableCmd.
+    unsafe {
+        let commands = (*alter).cmds;
+        for n in 0..if commands.is_null() {
+            0
+        } else {
+            (*commands).length
+        } {
+            let command = pg_sys::list_nth(commands, n).cast::<pg_sys::AlterTableCmd>();
+            let what = match (*command).subtype {
+                Kind::AT_SetAccessMethod => "get another access method",
+                Kind::AT_SetLogged | Kind::AT_SetUnLogged => "change its persistence",
+                Kind::AT_AddInherit | Kind::AT_AttachPartition => "be part of another table",
+                Kind::AT_SetTableSpace => "be moved to another tablespace",
+                _ => continue,
+            };
+            refuse_when_distributed((*alter).relation, what);
+        }
+    }
+}
+
+/// The statement with the tables of schema `quad_shards` in the place of distributed stores: Citus runs it on their shards.
+unsafe fn vacuum_of_shards(
+    planned: *mut pg_sys::PlannedStmt,
+    read_only: bool,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the parser's list of VacuumRelation; new nodes are as the parser makes them.
+    unsafe {
+        let list = (*(*planned).utilityStmt.cast::<pg_sys::VacuumStmt>()).rels;
+        let relations: Vec<*mut pg_sys::VacuumRelation> =
+            (0..if list.is_null() { 0 } else { (*list).length })
+                .map(|n| pg_sys::list_nth(list, n).cast())
+                .collect();
+        if !relations
+            .iter()
+            .any(|r| distributed((**r).relation).is_some())
+        {
+            return planned;
+        }
+        let mut changed = std::ptr::null_mut();
+        for relation in relations {
+            let Some((_, sides)) = distributed((*relation).relation) else {
+                changed = pg_sys::lappend(changed, relation.cast());
+                continue;
+            };
+            for side in [sides.by_subject, sides.by_object] {
+                let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(side));
+                let range = pg_sys::makeRangeVar(schema, pg_sys::get_rel_name(side), -1);
+                let side =
+                    pg_sys::makeVacuumRelation(range, pg_sys::InvalidOid, (*relation).va_cols);
+                changed = pg_sys::lappend(changed, side.cast());
+            }
+        }
+        let planned: *mut pg_sys::PlannedStmt = if read_only {
+            pg_sys::copyObjectImpl(planned.cast()).cast()
+        } else {
+            planned
+        };
+        (*(*planned).utilityStmt.cast::<pg_sys::VacuumStmt>()).rels = changed;
+        planned
+    }
+}
+
+/// TRUNCATE has emptied the relation, which was empty: now for the shards. Rights have been checked on the relation.
+unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
+    // SAFETY: the parser's list of RangeVar.
+    unsafe {
+        let list = (*truncate).relations;
+        for n in 0..if list.is_null() { 0 } else { (*list).length } {
+            let Some((relid, sides)) = distributed(pg_sys::list_nth(list, n).cast()) else {
+                continue;
+            };
+            super::write::note();
+            citus::as_role(super::store::owner_of(relid), || {
+                citus::run(&format!(
+                    "TRUNCATE {}, {}",
+                    mirror::qualified_name(sides.by_subject),
+                    mirror::qualified_name(sides.by_object)
+                ));
+            });
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Changes of a distributed store. What a statement deletes and inserts is collected (`storage::pending`) and then written to both
+//! tables of the store by Citus, within the transaction of the caller.
+//!
+//! Invariant: both tables get the same quads in the same transaction, deletions before insertions, so that a quad which one
+//! statement deletes and inserts stays, as it does in a table of one node.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
+use pgquad_cluster::hash::hash_bigint;
+use pgrx::iter::TableIterator;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+use super::citus;
+use super::mirror::qualified_name;
+use super::store::{owner_of, Sides};
+use crate::error::raise;
+use crate::storage::{self, pending, Sorter};
+
+/// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that streams them.
+const FEW: usize = 1000;
+/// Quads of one DELETE: all of them go to every shard that one of them is in.
+const DELETE_CHUNK: usize = 10_000;
+/// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
+const MOST_DELETED: usize = 1 << 20;
+
+thread_local! {
+    static WRITTEN: Cell<bool> = const { Cell::new(false) };
+    /// What `quad.cluster_source` is to give.
+    static SOURCE: RefCell<Option<Box<dyn Iterator<Item = Quad>>>> = const { RefCell::new(None) };
+}
+
+/// Whether this transaction has changed a distributed store, so that its reads have to go where its writes went.
+pub fn has_written() -> bool {
+    WRITTEN.get()
+}
+
+/// Notes that this transaction changes a distributed store.
+pub fn note() {
+    WRITTEN.set(true);
+}
+
+/// Forgets the transaction; called at its end.
+pub fn forget() {
+    WRITTEN.set(false);
+    SOURCE.take();
+}
+
+/// One of the two tables: its key column and the order that it is best written in.
+#[derive(Clone, Copy)]
+struct Side {
+    relid: pg_sys::Oid,
+    column: char,
+    place: usize,
+    order: &'static str,
+}
+
+fn sides(sides: Sides) -> [Side; 2] {
+    [
+        Side {
+            relid: sides.by_subject,
+            column: 's',
+            place: 0,
+            order: "spog",
+        },
+        Side {
+            relid: sides.by_object,
+            column: 'o',
+            place: 2,
+            order: "ospg",
+        },
+    ]
+}
+
+fn order(side: Side) -> Order {
+    side.order.parse().expect("a constant")
+}
+
+/// What one statement changes in one store.
+pub struct Changes {
+    sides: Sides,
+    deleted: HashSet<Quad>,
+    inserted: Collected,
+}
+
+impl Changes {
+    /// No changes yet.
+    pub fn new(sides: Sides) -> Self {
+        // SAFETY: a setting of PostgreSQL, in KB.
+        let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
+        Self::with_memory(sides, memory)
+    }
+
+    /// No changes yet; insertions may take about `memory` bytes.
+    pub fn with_memory(sides: Sides, memory: usize) -> Self {
+        Self {
+            sides,
+            deleted: HashSet::new(),
+            inserted: Collected::new(memory),
+        }
+    }
+
+    /// Notes insertions.
+    pub fn insert(&mut self, quads: &[Quad]) {
+        self.inserted.push(quads);
+    }
+
+    /// Notes a deletion; false when the statement has deleted the quad already.
+    pub fn delete(&mut self, quad: Quad) -> bool {
+        self.deleted.insert(quad)
+    }
+
+    /// Takes the deletions out when there are too many to keep.
+    pub fn overflow(&mut self) -> Option<Self> {
+        if self.deleted.len() < MOST_DELETED {
+            return None;
+        }
+        let mut due = Self::new(self.sides);
+        due.deleted = std::mem::take(&mut self.deleted);
+        Some(due)
+    }
+
+    /// Writes everything.
+    pub fn write(self) {
+        self.write_as(false);
+    }
+
+    /// Writes everything. Returns the number of quads that were not there before.
+    pub fn write_and_count(self) -> u64 {
+        self.write_as(true)
+    }
+
+    fn write_as(self, count: bool) -> u64 {
+        note();
+        let owner = owner_of(self.sides.by_subject);
+        citus::as_role(owner, || {
+            if !self.deleted.is_empty() {
+                delete(self.sides, self.deleted.into_iter().collect());
+            }
+            self.inserted.write(self.sides, count)
+        })
+    }
+}
+
+/// Deletes quads from both tables.
+fn delete(tables: Sides, mut quads: Vec<Quad>) {
+    for side in sides(tables) {
+        quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
+        let table = qualified_name(side.relid);
+        let column = side.column;
+        let sql = format!(
+            "DELETE FROM {table} AS t WHERE t.{column} = ANY ($5) \
+             AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g))"
+        );
+        for chunk in quads.chunks(DELETE_CHUNK) {
+            storage::interrupt();
+            let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let mut parameters = columns(chunk).to_vec();
+            parameters.push(keys);
+            execute(&sql, parameters);
+        }
+    }
+}
+
+fn columns(quads: &[Quad]) -> [Vec<i64>; 4] {
+    std::array::from_fn(|column| quads.iter().map(|quad| quad[column]).collect())
+}
+
+/// Runs a statement whose parameters are arrays of bigint.
+fn execute(sql: &str, parameters: Vec<Vec<i64>>) {
+    let parameters: Vec<_> = parameters.into_iter().map(Into::into).collect();
+    let done = citus::with_catalog_path(|| {
+        Spi::connect_mut(|client| client.update(sql, None, &parameters).map(|_| ()))
+    });
+    if let Err(error) = done {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("\"{sql}\" failed: {error}"),
+        );
+    }
+}
+
+/// Quads to insert, in memory up to a limit, then in temporary files.
+pub struct Collected {
+    keys: Vec<Key>,
+    bytes: usize,
+    sorter: Option<Sorter>,
+}
+
+impl Collected {
+    /// `bytes`: memory that may be used.
+    pub fn new(bytes: usize) -> Self {
+        Self {
+            keys: Vec::new(),
+            bytes,
+            sorter: None,
+        }
+    }
+
+    /// Adds quads in any order.
+    pub fn push(&mut self, quads: &[Quad]) {
+        let order: Order = "spog".parse().expect("a constant");
+        for quad in quads {
+            let key = key_of(order, quad);
+            match &mut self.sorter {
+                Some(sorter) => sorter.push(key),
+                None => self.keys.push(key),
+            }
+        }
+        if self.sorter.is_none() && self.keys.len() * size_of::<Key>() >= self.bytes {
+            // Two sorters are alive while the first table is written.
+            let mut sorter = Sorter::new(self.bytes / 2);
+            std::mem::take(&mut self.keys)
+                .into_iter()
+                .for_each(|key| sorter.push(key));
+            self.sorter = Some(sorter);
+        }
+    }
+
+    /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before, if asked for.
+    fn write(mut self, tables: Sides, count: bool) -> u64 {
+        let [by_subject, by_object] = sides(tables);
+        let sample = count.then(|| Sample::new(by_subject));
+        match self.sorter.take() {
+            None => in_memory(by_subject, by_object, self.keys, sample),
+            Some(sorter) => spilled(by_subject, by_object, sorter, self.bytes / 2, sample),
+        }
+    }
+}
+
+fn in_memory(
+    by_subject: Side,
+    by_object: Side,
+    mut keys: Vec<Key>,
+    mut sample: Option<Sample>,
+) -> u64 {
+    if keys.is_empty() {
+        return 0;
+    }
+    let mut count = 0;
+    let mut from = order(by_subject);
+    for side in [by_subject, by_object] {
+        let to = order(side);
+        for key in &mut keys {
+            *key = key_of(to, &quad_of(from, key));
+        }
+        from = to;
+        keys.sort_unstable();
+        keys.dedup();
+        let quads: Vec<Quad> = keys.iter().map(|key| quad_of(to, key)).collect();
+        if let Some(sample) = sample.as_mut() {
+            quads.iter().for_each(|quad| sample.add(quad[side.place]));
+        }
+        if quads.len() <= FEW {
+            let table = qualified_name(side.relid);
+            let sql = format!(
+                "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"
+            );
+            execute(&sql, columns(&quads).to_vec());
+        } else {
+            stream(side, Box::new(quads.into_iter()));
+        }
+        if let Some(sample) = sample.take() {
+            count = added(side, &sample);
+        }
+    }
+    count
+}
+
+/// The first table's quads stream out of its sorter, and into that of the second.
+fn spilled(
+    by_subject: Side,
+    by_object: Side,
+    first: Sorter,
+    bytes: usize,
+    sample: Option<Sample>,
+) -> u64 {
+    let (first_order, second_order) = (order(by_subject), order(by_object));
+    let beside = Rc::new(RefCell::new((Sorter::new(bytes), sample)));
+    let tee = beside.clone();
+    let quads = first.finish().map(move |key| {
+        let quad = quad_of(first_order, &key);
+        let (second, sample) = &mut *tee.borrow_mut();
+        second.push(key_of(second_order, &quad));
+        if let Some(sample) = sample {
+            sample.add(quad[by_subject.place]);
+        }
+        quad
+    });
+    stream(by_subject, Box::new(quads));
+    let Some((second, sample)) = Rc::into_inner(beside).map(RefCell::into_inner) else {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "the quads of a write are still being read",
+        );
+    };
+    let count = sample.map_or(0, |sample| added(by_subject, &sample));
+    let quads = second.finish().map(move |key| quad_of(second_order, &key));
+    stream(by_object, Box::new(quads));
+    count
+}
+
+/// Inserts quads into one table with one statement, so that each of its shards gets one COPY.
+fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
+    SOURCE.set(Some(quads));
+    citus::run(&format!(
+        "INSERT INTO {} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM quad.cluster_source() AS d",
+        qualified_name(side.relid)
+    ));
+    SOURCE.take();
+}
+
+/// The quads that are being written to a distributed store, for the statement that writes them.
+#[pg_extern(name = "cluster_source", volatile, parallel_unsafe)]
+fn source() -> TableIterator<'static, (name!(s, i64), name!(p, i64), name!(o, i64), name!(g, i64))>
+{
+    let quads = SOURCE
+        .take()
+        .unwrap_or_else(|| Box::new(std::iter::empty()));
+    TableIterator::new(quads.enumerate().map(|(n, [s, p, o, g])| {
+        if n % 4096 == 0 {
+            storage::interrupt();
+        }
+        (s, p, o, g)
+    }))
+}
+
+/// One key for each shard of a table that keys fall into.
+struct Sample {
+    /// Least hash of each shard, ascending.
+    lows: Vec<i32>,
+    keys: BTreeMap<usize, i64>,
+    last: Option<i64>,
+}
+
+impl Sample {
+    fn new(side: Side) -> Self {
+        let lows = citus::rows(
+            &format!(
+                "SELECT shardminvalue FROM pg_dist_shard WHERE logicalrelid = {} ORDER BY shardminvalue::int",
+                side.relid.to_u32()
+            ),
+            &[],
+        );
+        Self {
+            lows: lows
+                .iter()
+                .filter_map(|row| row[0].as_ref()?.parse().ok())
+                .collect(),
+            keys: BTreeMap::new(),
+            last: None,
+        }
+    }
+
+    /// Adds a key; they come sorted, so most repeat the one before.
+    fn add(&mut self, key: i64) {
+        if self.last != Some(key) && self.keys.len() < self.lows.len() {
+            self.last = Some(key);
+            let hash = hash_bigint(key);
+            let shard = self.lows.partition_point(|low| *low <= hash);
+            self.keys.entry(shard).or_insert(key);
+        }
+    }
+}
+
+/// How many quads the statement that has just inserted quads with the sample's keys has added. Citus asks each shard over the
+/// connection that wrote to it, so that it is the session that knows ([`crate::storage::pending::added`]) which is asked.
+fn added(side: Side, sample: &Sample) -> u64 {
+    let keys: Vec<i64> = sample.keys.values().copied().collect();
+    let sql = format!(
+        "SELECT coalesce(sum(t.added), 0)::text FROM (SELECT {column}, max(quad.cluster_added(tableoid)) AS added \
+         FROM {table} WHERE {column} = ANY ($1) GROUP BY {column}) AS t",
+        column = side.column,
+        table = qualified_name(side.relid)
+    );
+    let rows = citus::rows(&sql, &[keys.into()]);
+    let added = rows.first().and_then(|row| row[0].as_ref()?.parse().ok());
+    added.unwrap_or(0)
+}
+
+/// Number of quads that the last command of this transaction which wrote to a shard added to it.
+#[pg_extern(name = "cluster_added", volatile, parallel_unsafe)]
+fn added_here(shard: pg_sys::Oid) -> i64 {
+    pending::added(shard) as i64
+}
