@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell licences unit pgtap isolation races join crash standby soak badinput bsbm w3c differential remote cluster"
+ALL="fmt clippy shell image licences unit pgtap isolation races join crash standby soak badinput bsbm w3c differential remote cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -100,6 +100,7 @@ run_suite() {
             book licences 0 0 1 "cargo-deny is not installed"
         fi
         ;;
+    image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | differential | remote | cluster) sql_suite "$1" "test/$1/run" ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;

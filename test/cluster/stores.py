@@ -1,0 +1,661 @@
+"""Distributed stores: making and dropping them, statements about them, writing, loading, nodes that come and go. Usage: stores.py (by `run`).
+
+What a store has to hold is a Python set of quads; both of its tables, in all shards, are compared with it.
+"""
+
+import os
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import io
+
+import psycopg2
+
+from model import random_quads
+from nodes import SETTINGS, Cluster
+from pgquad_test import Report, Server
+
+SHARDS = 6
+LONG_NAME = "s" * 63
+ODD_NAMES = ["Films", 'a "quoted" store', "Größe", LONG_NAME]
+
+
+class Mismatch(AssertionError):
+    """Something that is not as it has to be."""
+
+
+def same(what, got, expected):
+    if got != expected:
+        if isinstance(got, (list, set)) and isinstance(expected, (list, set)) and len(str(got)) > 500:
+            missing, extra = sorted(set(expected) - set(got))[:3], sorted(set(got) - set(expected))[:3]
+            raise Mismatch(f"{what}: {len(got)} of {len(expected)}; missing {missing}, not expected {extra}")
+        raise Mismatch(f"{what}: {got}, expected {expected}")
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Checks:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.report = Report("stores")
+        self.connections = [server.connect() for server in cluster.servers]
+
+    def run(self, names):
+        checks = [getattr(self, name) for name in names] or [
+            self.creates_on_every_node,
+            self.refuses_what_cannot_be,
+            self.names_of_all_kinds,
+            self.writes_from_every_node,
+            self.delete_and_update,
+            self.statements_as_on_one_node,
+            self.rollback_and_savepoints,
+            self.truncate_from_every_node,
+            self.rights_reach_every_node,
+            self.policies_reach_every_node,
+            self.owner_and_name_reach_every_node,
+            self.statements_roll_back_everywhere,
+            self.two_writers_of_the_same_quads,
+            self.loads_count_new_quads,
+            self.failed_load_leaves_nothing,
+            self.loads_on_all_nodes_at_once,
+            self.maintenance,
+            self.distributes_a_filled_store,
+            self.cancelled_distribution_changes_nothing,
+            self.undistributes,
+            self.drops_everywhere,
+            self.node_added_later,
+            self.drop_extension_leaves_no_shard,
+        ]
+        for check in checks:
+            started = time.monotonic()
+            try:
+                check()
+            except Exception as error:  # whatever it is, the other checks still run
+                self.report.check(False, check.__name__, " ".join(str(error).splitlines()[:3]))
+                traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
+                self.reconnect()
+            else:
+                self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")
+        for server in self.cluster.servers:
+            crashes = server.crashes_in_log()
+            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+
+    def reconnect(self):
+        for connection in self.connections:
+            connection.close()
+        self.connections = [server.connect() for server in self.cluster.servers]
+
+    # -- asking
+
+    def rows(self, query, parameters=None, node=0):
+        with self.connections[node].cursor() as cursor:
+            cursor.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def value(self, query, parameters=None, node=0):
+        return self.rows(query, parameters, node)[0][0]
+
+    def execute(self, query, parameters=None, node=0):
+        """Runs a statement; returns its row count."""
+        with self.connections[node].cursor() as cursor:
+            cursor.execute(query, parameters)
+            return cursor.rowcount
+
+    def copy(self, table, quads, node=0):
+        text = "".join("\t".join(map(str, quad)) + "\n" for quad in quads)
+        with self.connections[node].cursor() as cursor:
+            cursor.copy_expert(f"copy {table} (s, p, o, g) from stdin", io.StringIO(text))
+
+    def refused(self, sqlstate, query, parameters=None, node=0):
+        """The message of the error that a statement has to end with."""
+        try:
+            self.execute(query, parameters, node)
+        except psycopg2.Error as error:
+            same(f"SQLSTATE of {query} ({error})", error.pgcode, sqlstate)
+            return str(error)
+        raise Mismatch(f"{query} has been accepted")
+
+    def everywhere(self, query, parameters=None):
+        return [self.rows(query, parameters, node) for node in range(len(self.connections))]
+
+    def create(self, name, **more):
+        arguments = "".join(f", {key} => {value}" for key, value in more.items())
+        self.execute(f"select quad.create_store(%s, distributed => true, shards => {SHARDS}{arguments})", (name,))
+
+    def base(self, name):
+        return self.value(
+            "select substr(o, 8) from pg_class, unnest(reloptions) o where relname = %s and relnamespace = 'quad_stores'::regnamespace and o like 'shards=%%'",
+            (name,),
+        )
+
+    def both_tables(self, name):
+        base = self.base(name)
+        return [
+            sorted(self.rows(f"select s, p, o, g from quad_shards.{quoted(base + side)}")) for side in ("_s", "_o")
+        ]
+
+    def holds(self, name, quads):
+        """Both tables, and the relation on every node, hold these quads."""
+        expected = sorted(quads)
+        for side, got in zip("so", self.both_tables(name)):
+            same(f"table by {side} of {name}", got, expected)
+        for node in range(len(self.connections)):
+            got = sorted(self.rows(f"select s, p, o, g from quad_stores.{quoted(name)}", node=node))
+            same(f"{name} on node {node}", got, expected)
+
+    def shards_left(self):
+        """Tables of schema quad_shards on all nodes."""
+        query = "select relname from pg_class where relnamespace = to_regnamespace('quad_shards') and relkind = 'r' order by 1"
+        return [row[0] for rows in self.everywhere(query) for row in rows]
+
+    # -- checks
+
+    def creates_on_every_node(self):
+        self.create("films")
+        for rows in self.everywhere("select reloptions::text like '%shards=films%' from pg_class where oid = 'quad_stores.films'::regclass"):
+            same("the mark", rows, [(True,)])
+        tables = self.rows(
+            "select table_name::text, distribution_column, shard_count, access_method from citus_tables "
+            "where table_name::text like 'quad_shards.films%' order by 1"
+        )
+        same("tables", tables, [("quad_shards.films_o", "o", SHARDS, "quad"), ("quad_shards.films_s", "s", SHARDS, "quad")])
+        same(
+            "co-location groups",
+            self.value("select count(distinct colocation_id) from citus_tables where table_name::text like 'quad_shards.films%'"),
+            1,
+        )
+        nodes = self.value("select count(distinct nodeport) from citus_shards where table_name::text = 'quad_shards.films_s'")
+        same("nodes with shards", nodes, 3)
+        for node in range(3):
+            same(
+                f"quad.stores on node {node}",
+                self.rows("select store, distributed, shards, quads, orders from quad.stores where store = 'films'", node=node),
+                [("films", True, SHARDS, 0, "spog,psog,ospg,posg")],
+            )
+        self.holds("films", [])
+
+    def refuses_what_cannot_be(self):
+        before = self.shards_left()
+        for shards in (0, -1, 100_000):
+            self.refused("22023", f"select quad.create_store('bad', distributed => true, shards => {shards})")
+        self.refused("22023", "select quad.create_store('bad', shards => 4)")
+        self.refused("22023", "select quad.create_store('bad', 'spog', distributed => true)")
+        self.refused("42P07", "select quad.create_store('films', distributed => true)")
+        self.refused("42602", "select quad.create_store('', distributed => true)")
+        message = self.refused("0A000", "select quad.create_store('bad', distributed => true)", node=1)
+        if "coordinator" not in message:
+            raise Mismatch(f"the message does not name the coordinator: {message}")
+        self.refused("55000", "select quad.distribute_store('films')")
+        self.refused("42P01", "select quad.distribute_store('nothing')")
+        self.refused("0A000", "select quad.drop_store('films')", node=1)
+        self.refused("0A000", "alter table quad_stores.films set access method heap")
+        self.refused("0A000", "alter table quad_stores.films set schema public")
+        self.refused("0A000", "alter table quad_stores.films set (shards = 'other')")
+        self.refused("2BP01", "drop table quad_shards.films_s")
+        # A store of another node's own with the same name: all or nothing.
+        self.execute("create table quad_stores.taken (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad", node=2)
+        message = self.refused("42P07", "select quad.create_store('taken', distributed => true)")
+        if str(self.cluster.servers[2].port) not in message:
+            raise Mismatch(f"the message does not name the node: {message}")
+        self.execute("drop table quad_stores.taken", node=2)
+        same("tables left", self.shards_left(), before)
+        same("relations left", self.everywhere("select to_regclass('quad_stores.bad'), to_regclass('quad_stores.taken')"), [[(None, None)]] * 3)
+
+    def names_of_all_kinds(self):
+        for name in ODD_NAMES:
+            self.create(name)
+            self.execute(f"insert into quad_stores.{quoted(name)} values (1, 2, 3, 0)", node=1)
+            self.holds(name, [(1, 2, 3, 0)])
+        # The shortened base of another long name is taken already.
+        other = "s" * 62 + "t"
+        self.create(other)
+        self.holds(other, [])
+        self.holds(LONG_NAME, [(1, 2, 3, 0)])
+        for name in [*ODD_NAMES, other]:
+            self.execute("select quad.drop_store(%s)", (name,))
+
+    def writes_from_every_node(self):
+        quads = set()
+        for node in range(3):
+            some = random_quads(300, seed=node)
+            self.copy("quad_stores.films", some + some[:50], node)
+            quads |= set(some)
+            self.holds("films", quads)
+            one = random_quads(40, seed=10 + node)
+            for quad in one:
+                same("INSERT", self.execute("insert into quad_stores.films values (%s, %s, %s, %s)", quad, node), 1)
+            quads |= set(one)
+            many = random_quads(5000, seed=20 + node)
+            self.execute(
+                "insert into quad_stores.films select * from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])",
+                [list(column) for column in zip(*many)],
+                node,
+            )
+            quads |= set(many)
+            self.holds("films", quads)
+        self.quads = quads
+
+    def delete_and_update(self):
+        for node in range(3):
+            s, p, o, g = sorted(self.quads)[17 * node]
+            same("DELETE of one", self.execute("delete from quad_stores.films where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g), node), 1)
+            self.quads.discard((s, p, o, g))
+            p = sorted(self.quads)[100][1]
+            gone = {quad for quad in self.quads if quad[1] == p and quad[2] % 3 == node}
+            same("DELETE", self.execute("delete from quad_stores.films where p = %s and ((o %% 3) + 3) %% 3 = %s", (p, node), node), len(gone))
+            self.quads -= gone
+            self.holds("films", self.quads)
+            moved = {quad for quad in self.quads if quad[3] == 0 and quad[0] % 2 == 0}
+            same("UPDATE", self.execute("update quad_stores.films set g = %s where g = 0 and s %% 2 = 0", (1000 + node,), node), len(moved))
+            self.quads = (self.quads - moved) | {(s, p, o, 1000 + node) for s, p, o, _ in moved}
+            self.holds("films", self.quads)
+            # Each row moves onto the place of the next: the set stays whole.
+            self.execute("insert into quad_stores.films select 7, 7, i, 77 from generate_series(1, 50) i", node=node)
+            same("UPDATE", self.execute("update quad_stores.films set o = o + 1 where g = 77", node=node), 50)
+            self.quads |= {(7, 7, i, 77) for i in range(2, 52)}
+            self.holds("films", self.quads)
+            same("DELETE", self.execute("delete from quad_stores.films where g = 77", node=node), 50)
+            self.quads -= {(7, 7, i, 77) for i in range(2, 52)}
+
+    def statements_as_on_one_node(self):
+        self.create("small")
+        for node in range(3):
+            same("RETURNING", self.rows("insert into quad_stores.small values (1, 1, 1, 0), (2, 2, 2, 0) returning s, o", node=node), [(1, 1), (2, 2)])
+            self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0)])
+            same(
+                "deleted and inserted",
+                self.rows(
+                    "with gone as (delete from quad_stores.small where s = 1 returning *) insert into quad_stores.small select * from gone returning s",
+                    node=node,
+                ),
+                [(1,)],
+            )
+            self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0)])
+            # A row met twice is deleted once.
+            same("DELETE USING", self.execute("delete from quad_stores.small t using (values (1), (1), (2)) v(s) where t.s = v.s", node=node), 2)
+            self.holds("small", [])
+            self.refused("0A000", "select * from quad_stores.small for update", node=node) if self.execute(
+                "insert into quad_stores.small values (1, 1, 1, 0)", node=node
+            ) else None
+            self.refused("23502", "insert into quad_stores.small values (1, null, 1, 0)", node=node)
+            self.execute("delete from quad_stores.small", node=node)
+        self.execute("select quad.drop_store('small')")
+
+    def rollback_and_savepoints(self):
+        for node in range(3):
+            new = random_quads(200, seed=30 + node)
+            self.execute("begin", node=node)
+            self.copy("quad_stores.films", new, node)
+            self.execute("delete from quad_stores.films where s % 5 = 0", node=node)
+            own = sorted(self.rows("select s, p, o, g from quad_stores.films", node=node))
+            same("own writes", own, sorted(quad for quad in self.quads | set(new) if quad[0] % 5 != 0))
+            self.execute("rollback", node=node)
+            self.holds("films", self.quads)
+            self.execute("begin", node=node)
+            self.copy("quad_stores.films", new[:100], node)
+            self.execute("savepoint a", node=node)
+            self.copy("quad_stores.films", new[100:], node)
+            self.execute("delete from quad_stores.films where g = 0", node=node)
+            self.execute("rollback to savepoint a", node=node)
+            self.execute("insert into quad_stores.films values (5, 5, 5, %s)", (node,), node)
+            self.execute("commit", node=node)
+            self.quads |= set(new[:100]) | {(5, 5, 5, node)}
+            self.holds("films", self.quads)
+
+    def truncate_from_every_node(self):
+        for node in range(3):
+            self.execute("begin", node=node)
+            self.execute("truncate quad_stores.films", node=node)
+            self.execute("rollback", node=node)
+            self.holds("films", self.quads)
+            self.execute("truncate quad_stores.films", node=node)
+            self.holds("films", [])
+            self.copy("quad_stores.films", sorted(self.quads), node)
+            self.holds("films", self.quads)
+
+    RIGHTS = (
+        "select coalesce(string_agg(format('%s>%s:%s%s', pg_get_userbyid(grantor), "
+        "case grantee when 0 then 'PUBLIC' else pg_get_userbyid(grantee)::text end, privilege_type, is_grantable), ',' "
+        "order by grantor::regrole::text, grantee::regrole::text, privilege_type), '') "
+        "from pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) where oid = 'quad_stores.films'::regclass"
+    )
+
+    def same_everywhere(self, query, expected=None):
+        answers = self.everywhere(query)
+        for node, answer in enumerate(answers):
+            same(f"{query[:60]} on node {node}", answer, answers[0] if expected is None else expected)
+        return answers[0]
+
+    def rights_reach_every_node(self):
+        for role in ("alice", "bob"):
+            self.execute(f"create role {role} login")
+        before = self.same_everywhere(self.RIGHTS)
+        for node in range(3):
+            self.execute("grant select on quad_stores.films to alice with grant option", node=node)
+            self.execute("set role alice", node=node)
+            self.execute("grant select on quad_stores.films to bob", node=node)
+            self.execute("reset role", node=node)
+            self.execute("grant insert (s, p, o, g) on quad_stores.films to bob", node=node)
+            rights = self.same_everywhere(self.RIGHTS)[0][0]
+            if "alice>bob:SELECTf" not in rights:
+                raise Mismatch(f"rights are {rights}")
+            self.same_everywhere("select attname, attacl::text from pg_attribute where attrelid = 'quad_stores.films'::regclass and attacl is not null order by 1")
+            other = (node + 1) % 3
+            with self.cluster.servers[other].connect(autocommit=True) as connection, connection.cursor() as cursor:
+                cursor.execute("set role bob")
+                cursor.execute("select count(*) from quad_stores.films")
+                same("rows for bob", cursor.fetchone()[0], len(self.quads))
+                cursor.execute("insert into quad_stores.films values (9, 9, 9, 9)")
+                try:
+                    cursor.execute("delete from quad_stores.films")
+                    raise Mismatch("bob may delete")
+                except psycopg2.errors.InsufficientPrivilege:
+                    pass
+                try:
+                    cursor.execute("select count(*) from quad_shards.films_s")
+                    raise Mismatch("bob may read the shards")
+                except psycopg2.errors.InsufficientPrivilege:
+                    pass
+            self.execute("delete from quad_stores.films where g = 9")
+            self.execute("revoke all on quad_stores.films from alice, bob cascade", node=(node + 2) % 3)
+            self.execute("revoke all (s, p, o, g) on quad_stores.films from bob", node=node)
+            same("rights as before", self.same_everywhere(self.RIGHTS), before)
+            self.execute("grant select, insert on all tables in schema quad_stores to bob", node=node)
+            self.same_everywhere(self.RIGHTS)
+            self.execute("revoke all on all tables in schema quad_stores from bob", node=node)
+        same("rights as before", self.same_everywhere(self.RIGHTS), before)
+
+    POLICIES = "select policyname::text, permissive, roles::text, cmd, qual, with_check from pg_policies where schemaname = 'quad_stores' order by 1"
+
+    def policies_reach_every_node(self):
+        self.execute("grant select, insert on quad_stores.films to bob")
+        for node in range(3):
+            self.execute("create policy mine on quad_stores.films for select to bob using (g = 0)", node=node)
+            self.execute("create policy writes on quad_stores.films as restrictive for insert with check (g < 10)", node=node)
+            self.execute("alter table quad_stores.films enable row level security", node=node)
+            same("policies", len(self.same_everywhere(self.POLICIES)), 2)
+            self.same_everywhere("select relrowsecurity, relforcerowsecurity from pg_class where oid = 'quad_stores.films'::regclass", [(True, False)])
+            for other in range(3):
+                self.execute("set role bob", node=other)
+                seen = sorted(self.rows("select s, p, o, g from quad_stores.films", node=other))
+                self.execute("reset role", node=other)
+                same(f"bob sees on node {other}", seen, sorted(quad for quad in self.quads if quad[3] == 0))
+            self.execute("alter policy mine on quad_stores.films using (g > 0)", node=(node + 1) % 3)
+            same("policy", self.same_everywhere(self.POLICIES)[0][4], "(g > 0)")
+            self.execute("drop policy mine on quad_stores.films", node=node)
+            self.execute("drop policy writes on quad_stores.films", node=node)
+            self.execute("alter table quad_stores.films disable row level security", node=node)
+            same("policies", self.same_everywhere(self.POLICIES), [])
+        self.execute("revoke all on quad_stores.films from bob")
+
+    def owner_and_name_reach_every_node(self):
+        owner = "select relowner::regrole::text from pg_class where oid = %s::regclass"
+        self.execute("alter table quad_stores.films owner to alice")
+        self.same_everywhere(owner.replace("%s", "'quad_stores.films'"), [("alice",)])
+        self.same_everywhere(owner.replace("%s", "'quad_shards.films_s'"), [("alice",)])
+        for node in range(3):
+            with self.cluster.servers[node].connect() as connection, connection.cursor() as cursor:
+                cursor.execute("set session authorization alice")
+                cursor.execute("insert into quad_stores.films values (8, 8, 8, %s)", (node,))
+            self.quads.add((8, 8, 8, node))
+        self.holds("films", self.quads)
+        self.execute("alter table quad_stores.films owner to postgres")
+        for node in range(3):
+            self.execute("alter table quad_stores.films rename to movies", node=node)
+            same("names", self.everywhere("select to_regclass('quad_stores.films') is null and to_regclass('quad_stores.movies') is not null"), [[(True,)]] * 3)
+            self.holds("movies", self.quads)
+            self.execute("alter table quad_stores.movies rename to films", node=(node + 1) % 3)
+        self.holds("films", self.quads)
+
+    def statements_roll_back_everywhere(self):
+        before = self.same_everywhere(self.RIGHTS)
+        for node in range(3):
+            self.execute("begin", node=node)
+            self.execute("grant all on quad_stores.films to bob", node=node)
+            self.execute("create policy p on quad_stores.films using (true)", node=node)
+            self.execute("alter table quad_stores.films rename to other", node=node)
+            self.execute("rollback", node=node)
+            same("rights", self.same_everywhere(self.RIGHTS), before)
+            same("policies", self.same_everywhere(self.POLICIES), [])
+        tables = self.shards_left()
+        self.execute("begin")
+        self.create("gone")
+        self.execute("insert into quad_stores.gone values (1, 2, 3, 4)")
+        self.execute("rollback")
+        self.execute("begin")
+        self.execute("select quad.drop_store('films')")
+        self.execute("rollback")
+        same("tables", self.shards_left(), tables)
+        self.holds("films", self.quads)
+
+    def two_writers_of_the_same_quads(self):
+        """Two open transactions on two nodes insert the same quads, then delete the same ones."""
+        new = random_quads(500, seed=40)
+        for quads in (set(new) - self.quads,):
+            for node in (1, 2):
+                self.execute("begin", node=node)
+                self.copy("quad_stores.films", sorted(quads), node)
+            for node in (1, 2):
+                self.execute("commit", node=node)
+            self.quads |= quads
+            self.holds("films", self.quads)
+
+            def delete(node):
+                self.execute("delete from quad_stores.films where (s, p, o, g) in (select * from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]))",
+                             [list(column) for column in zip(*sorted(quads))], node)
+
+            threads = [threading.Thread(target=delete, args=(node,)) for node in (1, 2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            self.quads -= quads
+            self.holds("films", self.quads)
+
+    # -- loading
+
+    @staticmethod
+    def triples(low, high):
+        return "".join(f"<http://example.org/s{i // 10}> <http://example.org/p{i % 7}> \"{i}\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n" for i in range(low, high))
+
+    def loads_count_new_quads(self):
+        self.create("loaded")
+        total = 0
+        for node in range(3):
+            same("empty document", self.value("select quad.load_text('', 'nt', store => 'loaded')", node=node), 0)
+            low = 20_000 * node
+            same("new", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 20_000),), node), 20_000)
+            same("again", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 20_000),), node), 0)
+            same("half", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low + 19_990, low + 20_010),), node), 10)
+            total = low + 20_010 if node < 2 else low + 20_010
+            self.execute("begin", node=node)
+            self.execute("delete from quad_stores.loaded where s = quad.find('<http://example.org/s1>')", node=node)
+            same("within a transaction", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(0, 30),), node), 10)
+            self.execute("commit", node=node)
+            same("quads", self.value("select count(*) from quad_stores.loaded", node=node), total)
+            with self.connections[node].cursor() as cursor:
+                cursor.execute("set quad.store = 'loaded'")
+                cursor.copy_expert("copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')", io.StringIO(self.triples(0, 100)))
+                cursor.execute("reset quad.store")
+            one, other = self.both_tables("loaded")
+            same("both tables", one, other)
+            same("quads", len(one), total)
+
+    def failed_load_leaves_nothing(self):
+        before = self.both_tables("loaded")[0]
+        for node in range(3):
+            self.refused("22P02", "select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(900_000, 910_000) + "not a triple\n",), node)
+            for got in self.both_tables("loaded"):
+                same("quads", got, before)
+
+    def loads_on_all_nodes_at_once(self):
+        self.create("busy")
+        failures = []
+
+        def load(node):
+            try:
+                connection = self.cluster.servers[node].connect()
+                with connection.cursor() as cursor:
+                    # Half of each document is in that of the next node as well.
+                    cursor.execute("select quad.load_text(%s, 'nt', store => 'busy')", (self.triples(40_000 * node, 40_000 * node + 80_000),))
+                connection.close()
+            except psycopg2.Error as error:
+                failures.append(f"node {node}: {error}")
+
+        threads = [threading.Thread(target=load, args=(node,)) for node in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+        same("failures", failures, [])
+        one, other = self.both_tables("busy")
+        same("both tables", one, other)
+        same("quads", len(one), 160_000)
+        self.execute("select quad.drop_store('busy')")
+        self.execute("select quad.drop_store('loaded')")
+
+    def maintenance(self):
+        for node in range(3):
+            self.execute("vacuum quad_stores.films", node=node)
+            self.execute("analyze quad_stores.films", node=node)
+            self.execute("vacuum (full) quad_stores.films", node=node)
+            self.holds("films", self.quads)
+            same("problems", self.rows("select quad.verify('quad_stores.films')", node=node), [])
+            same("quads by orders", self.rows("select order_name, quads from quad.store_info('quad_stores.films')", node=node),
+                 [(order, len(self.quads)) for order in ("spog", "psog", "ospg", "posg")])
+            s = sorted(self.quads)[0][0]
+            same("range_count", self.value("select quad.range_count('quad_stores.films', %s, null, null, null)", (s,), node),
+                 len([quad for quad in self.quads if quad[0] == s]))
+
+    # -- distributing
+
+    def distributes_a_filled_store(self):
+        quads = random_quads(20_000, seed=50)
+        self.execute("select quad.create_store('filled', leaf_quads => '100')")
+        self.copy("quad_stores.filled", quads)
+        self.execute("grant select on quad_stores.filled to bob")
+        reading, failures = threading.Event(), []
+
+        def read():
+            connection = self.cluster.coordinator.connect()
+            with connection.cursor() as cursor:
+                while not reading.is_set():
+                    cursor.execute("select count(*) from quad_stores.filled")
+                    if cursor.fetchone()[0] != len(quads):
+                        failures.append("a reader saw another number of quads")
+            connection.close()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            self.execute(f"select quad.distribute_store('filled', {SHARDS})")
+        finally:
+            reading.set()
+            reader.join()
+        same("failures", failures, [])
+        self.holds("filled", quads)
+        same("bob's right", self.everywhere("select has_table_privilege('bob', 'quad_stores.filled', 'select')"), [[(True,)]] * 3)
+        self.filled = set(quads)
+
+    def cancelled_distribution_changes_nothing(self):
+        quads = random_quads(50_000, seed=51)
+        self.execute("select quad.create_store('plain')")
+        self.copy("quad_stores.plain", quads)
+        tables = self.shards_left()
+        for timeout in (5, 50, 150):
+            self.execute(f"set statement_timeout = {timeout}")
+            try:
+                self.execute(f"select quad.distribute_store('plain', {SHARDS})")
+                self.execute("set statement_timeout = 0")
+                self.execute("select quad.undistribute_store('plain')")
+            except psycopg2.errors.QueryCanceled:
+                pass
+            self.execute("set statement_timeout = 0")
+            same("tables", self.shards_left(), tables)
+            same("quads", sorted(self.rows("select s, p, o, g from quad_stores.plain")), sorted(quads))
+        self.execute("begin")
+        self.execute("select quad.distribute_store('plain')")
+        self.execute("insert into quad_stores.plain values (1, 1, 1, 1)")
+        self.execute("rollback")
+        same("quads", sorted(self.rows("select s, p, o, g from quad_stores.plain")), sorted(quads))
+        self.execute("select quad.drop_store('plain')")
+
+    def undistributes(self):
+        self.execute("begin")
+        self.execute("select quad.undistribute_store('filled')")
+        self.execute("rollback")
+        self.holds("filled", self.filled)
+        self.execute("select quad.undistribute_store('filled')")
+        same("relations", self.everywhere("select to_regclass('quad_stores.filled') is null"), [[(False,)], [(True,)], [(True,)]])
+        same("quads", sorted(self.rows("select s, p, o, g from quad_stores.filled")), sorted(self.filled))
+        same("tables", [name for name in self.shards_left() if name.startswith("filled")], [])
+        same("problems", self.rows("select quad.verify('quad_stores.filled')"), [])
+        same("the mark", self.value("select reloptions::text like '%%shards%%' from pg_class where oid = 'quad_stores.filled'::regclass"), False)
+        self.execute("select quad.drop_store('filled')")
+
+    def drops_everywhere(self):
+        for drop in ("select quad.drop_store('brief')", "drop table quad_stores.brief"):
+            self.create("brief")
+            self.execute("insert into quad_stores.brief values (1, 2, 3, 4)")
+            self.execute(drop)
+            same("relations", self.everywhere("select to_regclass('quad_stores.brief')"), [[(None,)]] * 3)
+            same("tables", [name for name in self.shards_left() if name.startswith("brief")], [])
+
+    # -- nodes
+
+    def node_added_later(self):
+        self.execute("grant select on quad_stores.films to bob")
+        self.execute("create policy later on quad_stores.films using (g = 0)")
+        server = Server("cluster-worker3", SETTINGS)
+        try:
+            server.init().start()
+            server.query("create extension citus")
+            self.execute("select citus_add_node('127.0.0.1', %s)", (server.port,))
+            self.connections.append(server.connect())
+            self.cluster.workers.append(server)
+            self.same_everywhere(self.RIGHTS)
+            self.same_everywhere(self.POLICIES)
+            self.execute("select rebalance_table_shards(shard_transfer_mode := 'block_writes')")
+            self.execute("call citus_cleanup_orphaned_resources()")
+            moved = self.value("select count(*) from citus_shards where nodeport = %s and table_name::text = 'quad_shards.films_s'", (server.port,))
+            if moved == 0:
+                raise Mismatch("the new node has no shards")
+            self.holds("films", self.quads)
+            self.execute("insert into quad_stores.films values (4, 4, 4, 4)", node=3)
+            self.quads.add((4, 4, 4, 4))
+            self.holds("films", self.quads)
+            self.execute("drop policy later on quad_stores.films", node=3)
+            same("policies", self.same_everywhere(self.POLICIES), [])
+            # And away again.
+            self.execute("select citus_drain_node('127.0.0.1', %s, 'block_writes')", (server.port,))
+            self.execute("call citus_cleanup_orphaned_resources()")
+            self.execute("select citus_remove_node('127.0.0.1', %s)", (server.port,))
+        finally:
+            while len(self.connections) > 3:
+                self.connections.pop().close()
+            if server in self.cluster.workers:
+                self.cluster.workers.remove(server)
+            server.remove()
+        self.holds("films", self.quads)
+        self.execute("drop policy if exists later on quad_stores.films")
+
+    def drop_extension_leaves_no_shard(self):
+        self.create("last")
+        self.execute("insert into quad_stores.last values (1, 2, 3, 4)")
+        self.execute("drop extension pgquad cascade")
+        left = "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace where relname ~ '_[so]_[0-9]+$' or nspname in ('quad_stores', 'quad_shards')"
+        same("relations", self.everywhere(left), [[]] * 3)
+        same("metadata", self.rows("select logicalrelid from pg_dist_partition"), [])
+
+
+if __name__ == "__main__":
+    with Cluster(shards_on_coordinator=True) as cluster:
+        checks = Checks(cluster)
+        checks.run(sys.argv[1:])
+    checks.report.finish()
