@@ -19,6 +19,8 @@ pub struct Table {
     pub placement: Placement,
     /// For each shard of the placement, its relation where it is on this node.
     pub here: Vec<Option<pg_sys::Oid>>,
+    /// All shards are on this node.
+    pub all_here: bool,
 }
 
 #[derive(Default)]
@@ -109,11 +111,12 @@ fn read(relid: pg_sys::Oid, this: i32) -> Option<Table> {
     .into_iter()
     .collect::<Option<Vec<_>>>()?;
     rows.sort_unstable_by_key(|(shard, _)| shard.low);
-    let here = rows.iter().map(|(_, oid)| *oid).collect();
+    let here: Vec<Option<pg_sys::Oid>> = rows.iter().map(|(_, oid)| *oid).collect();
     let placement = Placement::new(rows.into_iter().map(|(shard, _)| shard).collect())?;
     Some(Table {
         relid,
         placement,
+        all_here: here.iter().all(Option::is_some),
         here,
     })
 }

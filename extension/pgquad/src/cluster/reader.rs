@@ -304,6 +304,11 @@ impl ShardedReader {
         ShardedGroups::new(sources, depth)
     }
 
+    /// Whether some shards are on other nodes.
+    pub fn is_remote(&self) -> bool {
+        self.sides.iter().any(|side| !side.all_here)
+    }
+
     /// Whether this transaction reads through Citus.
     pub fn reads_own_writes(&self) -> bool {
         self.written

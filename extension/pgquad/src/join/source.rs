@@ -73,7 +73,7 @@ impl Source for NodeSource {
     }
 
     fn is_remote(&self) -> bool {
-        !self.readers.iter().all(TableReader::is_ordered)
+        self.readers.iter().any(TableReader::is_remote)
     }
 
     fn count_ahead(&mut self, wanted: &[(u16, usize, Vec<(Key, Key)>)]) {

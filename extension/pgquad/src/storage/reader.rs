@@ -71,6 +71,14 @@ impl TableReader {
         }
     }
 
+    /// Whether some quads are on other nodes.
+    pub fn is_remote(&self) -> bool {
+        match self {
+            Self::Local(_) => false,
+            Self::Sharded(sharded) => sharded.is_remote(),
+        }
+    }
+
     /// What has gone over the wire.
     pub fn traffic(&self) -> Traffic {
         match self {

@@ -119,7 +119,7 @@ impl Table {
         // SAFETY: the caller's promise.
         unsafe {
             let store = RelationStore::new(rel);
-            let meta = cached_meta(rel, &store);
+            let meta = cached_meta(rel, &store).clone();
             let quads = Quads::with_meta(store, &meta).unwrap_or_else(|e| fail(e));
             Self {
                 rel,
@@ -371,7 +371,7 @@ pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Vec<Tree<RelationStore>> {
         let meta = cached_meta(rel, &store);
         let remembered = routes::of(rel, meta.orders().len());
         let tree = |(n, routes): (usize, &Rc<Routes>)| {
-            let tree = Tree::new(store, &meta, n).unwrap_or_else(|e| fail(e));
+            let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
             tree.with_routes(routes.clone())
         };
         remembered.iter().enumerate().map(tree).collect()
@@ -387,7 +387,7 @@ pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStor
     unsafe {
         let store = RelationStore::new(rel);
         let meta = cached_meta(rel, &store);
-        let tree = Tree::new(store, &meta, n).unwrap_or_else(|e| fail(e));
+        let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
         tree.with_routes(routes::of(rel, meta.orders().len())[n].clone())
     }
 }
@@ -395,19 +395,19 @@ pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStor
 /// The metapage, from the relation's cache entry if it is there.
 ///
 /// # Safety
-/// `rel` is an open quad table with a file.
-unsafe fn cached_meta(rel: pg_sys::Relation, store: &RelationStore) -> Meta {
+/// `rel` is an open quad table with a file; the metapage is not used when invalidations may have been taken in since.
+unsafe fn cached_meta<'a>(rel: pg_sys::Relation, store: &RelationStore) -> &'a Meta {
     // SAFETY: `rd_amcache` is ours: null, or a Meta put there below, freed by the relation cache with the entry's contents.
     unsafe {
         let cached = (*rel).rd_amcache.cast::<Meta>();
         if let Some(meta) = cached.as_ref() {
-            return meta.clone();
+            return meta;
         }
         let meta = Meta::read(store).unwrap_or_else(|e| fail(e));
         let place = pg_sys::MemoryContextAlloc(pg_sys::CacheMemoryContext, size_of::<Meta>());
-        place.cast::<Meta>().write(meta.clone());
+        place.cast::<Meta>().write(meta);
         (*rel).rd_amcache = place;
-        meta
+        &*place.cast::<Meta>()
     }
 }
 
