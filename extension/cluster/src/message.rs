@@ -12,6 +12,9 @@ pub const VERSION: u8 = 1;
 /// Most rows that one answer may have; a reader believes no more.
 pub const MOST_ROWS: usize = 1 << 22;
 
+/// Most ranges that one shard may be asked for (64 MB); the arms of a star have fewer for the largest batch.
+pub const MOST_RANGES: usize = 1 << 20;
+
 /// What a request is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -141,7 +144,7 @@ fn bound_columns((low, high): &(Key, Key)) -> usize {
 
 fn read_ranges(reader: &mut Reader<'_>) -> Result<Vec<(Key, Key)>> {
     let count = reader.u32()? as usize;
-    if count > MOST_ROWS {
+    if count > MOST_RANGES {
         return Err(Damaged);
     }
     let bound = reader.u8()?;
