@@ -1,6 +1,6 @@
 //! Ordered reading of one order of a table.
 
-use super::snapshot::PgSnapshot;
+use super::snapshot::{is_serializable, PgSnapshot};
 use super::table::{fail, tree_to_read};
 use super::{pending, RelationStore};
 use crate::cluster::{store, ShardedReader};
@@ -93,7 +93,8 @@ impl OrderCursor {
                     batch: Batch::new(),
                 };
             }
-            if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+            let is_mvcc = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC;
+            if is_serializable() && is_mvcc {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
             Self {

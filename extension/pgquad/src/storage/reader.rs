@@ -1,6 +1,6 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
-use super::snapshot::PgSnapshot;
+use super::snapshot::{is_serializable, PgSnapshot};
 use super::table::{fail, trees_to_read};
 use super::{pending, RelationStore};
 use crate::cluster::groups::ShardedGroups;
@@ -222,7 +222,8 @@ impl LocalReader {
         // SAFETY: the caller's promise.
         unsafe {
             pending::flush((*rel).rd_id);
-            if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+            let is_mvcc = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC;
+            if is_serializable() && is_mvcc {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
             let trees = trees_to_read(rel);

@@ -3,8 +3,8 @@
 use crate::compat::{self, FileLocator};
 use pgquad_btree::{Budget, Routes};
 use pgrx::pg_sys;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ struct Kept {
 
 /// What is remembered of all tables.
 struct Memory {
-    tables: HashMap<pg_sys::Oid, Kept>,
+    tables: FxHashMap<pg_sys::Oid, Kept>,
     budget: Rc<Budget>,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
 
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
-        tables: HashMap::new(),
+        tables: FxHashMap::default(),
         budget: Rc::new(Budget::new(MOST)),
     });
 }

@@ -13,6 +13,12 @@ fn xid(value: u32) -> pg_sys::TransactionId {
     pg_sys::TransactionId::from(value)
 }
 
+/// Whether the transaction is SERIALIZABLE.
+pub fn is_serializable() -> bool {
+    // SAFETY: plain session state.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
 /// What a PostgreSQL snapshot sees.
 pub struct PgSnapshot {
     snapshot: pg_sys::Snapshot,
@@ -32,7 +38,9 @@ impl PgSnapshot {
     pub unsafe fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
-            let conflicts = ((*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC
+            // The setting is looked at first: the call costs more than the look, and a statement may open many shards.
+            let conflicts = (is_serializable()
+                && (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC
                 && ffi::CheckForSerializableConflictOutNeeded(rel, snapshot))
             .then_some(rel);
             Self {
