@@ -14,18 +14,35 @@ pub const QUADS: &str =
      quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
      FROM quad_stores.main";
 
-/// Connects to a database.
+/// Ports of the nodes of a cluster on this machine, the coordinator first, from `PGQUAD_NODES` (separated by commas). Without it there is
+/// one server.
+pub fn nodes() -> Vec<u16> {
+    let ports = std::env::var("PGQUAD_NODES").unwrap_or_default();
+    let ports = ports.split(',').filter(|port| !port.is_empty());
+    ports
+        .map(|port| port.parse().expect("PGQUAD_NODES has ports"))
+        .collect()
+}
+
+/// Connects to a database of the server, or of the coordinator.
 ///
 /// # Panics
 /// When the server cannot be reached.
 pub fn connect(name: &str) -> Client {
+    let port = nodes().first().copied().unwrap_or_else(|| {
+        let port = std::env::var("PGPORT").unwrap_or_else(|_| "5432".to_owned());
+        port.parse().expect("PGPORT is a number")
+    });
+    connect_to(name, port)
+}
+
+fn connect_to(name: &str, port: u16) -> Client {
     let variable =
         |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let port = variable("PGPORT", "5432");
     let mut config = Config::new();
     config
         .host(&variable("PGHOST", "127.0.0.1"))
-        .port(port.parse().expect("PGPORT is a number"))
+        .port(port)
         .user(&variable("PGUSER", "postgres"))
         .dbname(name);
     if let Ok(password) = std::env::var("PGPASSWORD") {
@@ -36,21 +53,48 @@ pub fn connect(name: &str) -> Client {
         .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
 }
 
-/// Makes a database with the extension, in place of one that an earlier run left behind, and connects to it.
+/// Makes a database with the extension, in place of one that an earlier run left behind, and connects to it. On a cluster the database is
+/// made on every node, and has an empty store `main` that is distributed.
 ///
 /// # Panics
 /// When that cannot be done.
 pub fn create(name: &str) -> Client {
     drop(name);
-    connect("postgres")
-        .batch_execute(&format!(
-            "CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"
-        ))
-        .expect("a database can be made");
+    let nodes = nodes();
+    for &port in &nodes {
+        let new = format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'");
+        let done = connect_to("postgres", port).batch_execute(&new);
+        done.expect("a database can be made");
+        let done = connect_to(name, port).batch_execute("CREATE EXTENSION citus");
+        done.expect("Citus can be made");
+    }
+    if nodes.is_empty() {
+        let new = format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'");
+        let done = connect("postgres").batch_execute(&new);
+        done.expect("a database can be made");
+    }
     let mut client = connect(name);
+    if let Some((coordinator, workers)) = nodes.split_first() {
+        let mut set_up = format!("SELECT citus_set_coordinator_host('127.0.0.1', {coordinator});");
+        for worker in workers {
+            set_up += &format!("SELECT citus_add_node('127.0.0.1', {worker});");
+        }
+        set_up += &format!(
+            "SELECT citus_set_node_property('127.0.0.1', {coordinator}, 'shouldhaveshards', true)"
+        );
+        client
+            .batch_execute(&set_up)
+            .expect("a cluster can be made");
+    }
     client
         .batch_execute("CREATE EXTENSION pgquad")
         .expect("the extension can be made");
+    if !nodes.is_empty() {
+        let store = "SELECT quad.create_store('main', distributed => true, shards => 4)";
+        client
+            .batch_execute(store)
+            .expect("a distributed store can be made");
+    }
     client
 }
 
@@ -59,9 +103,78 @@ pub fn create(name: &str) -> Client {
 /// # Panics
 /// When that cannot be done.
 pub fn drop(name: &str) {
-    connect("postgres")
-        .batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-        .expect("the database can be dropped");
+    let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+    // Workers first: the coordinator's daemons talk to them.
+    for &port in nodes().iter().rev() {
+        let done = connect_to("postgres", port).batch_execute(&sql);
+        done.expect("the database can be dropped");
+    }
+    if nodes().is_empty() {
+        let done = connect("postgres").batch_execute(&sql);
+        done.expect("the database can be dropped");
+    }
+}
+
+/// Connections to a database of [`create`], one for each node, which are asked in turn.
+pub struct Clients {
+    name: &'static str,
+    set_up: &'static str,
+    ports: Vec<u16>,
+    clients: Vec<Client>,
+    /// On a cluster, who writes the data of a test and commits them.
+    loader: Option<Client>,
+    turn: usize,
+}
+
+impl Clients {
+    /// Connects to the database; `set_up` is run on each connection.
+    ///
+    /// # Panics
+    /// When a node cannot be reached.
+    pub fn new(name: &'static str, set_up: &'static str) -> Self {
+        let ports = nodes();
+        let mut all = Self {
+            name,
+            set_up,
+            clients: Vec::new(),
+            loader: (!ports.is_empty()).then(|| connect(name)),
+            ports,
+            turn: 0,
+        };
+        all.clients = (0..all.ports.len().max(1)).map(|n| all.client(n)).collect();
+        all
+    }
+
+    fn client(&self, n: usize) -> Client {
+        let mut client = match self.ports.get(n) {
+            Some(&port) => connect_to(self.name, port),
+            None => connect(self.name),
+        };
+        client.batch_execute(self.set_up).expect("settings");
+        client
+    }
+
+    /// The connection that is asked next, made anew where it was lost, and who writes the data of the test: on a cluster a connection to
+    /// another node, which finds the store empty; without one the test does so itself, in its transaction.
+    ///
+    /// # Panics
+    /// When a node cannot be reached.
+    pub fn next(&mut self) -> (&mut Client, Option<&mut Client>) {
+        self.turn = (self.turn + 1) % self.clients.len();
+        if self.clients[self.turn].is_closed() {
+            self.clients[self.turn] = self.client(self.turn);
+        }
+        if let Some(loader) = &mut self.loader {
+            let done = loader.batch_execute("TRUNCATE quad_stores.main");
+            done.expect("the store can be emptied");
+        }
+        (&mut self.clients[self.turn], self.loader.as_mut())
+    }
+
+    /// One of the connections.
+    pub fn any(&mut self) -> &mut Client {
+        &mut self.clients[0]
+    }
 }
 
 /// The rows of a statement whose columns are terms as text.

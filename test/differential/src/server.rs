@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgquad_test_database::{connect, parse_term, rows, NotATerm, QUADS};
+use pgquad_test_database::{parse_term, rows, Clients, NotATerm, QUADS};
 use postgres::{Client, Transaction};
 
 use crate::answer::Row;
@@ -18,9 +18,9 @@ const SETTINGS: [(&str, &str); 2] = [
     ("quad.enable_quad_scan", "off"),
 ];
 
-/// A connection to a database of its own.
+/// Connections to a database of its own.
 pub struct Database {
-    client: Client,
+    clients: Clients,
     settings: Vec<(&'static str, &'static str)>,
 }
 
@@ -49,34 +49,35 @@ impl Database {
     /// A new database with the extension and an empty store.
     pub fn create() -> Self {
         let mut client = pgquad_test_database::create(NAME);
-        client
-            .batch_execute("SELECT quad.create_store('main')")
-            .expect("a store can be made");
-        client.batch_execute(TIMEOUT).expect("a setting");
+        if pgquad_test_database::nodes().is_empty() {
+            client
+                .batch_execute("SELECT quad.create_store('main')")
+                .expect("a store can be made");
+        }
+        let mut clients = Clients::new(NAME, TIMEOUT);
+        let client = clients.any();
         let mut settings = SETTINGS.to_vec();
         settings.retain(|(name, _)| {
             client
                 .query_one("SELECT current_setting($1, true) IS NOT NULL", &[name])
                 .is_ok_and(|row| row.get(0))
         });
-        Self { client, settings }
+        Self { clients, settings }
     }
 
     /// Removes the database.
     pub fn drop(self) {
-        drop(self.client);
+        drop(self.clients);
         pgquad_test_database::drop(NAME);
     }
 
     /// Starts a transaction, which is rolled back when it goes out of scope. A lost connection is made anew.
     pub fn begin(&mut self) -> Session<'_> {
-        if self.client.is_closed() {
-            self.client = connect(NAME);
-            self.client.batch_execute(TIMEOUT).expect("a setting");
-        }
+        let (client, loader) = self.clients.next();
         Session {
             settings: self.settings.clone(),
-            transaction: self.client.transaction().expect("a transaction can start"),
+            transaction: client.transaction().expect("a transaction can start"),
+            loader,
         }
     }
 }
@@ -85,6 +86,8 @@ impl Database {
 pub struct Session<'a> {
     settings: Vec<(&'static str, &'static str)>,
     transaction: Transaction<'a>,
+    /// Who adds the data and commits them, on a cluster; otherwise the transaction does.
+    loader: Option<&'a mut Client>,
 }
 
 impl Session<'_> {
@@ -112,8 +115,11 @@ impl Session<'_> {
     /// # Errors
     /// Those of the server.
     pub fn load(&mut self, nquads: &str) -> Result<()> {
-        self.transaction
-            .execute("SELECT quad.load_text($1, 'nq')", &[&nquads])?;
+        let sql = "SELECT quad.load_text($1, 'nq')";
+        match &mut self.loader {
+            Some(loader) => loader.execute(sql, &[&nquads])?,
+            None => self.transaction.execute(sql, &[&nquads])?,
+        };
         Ok(())
     }
 

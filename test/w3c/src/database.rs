@@ -5,19 +5,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use postgres::error::SqlState;
+use postgres::types::ToSql;
 use postgres::{Client, Transaction};
 
 use crate::answer::{format_of, Row};
 use crate::endpoint::{read, Endpoints};
 use crate::manifest::{Data, File};
 use oxrdfio::RdfFormat;
-use pgquad_test_database::{connect, rows, NotATerm, QUADS};
+use pgquad_test_database::{connect, rows, Clients, NotATerm, QUADS};
 
 const NAME: &str = "pgquad_w3c";
 
-/// A connection to a database of its own.
+/// Connections to a database of its own.
 pub struct Database {
-    client: Client,
+    clients: Clients,
 }
 
 /// What a session needs to ask endpoints on the loopback interface.
@@ -32,21 +33,24 @@ pub fn connect_to_test_database() -> Client {
 impl Database {
     /// A new database with the extension.
     pub fn create() -> Self {
+        pgquad_test_database::create(NAME);
         Self {
-            client: pgquad_test_database::create(NAME),
+            clients: Clients::new(NAME, ""),
         }
     }
 
     /// Removes the database.
     pub fn drop(self) {
-        drop(self.client);
+        drop(self.clients);
         pgquad_test_database::drop(NAME);
     }
 
     /// Starts a transaction; it is rolled back when it goes out of scope.
     pub fn begin(&mut self) -> Session<'_> {
+        let (client, loader) = self.clients.next();
         Session {
-            transaction: self.client.transaction().expect("a transaction can start"),
+            transaction: client.transaction().expect("a transaction can start"),
+            loader,
             replaced: Vec::new(),
         }
     }
@@ -55,6 +59,8 @@ impl Database {
 /// A transaction in which a test runs.
 pub struct Session<'a> {
     transaction: Transaction<'a>,
+    /// Who loads the data and commits them, on a cluster; otherwise the transaction does.
+    loader: Option<&'a mut Client>,
     /// What takes the place of what in the files that are loaded.
     replaced: Vec<(String, String)>,
 }
@@ -100,8 +106,7 @@ impl Session<'_> {
 
     /// Loads the data into the default store.
     pub fn load(&mut self, data: &Data) -> Result<()> {
-        self.transaction
-            .execute("SELECT quad.create_store('main')", &[])?;
+        self.create_store()?;
         for file in &data.default {
             self.load_file(file, None)?;
         }
@@ -118,22 +123,34 @@ impl Session<'_> {
             RdfFormat::NTriples => "nt",
             _ => "ttl",
         };
-        self.transaction.execute(
-            "SELECT quad.load_text($1, $2, $3, $4)",
-            &[&text, &format, &graph, &file.iri],
-        )?;
+        let sql = "SELECT quad.load_text($1, $2, $3, $4)";
+        self.write(sql, &[&text, &format, &graph, &file.iri])?;
         Ok(())
+    }
+
+    /// Makes the default store, where that of a cluster is not there already.
+    fn create_store(&mut self) -> Result<()> {
+        if self.loader.is_none() {
+            self.transaction
+                .execute("SELECT quad.create_store('main')", &[])?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that writes and gives a number: in the transaction, or committed where there are other nodes.
+    fn write(&mut self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<i64> {
+        let row = match &mut self.loader {
+            Some(loader) => loader.query_one(sql, parameters)?,
+            None => self.transaction.query_one(sql, parameters)?,
+        };
+        Ok(row.get(0))
     }
 
     /// Loads a document into the default store.
     pub fn load_text(&mut self, text: &str, format: &str, base: &str) -> Result<i64> {
-        self.transaction
-            .execute("SELECT quad.create_store('main')", &[])?;
+        self.create_store()?;
         let sql = "SELECT quad.load_text($1, $2, base => $3)";
-        Ok(self
-            .transaction
-            .query_one(sql, &[&text, &format, &base])?
-            .get(0))
+        self.write(sql, &[&text, &format, &base])
     }
 
     /// Loads a file into the default store; the server has to be on this machine.
@@ -149,14 +166,13 @@ impl Session<'_> {
                 message: format!("{}: {error}", copy.display()),
             });
         }
-        self.transaction
-            .execute("SELECT quad.create_store('main')", &[])?;
+        self.create_store()?;
         let sql = "SELECT quad.load($1, $2, base => $3)";
         let name = copy.to_string_lossy().into_owned();
-        let loaded = self.transaction.query_one(sql, &[&name, &format, &base]);
+        let loaded = self.write(sql, &[&name, &format, &base]);
         // It is only a copy.
         let _ = std::fs::remove_file(&copy);
-        Ok(loaded?.get(0))
+        loaded
     }
 
     /// Calls a function on a request and its base IRI that gives a text.

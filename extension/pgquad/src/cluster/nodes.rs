@@ -3,6 +3,7 @@
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
+use super::citus;
 use crate::error::{raise, raise_hint};
 
 /// A node that holds shards.
@@ -27,22 +28,7 @@ impl Node {
 
 /// Runs `body` as the bootstrap superuser: what it reads is the extension's own business.
 pub fn as_superuser<T>(body: impl FnOnce() -> T) -> T {
-    as_role(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), body)
-}
-
-/// Runs `body` as a role. The role of before is put back afterwards, by the abort of the transaction where `body` raises an error.
-pub fn as_role<T>(role: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
-    let (mut user, mut context) = (pg_sys::InvalidOid, 0);
-    // SAFETY: plain session state, put back below.
-    unsafe {
-        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
-        let inside = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32;
-        pg_sys::SetUserIdAndSecContext(role, inside);
-    }
-    let result = body();
-    // SAFETY: what was found above.
-    unsafe { pg_sys::SetUserIdAndSecContext(user, context) };
-    result
+    citus::as_role(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), body)
 }
 
 /// Rows of a query about catalogues, as the newest snapshot sees them, whatever the isolation level of the transaction.

@@ -8,7 +8,9 @@ use pgquad_cluster::message::{Read, Rows, Stop};
 use pgquad_cluster::{Placement, Shard, Shards};
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
+use super::citus;
 use super::reader::ORDERS;
+use super::store::owner_of;
 use crate::error::raise;
 
 /// One of the tables of Citus, seen as one shard on another node.
@@ -72,17 +74,19 @@ impl Written {
     /// Runs a SELECT of bigint columns as the owner of the table: so were the changes made, and Citus keeps a connection for each role.
     /// Rights on the store have been checked where the relation was named.
     fn run(&self, sql: &str, mut each: impl FnMut(&[i64]), columns: usize) {
-        super::nodes::as_role(owner(self.relid), || {
-            let done = Spi::connect(|client| -> Result<(), pgrx::spi::Error> {
-                let table = client.select(sql, None, &[])?;
-                let mut row = vec![0; columns];
-                for tuple in table {
-                    for (n, value) in row.iter_mut().enumerate() {
-                        *value = tuple.get::<i64>(n + 1)?.unwrap_or(0);
+        citus::as_role(owner_of(self.relid), || {
+            let done = citus::with_catalog_path(|| {
+                Spi::connect(|client| -> Result<(), pgrx::spi::Error> {
+                    let table = client.select(sql, None, &[])?;
+                    let mut row = vec![0; columns];
+                    for tuple in table {
+                        for (n, value) in row.iter_mut().enumerate() {
+                            *value = tuple.get::<i64>(n + 1)?.unwrap_or(0);
+                        }
+                        each(&row);
                     }
-                    each(&row);
-                }
-                Ok(())
+                    Ok(())
+                })
             });
             if let Err(error) = done {
                 raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
@@ -123,7 +127,8 @@ impl Written {
         let parts: Vec<String> = match common_prefix(&ranges) {
             Some(bound) if ranges.len() > 1 && bound > 0 => {
                 let lists = (0..bound).map(|c| {
-                    let values: Vec<String> = ranges.iter().map(|r| signed(r.0[c])).collect();
+                    let values = ranges.iter().map(|r| ((r.0[c] ^ SIGN) as i64).to_string());
+                    let values: Vec<String> = values.collect();
                     format!("'{{{}}}'::bigint[]", values.join(","))
                 });
                 let lists: Vec<String> = lists.collect();
@@ -230,17 +235,6 @@ fn table_name(relid: pg_sys::Oid) -> String {
         std::ffi::CStr::from_ptr(name)
             .to_string_lossy()
             .into_owned()
-    }
-}
-
-/// The owner of a relation.
-fn owner(relid: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: a look-up in the catalogue; the relation is closed again, its lock stays.
-    unsafe {
-        let rel = pg_sys::relation_open(relid, pg_sys::AccessShareLock as i32);
-        let owner = (*(*rel).rd_rel).relowner;
-        pg_sys::relation_close(rel, pg_sys::NoLock as i32);
-        owner
     }
 }
 
