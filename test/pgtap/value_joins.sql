@@ -1,6 +1,6 @@
 -- Joins by the equality of values: FILTER(?a = ?b), LCASE(?a) = LCASE(?b) and their kin look values up instead of testing pair by pair.
 begin;
-select plan(35);
+select plan(41);
 
 -- Terms of which some are equal in value and others only look so; each stands once on both sides.
 create temp table terms (term text);
@@ -56,6 +56,11 @@ insert into shapes values
     ('what exists', '{ ?a :left ?x ; :group ?g FILTER EXISTS { ?b :right ?y FILTER(?x = ?y && ?a != ?b) } }'),
     ('what does not exist', '{ ?a :left ?x FILTER NOT EXISTS { ?b :right ?y ; :group ?h FILTER(?x = ?y) } }'),
     ('three sides', '{ ?a :number ?x . ?b :size ?y . ?c :left ?z FILTER(?x = ?y && ?z = ?x) }'),
+    ('a subquery', '{ { SELECT DISTINCT ?x { ?a :left ?x ; :group ?g FILTER(?g < 9) } } ?b :right ?y ; :group ?h FILTER(?x = ?y && ?h < 9) }'),
+    ('an optional side of a subquery', '{ { SELECT DISTINCT ?x { ?a :left ?x ; :group ?g FILTER(?g < 9) } } OPTIONAL { ?b :right ?y FILTER(?x = ?y) } }'),
+    ('a subquery of which nothing exists', '{ { SELECT DISTINCT ?x { ?a :left ?x } } FILTER NOT EXISTS { ?b :right ?y FILTER(?x = ?y) } }'),
+    ('a subquery and two equalities', '{ { SELECT DISTINCT ?x ?g { ?a :left ?x ; :group ?g } } OPTIONAL { ?b :right ?y ; :group ?g FILTER(?x = ?y) } }'),
+    ('values that may be unbound', '{ { SELECT DISTINCT ?x ?g { ?a :group ?g OPTIONAL { ?a :left ?x FILTER(?g = 1) } } } OPTIONAL { ?b :right ?y FILTER(?x = ?y) } }'),
     ('lower case', '{ ?a :left ?x . ?b :right ?y FILTER(LCASE(?x) = LCASE(?y)) }'),
     ('texts', '{ ?a :left ?x ; :group ?g . ?b :right ?y FILTER(STR(?x) = STR(?y) && ?g < 9) }'),
     ('a text and a term', '{ ?a :left ?x . ?b :right ?y FILTER(STR(?x) = ?y) }'),
@@ -78,6 +83,8 @@ select matches(pg_temp.plan('SELECT * { ?a :name ?x OPTIONAL { ?b :label ?y FILT
     'so are optional ones');
 select matches(pg_temp.plan('SELECT * { ?a :name ?x FILTER NOT EXISTS { ?b :label ?y FILTER(LCASE(?x) = LCASE(STR(?y))) } }'), 'Hash.*Anti|Merge.*Anti',
     'and those that must not exist');
+select matches(pg_temp.plan('SELECT * { { SELECT DISTINCT ?x { ?a :name ?x } } ?b :alias ?y FILTER(?x = ?y) }'), 'Quad Join.*\n(.*\n)*.*Pattern: q2 .*\n(.*\n)*.*Quad ',
+    'a subquery feeds the join');
 -- In little memory a part of the quads at a time is joined.
 set local work_mem = '64kB';
 select is(pg_temp.answer('SELECT (COUNT(*) AS ?n) { ?a :number ?x . ?b :size ?y FILTER(?x = ?y) }'),

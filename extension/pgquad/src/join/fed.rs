@@ -5,7 +5,7 @@
 
 use super::compile::{equal_columns, Cell};
 use super::describe::Described;
-use super::{level, paths};
+use super::{level, paths, values};
 use crate::error::raise;
 use crate::scan::conditions::list_iter;
 use pgquad_exec::{Kind, Slot};
@@ -17,10 +17,12 @@ pub struct Fed {
     pub kind: Option<Kind>,
     /// Relations of the patterns.
     pub patterns: pg_sys::Relids,
-    /// Equalities of columns of the plan below with columns of the patterns.
+    /// Equalities of columns of the plan below with columns of the patterns, or of their values.
     pub keys: Vec<*mut pg_sys::RestrictInfo>,
     /// The columns of the plan below in `keys`.
     pub columns: Vec<Cell>,
+    /// Those of which the values are compared: tests read them.
+    pub by_value: Vec<Cell>,
     /// Conditions on joined rows.
     pub above: Vec<*mut pg_sys::RestrictInfo>,
 }
@@ -156,8 +158,10 @@ impl Fed {
                 patterns: (*inner).relids,
                 keys: Vec::new(),
                 columns: Vec::new(),
+                by_value: Vec::new(),
                 above: Vec::new(),
             };
+            let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
             for clause in list_iter::<pg_sys::RestrictInfo>(restrictions) {
                 // Of an outer join, such a condition is tested on the joined rows (RINFO_IS_PUSHED_DOWN of nodes/pathnodes.h).
                 let on_joined = fed.kind.is_some_and(|kind| kind != Kind::Semi)
@@ -166,6 +170,9 @@ impl Fed {
                 match key(clause, outer, inner).filter(|_| !on_joined) {
                     Some(column) => {
                         fed.keys.push(clause);
+                        if equal_columns(clause, both).is_none() {
+                            fed.by_value.push(column);
+                        }
                         if !fed.columns.contains(&column) {
                             fed.columns.push(column);
                         }
@@ -176,12 +183,15 @@ impl Fed {
                     None => return None,
                 }
             }
-            (!fed.keys.is_empty()).then_some(fed)
+            // A row that stays for want of one key would lose the others.
+            let keeps = matches!(fed.kind, Some(Kind::Left | Kind::Anti));
+            let loses = keeps && !fed.by_value.is_empty() && fed.columns.len() > 1;
+            (!fed.keys.is_empty() && !loses).then_some(fed)
         }
     }
 }
 
-/// The column of `outer` that a clause compares with a column of `inner` for equality.
+/// The column of `outer` that a clause compares with a column of `inner` for equality, of ids or of values.
 unsafe fn key(
     clause: *mut pg_sys::RestrictInfo,
     outer: *mut pg_sys::RelOptInfo,
@@ -190,7 +200,8 @@ unsafe fn key(
     // SAFETY: live planner nodes.
     unsafe {
         let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
-        let (a, b) = equal_columns(clause, both)?;
+        let by_value = || values::compared((*clause).clause.cast(), both);
+        let (a, b) = equal_columns(clause, both).or_else(by_value)?;
         let of_inner = |cell: Cell| pg_sys::bms_is_member(cell.0 as i32, (*inner).relids);
         match (of_inner(a), of_inner(b)) {
             (false, true) => Some(a),

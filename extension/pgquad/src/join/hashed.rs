@@ -8,6 +8,37 @@ use crate::compat;
 use crate::scan::conditions::{self, list_iter};
 use pgrx::pg_sys;
 
+/// Whether any equality of `rels` is one of computed values: if not, there is nothing to look for pair by pair.
+///
+/// # Safety
+/// Live relations of the level.
+pub unsafe fn is_possible(
+    root: *mut pg_sys::PlannerInfo,
+    rels: &[*mut pg_sys::RelOptInfo],
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let is_computed = |member: *mut pg_sys::EquivalenceMember| {
+            !(*member).em_is_const
+                && !compat::is_empty((*member).em_relids)
+                && (*(*member).em_expr.cast::<pg_sys::Node>()).type_ != pg_sys::NodeTag::T_Var
+        };
+        let mut classes = list_iter::<pg_sys::EquivalenceClass>((*root).eq_classes);
+        let all = rels.iter().fold(std::ptr::null_mut(), |all, &rel| {
+            pg_sys::bms_union(all, (*rel).relids)
+        });
+        let is_clause = |clause: *mut pg_sys::RestrictInfo| {
+            (*clause).can_join
+                && (*clause).hashjoinoperator != pg_sys::InvalidOid
+                && equal_columns(clause, all).is_none()
+        };
+        classes.any(|class| list_iter((*class).ec_members).any(is_computed))
+            || rels
+                .iter()
+                .any(|&rel| list_iter((*rel).joininfo).any(is_clause))
+    }
+}
+
 /// Whether an equality that PostgreSQL can hash is the best there is between two relations: the node has nothing to look up by.
 ///
 /// # Safety

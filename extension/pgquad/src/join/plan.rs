@@ -63,6 +63,12 @@ pub unsafe extern "C-unwind" fn plan_path(
                 output.push(cell);
             }
         }
+        // Rows come out with what tests have read, whichever entry of the scan tuple is found for it above.
+        for &cell in fed.iter().flat_map(|fed| &fed.by_value) {
+            if !output.contains(&cell) {
+                output.push(cell);
+            }
+        }
         let Some(compiled) = compile(root, described, relids, output, fed) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,

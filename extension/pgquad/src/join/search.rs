@@ -104,6 +104,7 @@ unsafe fn quad_joins(
             let mut search = Search {
                 root,
                 clumps: Vec::new(),
+                computed: hashed::is_possible(root, &quads),
                 left: quads,
                 total: 0,
                 pick: Pick::First,
@@ -195,6 +196,7 @@ unsafe fn greedy(
             Search {
                 root,
                 clumps: Vec::new(),
+                computed: false,
                 left: rels.to_vec(),
                 total: rels.len(),
                 pick: Pick::FewestRows,
@@ -217,6 +219,8 @@ struct Search {
     /// Number of relations of the level; a join of all of them is finished by the caller.
     total: usize,
     pick: Pick,
+    /// Equalities of computed values are to be looked for, which PostgreSQL joins by hash.
+    computed: bool,
 }
 
 /// Which relation is joined next.
@@ -352,7 +356,7 @@ impl Search {
         // SAFETY: live planner nodes.
         unsafe {
             let connected = ffi::have_relevant_joinclause(self.root, a, b);
-            if connected && self.pick == Pick::First && hashed::is_best(self.root, a, b) {
+            if connected && self.computed && hashed::is_best(self.root, a, b) {
                 return false;
             }
             connected || pg_sys::have_join_order_restriction(self.root, a, b)
@@ -363,6 +367,9 @@ impl Search {
     unsafe fn has_hashed(&self) -> bool {
         // SAFETY: live planner nodes.
         unsafe {
+            if !self.computed {
+                return false;
+            }
             let of = |i: usize| self.clumps[i].rel;
             let mut pairs = (0..self.clumps.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
             pairs.any(|(i, j)| hashed::is_best(self.root, of(i), of(j)))
