@@ -12,6 +12,7 @@ import traceback
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import io
+from contextlib import closing
 
 import psycopg2
 
@@ -30,10 +31,10 @@ class Mismatch(AssertionError):
 
 def same(what, got, expected):
     if got != expected:
-        if isinstance(got, (list, set)) and isinstance(expected, (list, set)) and len(str(got)) > 500:
+        if isinstance(got, (list, set)) and isinstance(expected, (list, set)) and len(str(got) + str(expected)) > 1000:
             missing, extra = sorted(set(expected) - set(got))[:3], sorted(set(got) - set(expected))[:3]
             raise Mismatch(f"{what}: {len(got)} of {len(expected)}; missing {missing}, not expected {extra}")
-        raise Mismatch(f"{what}: {got}, expected {expected}")
+        raise Mismatch(f"{what}: {str(got)[:500]}, expected {str(expected)[:500]}")
 
 
 def quoted(name):
@@ -347,7 +348,7 @@ class Checks:
                 raise Mismatch(f"rights are {rights}")
             self.same_everywhere("select attname, attacl::text from pg_attribute where attrelid = 'quad_stores.films'::regclass and attacl is not null order by 1")
             other = (node + 1) % 3
-            with self.cluster.servers[other].connect(autocommit=True) as connection, connection.cursor() as cursor:
+            with closing(self.cluster.servers[other].connect()) as connection, connection.cursor() as cursor:
                 cursor.execute("set role bob")
                 cursor.execute("select count(*) from quad_stores.films")
                 same("rows for bob", cursor.fetchone()[0], len(self.quads))
@@ -400,7 +401,7 @@ class Checks:
         self.same_everywhere(owner.replace("%s", "'quad_stores.films'"), [("alice",)])
         self.same_everywhere(owner.replace("%s", "'quad_shards.films_s'"), [("alice",)])
         for node in range(3):
-            with self.cluster.servers[node].connect() as connection, connection.cursor() as cursor:
+            with closing(self.cluster.servers[node].connect()) as connection, connection.cursor() as cursor:
                 cursor.execute("set session authorization alice")
                 cursor.execute("insert into quad_stores.films values (8, 8, 8, %s)", (node,))
             self.quads.add((8, 8, 8, node))

@@ -122,10 +122,11 @@ unsafe extern "C-unwind" fn process_utility(
             pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
         ));
         let inner = PREVIOUS_UTILITY.unwrap_or(unguarded::standard_ProcessUtility);
-        let statement = table_options::before(pstmt, read_only_tree);
-        let distributed = cluster::statements::before(statement.planned, read_only_tree);
+        // In this order: the second takes the mark of a distributed store away while the statement runs.
+        let distributed = cluster::statements::before(pstmt, read_only_tree);
+        let statement = table_options::before(distributed.planned, read_only_tree);
         inner(
-            distributed.planned,
+            statement.planned,
             query,
             read_only_tree,
             context,

@@ -112,7 +112,7 @@ pub unsafe extern "C-unwind" fn finish_bulk_insert(
     _options: core::ffi::c_int,
 ) {
     // SAFETY: PostgreSQL passes an open relation.
-    unsafe { pending::flush((*rel).rd_id) }
+    unsafe { pending::finish((*rel).rd_id) }
 }
 
 #[pg_guard]
@@ -385,13 +385,14 @@ pub unsafe extern "C-unwind" fn fetch_row_version(
     // SAFETY: PostgreSQL passes an open relation, a row identity and a valid snapshot.
     unsafe {
         let quad = recall(&*tid);
-        pending::flush((*rel).rd_id);
-        // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it.
-        // So it does for a distributed store, where the row was read by this very statement.
-        let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY
-            || sides_of(rel).is_some();
-        if !any && !Table::open(rel).exists(&quad, &PgSnapshot::new(rel, snapshot)) {
-            return false;
+        // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it. So it does for
+        // a distributed store, where this very statement has read the row and goes on collecting changes.
+        let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY;
+        if sides_of(rel).is_none() {
+            pending::flush((*rel).rd_id);
+            if !any && !Table::open(rel).exists(&quad, &PgSnapshot::new(rel, snapshot)) {
+                return false;
+            }
         }
         fill(rel, slot, quad, *tid);
         true
@@ -406,9 +407,11 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
 ) -> bool {
     // SAFETY: PostgreSQL passes a filled slot and a valid snapshot.
     unsafe {
+        if sides_of(rel).is_some() {
+            return true;
+        }
         pending::flush((*rel).rd_id);
-        sides_of(rel).is_some()
-            || Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
+        Table::open(rel).exists(&quad_of(rel, slot), &PgSnapshot::new(rel, snapshot))
     }
 }
 

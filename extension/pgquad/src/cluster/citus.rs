@@ -3,13 +3,15 @@
 use std::ffi::{CStr, CString};
 
 use pgrx::prelude::*;
-use pgrx::{pg_sys, IntoDatum, PgSqlErrorCode};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::compat::CatalogPath;
 use crate::error::{raise, raise_hint};
 
-/// Function of Citus' library that runs a command on every other node in the caller's transaction (2PC).
-const RUN_ON_OTHERS: &CStr = c"execute_command_on_remote_nodes_as_user";
+/// Function of Citus' library that runs a command on every other node in the caller's transaction (`transaction/worker_transaction.c`):
+/// what Citus itself sends its metadata with, over the same connections.
+const RUN_ON_OTHERS: &CStr = c"SendCommandToRemoteNodesWithMetadataViaSuperUser";
+type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 
 /// One row of text columns.
 pub type TextRow = Vec<Option<String>>;
@@ -145,15 +147,15 @@ fn state_of_node() -> String {
     )
 }
 
-/// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction. An error there is
+/// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction (2PC). An error there is
 /// raised here; its context names the node.
 pub fn on_other_nodes(command: &str) {
-    let owner = require();
-    // SAFETY: the function of Citus takes two texts; it is found by name or not at all.
+    require();
+    let command = c_string(command);
+    // SAFETY: the function of Citus takes a C string; it is found by name or not at all.
     unsafe {
-        let library = c"$libdir/citus".as_ptr();
         let found = pg_sys::load_external_function(
-            library,
+            c"$libdir/citus".as_ptr(),
             RUN_ON_OTHERS.as_ptr(),
             false,
             std::ptr::null_mut(),
@@ -162,23 +164,13 @@ pub fn on_other_nodes(command: &str) {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!(
-                    "this version of Citus has no function {}: version 13 is needed",
+                    "this build of Citus has no function {}: version 13 for PostgreSQL 15 is needed",
                     RUN_ON_OTHERS.to_string_lossy()
                 ),
             );
         }
-        let function: pg_sys::PGFunction = std::mem::transmute(found);
-        let user = CStr::from_ptr(pg_sys::GetUserNameFromId(owner, false))
-            .to_string_lossy()
-            .into_owned();
-        as_role(owner, || {
-            pg_sys::DirectFunctionCall2Coll(
-                function,
-                pg_sys::InvalidOid,
-                command.into_datum().expect("a text is not NULL"),
-                user.into_datum().expect("a text is not NULL"),
-            )
-        });
+        let run: RunOnOthers = std::mem::transmute(found);
+        pg_sys::ffi::pg_guard_ffi_boundary(|| run(command.as_ptr()));
     }
 }
 

@@ -63,7 +63,9 @@ pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
 
 /// A base whose tables are not there yet: the name of the store, shortened and numbered where needed.
 fn free_base(name: &str) -> String {
-    const LONGEST: usize = pg_sys::NAMEDATALEN as usize - 1 - "_s".len();
+    /// With `_s`, the number of a shard and the `_` of an array type a name stays within 63 bytes. Citus makes shards over several
+    /// connections, which would wait for each other for ever where PostgreSQL has shortened such names to the same one.
+    const LONGEST: usize = 40;
     let shortened = |most: usize| {
         let end = (0..=most.min(name.len()))
             .rev()
@@ -266,7 +268,7 @@ fn undistribute_store(store: &str) {
     // SAFETY: an upgrade of the lock that is held.
     unsafe { pg_sys::LockRelationOid(store.oid, pg_sys::AccessExclusiveLock as i32) }
     citus::on_other_nodes(&format!(
-        "SELECT quad.cluster_drop({})",
+        "SELECT quad.cluster_drop(ARRAY[{}], '{{}}')",
         citus::literal(&base)
     ));
     citus::run(&format!(
@@ -291,4 +293,44 @@ fn detach(sides: Sides) {
     }
     // SAFETY: within a transaction.
     unsafe { pg_sys::CommandCounterIncrement() }
+}
+
+/// Before DROP EXTENSION pgquad CASCADE: drops the distributed stores, and takes the extension's own tables out of the cluster. Each
+/// node drops its part of the extension over one connection, and the shards over others, which would wait for each other for ever.
+pub fn leave_cluster() {
+    if citus::owner().is_none() || !citus::propagates() || !citus::is_coordinator() {
+        return;
+    }
+    for relid in mirror::distributed() {
+        citus::run(&format!("DROP TABLE {}", mirror::qualified_name(relid)));
+    }
+    super::guard::allow_dictionary_changes();
+    citus::as_role(citus::require(), || {
+        let of_extension = "FROM pg_dist_partition AS d JOIN pg_class AS c ON c.oid = d.logicalrelid WHERE c.relnamespace = 'quad'::regnamespace";
+        let shards: Vec<String> = citus::rows(
+            &format!("SELECT shard_name(s.logicalrelid, s.shardid) FROM pg_dist_shard AS s WHERE s.logicalrelid IN (SELECT d.logicalrelid {of_extension})"),
+            &[],
+        )
+        .into_iter()
+        .filter_map(|mut row| row.remove(0))
+        .collect();
+        for row in citus::rows(
+            &format!("SELECT c.oid::text, c.relname::text {of_extension}"),
+            &[],
+        ) {
+            let table = format!(
+                "{}, 'quad', {}",
+                row[0].as_deref().unwrap_or_default(),
+                citus::literal(row[1].as_deref().unwrap_or_default())
+            );
+            citus::run(&format!(
+                "SELECT master_remove_distributed_table_metadata_from_workers({table})"
+            ));
+            citus::run(&format!(
+                "SELECT citus_drop_all_shards({table}, drop_shards_metadata_only := true)"
+            ));
+            citus::run(&format!("SELECT master_remove_partition_metadata({table})"));
+        }
+        mirror::drop_shards(&shards);
+    });
 }

@@ -7,12 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{pg_sys, PgSqlErrorCode, PgTryBuilder};
 
 use super::citus::{self, c_string, literal, text_array};
 use super::store::{mark_of, owner_of};
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_all, raise_hint};
 use crate::{am, store};
 
 thread_local! {
@@ -21,6 +22,8 @@ thread_local! {
     static CHANGED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
     /// Bases of the stores that the running statement has dropped.
     static DROPPED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Names of their shards. Citus leaves those of a table that goes with another one: it takes it for a partition.
+    static SHARDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// A table of schema `quad_shards` has been made by this transaction.
     static SHELL_MADE: Cell<bool> = const { Cell::new(false) };
 }
@@ -53,42 +56,56 @@ pub fn relation_changed(relid: pg_sys::Oid) {
     }
 }
 
-/// A relation is about to be dropped.
+/// A relation is about to be dropped: tables of schema `quad_shards` come before the relation that they depend on.
 pub fn dropping(relid: pg_sys::Oid) {
-    let Some(base) = mark_of(relid) else { return };
     if !am::is_quad_relid(relid) || !citus::propagates() || citus::owner().is_none() {
         return;
     }
-    citus::require_coordinator("drop a distributed store");
-    DROPPED.with_borrow_mut(|dropped| dropped.push(base));
+    if is_in_shard_schema(relid) {
+        let shards = citus::rows(
+            &format!(
+                "SELECT shard_name(logicalrelid, shardid) FROM pg_dist_shard WHERE logicalrelid = {}",
+                relid.to_u32()
+            ),
+            &[],
+        );
+        let names = shards.into_iter().filter_map(|mut row| row.remove(0));
+        SHARDS.with_borrow_mut(|all| all.extend(names));
+    } else if let Some(base) = mark_of(relid) {
+        citus::require_coordinator("drop a distributed store");
+        DROPPED.with_borrow_mut(|dropped| dropped.push(base));
+    }
 }
 
-/// Drops on the other nodes what the statement has dropped here. The tables of schema `quad_shards` go with the relation, on which
-/// they depend, and Citus drops their shards.
+/// Drops on the other nodes what the statement has dropped here, and the shards. The tables of schema `quad_shards` have gone with
+/// the relation, on which they depend.
 pub fn drop_elsewhere() {
-    let dropped = DROPPED.take();
+    let (dropped, shards) = (DROPPED.take(), SHARDS.take());
     // SAFETY: a look-up in the catalogue.
     let extension = unsafe { pg_sys::get_extension_oid(c"pgquad".as_ptr(), true) };
     // DROP EXTENSION reaches the other nodes by itself.
-    if extension == pg_sys::InvalidOid {
+    if dropped.is_empty() || extension == pg_sys::InvalidOid {
         return;
     }
-    for base in dropped {
-        citus::on_other_nodes(&format!("SELECT quad.cluster_drop({})", literal(&base)));
-    }
+    citus::on_other_nodes(&format!(
+        "SELECT quad.cluster_drop({}, {})",
+        text_array(&dropped),
+        text_array(&shards)
+    ));
+    citus::as_role(citus::require(), || drop_here(&[], &shards));
 }
 
 /// A table has been made in this session.
 pub fn table_made(relid: pg_sys::Oid) {
-    let shard_schema = c_string(super::store::SHARD_SCHEMA);
-    // SAFETY: look-ups in the catalogue.
-    unsafe {
-        if pg_sys::get_rel_namespace(relid)
-            == pg_sys::get_namespace_oid(shard_schema.as_ptr(), true)
-        {
-            SHELL_MADE.set(true);
-        }
+    if is_in_shard_schema(relid) {
+        SHELL_MADE.set(true);
     }
+}
+
+fn is_in_shard_schema(relid: pg_sys::Oid) -> bool {
+    let schema = c_string(super::store::SHARD_SCHEMA);
+    // SAFETY: look-ups in the catalogue.
+    unsafe { pg_sys::get_rel_namespace(relid) == pg_sys::get_namespace_oid(schema.as_ptr(), true) }
 }
 
 /// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes their relations.
@@ -116,11 +133,19 @@ fn make_missing() {
     if missing.is_empty() {
         return;
     }
-    let ask = "SELECT coalesce(string_agg(d, ';'), '') FROM quad.cluster_definitions() AS d";
+    // A store that is being made is not known to others yet: its relation comes from the session that makes it.
+    let bases: Vec<String> = missing
+        .into_iter()
+        .filter_map(|mut row| row.remove(0))
+        .collect();
+    let ask = format!(
+        "SELECT coalesce(string_agg(d, ';'), '') FROM quad.cluster_definitions({}) AS d",
+        text_array(&bases)
+    );
     let answer = citus::rows(
         &format!(
             "SELECT success::text, result FROM run_command_on_coordinator({})",
-            literal(ask)
+            literal(&ask)
         ),
         &[],
     );
@@ -141,6 +166,7 @@ pub fn forget() {
     WATCHING.set(0);
     CHANGED.take();
     DROPPED.take();
+    SHARDS.take();
     SHELL_MADE.set(false);
 }
 
@@ -235,7 +261,7 @@ fn definition_sql(oid: u32) -> String {
            SELECT CASE WHEN grantor = relowner THEN '' ELSE pg_get_userbyid(grantor)::text END AS role, \
              format('GRANT %s%s ON TABLE %s TO %s%s', privilege_type, columns, name, \
                CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, \
-               CASE WHEN is_grantable AND grantee <> relowner THEN ' WITH GRANT OPTION' ELSE '' END) AS command, \
+               CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END) AS command, \
              CASE WHEN grantor = relowner THEN 1 ELSE 2 END AS step, 0 AS place \
            FROM this, rights \
            UNION ALL SELECT '', format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name, \
@@ -252,24 +278,33 @@ fn definition_sql(oid: u32) -> String {
     )
 }
 
-/// The calls of `quad.cluster_mirror` for all distributed stores of this node, for a node that joins. Superusers only.
+/// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node that joins.
+/// Superusers only.
 #[pg_extern(name = "cluster_definitions")]
-fn definitions() -> SetOfIterator<'static, String> {
+fn definitions(bases: Vec<String>) -> SetOfIterator<'static, String> {
     require_superuser("quad.cluster_definitions");
-    SetOfIterator::new(
-        distributed()
-            .into_iter()
-            .filter_map(definition)
-            .collect::<Vec<_>>(),
-    )
+    let relations = bases.iter().filter_map(|base| marked(base));
+    SetOfIterator::new(relations.filter_map(definition).collect::<Vec<_>>())
 }
 
 /// Relations of distributed stores on this node.
-fn distributed() -> Vec<pg_sys::Oid> {
+pub fn distributed() -> Vec<pg_sys::Oid> {
     oids(
         "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace \
          AND EXISTS (SELECT FROM unnest(reloptions) AS o WHERE o LIKE 'shards=%') ORDER BY oid",
     )
+}
+
+/// Drops shards that Citus knows no more, on all nodes.
+pub fn drop_shards(shards: &[String]) {
+    if shards.is_empty() {
+        return;
+    }
+    citus::on_other_nodes(&format!(
+        "SELECT quad.cluster_drop('{{}}', {})",
+        text_array(shards)
+    ));
+    drop_here(&[], shards);
 }
 
 fn oids(sql: &str) -> Vec<pg_sys::Oid> {
@@ -305,23 +340,43 @@ fn require_superuser(function: &str) {
 #[pg_extern(name = "cluster_mirror")]
 fn mirror(base: &str, store: &str, owner: &str, roles: Vec<String>, commands: Vec<String>) {
     require_superuser("quad.cluster_mirror");
+    let node = one("SELECT format('%s:%s', nodename, nodeport) FROM pg_dist_node JOIN pg_dist_local_group USING (groupid) LIMIT 1");
     let no_echo = [
         (c"citus.enable_ddl_propagation", "off"),
         (c"check_function_bodies", "off"),
     ];
-    store::with_settings(&no_echo, || {
-        let relid = bare(base, store, owner);
-        for (role, command) in roles.iter().zip(&commands) {
-            if role.is_empty() {
-                citus::run(command);
-            } else {
-                // SAFETY: a look-up by name, which raises an error when there is no such role.
-                let role = unsafe { pg_sys::get_role_oid(c_string(role).as_ptr(), false) };
-                citus::as_role(role, || citus::run(command));
+    let run = || {
+        store::with_settings(&no_echo, || {
+            let relid = bare(base, store, owner);
+            for (role, command) in roles.iter().zip(&commands) {
+                if role.is_empty() {
+                    citus::run(command);
+                } else {
+                    // SAFETY: a look-up by name, which raises an error when there is no such role.
+                    let role = unsafe { pg_sys::get_role_oid(c_string(role).as_ptr(), false) };
+                    citus::as_role(role, || citus::run(command));
+                }
             }
-        }
-        debug_assert_eq!(mark_of(relid).as_deref(), Some(base));
-    });
+            debug_assert_eq!(mark_of(relid).as_deref(), Some(base));
+        });
+    };
+    // Who reads the error is on another node.
+    PgTryBuilder::new(std::panic::AssertUnwindSafe(run))
+        .catch_others(|error| match &error {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => {
+                let detail = report
+                    .detail()
+                    .map_or_else(String::new, |detail| format!(" {detail}"));
+                raise_all(
+                    report.sql_error_code(),
+                    report.message(),
+                    format!("On node {node}.{detail}"),
+                    report.hint().unwrap_or_default(),
+                )
+            }
+            CaughtError::RustPanic { .. } => error.rethrow(),
+        })
+        .execute();
 }
 
 /// The relation with this mark, made or renamed where needed, without rights, policies and triggers.
@@ -383,13 +438,25 @@ pub fn mark(relid: pg_sys::Oid, base: &str) {
     }
 }
 
-/// Drops the relation with this mark on this node, if there is one. Superusers only.
+/// Drops the relations with these marks, and these shards, as far as they are on this node. Superusers only.
 #[pg_extern(name = "cluster_drop")]
-fn drop_mirrored(base: &str) {
+fn drop_mirrored(bases: Vec<String>, shards: Vec<String>) {
     require_superuser("quad.cluster_drop");
-    store::with_settings(&[(c"citus.enable_ddl_propagation", "off")], || {
-        if let Some(relid) = marked(base) {
+    drop_here(&bases, &shards);
+}
+
+fn drop_here(bases: &[String], shards: &[String]) {
+    let settings = [
+        (c"citus.enable_ddl_propagation", "off"),
+        (c"citus.enable_manual_changes_to_shards", "on"),
+        (c"client_min_messages", "warning"),
+    ];
+    store::with_settings(&settings, || {
+        for relid in bases.iter().filter_map(|base| marked(base)) {
             citus::run(&format!("DROP TABLE {}", qualified_name(relid)));
+        }
+        for shard in shards {
+            citus::run(&format!("DROP TABLE IF EXISTS {shard}"));
         }
     });
 }

@@ -37,6 +37,9 @@ pub unsafe extern "C-unwind" fn before(
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
     unsafe {
         let node = (*planned).utilityStmt;
+        if (*node).type_ == T_DropStmt && drops_extension(node.cast()) {
+            super::ddl::leave_cluster();
+        }
         match (*node).type_ {
             T_GrantStmt | T_CreatePolicyStmt | T_AlterPolicyStmt | T_DropStmt | T_RenameStmt
             | T_ReassignOwnedStmt | T_DropOwnedStmt | T_CreateTrigStmt => statement.watched = true,
@@ -76,6 +79,23 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         if (*node).type_ == T_TruncateStmt {
             truncate_shards(node.cast());
         }
+    }
+}
+
+/// Whether a statement drops the extension pgquad and all that depends on it.
+unsafe fn drops_extension(drop: *mut pg_sys::DropStmt) -> bool {
+    // SAFETY: the objects of DROP EXTENSION are a list of names.
+    unsafe {
+        if (*drop).removeType != pg_sys::ObjectType::OBJECT_EXTENSION
+            || (*drop).behavior != pg_sys::DropBehavior::DROP_CASCADE
+        {
+            return false;
+        }
+        let names = (*drop).objects;
+        (0..if names.is_null() { 0 } else { (*names).length }).any(|n| {
+            let name = pg_sys::list_nth(names, n).cast::<pg_sys::String>();
+            CStr::from_ptr((*name).sval) == c"pgquad"
+        })
     }
 }
 

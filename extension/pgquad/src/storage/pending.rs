@@ -187,8 +187,18 @@ unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
     }
 }
 
-/// Brings the rows kept back for a table into its trees.
+/// Brings the rows kept back for a table into its trees, before it is read. The changes that the innermost executor run collects
+/// for a distributed store stay: no reader of that run may see them, and their deletions have to be written before their insertions.
 pub fn flush(relid: pg_sys::Oid) {
+    let depth = RUNNING.get();
+    flush_if(|p| {
+        let collecting = matches!(p.rows, Rows::Elsewhere(_)) && depth > 0 && p.depth >= depth;
+        p.relid == relid && !collecting
+    });
+}
+
+/// Brings all rows kept back for a table into its trees: the command that inserted them ends.
+pub fn finish(relid: pg_sys::Oid) {
     flush_if(|p| p.relid == relid);
 }
 
