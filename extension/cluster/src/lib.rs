@@ -2,16 +2,19 @@
 //! messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this crate.
 
 pub mod deal;
+pub mod dictionary;
 pub mod groups;
 pub mod hash;
 pub mod message;
 pub mod placement;
 pub mod reading;
 pub mod traffic;
+pub mod waiting;
 pub mod wire;
 
 pub use deal::{key_column_place, shard_of_range, Deal, ShardRanges};
 pub use placement::{Placement, Shard};
 pub use reading::{Reading, Shards};
 pub use traffic::Traffic;
+pub use waiting::{Mark, Waiting};
 pub use wire::{Damaged, Reader, Writer};

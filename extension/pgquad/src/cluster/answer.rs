@@ -13,6 +13,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::groups::{Here, ShardedGroups, Source};
 use super::{map, secret};
+use crate::dictionary;
 use crate::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
 
@@ -90,7 +91,8 @@ fn cluster_answer(request: &[u8]) -> Vec<u8> {
         Some(Kind::Estimate) => estimate(&mut reader),
         Some(Kind::CountVisible) => count_visible(&mut reader),
         Some(Kind::Groups) => groups(&mut reader),
-        Some(Kind::Dictionary) | None => damaged(Damaged),
+        Some(Kind::Dictionary) => dictionary::answer(&mut reader),
+        None => damaged(Damaged),
     }
 }
 

@@ -258,9 +258,10 @@ impl Session {
 
     /// Whether nobody has closed it while it was idle, as far as that is known.
     fn is_alive(&self) -> bool {
-        // SAFETY: a live connection; looks at what has arrived.
+        // SAFETY: a live connection; looks at what has arrived. The last words of a server that was stopped come before the end.
         unsafe {
             pq_sys::PQconsumeInput(self.conn) == 1
+                && pq_sys::PQconsumeInput(self.conn) == 1
                 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK
         }
     }
@@ -491,6 +492,9 @@ impl Session {
             );
         }
         let result = self.take_result();
+        if self.mode == Mode::Autonomous {
+            self.take_commit();
+        }
         // SAFETY: a result of one row with one column, which was asked for in binary.
         unsafe {
             let length = pq_sys::PQgetlength(result.0, 0, 0) as usize;
@@ -499,6 +503,22 @@ impl Session {
                 return Vec::new();
             }
             std::slice::from_raw_parts(value, length).to_vec()
+        }
+    }
+
+    /// Waits until the transaction of the message just answered has been committed.
+    fn take_commit(&mut self) {
+        loop {
+            let Some(result) = self.next_result() else {
+                continue;
+            };
+            match result.status() {
+                ExecStatusType::PGRES_PIPELINE_SYNC => {
+                    self.syncs = self.syncs.saturating_sub(1);
+                    return;
+                }
+                _ => self.fail(&result),
+            }
         }
     }
 

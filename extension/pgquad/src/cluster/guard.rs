@@ -4,7 +4,7 @@
 //!   empty shell, the quads are in its shards.
 //! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this extension that does so
 //!   on purpose says so with [`allow_dictionary_changes`].
-//! * A worker refuses to use its dictionary, which is empty: the dictionary of the cluster is on the coordinator.
+//! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the coordinator.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -65,7 +65,7 @@ pub fn refuse_worker() {
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the dictionary of terms is not on this node",
             "This server is a worker of a Citus cluster; terms and their ids are on the coordinator.",
-            "Ask the coordinator. In a query over distributed tables, put quad.find and quad.decode into parts that it computes itself: \
+            "Ask the coordinator, or distribute the dictionary: SELECT quad.distribute_dictionary() there. In a query over distributed tables, put quad.find and quad.decode into parts that it computes itself: \
              WITH id AS MATERIALIZED (SELECT quad.find(..) AS p) SELECT .. WHERE p = (SELECT p FROM id).",
         );
     }

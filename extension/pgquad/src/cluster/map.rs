@@ -65,10 +65,15 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
     if let Some(known) = with_map(|map| map.tables.get(&relid).cloned()) {
         return known;
     }
-    let (_, this) = nodes();
-    let table = read(relid, this).map(Rc::new);
+    let table = loop {
+        with_map(|map| map.watched.insert(relid));
+        let table = read(relid).map(Rc::new);
+        // What has changed meanwhile may have been read in part.
+        if !STALE.get() {
+            break table;
+        }
+    };
     with_map(|map| {
-        map.watched.insert(relid);
         for (shard, &oid) in table
             .iter()
             .flat_map(|t| t.placement.shards().iter().zip(&t.here))
@@ -84,10 +89,11 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
 }
 
 /// Reads the catalogue.
-fn read(relid: pg_sys::Oid, this: i32) -> Option<Table> {
+fn read(relid: pg_sys::Oid) -> Option<Table> {
     if !nodes::has_citus() {
         return None;
     }
+    let (_, this) = nodes();
     let sql = format!(
         "SELECT s.shardid, s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid, \
            CASE WHEN p.groupid OPERATOR(pg_catalog.=) {this} \
@@ -119,6 +125,22 @@ fn read(relid: pg_sys::Oid, this: i32) -> Option<Table> {
         all_here: here.iter().all(Option::is_some),
         here,
     })
+}
+
+/// This node's copy of a table that Citus keeps on every node (a reference table); `InvalidOid` where it has none.
+pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
+    let (_, this) = nodes();
+    let sql = format!(
+        "SELECT pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid \
+         FROM pg_catalog.pg_dist_shard s \
+         JOIN pg_catalog.pg_dist_placement p ON p.shardid OPERATOR(pg_catalog.=) s.shardid \
+         WHERE s.logicalrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND p.groupid OPERATOR(pg_catalog.=) {this}",
+        relid.to_u32()
+    );
+    let sql = std::ffi::CString::new(sql).unwrap_or_default();
+    let copies = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
+    let copy = copies.into_iter().flatten().next();
+    copy.unwrap_or(pg_sys::InvalidOid)
 }
 
 /// The relation of a shard that is on this node.

@@ -20,8 +20,11 @@ pub mod store;
 mod stores_view;
 pub mod write;
 
+pub use answer::damaged;
 pub use connection::{Mode, Scope};
+pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;
+pub use secret::ensure as ensure_secret;
 
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {

@@ -16,7 +16,7 @@ use super::state::State;
 /// Rows of a chunk. A chunk of labels is a quarter of a megabyte.
 const CHUNK_ROWS: usize = 4096;
 /// Bytes of text from which on no more terms are added to a chunk.
-const CHUNK_BYTES: usize = 1 << 20;
+pub const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that are kept: columns that expressions read side by side.
 const CHUNKS: usize = 4;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.
@@ -135,6 +135,14 @@ pub fn decoded() -> u64 {
 }
 
 impl Ahead {
+    /// Puts in a chunk of rows, with the terms of these numbers.
+    pub fn put(&mut self, rows: Rows, numbers: Vec<u64>, texts: Texts) {
+        if self.chunks.len() == CHUNKS {
+            self.chunks.remove(0);
+        }
+        self.chunks.push(Chunk::new(&rows, numbers, texts));
+    }
+
     /// The encoded term with this number, if a chunk has it.
     #[inline]
     pub fn look(&mut self, number: u64) -> Option<&str> {
@@ -154,21 +162,41 @@ impl Ahead {
 
 /// Makes a chunk that begins with this id, if a column that was offered has it.
 pub fn fetch(state: &mut State, id: TermId) -> bool {
-    let keys = OFFERS.with_borrow_mut(|offers| {
-        let keys = offers.iter_mut().rev().find_map(|offer| offer.take(id));
-        offers.retain(|offer| offer.misses < MISSES);
-        keys
-    });
-    let Some(keys) = keys else {
+    let Some(rows) = offered(id) else {
         return false;
     };
-    let chunk = Chunk::read(state, &keys);
-    let chunks = &mut state.ahead.chunks;
-    if chunks.len() == CHUNKS {
-        chunks.remove(0);
-    }
-    chunks.push(chunk);
+    let mut numbers = rows.numbers();
+    let texts = run::read(state, &numbers, CHUNK_BYTES);
+    numbers.truncate(texts.ends.len());
+    state.ahead.put(rows, numbers, texts);
     true
+}
+
+/// The rows of a chunk that begins with this id, if a column that was offered has it.
+pub fn offered(id: TermId) -> Option<Rows> {
+    OFFERS.with_borrow_mut(|offers| {
+        let keys = offers.iter_mut().rev().find_map(|offer| offer.take(id));
+        offers.retain(|offer| offer.misses < MISSES);
+        keys.map(|keys| Rows::new(&keys))
+    })
+}
+
+/// Rows whose terms are to be decoded: the dictionary's number of each. What ids tell is left out.
+pub struct Rows(Vec<u64>);
+
+impl Rows {
+    fn new(keys: &[u64]) -> Self {
+        let number = |&key: &u64| TermId(key ^ SIGN).dictionary_number();
+        Rows(keys.iter().filter_map(number).collect())
+    }
+
+    /// The distinct numbers, ascending.
+    pub fn numbers(&self) -> Vec<u64> {
+        let mut numbers = self.0.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
 }
 
 impl Offer {
@@ -191,18 +219,11 @@ impl Offer {
 }
 
 impl Chunk {
-    /// The terms of rows with these keys. What ids tell, and what does not fit, is left out.
-    fn read(state: &mut State, keys: &[u64]) -> Self {
-        let number = |&key: &u64| TermId(key ^ SIGN).dictionary_number();
-        let wanted: Vec<u64> = keys.iter().filter_map(number).collect();
-        let mut numbers = wanted.clone();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let texts = run::read(state, &numbers, CHUNK_BYTES);
-        numbers.truncate(texts.ends.len());
+    /// The terms of rows, as far as their numbers, which ascend, are among these.
+    fn new(rows: &Rows, numbers: Vec<u64>, texts: Texts) -> Self {
         count_decoded(numbers.len());
-        let place = |number| numbers.binary_search(number).ok();
-        let rows = wanted.iter().filter_map(place).map(|n| n as u32).collect();
+        let place = |number: &u64| numbers.binary_search(number).ok();
+        let rows = rows.0.iter().filter_map(place).map(|n| n as u32).collect();
         Self {
             numbers,
             texts,

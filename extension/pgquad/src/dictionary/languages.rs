@@ -1,13 +1,17 @@
 //! Numbers of language tags, from table `quad.languages`.
+//!
+//! In a distributed dictionary every node has a copy of the table, and the node of the first shard gives new numbers.
 
 use std::collections::HashMap;
 
 use pgquad_term::id::MAX_LANGUAGE_NUMBER;
-use pgquad_term::TermBuf;
+use pgquad_term::{encoded, LiteralKind, Term, TermBuf};
 use pgrx::pg_sys;
 
 use super::relation::{for_each_row, Inserter, Relation};
+use super::state::{with_state, State};
 use super::tables::Tables;
+use super::{layout::Layout, remote};
 
 /// The language tags this backend knows of.
 #[derive(Default)]
@@ -15,6 +19,54 @@ pub struct Languages {
     numbers: HashMap<String, u16>,
     /// The tags as strings, by number, as far as they have been asked for.
     terms: Vec<Option<TermBuf>>,
+}
+
+/// What `find` gives. A node that has no copy of the table asks another one for it when there is nothing.
+pub fn look_up<T>(find: impl Fn(&mut State) -> Option<T>) -> Option<T> {
+    let found = with_state(&find);
+    if found.is_some() || Layout::current().tables.languages != pg_sys::InvalidOid {
+        return found;
+    }
+    let all = remote::languages();
+    with_state(|state| {
+        state.languages.note(all);
+        find(state)
+    })
+}
+
+/// The numbers of the languages of encoded terms in a distributed dictionary, which get some as long as there are any left; 0 for a term
+/// without.
+pub fn numbers_or_add<'a>(terms: impl Iterator<Item = &'a str> + Clone) -> Vec<u16> {
+    let tags = terms.map(tag_of);
+    let mut missing: Vec<&str> = Vec::new();
+    for tag in tags.clone().flatten() {
+        let known = |state: &mut State| match state.languages.is_full() {
+            true => Some(0),
+            false => state.languages.find(&state.layout.tables, tag),
+        };
+        if !missing.contains(&tag) && look_up(known).is_none() {
+            missing.push(tag);
+        }
+    }
+    if !missing.is_empty() {
+        let added = remote::add_languages(&missing);
+        with_state(|state| state.languages.note(added));
+    }
+    with_state(|state| {
+        let number = |tag: &str| state.languages.numbers.get(tag).copied();
+        tags.map(|tag| tag.and_then(number).unwrap_or(0)).collect()
+    })
+}
+
+/// The language tag of an encoded term.
+fn tag_of(text: &str) -> Option<&str> {
+    match encoded::decode(text)? {
+        Term::Literal(literal) => match literal.kind {
+            LiteralKind::Language(tag) => Some(tag),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 impl Languages {
@@ -26,8 +78,35 @@ impl Languages {
         if self.is_full() {
             return None;
         }
-        self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+        self.read_copy(tables);
         self.numbers.get(tag).copied()
+    }
+
+    /// Reads the table, where this node has it.
+    fn read_copy(&mut self, tables: &Tables) {
+        if tables.languages != pg_sys::InvalidOid {
+            self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+        }
+    }
+
+    /// Numbers for those of the tags that have none, as far as there are any left.
+    pub fn number_new<'a>(&mut self, tags: &[&'a str]) -> Vec<(u16, &'a str)> {
+        let mut last = self.numbers.values().max().copied().unwrap_or(0);
+        let mut new = Vec::new();
+        for &tag in tags {
+            if last < MAX_LANGUAGE_NUMBER && !self.numbers.contains_key(tag) {
+                last += 1;
+                self.numbers.insert(tag.to_owned(), last);
+                new.push((last, tag));
+            }
+        }
+        new
+    }
+
+    /// Takes in languages that another node knows.
+    fn note(&mut self, languages: Vec<(u16, String)>) {
+        let tags = languages.into_iter().map(|(number, tag)| (tag, number));
+        self.numbers.extend(tags);
     }
 
     /// The number of `tag`, which gets one if there is one left.
@@ -69,7 +148,7 @@ impl Languages {
                 .map(|(tag, _)| tag.clone())
         };
         known(&self.numbers).or_else(|| {
-            self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+            self.read_copy(tables);
             known(&self.numbers)
         })
     }
@@ -89,13 +168,19 @@ impl Languages {
     /// The numbers that are known here, with their tags.
     pub fn all(&mut self, tables: &Tables) -> Vec<(u16, String)> {
         if self.numbers.is_empty() {
-            self.read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+            self.read_copy(tables);
         }
+        self.known()
+    }
+
+    /// The numbers that were read or noted lately, with their tags.
+    pub fn known(&self) -> Vec<(u16, String)> {
         let all = self.numbers.iter();
         all.map(|(tag, number)| (*number, tag.clone())).collect()
     }
 
-    fn read(&mut self, table: &Relation) {
+    /// Reads the numbers anew.
+    pub fn read(&mut self, table: &Relation) {
         self.numbers.clear();
         for_each_row(table, |row| {
             if let Ok(number) = u16::try_from(row.integer(1)) {

@@ -4,19 +4,25 @@
 //! `quad.terms`, and found again through their hash in `quad.term_ids`. Everything is transactional: an aborted transaction leaves
 //! nothing behind but unused numbers.
 //!
-//! The functions work on batches: probes are sorted, so that each page is touched once.
+//! The functions work on batches: probes are sorted, so that each page is touched once. Where the dictionary is distributed, shards of
+//! this node are read as local tables are, and the others asked with one message to each node (`README.md` beside this file).
 
 mod ahead;
+mod answer;
 mod blocks;
 mod bulk;
 mod compare;
+mod distribute;
 mod extents;
 mod languages;
 mod layout;
+mod lock;
 mod numbers;
 mod read;
 mod relation;
+mod remote;
 mod run;
+mod shard;
 mod sql;
 mod state;
 mod symbol_tables;
@@ -26,21 +32,37 @@ mod values;
 mod write;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 pub use ahead::Upcoming;
+pub use answer::answer;
 pub use bulk::BulkEncoder;
+pub use distribute::{distribute, is_distributed};
 pub use layout::relation_changed;
 pub use sql::term_id;
 pub use state::BuildHash;
 pub use tables::Tables;
 pub use values::number;
 
+use pgquad_cluster::dictionary::Term as NewTerm;
+use pgquad_cluster::Damaged;
 use pgquad_reader::Batch;
 use pgquad_term::{encoded_hash, inline_id, inline_term, Term, TermBuf, TermId};
+use pgrx::pg_sys;
 
+use crate::cluster::damaged;
+use layout::Layout;
 use read::Reader;
-use state::{with_state, State, ID_BYTES};
+use relation::Relation;
+use run::Texts;
+use state::{with_state, ID_BYTES};
 use write::Encoded;
+
+/// Numbers of blank nodes that a session fetches at least when it has none in stock.
+const NUMBERS_AT_ONCE: usize = 256;
+
+/// Terms that are asked for at once, so that little more is fetched than a chunk has room for.
+const TERMS_AT_ONCE: usize = 1024;
 
 /// Longest term in bytes, in its encoded form (text, and datatype or language tag).
 pub const MAX_TERM_BYTES: usize = 1 << 20;
@@ -66,12 +88,10 @@ pub fn find_many(terms: &[Term<'_>]) -> Vec<Option<TermId>> {
         .map(|index| (index, Encoded::new(&terms[index])))
         .collect();
     if !wanted.is_empty() {
-        with_state(|state| {
-            let hashes: Vec<u128> = wanted.iter().map(|(_, term)| term.hash).collect();
-            for ((index, _), id) in wanted.iter().zip(find_hashes(state, &hashes)) {
-                ids[*index] = id;
-            }
-        });
+        let hashes: Vec<u128> = wanted.iter().map(|(_, term)| term.hash).collect();
+        for ((index, _), id) in wanted.iter().zip(find_hashes(&hashes)) {
+            ids[*index] = id;
+        }
     }
     ids
 }
@@ -158,52 +178,124 @@ fn encode_hashed(terms: &[(u128, &str)]) -> Vec<TermId> {
     if terms.is_empty() {
         return Vec::new();
     }
-    with_state(|state| {
-        // Blank nodes with a label only. They are in no table.
-        let labels: Vec<&str> = terms
-            .iter()
-            .filter(|(_, text)| text.starts_with('B'))
-            .map(|(_, text)| *text)
-            .collect();
-        let labels = if labels.is_empty() {
-            HashMap::new()
-        } else {
-            write::number_labels(state, &labels)
-        };
+    // Blank nodes with a label only. They are in no table.
+    let labels = number_labels(terms.iter().map(|(_, text)| *text));
 
-        let mut positions: write::HashMapByHash<usize> = HashMap::default();
-        let mut distinct: Vec<(u128, &str)> = Vec::new();
-        for (hash, text) in terms {
-            if !text.starts_with('B') {
-                positions.entry(*hash).or_insert_with(|| {
-                    distinct.push((*hash, *text));
-                    distinct.len() - 1
-                });
+    let mut positions: write::HashMapByHash<usize> = HashMap::default();
+    let mut distinct: Vec<(u128, &str)> = Vec::new();
+    for (hash, text) in terms {
+        if !is_label(text) {
+            positions.entry(*hash).or_insert_with(|| {
+                distinct.push((*hash, *text));
+                distinct.len() - 1
+            });
+        }
+    }
+    let ids = find_or_add(&distinct);
+    terms
+        .iter()
+        .map(|(hash, text)| {
+            let id = match positions.get(hash) {
+                Some(&position) => Some(ids[position]),
+                None => labels.get(text).copied(),
+            };
+            id.expect("every term has an id now")
+        })
+        .collect()
+}
+
+/// Whether an encoded term is a blank node that has a label only.
+fn is_label(text: &str) -> bool {
+    text.starts_with('B')
+}
+
+/// Numbers for the labels among these terms, the same for equal labels.
+fn number_labels<'a>(terms: impl Iterator<Item = &'a str>) -> HashMap<&'a str, TermId> {
+    let mut ids: HashMap<&str, TermId> = terms
+        .filter(|text| is_label(text))
+        .map(|label| (label, TermId::DEFAULT_GRAPH))
+        .collect();
+    let numbers = take_numbers(ids.len());
+    for (id, number) in ids.values_mut().zip(numbers.into_iter().flatten()) {
+        *id = TermId::new(pgquad_term::tag::BLANK, number);
+    }
+    ids
+}
+
+/// Numbers that nobody else gets: ranges that together have `count` of them.
+fn take_numbers(count: usize) -> Vec<Range<u64>> {
+    if count == 0 {
+        return Vec::new();
+    }
+    write::check_writable();
+    let layout = Layout::current();
+    if layout.shards.is_none() {
+        return with_state(|state| {
+            // Whoever distributes the dictionary waits for all who may have taken numbers.
+            Relation::open(layout.tables.term_ids, pg_sys::RowExclusiveLock);
+            state.numbers.take(&state.layout.tables, count)
+        });
+    }
+    let mut ranges = with_state(|state| state.numbers.take_from_stock(count));
+    let missing = count - numbers::length(&ranges) as usize;
+    if missing > 0 {
+        let taken = remote::take(missing.max(NUMBERS_AT_ONCE));
+        with_state(|state| {
+            state.numbers.put(taken);
+            ranges.extend(state.numbers.take_from_stock(missing));
+        });
+    }
+    ranges
+}
+
+/// The ids of distinct terms, none of which is a label; those that are not in the dictionary yet are added.
+fn find_or_add(terms: &[(u128, &str)]) -> Vec<TermId> {
+    if terms.is_empty() {
+        return Vec::new();
+    }
+    let hashes: Vec<u128> = terms.iter().map(|(hash, _)| *hash).collect();
+    let layout = Layout::current();
+    let distributed = layout.shards.is_some();
+    // What is to be added goes to its node in any case; to a reader's transaction the nodes say what is there.
+    let mut ids = if distributed && write::is_writable() {
+        find_here(&hashes)
+    } else {
+        find_hashes(&hashes)
+    };
+    let missing: Vec<usize> = (0..ids.len()).filter(|&n| ids[n].is_none()).collect();
+    if !missing.is_empty() {
+        write::check_writable();
+        if distributed {
+            add_to_shards(missing, terms, &mut ids);
+        } else {
+            let new: Vec<(u128, &str)> = missing.iter().map(|&n| terms[n]).collect();
+            let added = with_state(|state| write::add(state, &new));
+            for (n, id) in missing.into_iter().zip(added) {
+                ids[n] = Some(id);
             }
         }
-        let hashes: Vec<u128> = distinct.iter().map(|(hash, _)| *hash).collect();
-        let mut ids = find_hashes(state, &hashes);
-        let missing: Vec<usize> = (0..ids.len())
-            .filter(|&position| ids[position].is_none())
-            .collect();
-        if !missing.is_empty() {
-            let new: Vec<(u128, &str)> =
-                missing.iter().map(|&position| distinct[position]).collect();
-            for (position, id) in missing.into_iter().zip(write::add(state, &new)) {
-                ids[position] = Some(id);
+    }
+    ids.into_iter()
+        .map(|id| id.expect("every term has an id now"))
+        .collect()
+}
+
+/// Has the nodes of a distributed dictionary find or add the terms at `missing`.
+fn add_to_shards(missing: Vec<usize>, terms: &[(u128, &str)], ids: &mut [Option<TermId>]) {
+    let numbers = languages::numbers_or_add(terms.iter().map(|(_, text)| *text));
+    let with_languages: Vec<(u128, NewTerm<'_>)> = terms
+        .iter()
+        .zip(numbers)
+        .map(|(&(hash, text), language)| (hash, NewTerm { text, language }))
+        .collect();
+    remote::encode(missing.clone(), &with_languages, |n, id| ids[n] = Some(id));
+    with_state(|state| {
+        for n in missing {
+            if let Some(id) = ids[n] {
+                state.ids.put(terms[n].0, id, ID_BYTES);
             }
         }
-        terms
-            .iter()
-            .map(|(hash, text)| {
-                let id = match positions.get(hash) {
-                    Some(&position) => ids[position],
-                    None => labels.get(text).copied(),
-                };
-                id.expect("every term has an id now")
-            })
-            .collect()
-    })
+    });
 }
 
 /// What `body` makes of the encoded term with this id, which it must not use the dictionary for; `None` for the default graph, an error
@@ -217,6 +309,9 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
         true => body(encoded),
         false => read::unknown_id(id),
     };
+    if is_distributed() {
+        fetch_ahead(id, number);
+    }
     Some(with_state(|state| {
         if let Some(encoded) = state.ahead.look(number) {
             ahead::count_read();
@@ -226,7 +321,7 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
             return checked(term.as_encoded());
         }
         ahead::count_read();
-        if ahead::fetch(state, id) {
+        if state.layout.shards.is_none() && ahead::fetch(state, id) {
             if let Some(encoded) = state.ahead.look(number) {
                 return checked(encoded);
             }
@@ -237,6 +332,66 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
             None => read::unknown_id(id),
         }
     }))
+}
+
+/// Sees to it that [`with_encoded`] need not ask another node: brings a chunk of terms, or this one, where it is not here.
+fn fetch_ahead(id: TermId, number: u64) {
+    let is_known = || {
+        with_state(|state| {
+            state.ahead.look(number).is_some()
+                || state.terms.look(&number, state::term_bytes).is_some()
+        })
+    };
+    if is_known() {
+        return;
+    }
+    if let Some(rows) = ahead::offered(id) {
+        let (numbers, texts) = chunk_of(rows.numbers());
+        with_state(|state| state.ahead.put(rows, numbers, texts));
+        if is_known() {
+            return;
+        }
+    }
+    if Layout::current().holding(number).is_none() {
+        term_of(number, true);
+    }
+}
+
+/// The first of these terms, given by their numbers in ascending order, in their encoded form, wherever they are: about as many as fit
+/// into a chunk, until one is not there.
+fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
+    let mut texts = Texts::default();
+    let mut start = 0;
+    while start < numbers.len() && texts.bytes.len() < ahead::CHUNK_BYTES {
+        let asked = &numbers[start..numbers.len().min(start + TERMS_AT_ONCE)];
+        let mut found: Vec<Option<String>> = vec![None; asked.len()];
+        let mut elsewhere: Vec<usize> = Vec::new();
+        with_state(|state| {
+            let mut reader = Reader::default();
+            for (n, &number) in asked.iter().enumerate() {
+                match state.layout.holding(number) {
+                    Some(_) => found[n] = reader.text(state, number),
+                    None => elsewhere.push(n),
+                }
+            }
+        });
+        let asked_elsewhere: Vec<u64> = elsewhere.iter().map(|&n| asked[n]).collect();
+        remote::decode(&asked_elsewhere, |n, text| {
+            found[elsewhere[n]] = text.map(str::to_owned);
+        });
+        let count = asked.len();
+        let whole = found.iter().map_while(Option::as_ref);
+        for text in whole {
+            texts.bytes.extend_from_slice(text.as_bytes());
+            texts.ends.push(texts.bytes.len());
+        }
+        start += count;
+        if texts.ends.len() < start {
+            break;
+        }
+    }
+    numbers.truncate(texts.ends.len());
+    (numbers, texts)
 }
 
 /// What `body` makes of the term with this id, as [`with_encoded`].
@@ -256,14 +411,44 @@ pub fn decode(id: TermId) -> Option<TermBuf> {
         }
         return inline;
     };
-    let term = with_state(|state| {
-        let cached = state.terms.get(&number, state::term_bytes);
-        cached.or_else(|| Reader::default().term(state, number))
-    });
+    let term = term_of(number, true);
     Some(
         term.filter(|term| fits(id, term.as_encoded()))
             .unwrap_or_else(|| read::unknown_id(id)),
     )
+}
+
+/// The term with this dictionary number; `None` when there is none. `again`: it may be wanted again.
+fn term_of(number: u64, again: bool) -> Option<TermBuf> {
+    let found = with_state(|state| {
+        let cached = state.terms.get(&number, state::term_bytes);
+        if cached.is_some() || state.layout.holding(number).is_some() {
+            let mut reader = Reader::default();
+            return Ok(cached.or_else(|| match again {
+                true => reader.term(state, number),
+                false => reader.look(state, number),
+            }));
+        }
+        Err(())
+    });
+    found.unwrap_or_else(|()| {
+        let mut term = None;
+        remote_terms(&[number], |_, found| term = found.cloned());
+        term
+    })
+}
+
+/// Calls `each` with the place of each number in the list, which ascends, and the term that another node has under it.
+fn remote_terms(numbers: &[u64], mut each: impl FnMut(usize, Option<&TermBuf>)) {
+    remote::decode(numbers, |place, text| {
+        let term = text
+            .map(|text| TermBuf::from_encoded(text.to_owned()).unwrap_or_else(|| damaged(Damaged)));
+        each(place, term.as_ref());
+        if let Some(term) = term {
+            let bytes = state::term_bytes(&term);
+            with_state(|state| state.terms.put(numbers[place], term, bytes));
+        }
+    });
 }
 
 /// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the dictionary.
@@ -310,33 +495,56 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
         numbers.sort_unstable();
         let mut reader = Reader::default();
         let mut last: Option<(u64, Option<TermBuf>)> = None;
-        for (number, place) in numbers {
+        let layout = state.layout.clone();
+        numbers.retain(|&(number, place)| {
+            if layout.holding(number).is_none() {
+                return true;
+            }
             let known = last.take().filter(|(known, _)| *known == number);
             let (_, term) = known.unwrap_or_else(|| (number, reader.term(state, number)));
             found(place, term.as_ref());
             last = Some((number, term));
-        }
+            false
+        });
+    });
+    if numbers.is_empty() {
+        return;
+    }
+    let mut distinct: Vec<u64> = numbers.iter().map(|(number, _)| *number).collect();
+    distinct.dedup();
+    remote_terms(&distinct, |n, term| {
+        let number = distinct[n];
+        let first = numbers.partition_point(|(other, _)| *other < number);
+        let same = numbers[first..]
+            .iter()
+            .take_while(|(other, _)| *other == number);
+        same.for_each(|(_, place)| found(*place, term));
     });
 }
 
 /// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when none has it.
 pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
+    if Layout::current().tables.languages == pg_sys::InvalidOid {
+        language(number);
+    }
     with_state(|state| state.languages.term(&state.layout.tables, number).map(body))
 }
 
 /// The language tag with this number ([`TermId::language_number`]).
 pub fn language(number: u16) -> Option<String> {
-    with_state(|state| state.languages.tag(&state.layout.tables, number))
+    languages::look_up(|state| state.languages.tag(&state.layout.tables, number))
 }
 
 /// Numbers of language tags; it may lack some that were given out lately.
 pub fn languages() -> Vec<(u16, String)> {
-    with_state(|state| state.languages.all(&state.layout.tables))
+    let some = |all: Vec<_>| (!all.is_empty()).then_some(all);
+    let all = languages::look_up(|state| some(state.languages.all(&state.layout.tables)));
+    all.unwrap_or_default()
 }
 
 /// The number of a language tag (in lower case), `None` when no term in the dictionary has it.
 pub fn language_number(tag: &str) -> Option<u16> {
-    with_state(|state| state.languages.find(&state.layout.tables, tag))
+    languages::look_up(|state| state.languages.find(&state.layout.tables, tag))
 }
 
 /// Whether an encoded term that was found by the number in `id` is of the kind that the tag of `id` says.
@@ -351,28 +559,60 @@ fn fits(id: TermId, encoded: &str) -> bool {
     }
 }
 
-/// Ids by hash, from the cache or the table.
-fn find_hashes(state: &mut State, hashes: &[u128]) -> Vec<Option<TermId>> {
-    let mut ids: Vec<Option<TermId>> = hashes
-        .iter()
-        .map(|hash| state.ids.get(hash, |_| ID_BYTES))
-        .collect();
-    let mut missing: Vec<usize> = (0..hashes.len())
-        .filter(|&index| ids[index].is_none())
-        .collect();
-    if missing.is_empty() {
-        return ids;
-    }
-    missing.sort_by_key(|&index| term_ids::probe_order(hashes[index]));
-    let probes: Vec<u128> = missing.iter().map(|&index| hashes[index]).collect();
-    for (index, id) in missing
-        .into_iter()
-        .zip(term_ids::probe(&state.layout.tables, &probes))
-    {
-        if let Some(id) = id {
-            state.ids.put(hashes[index], id, ID_BYTES);
-            ids[index] = Some(id);
-        }
+/// Ids by hash, from the cache or the tables, wherever they are.
+fn find_hashes(hashes: &[u128]) -> Vec<Option<TermId>> {
+    let mut ids = find_here(hashes);
+    let layout = Layout::current();
+    if let Some(shards) = &layout.shards {
+        let elsewhere = |n: usize| shards.here(shards.of_hash(hashes[n])).is_none();
+        let missing: Vec<usize> = (0..ids.len())
+            .filter(|&n| ids[n].is_none() && elsewhere(n))
+            .collect();
+        remote::find(missing, hashes, |n, id| {
+            ids[n] = Some(id);
+            with_state(|state| state.ids.put(hashes[n], id, ID_BYTES));
+        });
     }
     ids
+}
+
+/// Ids by hash, from the cache or the tables that are on this node.
+fn find_here(hashes: &[u128]) -> Vec<Option<TermId>> {
+    with_state(|state| {
+        let mut ids: Vec<Option<TermId>> = hashes
+            .iter()
+            .map(|hash| state.ids.get(hash, |_| ID_BYTES))
+            .collect();
+        let mut missing: Vec<usize> = (0..hashes.len())
+            .filter(|&index| ids[index].is_none())
+            .collect();
+        if missing.is_empty() {
+            return ids;
+        }
+        missing.sort_by_key(|&index| term_ids::probe_order(hashes[index]));
+        let layout = state.layout.clone();
+        let mut probe = |tables: &Tables, places: &[usize]| {
+            let probes: Vec<u128> = places.iter().map(|&index| hashes[index]).collect();
+            for (&index, id) in places.iter().zip(term_ids::probe(tables, &probes)) {
+                if let Some(id) = id {
+                    state.ids.put(hashes[index], id, ID_BYTES);
+                    ids[index] = Some(id);
+                }
+            }
+        };
+        match &layout.shards {
+            None => probe(&layout.tables, &missing),
+            Some(shards) => {
+                let place = |index: usize| shards.of_hash(hashes[index]);
+                missing.sort_by_key(|&index| place(index));
+                for of_shard in missing.chunk_by(|&a, &b| place(a) == place(b)) {
+                    if let Some(tables) = shards.here(place(of_shard[0])) {
+                        distribute::check_committed();
+                        probe(tables, of_shard);
+                    }
+                }
+            }
+        }
+        ids
+    })
 }

@@ -8,16 +8,34 @@ use pgquad_term::{TermBuf, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::blocks::CachedBlock;
+use super::distribute;
 use super::relation::{IndexScan, Relation};
 use super::state::{term_bytes, State};
 use crate::error::raise;
 
-/// Reads blocks of `quad.terms`, which is opened when the first block is not in memory.
+/// Reads blocks of `quad.terms`, or of its shards on this node. A table is opened when its first block is not in memory.
 #[derive(Default)]
 pub struct Reader {
+    open: Option<Open>,
+}
+
+/// The table read last.
+struct Open {
     // Closed in this order.
-    scan: Option<IndexScan>,
-    table: Option<Relation>,
+    scan: IndexScan,
+    _table: Relation,
+    oid: pg_sys::Oid,
+}
+
+impl Open {
+    fn new(oid: pg_sys::Oid) -> Self {
+        let table = Relation::open(oid, pg_sys::AccessShareLock);
+        Open {
+            scan: IndexScan::new(&table),
+            _table: table,
+            oid,
+        }
+    }
 }
 
 impl Reader {
@@ -30,25 +48,36 @@ impl Reader {
 
     /// The term with this number, which will not be wanted again; `None` when there is none.
     pub fn look(&mut self, state: &mut State, number: u64) -> Option<TermBuf> {
+        let encoded = self.text(state, number)?;
+        let term = TermBuf::from_encoded(encoded);
+        Some(term.unwrap_or_else(|| damaged(number, &BlockError::Invalid("term"))))
+    }
+
+    /// The encoded form of the term with this number; `None` when there is none.
+    pub fn text(&mut self, state: &mut State, number: u64) -> Option<String> {
         let block = match state.blocks.get(number) {
             Some(block) => block,
             None => self.read(state, number)?,
         };
-        let encoded = block
-            .get(number)
-            .unwrap_or_else(|error| damaged(number, &error));
-        let term = TermBuf::from_encoded(encoded)
-            .unwrap_or_else(|| damaged(number, &BlockError::Invalid("term")));
-        Some(term)
+        Some(
+            block
+                .get(number)
+                .unwrap_or_else(|error| damaged(number, &error)),
+        )
     }
 
     fn read(&mut self, state: &mut State, number: u64) -> Option<Rc<CachedBlock>> {
         check_for_interrupts!();
-        let tables = state.layout.tables;
-        let table = self
-            .table
-            .get_or_insert_with(|| Relation::open(tables.terms, pg_sys::AccessShareLock));
-        let scan = self.scan.get_or_insert_with(|| IndexScan::new(table));
+        let tables = *state.layout.holding(number)?;
+        distribute::check_committed();
+        if self
+            .open
+            .as_ref()
+            .is_none_or(|open| open.oid != tables.terms)
+        {
+            self.open = Some(Open::new(tables.terms));
+        }
+        let scan = &mut self.open.as_mut()?.scan;
         // No block that begins further down reaches the number.
         let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
         let row = scan.last_within(lowest as i64, number as i64)?;

@@ -96,6 +96,12 @@ impl Row<'_> {
         result
     }
 
+    /// Where the row is in its table.
+    pub fn place(&self) -> pg_sys::ItemPointerData {
+        // SAFETY: the slot holds a row.
+        unsafe { (*self.0 .0).tts_tid }
+    }
+
     /// A `text` column.
     pub fn text(&self, number: i32) -> String {
         // SAFETY: the column is of type text and not null.
@@ -207,6 +213,18 @@ pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>) -> bool) {
         }
         slot.clear();
         pg_sys::table_endscan(scan);
+    }
+}
+
+/// Puts another version in the place of a row that no other transaction changes meanwhile. At most once in a command for each row.
+pub fn update(table: &Relation, mut place: pg_sys::ItemPointerData, values: &mut [pg_sys::Datum]) {
+    let mut nulls = vec![false; values.len()];
+    // SAFETY: the table has columns of the number and types of the values; the tuple is freed after it was copied into the table.
+    unsafe {
+        let shape = (*table.0).rd_att;
+        let tuple = pg_sys::heap_form_tuple(shape, values.as_mut_ptr(), nulls.as_mut_ptr());
+        pg_sys::CatalogTupleUpdate(table.0, &mut place, tuple);
+        pg_sys::heap_freetuple(tuple);
     }
 }
 

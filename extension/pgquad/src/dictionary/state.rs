@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 
 use super::ahead::Ahead;
 use super::blocks::BlockCache;
+use super::distribute;
 use super::languages::Languages;
 use super::layout::{self, Layout};
 use super::numbers::Numbers;
@@ -196,6 +197,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     WROTE.set(false);
     TERM_LOCKS.set(0);
     layout::forget_locks();
+    distribute::at_transaction_end();
 }
 
 #[pg_guard]

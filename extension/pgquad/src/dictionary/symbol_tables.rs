@@ -69,6 +69,9 @@ impl SymbolTables {
     }
 
     fn last_up_to(&mut self, tables: &Tables, limit: i64) -> Option<Numbered> {
+        if tables.symbol_tables == pg_sys::InvalidOid {
+            return None;
+        }
         let table = Relation::open(tables.symbol_tables, pg_sys::AccessShareLock);
         let mut scan = IndexScan::new(&table);
         let row = scan.last_within(1, limit)?;

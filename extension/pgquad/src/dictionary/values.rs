@@ -7,9 +7,9 @@ use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, Ter
 use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
-use super::read::{unknown_id, Reader};
+use super::read::unknown_id;
 use super::sql::term_id;
-use super::state::{term_bytes, with_state, FLOAT_BYTES};
+use super::state::{with_state, FLOAT_BYTES};
 use crate::error::raise;
 use crate::term::value;
 
@@ -63,19 +63,15 @@ impl Cast {
             return self.of(&super::decode(id)?.as_term());
         };
         let key = number << 1 | self as u64;
-        with_state(|state| {
-            if let Some(known) = state.floats.get(&key, |_| FLOAT_BYTES) {
-                return known;
-            }
-            let cached = state.terms.get(&number, term_bytes);
-            let term = cached.or_else(|| Reader::default().look(state, number));
-            let term = term
-                .filter(|term| super::fits(id, term.as_encoded()))
-                .unwrap_or_else(|| unknown_id(id));
-            let float = self.of(&term.as_term());
-            state.floats.put(key, float, FLOAT_BYTES);
-            float
-        })
+        if let Some(known) = with_state(|state| state.floats.get(&key, |_| FLOAT_BYTES)) {
+            return known;
+        }
+        let term = super::term_of(number, false)
+            .filter(|term| super::fits(id, term.as_encoded()))
+            .unwrap_or_else(|| unknown_id(id));
+        let float = self.of(&term.as_term());
+        with_state(|state| state.floats.put(key, float, FLOAT_BYTES));
+        float
     }
 }
 

@@ -1,6 +1,6 @@
 //! New terms.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use pgquad_term::block::BlockBuilder;
 use pgquad_term::{encoded, Term, TermId};
@@ -11,7 +11,7 @@ use super::relation::{Inserter, Relation};
 use super::state::{self, BuildHash, State, ID_BYTES};
 use super::symbol_tables::Numbered;
 use super::tables::Tables;
-use super::{term_ids, MAX_TERM_BYTES};
+use super::{lock, term_ids, MAX_TERM_BYTES};
 use crate::error::raise_detail;
 
 /// Largest block: with it a row of `quad.terms` fills a page exactly.
@@ -20,8 +20,8 @@ pub const BLOCK_BYTES: usize = 8124;
 /// So many locks on single terms a transaction takes at most; then it locks all terms that do not exist yet.
 const MAX_TERM_LOCKS: usize = 256;
 
-/// Fourth field of the advisory lock tags of terms: apart from those of SQL's own advisory locks, 1 and 2.
-const TERM_LOCK_CLASS: u16 = 0x5154;
+/// A block is filled up with one of so many terms that come next.
+pub const LOOK_AHEAD: usize = 16;
 
 /// A term that is not inlined, with its hash.
 pub struct Encoded {
@@ -64,6 +64,12 @@ fn too_long(text: &str) -> ! {
         ),
         format!("The limit is {MAX_TERM_BYTES} bytes. The term begins with \"{start}\"."),
     )
+}
+
+/// Whether the transaction may write.
+pub fn is_writable() -> bool {
+    // SAFETY: the functions only look at the state of the transaction.
+    unsafe { !(pg_sys::XactReadOnly || pg_sys::RecoveryInProgress() || pg_sys::IsInParallelMode()) }
 }
 
 /// Raises an error where the transaction may not write.
@@ -159,49 +165,11 @@ fn lock_terms(state: &State, terms: &[(u128, &str)]) {
             let mut hashes: Vec<u128> = terms.iter().map(|(hash, _)| *hash).collect();
             // One order for all transactions keeps them from waiting for each other in a circle.
             hashes.sort_unstable();
-            hashes.into_iter().for_each(lock_term);
+            hashes.into_iter().for_each(lock::term);
             return;
         }
     }
     lock_all_terms(&state.layout.tables);
-}
-
-fn lock_term(hash: u128) {
-    // SAFETY: a lock of the kind that SQL's advisory locks are, released by PostgreSQL when the transaction ends.
-    unsafe {
-        let tag = pg_sys::LOCKTAG {
-            locktag_field1: pg_sys::MyDatabaseId.into(),
-            locktag_field2: (hash >> 96) as u32,
-            locktag_field3: (hash >> 64) as u32,
-            locktag_field4: TERM_LOCK_CLASS,
-            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
-        };
-        pg_sys::LockAcquire(
-            &tag,
-            pg_sys::ExclusiveLock as pg_sys::LOCKMODE,
-            false,
-            false,
-        );
-    }
-}
-
-/// Numbers for blank nodes by their label, the same for equal labels.
-pub fn number_labels<'a>(state: &mut State, labels: &[&'a str]) -> HashMap<&'a str, TermId> {
-    check_writable();
-    let mut ids: HashMap<&str, TermId> = labels
-        .iter()
-        .map(|label| (*label, TermId::DEFAULT_GRAPH))
-        .collect();
-    let numbers = state
-        .numbers
-        .take(&state.layout.tables, ids.len())
-        .into_iter()
-        .flatten();
-    for (id, number) in ids.values_mut().zip(numbers) {
-        *id = TermId::new(pgquad_term::tag::BLANK, number);
-    }
-    ids
 }
 
 /// Packs terms with ascending numbers into blocks.
@@ -257,6 +225,21 @@ impl Packer {
         self.first = number;
         self.builder.push(&self.symbols.symbols, first);
         0
+    }
+
+    /// Adds terms with ascending numbers, each with what stands beside it, about in their order. `each` gets to know their numbers.
+    pub fn push_all<T: Copy>(
+        &mut self,
+        numbers: impl Iterator<Item = u64>,
+        mut terms: VecDeque<(T, &str)>,
+        mut each: impl FnMut(T, u64),
+    ) {
+        for number in numbers {
+            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text)| *text);
+            let chosen = self.push_one_of(number, next);
+            let (beside, _) = terms.remove(chosen).expect("as many terms as numbers");
+            each(beside, number);
+        }
     }
 
     /// Ends the block begun, so that [`Packer::write`] writes it too.

@@ -174,9 +174,9 @@ impl Loader {
                 progress.set_phase(Phase::Quads);
                 rows::insert(&self.store, dictionary::encode_batch(&batch))
             }
-            Work::Large(encoder, rows) => {
+            Work::Large(encoder, mut rows) => {
                 progress.set_phase(Phase::Terms);
-                encoder.finish();
+                rows.push(&encoder.finish());
                 progress.set_phase(Phase::Quads);
                 rows.finish()
             }

@@ -1,4 +1,4 @@
-//! Encoding of whole documents.
+//! Encoding of a document in a dictionary that is not distributed.
 //!
 //! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are written in blocks as
 //! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up.
@@ -6,14 +6,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH};
+use pgquad_reader::{Batch, BatchTerm};
 use pgquad_term::block::{Sampler, Symbols};
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
 
-use super::state::{self, with_state, BuildHash, State};
-use super::term_ids;
-use super::write::{self, Packer};
+use super::super::state::{self, with_state, BuildHash, State};
+use super::super::term_ids;
+use super::super::write::{self, Packer, LOOK_AHEAD};
+use super::{is_better, quads, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
 const FRESH: u64 = 1 << 63;
@@ -21,15 +22,8 @@ const FRESH: u64 = 1 << 63;
 /// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths full.
 const ENTRY_BYTES: usize = 29;
 
-/// A block is filled up with one of so many terms that come next.
-const LOOK_AHEAD: usize = 16;
-
 /// New text that is held back to train symbol tables from.
 const TRAINING_BYTES: usize = 1 << 22;
-/// No symbol tables are trained from less text.
-const MIN_TRAINING_BYTES: usize = 1 << 16;
-/// The next look at the symbol tables comes when the text has grown by this factor.
-const TRAINING_GROWTH: usize = 8;
 
 /// The halves of a hash. (A `u128` would be aligned to 16 bytes and make the map a third larger.)
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,17 +45,8 @@ impl Hash for Key {
     }
 }
 
-/// The quads of a batch, given the ids of its terms.
-pub fn quads(batch: &Batch, ids: &[TermId]) -> Vec<[i64; 4]> {
-    let id = |position: u32| match position {
-        DEFAULT_GRAPH => TermId::DEFAULT_GRAPH.to_i64(),
-        position => ids[position as usize].to_i64(),
-    };
-    batch.quads.iter().map(|quad| quad.map(id)).collect()
-}
-
 /// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
-pub struct BulkEncoder {
+pub struct LocalEncoder {
     known: HashMap<Key, u64, BuildHash>,
     memory: usize,
     /// No term that is not in `known` can be in the table.
@@ -73,19 +58,17 @@ pub struct BulkEncoder {
     sampler: Sampler,
     text_bytes: usize,
     next_training: usize,
-    new_terms: u64,
 }
 
-impl BulkEncoder {
+impl LocalEncoder {
     /// Begins a document; about `memory` bytes may be used, half of them for the terms seen.
     pub fn new(memory: usize) -> Self {
-        write::check_writable();
         state::will_write();
         let all_known = with_state(|state| {
             write::lock_all_terms(&state.layout.tables);
             term_ids::is_empty(&state.layout.tables)
         });
-        BulkEncoder {
+        LocalEncoder {
             known: HashMap::default(),
             memory,
             all_known,
@@ -95,13 +78,7 @@ impl BulkEncoder {
             sampler: Sampler::default(),
             text_bytes: 0,
             next_training: TRAINING_BYTES,
-            new_terms: 0,
         }
-    }
-
-    /// Number of terms added to the dictionary.
-    pub fn new_terms(&self) -> u64 {
-        self.new_terms
     }
 
     /// The quads of a batch as ids.
@@ -193,7 +170,6 @@ impl BulkEncoder {
         let numbers = state.numbers.take(&state.layout.tables, terms.len());
         let blank_numbers = state.numbers.take(&state.layout.tables, blanks.len());
 
-        self.new_terms += terms.len() as u64;
         let mut terms = VecDeque::from(terms);
         for number in numbers.into_iter().flatten() {
             let chosen = match &mut self.packer {
@@ -240,8 +216,7 @@ impl BulkEncoder {
         let mut symbols = state.symbols.newest(&state.layout.tables);
         if sampler.bytes() >= MIN_TRAINING_BYTES {
             let trained: Symbols = sampler.train();
-            // A new table must be better by a twentieth.
-            if sampler.cost(&trained) * 20 < sampler.cost(&symbols.symbols) * 19 {
+            if is_better(&sampler, &trained, &symbols.symbols) {
                 symbols = state.symbols.add(&state.layout.tables, trained);
             } else if self.packer.is_some() {
                 return;

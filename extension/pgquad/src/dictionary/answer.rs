@@ -1,0 +1,267 @@
+//! Answering other nodes about the shards of the dictionary that are on this node.
+
+use pgquad_cluster::dictionary::{Answer, Part, Request, Term};
+use pgquad_cluster::wire;
+use pgquad_cluster::Damaged;
+use pgquad_term::block::Symbols;
+use pgquad_term::{encoded_hash, TermId};
+use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+
+use super::layout::{Layout, Shards};
+use super::read::Reader;
+use super::relation::Relation;
+use super::state::{self, with_state};
+use super::tables::Tables;
+use super::{extents, lock, shard, term_ids};
+use crate::cluster::{as_superuser, damaged};
+use crate::error::raise;
+
+/// A shard that is not on this node, as it sees it.
+struct Moved;
+
+/// Answers a request, in a transaction of its own.
+pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
+    let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
+    let answer = match request {
+        Request::Find(parts) => find(&parts).map(Answer::Ids),
+        Request::Encode(parts) => encode(&parts).map(Answer::Ids),
+        Request::Decode(parts) => return decode(&parts),
+        Request::Take { shard, count } => take(shard, count),
+        Request::Languages => return languages(None),
+        Request::AddLanguages { shard, tags } => return add_languages(shard, &tags),
+        Request::AddSymbols { shard, table } => add_symbols(shard, table),
+    };
+    answer.unwrap_or(Answer::Moved).encode()
+}
+
+/// The tables of a shard by its number.
+fn tables(shards: &Shards, id: u64) -> Result<(usize, Tables), Moved> {
+    let place = shards.place_of_id(id).ok_or(Moved)?;
+    let tables = shards.here(place).ok_or(Moved)?;
+    Ok((place, *tables))
+}
+
+/// Calls `body` with the shards of the dictionary.
+fn with_shards<T>(
+    layout: &Layout,
+    body: impl FnOnce(&Shards) -> Result<T, Moved>,
+) -> Result<T, Moved> {
+    body(layout.shards.as_ref().ok_or(Moved)?)
+}
+
+fn find(parts: &[Part<u128>]) -> Result<Vec<u64>, Moved> {
+    let layout = Layout::current();
+    with_shards(&layout, |shards| {
+        let mut ids = Vec::new();
+        for part in parts {
+            let (_, tables) = tables(shards, part.shard)?;
+            ids.extend(probe(&tables, &part.items).into_iter().map(number_of));
+        }
+        Ok(ids)
+    })
+}
+
+/// The number that stands for an id in answers.
+fn number_of(id: Option<TermId>) -> u64 {
+    id.map_or(0, |id| id.0)
+}
+
+/// Ids by hash, in the order of the hashes.
+fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
+    let mut order: Vec<usize> = (0..hashes.len()).collect();
+    order.sort_by_key(|&n| term_ids::probe_order(hashes[n]));
+    let sorted: Vec<u128> = order.iter().map(|&n| hashes[n]).collect();
+    let mut ids = vec![None; hashes.len()];
+    for (n, id) in order.into_iter().zip(term_ids::probe(tables, &sorted)) {
+        ids[n] = id;
+    }
+    ids
+}
+
+/// Makes sure that shards stay on this node, and that nobody else adds to them, until this transaction ends.
+fn lock_shards(layout: &Layout, ids: &[u64]) -> Result<(), Moved> {
+    let mut ids = ids.to_vec();
+    // One order for all transactions keeps them from waiting for each other in a circle.
+    ids.sort_unstable();
+    lock::against_moves(&ids);
+    ids.iter().for_each(|&id| lock::shard(id));
+    // A move that has ended meanwhile has changed the layout.
+    let newest = Layout::newest();
+    let of = |layout: &Layout, id| with_shards(layout, |shards| tables(shards, id)).ok();
+    let same = |&id: &u64| of(&newest, id) == of(layout, id);
+    ids.iter().all(same).then_some(()).ok_or(Moved)
+}
+
+fn encode(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
+    let layout = Layout::current();
+    with_shards(&layout, |shards| {
+        let mut answered: Vec<Answered> = Vec::new();
+        let mut incomplete = Vec::new();
+        for part in parts {
+            let (place, tables) = tables(shards, part.shard)?;
+            let hash = |term: &Term<'_>| encoded_hash(term.text);
+            let hashes: Vec<u128> = part.items.iter().map(hash).collect();
+            // The asker knows the shards as they are now, or it is wrong about where its terms belong.
+            if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
+                return Err(Moved);
+            }
+            let ids = probe(&tables, &hashes);
+            if ids.contains(&None) {
+                incomplete.push(part.shard);
+            }
+            answered.push(Answered {
+                tables,
+                place,
+                hashes,
+                ids,
+            });
+        }
+        if !incomplete.is_empty() {
+            lock_shards(&layout, &incomplete)?;
+            for (part, answered) in parts.iter().zip(&mut answered) {
+                answered.add(shards, &part.items);
+            }
+            // SAFETY: quads with these ids may be durable before this transaction would be.
+            unsafe { pg_sys::ForceSyncCommit() };
+        }
+        let ids = answered.into_iter().flat_map(|answered| answered.ids);
+        Ok(ids.map(number_of).collect())
+    })
+}
+
+/// What is known of the terms of one shard.
+struct Answered {
+    tables: Tables,
+    place: usize,
+    hashes: Vec<u128>,
+    ids: Vec<Option<TermId>>,
+}
+
+impl Answered {
+    /// Adds those that have no ids.
+    fn add(&mut self, shards: &Shards, terms: &[Term<'_>]) {
+        if self.ids.contains(&None) {
+            let own = |extent| shards.of_extent(extent) == self.place;
+            shard::add(&self.tables, terms, &self.hashes, &mut self.ids, own);
+        }
+    }
+}
+
+fn decode(parts: &[Part<u64>]) -> Vec<u8> {
+    let layout = Layout::current();
+    let checked = with_shards(&layout, |shards| {
+        for part in parts {
+            let (place, _) = tables(shards, part.shard)?;
+            if part
+                .items
+                .iter()
+                .any(|&number| shards.of_number(number) != place)
+            {
+                return Err(Moved);
+            }
+        }
+        Ok(())
+    });
+    if checked.is_err() {
+        return Answer::Moved.encode();
+    }
+    let mut texts: Vec<Option<String>> = Vec::new();
+    with_state(|state| {
+        let mut reader = Reader::default();
+        for &number in parts.iter().flat_map(|part| &part.items) {
+            texts.push(reader.text(state, number));
+        }
+    });
+    Answer::Terms(texts.iter().map(Option::as_deref).collect()).encode()
+}
+
+fn take(shard: u64, count: u64) -> Result<Answer<'static>, Moved> {
+    /// More than any load takes at once.
+    const MOST: u64 = 1 << 24;
+    if count > MOST {
+        damaged(Damaged);
+    }
+    let layout = Layout::current();
+    with_shards(&layout, |shards| {
+        let (place, tables) = tables(shards, shard)?;
+        lock_shards(&layout, &[shard])?;
+        let own = |extent| shards.of_extent(extent) == place;
+        let ranges = extents::take(&tables, count, own);
+        // SAFETY: as for terms: the numbers may be in quads at once.
+        unsafe { pg_sys::ForceSyncCommit() };
+        Ok(Answer::Numbers(ranges))
+    })
+}
+
+/// The languages, or those with these tags.
+fn languages(tags: Option<&[&str]>) -> Vec<u8> {
+    let layout = Layout::current();
+    let all = with_state(|state| {
+        if layout.tables.languages != pg_sys::InvalidOid {
+            let table = Relation::open(layout.tables.languages, pg_sys::AccessShareLock);
+            state.languages.read(&table);
+        }
+        state.languages.known()
+    });
+    let wanted = all
+        .iter()
+        .filter(|(_, tag)| tags.is_none_or(|tags| tags.contains(&tag.as_str())))
+        .map(|(number, tag)| (*number, tag.as_str()));
+    Answer::Languages(wanted.collect()).encode()
+}
+
+/// Checks that this node holds the first shard, whose node numbers languages and symbol tables, and that it does so until the
+/// transaction ends.
+fn lock_first_shard(shard: u64) -> Result<Tables, Moved> {
+    let layout = Layout::current();
+    with_shards(&layout, |shards| {
+        let (place, tables) = tables(shards, shard)?;
+        if place != 0 || tables.languages == pg_sys::InvalidOid {
+            return Err(Moved);
+        }
+        lock_shards(&layout, &[shard])?;
+        Ok(tables)
+    })
+}
+
+fn add_languages(shard: u64, tags: &[&str]) -> Vec<u8> {
+    let Ok(tables) = lock_first_shard(shard) else {
+        return Answer::Moved.encode();
+    };
+    state::will_write();
+    let new = with_state(|state| {
+        state
+            .languages
+            .read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
+        state.languages.number_new(tags)
+    });
+    for (number, tag) in new {
+        insert_everywhere(
+            "INSERT INTO quad.languages VALUES ($1, $2)",
+            &[i32::from(number).into(), tag.into()],
+        );
+    }
+    languages(Some(tags))
+}
+
+fn add_symbols(shard: u64, table: &[u8]) -> Result<Answer<'static>, Moved> {
+    if Symbols::from_bytes(table).is_err() {
+        damaged(Damaged);
+    }
+    let tables = lock_first_shard(shard)?;
+    let number = with_state(|state| state.symbols.newest(&tables).number) + 1;
+    insert_everywhere(
+        "INSERT INTO quad.symbol_tables VALUES ($1, $2)",
+        &[i64::from(number).into(), table.to_vec().into()],
+    );
+    Ok(Answer::Symbols(number))
+}
+
+/// Adds a row to a table that every node has a copy of. Citus writes to all of them, or none.
+fn insert_everywhere(sql: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) {
+    as_superuser(|| {
+        if let Err(error) = Spi::run_with_args(sql, arguments) {
+            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
+        }
+    });
+}

@@ -1,0 +1,158 @@
+//! Making the dictionary a distributed one: its tables become tables of Citus, with all that is in them. No term gets another number.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+
+use super::extents::EXTENT;
+use super::layout::Layout;
+use crate::cluster::{as_superuser, ensure_secret, guard, has_citus};
+use crate::error::{raise, raise_hint};
+
+/// Most shards: what Citus allows.
+const MOST_SHARDS: i32 = 64_000;
+
+thread_local! {
+    /// Whether this transaction has distributed the dictionary, which other sessions do not know of yet.
+    static PENDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the dictionary of this database is distributed.
+pub fn is_distributed() -> bool {
+    Layout::current().shards.is_some()
+}
+
+/// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Readers go on until the end, when
+/// the tables are emptied here; whoever adds terms waits for the transaction.
+///
+/// Errors: Citus is missing (0A000), the number of shards (22023), another node has terms of its own (55000), what Citus refuses.
+pub fn distribute(shards: i32) {
+    if !has_citus() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "a dictionary can be distributed by Citus only, which is not there",
+            "CREATE EXTENSION citus, and add the nodes with citus_add_node.",
+        );
+    }
+    if !(1..=MOST_SHARDS).contains(&shards) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("number of shards {shards} is not between 1 and {MOST_SHARDS}"),
+        );
+    }
+    with_quiet_settings(|| {
+        // Whoever takes numbers from the sequence has locked term_ids before.
+        run("LOCK TABLE quad.term_ids, quad.terms, quad.term_extents, quad.languages, quad.symbol_tables IN EXCLUSIVE MODE");
+        if is_distributed() {
+            return;
+        }
+        check_other_nodes();
+        ensure_secret();
+        guard::allow_dictionary_changes();
+        close_extents();
+        PENDING.set(true);
+        run("SELECT pg_catalog.create_reference_table(t) \
+             FROM pg_catalog.unnest(ARRAY['quad.languages', 'quad.symbol_tables']::pg_catalog.regclass[]) t");
+        run(&format!(
+            "SELECT pg_catalog.create_distributed_table('quad.term_ids', 's', shard_count => {shards}, colocate_with => 'none')"
+        ));
+        run("SELECT pg_catalog.create_distributed_table(t, 'extent', colocate_with => 'quad.term_ids') \
+             FROM pg_catalog.unnest(ARRAY['quad.terms', 'quad.term_extents']::pg_catalog.regclass[]) t");
+        run("SELECT pg_catalog.truncate_local_data_after_distributing_table(t) \
+             FROM pg_catalog.unnest(ARRAY['quad.term_ids', 'quad.terms', 'quad.term_extents', 'quad.languages', \
+                                          'quad.symbol_tables']::pg_catalog.regclass[]) t");
+    });
+}
+
+/// Runs `body` as a superuser, with names and operators of PostgreSQL's own, and without Citus' notices.
+fn with_quiet_settings(body: impl FnOnce()) {
+    let set = |name: &CStr, value: &CStr| {
+        // SAFETY: settings of this session until the level ends, or the transaction by an error.
+        unsafe {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            )
+        };
+    };
+    // SAFETY: the level ends below.
+    let level = unsafe { pg_sys::NewGUCNestLevel() };
+    set(c"search_path", c"pg_catalog, pg_temp");
+    set(c"client_min_messages", c"warning");
+    as_superuser(body);
+    // SAFETY: begun above.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) };
+}
+
+/// Distributes the dictionary of this database, which `quad.create_store` and `quad.distribute_store` do by themselves.
+#[pg_extern]
+fn distribute_dictionary(shards: default!(i32, 32)) {
+    distribute(shards);
+}
+
+extension_sql!(
+    r#"
+REVOKE ALL ON FUNCTION quad.distribute_dictionary(integer) FROM PUBLIC;
+"#,
+    name = "distribute_dictionary_rights",
+    requires = [distribute_dictionary]
+);
+
+/// Raises an error where this transaction has distributed the dictionary: sessions that read and add terms do not see that yet.
+pub fn check_committed() {
+    if PENDING.get() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the dictionary has been distributed in this transaction, which has not been committed",
+            "COMMIT, then use terms.",
+        );
+    }
+}
+
+/// To be called at the end of a transaction.
+pub fn at_transaction_end() {
+    PENDING.set(false);
+}
+
+/// Notes all numbers that were given out as used, so that no shard gives them out again.
+fn close_extents() {
+    run(&format!(
+        "INSERT INTO quad.term_extents \
+         SELECT extent, (extent + 1) * {EXTENT} FROM (SELECT last_value + 63 AS last FROM quad.term_numbers WHERE is_called) numbers, \
+           pg_catalog.generate_series(0, last / {EXTENT}) extent \
+         ON CONFLICT (extent) DO UPDATE SET next = EXCLUDED.next"
+    ));
+}
+
+/// Raises an error where another node has a dictionary with something in it: its ids would mean other terms.
+fn check_other_nodes() {
+    let used =
+        "SELECT EXISTS (SELECT FROM quad.term_ids) OR (SELECT is_called FROM quad.term_numbers)";
+    let sql = format!(
+        "SELECT nodename || ':' || nodeport FROM pg_catalog.run_command_on_workers({}) WHERE success AND result = 't' LIMIT 1",
+        pgrx::spi::quote_literal(used)
+    );
+    let node = Spi::get_one::<String>(&sql).unwrap_or_default();
+    if let Some(node) = node {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("node {node} has terms of its own in its dictionary"),
+            "Export its stores, then run there DROP EXTENSION pgquad CASCADE and CREATE EXTENSION pgquad.",
+        );
+    }
+}
+
+/// Runs a statement.
+fn run(sql: &str) {
+    if let Err(error) = Spi::run(sql) {
+        raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
+    }
+}

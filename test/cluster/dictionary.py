@@ -1,0 +1,510 @@
+"""The distributed dictionary: one id for a term on every node, whatever happens. Usage: dictionary.py (by `run`).
+
+The checks build on each other: `self.ids` is what the dictionary must say of every term that was ever seen.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import psycopg2
+
+from nodes import Cluster
+from pgquad_test import Report, Server, bin_path, problems
+
+SHARDS = 8
+EXTENT = 8192
+TABLES = ("terms", "term_ids", "term_extents")
+FIND = "select quad.find(quad.term_in(t::cstring)) from unnest(%s::text[]) with ordinality u (t, n) order by n"
+ENCODE = "select quad.encode(quad.term_in(t::cstring)) from unnest(%s::text[]) with ordinality u (t, n) order by n"
+DECODE = "select quad.decode(i)::text from unnest(%s::bigint[]) with ordinality u (i, n) order by n"
+
+
+def iri(name):
+    return f"<http://example.org/{name}>"
+
+
+def triples(names):
+    """N-Triples with two terms for each name."""
+    return "".join(f'{iri(n)} {iri("label")} "the label of {n}"@en .\n' for n in names)
+
+
+class Mismatch(AssertionError):
+    """An answer that is not the expected one."""
+
+
+def same(what, got, expected):
+    if got != expected:
+        raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
+
+
+class Session:
+    """A connection with the questions of this suite."""
+
+    def __init__(self, server, autocommit=True):
+        self.connection = server.connect(autocommit=autocommit)
+
+    def rows(self, query, parameters=None):
+        with self.connection.cursor() as cursor:
+            cursor.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def column(self, query, parameters=None):
+        return [row[0] for row in self.rows(query, parameters)]
+
+    def value(self, query, parameters=None):
+        return self.rows(query, parameters)[0][0]
+
+    def encode(self, terms):
+        return self.column(ENCODE, (terms,))
+
+    def find(self, terms):
+        return self.column(FIND, (terms,))
+
+    def decode(self, ids):
+        return self.column(DECODE, (ids,))
+
+    def close(self):
+        self.connection.close()
+
+
+def error_of(action):
+    """The error that an action ends with: SQLSTATE and text."""
+    try:
+        action()
+    except psycopg2.Error as error:
+        return error.pgcode, str(error)
+    raise Mismatch("no error")
+
+
+def at_once(actions):
+    """Runs all actions at the same time; gives their results."""
+    results, errors = [None] * len(actions), []
+    barrier = threading.Barrier(len(actions))
+
+    def run(number, action):
+        try:
+            barrier.wait()
+            results[number] = action()
+        except Exception as error:  # shown below, in the thread that waits
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(actions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+class Checks:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.random = random.Random(11)
+        self.report = Report("cluster-dictionary")
+        self.ids = {}
+        self.sessions = [Session(server) for server in cluster.servers]
+        self.coordinator = self.sessions[0]
+
+    def run(self):
+        for check in [
+            self.fill_a_local_dictionary,
+            self.bad_requests_change_nothing,
+            self.distribute_a_filled_dictionary,
+            self.local_stores_go_on,
+            self.one_id_from_eight_sessions,
+            self.blank_nodes_never_repeat,
+            self.rolled_back_terms_are_used_again,
+            self.failed_load_leaves_ids_that_are_used_again,
+            self.loads_on_all_nodes_at_once,
+            self.readers_add_nothing,
+            self.terms_of_all_kinds,
+            self.every_node_decodes,
+            self.shards_move_while_terms_are_added,
+            self.a_split_shard_goes_on,
+            self.node_down,
+            self.a_dump_is_a_local_dictionary,
+            self.messages_are_for_nodes,
+        ]:
+            started = time.monotonic()
+            name = check.__name__
+            try:
+                check()
+                self.numbers_are_sound()
+            except Exception as error:  # whatever it is, the other checks still run
+                self.report.check(False, name, " ".join(str(error).splitlines()[:3]))
+                traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
+                if check == self.distribute_a_filled_dictionary:
+                    break  # nothing to ask without it
+            else:
+                self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
+        for server in self.cluster.servers:
+            crashes = server.crashes_in_log()
+            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+
+    def some_session(self):
+        return self.random.choice(self.sessions)
+
+    def learn(self, terms, ids):
+        """Notes ids; every term has the one it always had."""
+        for term, id_ in zip(terms, ids):
+            same(f"id of {term}", id_, self.ids.setdefault(term, id_))
+
+    def some_terms(self):
+        """Terms that have ids, few enough to ask for one by one."""
+        return self.random.sample(list(self.ids), min(len(self.ids), 3000))
+
+    def everything_is_known(self, session):
+        terms = self.some_terms()
+        same("find", session.find(terms), [self.ids[term] for term in terms])
+
+    def numbers_are_sound(self):
+        """No term has two ids, no number two terms, and every block is in the shard of its extent."""
+        if not self.is_distributed():
+            return
+        same("terms with two ids", self.coordinator.value(
+            "select count(*) from (select s, p from quad.term_ids group by s, p having count(*) > 1) d"), 0)
+        same("ids of two terms", self.coordinator.value(
+            "select count(*) from (select o from quad.term_ids group by o having count(*) > 1) d"), 0)
+        same("languages", self.coordinator.value("select count(*) - count(distinct id) + count(*) - count(distinct tag) from quad.languages"), 0)
+        same("blocks outside of their extent", self.coordinator.value(
+            f"select count(*) from quad.terms where extent <> first_id / {EXTENT} or extent <> (first_id + get_byte(data, 1) - 1) / {EXTENT}"), 0)
+        same("blocks beyond what was given out", self.coordinator.value(
+            "select count(*) from quad.terms t left join quad.term_extents e on e.extent = t.extent where e.next is null or "
+            "t.first_id + get_byte(t.data, 1) > e.next"), 0)
+
+    def is_distributed(self):
+        return self.coordinator.value("select count(*) from pg_dist_partition where logicalrelid = 'quad.terms'::regclass") == 1
+
+    def placements(self):
+        """(number, shard, node port) of the shards of term_ids."""
+        return self.coordinator.rows(
+            "select row_number() over (order by shardminvalue::int), shardid, nodeport from pg_dist_shard join pg_dist_placement using (shardid) "
+            "join pg_dist_node using (groupid) where logicalrelid = 'quad.term_ids'::regclass and noderole = 'primary' order by 1")
+
+    # -- checks
+
+    def fill_a_local_dictionary(self):
+        session = self.coordinator
+        port = self.cluster.coordinator.port
+        session.rows("select citus_set_node_property('127.0.0.1', %s, 'shouldhaveshards', true)", (port,))
+        session.rows("select quad.create_store('here')")
+        names = [f"filled/{n}" for n in range(12_000)]
+        session.rows("select quad.load_text(%s, 'nt', store => 'here')", (triples(names),))
+        session.rows("select quad.update('INSERT DATA { _:a <urn:blank> _:b }', store => 'here')")
+        terms = [iri(name) for name in names] + ['"eins"@de', '"un deux trois"@fr', '"1"^^<urn:type>']
+        self.learn(terms, session.encode(terms))
+        self.blanks = set(session.column("select s from quad_stores.here where p = quad.find('<urn:blank>') union "
+                                         "select o from quad_stores.here where p = quad.find('<urn:blank>')"))
+        same("blank nodes", len(self.blanks), 2)
+
+    def bad_requests_change_nothing(self):
+        for shards in (0, -1, 1_000_000):
+            code, text = error_of(lambda: self.coordinator.rows("select quad.distribute_dictionary(%s)", (shards,)))
+            same(f"{shards} shards", (code, str(shards) in text), ("22023", True))
+        worker = self.sessions[1]
+        code, _ = error_of(lambda: worker.rows("select quad.distribute_dictionary()"))
+        same("on a worker", code is not None, True)
+        # A worker that has terms of its own is named, and nothing is done.
+        worker.rows("insert into quad.term_ids values (1, 2, 3, 0)")
+        code, text = error_of(lambda: self.coordinator.rows("select quad.distribute_dictionary()"))
+        same("a worker's own terms", (code, str(self.cluster.workers[0].port) in text), ("55000", True))
+        same("distributed", self.is_distributed(), False)
+        worker.rows("delete from quad.term_ids")
+        # Rights
+        self.coordinator.rows("create role nobody login")
+        code, _ = error_of(lambda: self.coordinator.rows("set role nobody; select quad.distribute_dictionary()"))
+        same("a role without rights", code, "42501")
+        self.coordinator.rows("reset role")
+        self.everything_is_known(self.coordinator)
+
+    def distribute_a_filled_dictionary(self):
+        session = Session(self.cluster.coordinator, autocommit=False)
+        session.rows("select quad.distribute_dictionary(%s)", (SHARDS,))
+        # Until it is committed other sessions do not see the shards, and so cannot add to them for this one.
+        code, _ = error_of(lambda: session.encode([iri("too_early")]))
+        same("before the commit", code, "55000")
+        session.connection.rollback()
+        session.close()
+        same("rolled back", self.is_distributed(), False)
+        self.everything_is_known(self.coordinator)
+        self.coordinator.rows("select quad.distribute_dictionary(%s)", (SHARDS,))
+        same("shards", len(self.placements()), SHARDS)
+        same("nodes with shards", len({port for *_, port in self.placements()}), 3)
+        # A second time does nothing.
+        self.coordinator.rows("select quad.distribute_dictionary(%s)", (SHARDS + 1,))
+        same("shards", len(self.placements()), SHARDS)
+        for session in self.sessions:
+            self.everything_is_known(session)
+        for table in TABLES:
+            # The relation itself is empty: its rows are in the shards.
+            size = self.coordinator.value("select pg_relation_size(%s)", (f"quad.{table}",))
+            same(f"pages of {table} that stayed behind", size <= 2 * 8192, True)
+
+    def local_stores_go_on(self):
+        query = "select count(*) from quad.sparql('SELECT ?s ?l { ?s <http://example.org/label> ?l }', store => 'here')"
+        same("solutions", self.coordinator.value(query), 12_000)
+        self.coordinator.rows("select quad.update('INSERT DATA { <urn:new> <http://example.org/label> \"a new label\" }', store => 'here')")
+        same("solutions", self.coordinator.value(query), 12_001)
+        # A worker has stores of its own, with the same dictionary.
+        worker = self.sessions[2]
+        worker.rows("select quad.create_store('there')")
+        worker.rows("select quad.load_text(%s, 'nt', store => 'there')", (triples(f"filled/{n}" for n in range(6000)),))
+        same("solutions", worker.value(query.replace("'here'", "'there'")), 6000)
+        same("ids", worker.column("select distinct p from quad_stores.there"), self.coordinator.find([iri("label")]))
+
+    def one_id_from_eight_sessions(self):
+        for kind in ("one by one", "in one statement", "by load"):
+            terms = [iri(f"shared {kind}/{n}".replace(" ", "_")) for n in range(400 if kind != "by load" else 6000)]
+            terms += [f'"{kind} {n}"@x-{kind.replace(" ", "")[:6]}{n % 3}' for n in range(30)]
+
+            def encode(number):
+                session = Session(self.cluster.servers[number % 3])
+                mine = terms[:]
+                random.Random(number).shuffle(mine)
+                if kind == "one by one":
+                    ids = [session.encode([term])[0] for term in mine]
+                elif kind == "in one statement":
+                    ids = session.encode(mine)
+                else:
+                    text = "".join(f"<urn:s> <urn:p> {term} .\n" for term in mine)
+                    session.rows(f"select quad.create_store('shared{number}')")
+                    session.rows("select quad.load_text(%s, 'nt', store => %s)", (text, f"shared{number}"))
+                    ids = session.find(mine)
+                    stored = session.column(f"select o from quad_stores.shared{number}")
+                    same("ids in the store", sorted(stored), sorted(ids))
+                session.close()
+                return dict(zip(mine, ids))
+
+            answers = at_once([lambda n=n: encode(n) for n in range(8)])
+            for answer in answers:
+                self.learn(answer.keys(), answer.values())
+        tags = self.coordinator.rows("select tag, count(*), count(distinct id) from quad.languages where tag like 'x-%' group by tag")
+        same("languages", len(tags), 9)
+        same("languages with two numbers", [tag for tag in tags if tag[1:] != (1, 1)], [])
+
+    def blank_nodes_never_repeat(self):
+        def blanks(number):
+            session = Session(self.cluster.servers[number % 3])
+            ids = session.column("select quad.encode('_:x') from generate_series(1, 700)")
+            session.rows("select quad.create_store(%s)", (f"blanks{number}",))
+            text = "".join(f"_:b{n} <urn:p> _:b{n} .\n" for n in range(5000))
+            session.rows("select quad.load_text(%s, 'nt', store => %s)", (text, f"blanks{number}"))
+            ids += session.column(f"select s from quad_stores.blanks{number}")
+            session.close()
+            return ids
+
+        for ids in at_once([lambda n=n: blanks(n) for n in range(6)]):
+            same("blank nodes", len(ids), 5700)
+            self.blanks.update(ids)
+        same("blank nodes in all", len(self.blanks), 2 + 6 * 5700)
+        # Numbers of blank nodes are those of no term.
+        numbers = {id_ & ((1 << 59) - 1) for id_ in self.blanks}
+        used = {id_ & ((1 << (47 if id_ >> 59 == 3 else 59)) - 1) for id_ in self.ids.values() if id_ >> 59 in (0, 2, 3, 4)}
+        same("numbers used twice", numbers & used, set())
+
+    def rolled_back_terms_are_used_again(self):
+        terms = [iri(f"rolled back/{n}".replace(" ", "_")) for n in range(300)] + ['"dropped"@x-dropped']
+        session = Session(self.cluster.workers[0], autocommit=False)
+        ids = session.encode(terms)
+        session.connection.rollback()
+        session.close()
+        self.learn(terms, ids)
+        for session in self.sessions:
+            self.learn(terms, session.find(terms))
+            self.learn(terms, session.encode(terms))
+
+    def failed_load_leaves_ids_that_are_used_again(self):
+        names = [f"failed/{n}" for n in range(30_000)]
+        session = self.sessions[1]
+        session.rows("select quad.create_store('failed')")
+        session.rows("set maintenance_work_mem = '4MB'")
+        rows = self.coordinator.value("select count(*) from quad.term_ids")
+        code, text = error_of(lambda: session.rows("select quad.load_text(%s, 'nt', store => 'failed')", (triples(names) + "nonsense\n",)))
+        same("error", (code is not None, "30001" in text), (True, True))
+        same("quads", session.value("select count(*) from quad_stores.failed"), 0)
+        terms = [iri(name) for name in names[::20]]
+        found = {term: id_ for term, id_ in zip(terms, self.sessions[2].find(terms)) if id_}
+        same("terms are there", len(found) > 0, True)
+        self.learn(found.keys(), found.values())
+        added = self.coordinator.value("select count(*) from quad.term_ids") - rows
+        same("quads", session.value("select quad.load_text(%s, 'nt', store => 'failed')", (triples(names),)), 30_000)
+        self.learn(terms, session.find(terms))
+        grown = self.coordinator.value("select count(*) from quad.term_ids") - rows
+        same("terms in all, none of them twice", (grown, added > 0), (2 * len(names), True))
+
+    def loads_on_all_nodes_at_once(self):
+        def load(number):
+            session = Session(self.cluster.servers[number])
+            session.rows("set maintenance_work_mem = '4MB'")
+            session.rows("select quad.create_store(%s)", (f"load{number}",))
+            names = [f"load/{n}" for n in range(number * 10_000, number * 10_000 + 25_000)]
+            same("quads", session.value("select quad.load_text(%s, 'nt', store => %s)", (triples(names), f"load{number}")), 25_000)
+            stored = session.column(f"select quad.export('load{number}')")
+            same("quads", sorted(stored), sorted(line[:-1] for line in triples(names).splitlines(True)))
+            session.close()
+
+        at_once([lambda n=n: load(n) for n in range(3)])
+
+    def readers_add_nothing(self):
+        for server in self.cluster.servers:
+            session = Session(server, autocommit=False)
+            session.rows("set transaction read only")
+            terms = self.random.sample(list(self.ids), 50)
+            self.learn(terms, session.encode(terms))
+            code, _ = error_of(lambda: session.encode([iri("not_for_readers")]))
+            same("a new term", code, "25006")
+            session.connection.rollback()
+            same("a new term", session.find([iri("not_for_readers")]), [None])
+            session.close()
+
+    def terms_of_all_kinds(self):
+        terms = [iri("kinds"), '"a long enough string"', '"hat"@en-gb', '"12345678901234567890123"^^<http://www.w3.org/2001/XMLSchema#integer>',
+                 '"x"^^<urn:type>', '"' + "long " * 50_000 + '"']
+        for number, session in enumerate(self.sessions):
+            mine = [term.replace(">", f"{number}>", 1).replace('"', f'"{number}', 1) for term in terms]
+            self.learn(mine, session.encode(mine))
+            for other in self.sessions:
+                self.learn(mine, other.find(mine))
+                same("decoded", [other.value("select quad.decode(%s)::text = quad.term_in(%s::cstring)::text", (self.ids[term], term)) for term in mine], [True] * 6)
+        code, _ = error_of(lambda: self.some_session().encode(['"' + "x" * 1_048_576 + '"']))
+        same("too long", code, "54000")
+
+    def every_node_decodes(self):
+        for server in self.cluster.servers:
+            session = Session(server)
+            terms = self.some_terms()
+            mismatches = session.value(
+                "select count(*) from unnest(%s::text[], %s::bigint[]) u (t, i) where quad.decode(i)::text is distinct from quad.term_in(t::cstring)::text",
+                (terms, [self.ids[term] for term in terms]))
+            same("terms decoded otherwise", mismatches, 0)
+            code, text = error_of(lambda: session.decode([(1 << 46) + 5]))
+            same("an unknown id", (code, "is not in the dictionary" in text), ("22023", True))
+            session.close()
+
+    def shards_move_while_terms_are_added(self):
+        stop = threading.Event()
+        made = [[] for _ in range(6)]
+
+        def add(number):
+            session = Session(self.cluster.servers[number % 3])
+            turn = 0
+            while not stop.is_set():
+                # Half of the terms are those that others add too.
+                terms = [iri(f"moved/{turn}/{n}") for n in range(5)] + [iri(f"moved/{number}/{turn}/{n}") for n in range(5)]
+                made[number].append((terms, session.encode(terms)))
+                known = self.random_terms(number * 1000 + turn)
+                same("found while shards move", session.find(known), [self.ids[term] for term in known])
+                turn += 1
+            session.close()
+            return turn
+
+        def move():
+            try:
+                session = Session(self.cluster.coordinator)
+                ports = [server.port for server in self.cluster.servers]
+                for _, shard, port in self.placements():
+                    target = ports[(ports.index(port) + 1) % 3]
+                    session.rows("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, target))
+                session.rows("call citus_cleanup_orphaned_resources()")
+                session.close()
+            finally:
+                stop.set()
+
+        self.terms_before = list(self.ids)
+        turns = at_once([lambda n=n: add(n) for n in range(6)] + [move])
+        same("turns", min(turns[:6]) > 0, True)
+        for batches in made:
+            for terms, ids in batches:
+                self.learn(terms, ids)
+        for session in self.sessions:
+            self.everything_is_known(session)
+        self.every_node_decodes()
+
+    def random_terms(self, seed):
+        return random.Random(seed).sample(self.terms_before, 20)
+
+    def a_split_shard_goes_on(self):
+        _, shard, port = self.placements()[3]
+        low, high = self.coordinator.rows("select shardminvalue::int, shardmaxvalue::int from pg_dist_shard where shardid = %s", (shard,))[0]
+        nodes = [self.coordinator.value("select nodeid from pg_dist_node where nodeport = %s", (server.port,)) for server in self.cluster.servers[:2]]
+        self.coordinator.rows("select citus_split_shard_by_split_points(%s, %s, %s, 'block_writes')", (shard, [str((low + high) // 2)], nodes))
+        same("shards", len(self.placements()), SHARDS + 1)
+        for number, session in enumerate(self.sessions):
+            self.everything_is_known(session)
+            terms = [iri(f"split/{number}/{n}") for n in range(200)]
+            self.learn(terms, session.encode(terms))
+        self.every_node_decodes()
+
+    def node_down(self):
+        worker = self.cluster.workers[1]
+        asker = Session(self.cluster.workers[0])
+        everything = [iri(f"down/{n}") for n in range(60)]
+        worker.stop("immediate")
+        try:
+            started = time.monotonic()
+            code, text = error_of(lambda: asker.encode(everything))
+            same("error", (code[:2], f"127.0.0.1:{worker.port}" in text), ("08", True))
+            same("at once", time.monotonic() - started < 15, True)
+            # A session that had no connection yet gets the same answer.
+            code, text = error_of(lambda: Session(self.cluster.coordinator).encode(everything))
+            same("error", (code[:2], f"127.0.0.1:{worker.port}" in text), ("08", True))
+        finally:
+            worker.start()
+        self.sessions[2] = Session(worker)
+        for session in (asker, *self.sessions):
+            self.learn(everything, session.encode(everything))
+        self.every_node_decodes()
+
+    def a_dump_is_a_local_dictionary(self):
+        alone = Server("cluster-dictionary-alone")
+        try:
+            alone.init().start()
+            dump = subprocess.run([bin_path("pg_dump"), "-h", "127.0.0.1", "-p", str(self.cluster.coordinator.port), "-U", "postgres",
+                                   "-e", "pgquad", "-n", "quad", "-n", "quad_stores", "postgres"],
+                                  env={**os.environ, "PGOPTIONS": "-c citus.override_table_visibility=on"},
+                                  stdout=subprocess.PIPE, check=True).stdout
+            psql = [bin_path("psql"), "-X", "-q", "-h", "127.0.0.1", "-p", str(alone.port), "-U", "postgres", "-d", "postgres"]
+            restored = subprocess.run([*psql, "-v", "ON_ERROR_STOP=1"], input=dump, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            same("errors of the restore", restored.stdout.decode()[-500:] if restored.returncode else "", "")
+            session = Session(alone)
+            self.everything_is_known(session)
+            same("decoded", session.value(
+                "select count(*) from unnest(%s::text[], %s::bigint[]) u (t, i) where quad.decode(i)::text is distinct from quad.term_in(t::cstring)::text",
+                (list(self.ids), list(self.ids.values()))), 0)
+            # New terms get numbers that no node has given out.
+            terms = [iri(f"restored/{n}") for n in range(100)]
+            numbers = session.encode(terms)
+            last = self.coordinator.value("select max(extent) from quad.term_extents")
+            same("new numbers", min(numbers) >= (last + 1) * EXTENT, True)
+            same("decoded", session.value("select count(*) from unnest(%s::text[], %s::bigint[]) u (t, i) where quad.decode(i)::text = quad.term_in(t::cstring)::text",
+                                          (terms, numbers)), 100)
+            session.close()
+        finally:
+            alone.remove()
+
+    def messages_are_for_nodes(self):
+        session = Session(self.cluster.workers[0])
+        for request in (b"", b"\x01\x10\x05", os.urandom(40)):
+            code, _ = error_of(lambda: session.rows("select quad.cluster_answer(%s)", (psycopg2.Binary(request),)))
+            same("a message by hand", code, "42501")
+        session.close()
+        for _, shard, port in self.placements():
+            server = next(server for server in self.cluster.servers if server.port == port)
+            with server.connect() as connection:
+                same(f"shard {shard}", problems(connection, f"quad.term_ids_{shard}"), [])
+
+
+if __name__ == "__main__":
+    with Cluster() as cluster:
+        checks = Checks(cluster)
+        checks.run()
+    checks.report.finish()
