@@ -9,6 +9,7 @@ use super::store::{
     mark_of, side_name, sides_of_relid, table_in_shard_schema, Sides, SHARD_SCHEMA,
 };
 use super::{citus, mirror};
+use crate::dictionary;
 use crate::error::{raise, raise_hint};
 use crate::storage::{self, pending};
 use crate::store::{self, Store};
@@ -48,13 +49,36 @@ pub fn check_cluster(what: &str) {
 }
 
 /// Makes what all distributed stores share, where it is not there yet.
-fn ensure_common() {
+fn ensure_common(shards: i32) {
     super::secret::ensure();
+    dictionary::distribute(shards);
+}
+
+/// The number of shards of a store; `None`: the setting `citus.shard_count`.
+fn number_of_shards(shards: Option<i32>) -> i32 {
+    let setting = || {
+        let rows = citus::rows("SELECT current_setting('citus.shard_count')", &[]);
+        rows.first().and_then(|row| row[0].as_ref()?.parse().ok())
+    };
+    shards.or_else(setting).unwrap_or(32).clamp(1, MOST_SHARDS)
+}
+
+/// The table to place shards with: that of the dictionary, where it has as many.
+fn beside(shards: i32) -> Option<&'static str> {
+    let rows = citus::rows(
+        "SELECT count(*)::text FROM pg_dist_shard WHERE logicalrelid = 'quad.term_ids'::regclass",
+        &[],
+    );
+    let found = rows
+        .first()
+        .and_then(|row| row[0].as_ref()?.parse::<i32>().ok());
+    (found == Some(shards)).then_some("quad.term_ids")
 }
 
 /// Makes a store that was just created a distributed one.
 pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
-    ensure_common();
+    let shards = number_of_shards(shards);
+    ensure_common(shards);
     let base = free_base(&store.name);
     make_sides(&base, shards, limits);
     attach(store.oid, &base);
@@ -93,7 +117,7 @@ fn quoted(base: &str, column: char) -> String {
 }
 
 /// Makes the two Citus tables of a base, as the current role.
-fn make_sides(base: &str, shards: Option<i32>, limits: &Limits<'_>) {
+fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
     let given = [
         (c"quad.inner_fanout", limits.inner_fanout),
         (c"quad.leaf_quads", limits.leaf_quads),
@@ -112,11 +136,12 @@ fn make_sides(base: &str, shards: Option<i32>, limits: &Limits<'_>) {
                 "CREATE TABLE {table} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING quad"
             ));
         });
-        let placed = if column == "s" {
-            let shards = shards.map_or_else(String::new, |n| format!("shard_count => {n}, "));
-            format!("{shards}colocate_with => 'none'")
-        } else {
+        let placed = if column == "o" {
             format!("colocate_with => {}", citus::literal(&quoted(base, 's')))
+        } else if let Some(table) = beside(shards) {
+            format!("colocate_with => '{table}'")
+        } else {
+            format!("shard_count => {shards}, colocate_with => 'none'")
         };
         citus::run(&format!(
             "SELECT create_distributed_table({}, '{column}', {placed})",
@@ -190,7 +215,8 @@ fn distribute_store(store: &str, shards: default!(Option<i32>, "NULL")) {
             "quad.undistribute_store makes it a store of one node, which can be distributed into another number of shards.",
         );
     }
-    ensure_common();
+    let shards = number_of_shards(shards);
+    ensure_common(shards);
     let base = free_base(&store.name);
     let options = storage::options_of(store.oid);
     // Limits that hold for all orders hold for the new ones as well.
