@@ -27,7 +27,7 @@ fn compare_ids(a: i64, b: i64, comparison: Comparison, of_terms: OfTerms) -> Opt
 macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident $sql:literal = $comparison:path, $of_terms:path;)*) => {$(
         $(#[$doc])*
-        #[pg_extern(stable, strict, parallel_safe, name = $sql)]
+        #[pg_extern(stable, strict, parallel_safe, name = $sql, cost = 5)]
         fn $name(a: i64, b: i64) -> Option<bool> {
             compare_ids(a, b, $comparison, $of_terms)
         }

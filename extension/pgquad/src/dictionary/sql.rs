@@ -20,7 +20,7 @@ fn find(term: TermArg<'_>) -> Option<i64> {
 }
 
 /// The term with this id; NULL for 0, the default graph.
-#[pg_extern(stable, strict, parallel_safe, cost = 100)]
+#[pg_extern(stable, strict, parallel_safe, cost = 40)]
 fn decode(id: i64) -> Option<TermCopy> {
     super::with_encoded(term_id(id), TermCopy::of_encoded)
 }

@@ -128,6 +128,9 @@ unsafe extern "C-unwind" fn set_join_pathlist(
             return;
         }
         if let Some(known) = quad_join_of(joined) {
+            if described(root, outer).is_some() && described(root, inner).is_some() {
+                cost_no_more(known, outer, inner);
+            }
             keep_only(joined, known);
             return;
         }
@@ -239,6 +242,22 @@ unsafe fn cost(
         path.startup_cost = (*outer).startup_cost + (*inner).startup_cost;
         path.total_cost =
             path.startup_cost + (*outer).total_cost + probes.min((*inner).total_cost) + out;
+    }
+}
+
+/// Lowers the costs of a path to those of joining these two relations: the node joins in whatever order is cheapest.
+unsafe fn cost_no_more(
+    path: *mut QuadJoinPath,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the caller's promise, that of `cost`.
+    unsafe {
+        let known = (*path).path.path;
+        cost(path, outer, inner);
+        if known.total_cost <= (*path).path.path.total_cost {
+            (*path).path.path = known;
+        }
     }
 }
 

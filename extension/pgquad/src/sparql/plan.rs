@@ -3,6 +3,7 @@
 //! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when row-level
 //! security makes it depend on the role, and rights are checked at each execution.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::ptr::NonNull;
 
@@ -285,6 +286,18 @@ pub struct Planning {
     path: compat::CatalogPath,
     join_collapse_limit: i32,
     from_collapse_limit: i32,
+    jit_above_cost: f64,
+}
+
+/// Times its cost that a statement has to have for JIT. Compiling one takes 50 to 150 ms, and what it spends its time in are nodes and
+/// functions of this extension, which PostgreSQL cannot compile: groups by STRLEN, a filter by CONTAINS(LCASE()) and sums over parts of
+/// dates of 150,000 to 300,000 literals ran 4 % faster at best, 13 % slower at worst (release build, 2026-11). Ten times the default of
+/// 100,000 is some seconds of work.
+const JIT_FACTOR: f64 = 10.0;
+
+thread_local! {
+    /// How many [`Planning`]s are in force.
+    static NESTED: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Planning {
@@ -296,7 +309,13 @@ impl Planning {
                 path: compat::CatalogPath::push(),
                 join_collapse_limit: pg_sys::join_collapse_limit,
                 from_collapse_limit: pg_sys::from_collapse_limit,
+                jit_above_cost: pg_sys::jit_above_cost,
             };
+            // Settings may nest: a function that asks may be called by a query that does. Below zero, there is no JIT.
+            if NESTED.get() == 0 {
+                pg_sys::jit_above_cost *= JIT_FACTOR;
+            }
+            NESTED.set(NESTED.get() + 1);
             pg_sys::join_collapse_limit = 100;
             pg_sys::from_collapse_limit = 100;
             saved
@@ -310,6 +329,8 @@ impl Drop for Planning {
         unsafe {
             pg_sys::join_collapse_limit = self.join_collapse_limit;
             pg_sys::from_collapse_limit = self.from_collapse_limit;
+            pg_sys::jit_above_cost = self.jit_above_cost;
+            NESTED.set(NESTED.get() - 1);
             // After an error the end of the transaction takes the path away.
             if !std::thread::panicking() {
                 self.path.pop();

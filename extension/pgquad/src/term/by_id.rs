@@ -1,10 +1,13 @@
 //! Functions of the term with an id. What the id tells is not decoded; where the text is needed, it is read where the dictionary keeps
 //! it ([`dictionary::with_term`]). NULL is the error, as for the functions of terms, and a function of the default graph, which is no term.
 
+use std::sync::LazyLock;
+
 use pgquad_term::func::time::{self, Part};
 use pgquad_term::func::{regex, strings, terms};
 use pgquad_term::{
-    inline_datatype, integer_id, tag, LiteralKind, Result, Term, TermBuf, TermId, RDF_LANG_STRING,
+    inline_datatype, integer_id, tag, LiteralKind, Result, Term, TermBuf, TermId, Xsd,
+    RDF_LANG_STRING,
 };
 use pgrx::prelude::*;
 
@@ -30,7 +33,7 @@ fn of_string<T>(id: i64, function: impl FnOnce(&Term<'_>) -> Result<T>) -> Optio
 macro_rules! of_strings {
     ($($(#[$doc:meta])* $name:ident as $sql:literal (id $(, $argument:ident)*) -> $result:ident = $function:path;)*) => {$(
         $(#[$doc])*
-        #[pg_extern(stable, parallel_safe, name = $sql, cost = 50)]
+        #[pg_extern(stable, parallel_safe, name = $sql, cost = 40)]
         fn $name(id: i64 $(, $argument: TermArg<'_>)*) -> Option<$result> {
             of_string(id, |text| $function(text $(, &$argument.term())*)).map(Into::into)
         }
@@ -98,14 +101,14 @@ fn replaced_with(
 }
 
 /// The id of STRLEN of the term with an id.
-#[pg_extern(stable, parallel_safe, cost = 50)]
+#[pg_extern(stable, parallel_safe, cost = 40)]
 fn id_strlen(id: i64) -> Option<i64> {
     let length = of_string(id, strings::length)?;
     integer_id(length as i64).map(TermId::to_i64)
 }
 
 /// STR of the term with an id.
-#[pg_extern(stable, parallel_safe, cost = 50)]
+#[pg_extern(stable, parallel_safe, cost = 40)]
 fn id_str(id: i64) -> Option<TermOut> {
     let id = Some(term_id(id)).filter(|id| id.tag() != tag::BLANK)?;
     value(dictionary::with_term(id, terms::str)?).map(TermOut)
@@ -130,19 +133,38 @@ fn id_lang(id: i64) -> Option<TermCopy> {
 /// `""` in its encoded form.
 const EMPTY_STRING: &str = "S";
 
+/// The datatypes that ids tell, as terms.
+struct Datatypes {
+    string: TermBuf,
+    lang_string: TermBuf,
+    /// In the place of its code.
+    others: Vec<TermBuf>,
+}
+
+static DATATYPES: LazyLock<Datatypes> = LazyLock::new(|| {
+    let last = Xsd::ALL.iter().map(|xsd| xsd.code()).max().unwrap_or(0);
+    let of_code = |code| Xsd::from_code(code).map_or("", |xsd| xsd.iri());
+    Datatypes {
+        string: TermBuf::iri(LiteralKind::String.datatype()),
+        lang_string: TermBuf::iri(RDF_LANG_STRING),
+        others: (0..=last).map(|code| TermBuf::iri(of_code(code))).collect(),
+    }
+});
+
 /// DATATYPE of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 5)]
-fn id_datatype(id: i64) -> Option<TermOut> {
+fn id_datatype(id: i64) -> Option<TermCopy> {
     let id = term_id(id);
     let told = match id.tag() {
         tag::IRI | tag::BLANK => return None,
-        tag::STRING | tag::SHORT_STRING => Some(LiteralKind::String.datatype()),
-        tag::LANG_STRING => Some(RDF_LANG_STRING),
-        _ => inline_datatype(id).map(|xsd| xsd.iri()),
+        tag::STRING | tag::SHORT_STRING => Some(&DATATYPES.string),
+        tag::LANG_STRING => Some(&DATATYPES.lang_string),
+        _ => inline_datatype(id).map(|xsd| &DATATYPES.others[usize::from(xsd.code())]),
     };
+    let copy = |datatype: &TermBuf| TermCopy::of_encoded(datatype.as_encoded());
     match told {
-        Some(iri) => Some(TermOut(TermBuf::iri(iri))),
-        None => value(dictionary::with_term(id, terms::datatype)?).map(TermOut),
+        Some(datatype) => Some(copy(datatype)),
+        None => value(dictionary::with_term(id, terms::datatype)?).map(|datatype| copy(&datatype)),
     }
 }
 

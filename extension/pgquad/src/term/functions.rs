@@ -6,7 +6,7 @@ macro_rules! sql_functions {
     () => {};
     ($(#[$doc:meta])* $name:ident as $sql:literal ($($argument:ident),+) -> $result:ident = $function:path; $($rest:tt)*) => {
         $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe, name = $sql)]
+        #[pg_extern(immutable, parallel_safe, name = $sql, cost = 10)]
         fn $name($($argument: TermArg<'_>),+) -> Option<$result> {
             value($function($(&$argument.term()),+)).map(Into::into)
         }
@@ -14,7 +14,7 @@ macro_rules! sql_functions {
     };
     ($(#[$doc:meta])* $name:ident ($($argument:ident),+) -> $result:ident = $function:path; $($rest:tt)*) => {
         $(#[$doc])*
-        #[pg_extern(immutable, parallel_safe)]
+        #[pg_extern(immutable, parallel_safe, cost = 10)]
         fn $name($($argument: TermArg<'_>),+) -> Option<$result> {
             value($function($(&$argument.term()),+)).map(Into::into)
         }

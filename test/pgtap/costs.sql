@@ -1,0 +1,35 @@
+-- Costs of plans are in PostgreSQL's unit, a page read in sequence, so that JIT does not start for plans of milliseconds.
+begin;
+select plan(6);
+create function pg_temp.prefixed(request text) returns text language sql as $$
+    select 'PREFIX : <http://e/> ' || request $$;
+select quad.update(pg_temp.prefixed('INSERT DATA {' || string_agg(format(
+    ':i%s :cat "category %s of things" ; :kind :k%s ; :name "name %s" .', n, n % 10, n % 50, n), ' ') || '}')) from generate_series(1, 6000) n;
+analyze quad_stores.main;
+-- The total cost of the plan of a query.
+create function pg_temp.cost(query text) returns numeric language plpgsql as $$
+declare line text;
+begin
+    execute 'EXPLAIN ' || quad.sparql_to_sql(pg_temp.prefixed(query)) into line;
+    return (regexp_match(line, 'cost=[0-9.]+[.][.]([0-9.]+)'))[1];
+end $$;
+
+-- Whatever pair of patterns the planner looks at first, the join costs what its cheapest order does: 600 rows meet 6000 by a key of ten.
+select cmp_ok(pg_temp.cost('SELECT (COUNT(*) AS ?n) { ?a :cat ?c . ?b :cat ?c . ?a :kind :k7 }'), '<', 1000::numeric, 'a selective pattern makes a join cheap');
+-- Decoding and functions of literals are some hundred nanoseconds, a tenth of a page.
+select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '<', 6000 * 0.2, 'a function of a literal');
+select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '>', 6000 * 0.05, 'is not free');
+
+create function pg_temp.jit(query text, above float8) returns boolean language plpgsql as $$
+begin
+    perform set_config('jit_above_cost', above::text, true), set_config('jit', 'on', true);
+    return exists (select from quad.explain(pg_temp.prefixed(query), analyze => true) line where line ~ 'JIT');
+end $$;
+select set_config('quad.template_cache_size', '0', true);
+create temp table plans as select query, pg_temp.cost(query)::float8 as cost
+    from (values ('SELECT ?k (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x ; :kind ?k } GROUP BY ?k')) as queries(query);
+select is(pg_temp.jit(query, cost / 2), false, 'what JIT costs, SPARQL statements do not win back soon') from plans;
+select case when pg_jit_available() then is(pg_temp.jit(query, cost / 50), true, 'but in the end they may') else skip('no JIT here', 1) end from plans;
+select is(current_setting('jit_above_cost')::float8, cost / 50, 'the setting is as it was') from plans;
+select * from finish();
+rollback;
