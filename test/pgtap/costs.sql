@@ -23,7 +23,7 @@ select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '>
 create function pg_temp.jit(query text, above float8) returns boolean language plpgsql as $$
 begin
     perform set_config('jit_above_cost', above::text, true), set_config('jit', 'on', true);
-    return exists (select from quad.explain(pg_temp.prefixed(query), analyze => true) line where line ~ 'JIT');
+    return exists (select from quad.explain(pg_temp.prefixed(query), "analyze" => true) line where line ~ 'JIT');
 end $$;
 select set_config('quad.template_cache_size', '0', true);
 create temp table plans as select query, pg_temp.cost(query)::float8 as cost
