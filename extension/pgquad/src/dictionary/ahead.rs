@@ -18,16 +18,16 @@ const CHUNK_ROWS: usize = 4096;
 /// Bytes of text from which on no more terms are added to a chunk.
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that are kept: columns that expressions read side by side.
-const CHUNKS: usize = 4;
+const CHUNKS: usize = 8;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.
 const NEAR: usize = 8;
-/// Ids in a row that a chunk or an offer does not have, after which it is dropped.
+/// Ids in a row that no chunk or that an offer does not have, after which they are dropped.
 const MISSES: u32 = 64;
 /// One row of so many has to read a term for the next batch to be offered.
 const ROWS_PER_READ: u64 = 4;
 
 thread_local! {
-    /// Terms that expressions have read from blocks or chunks.
+    /// Terms of the dictionary that expressions have read.
     static READS: Cell<u64> = const { Cell::new(0) };
     /// Terms that have been decoded for expressions.
     static DECODED: Cell<u64> = const { Cell::new(0) };
@@ -110,13 +110,18 @@ struct Chunk {
     rows: Vec<u32>,
     /// The row that was found last.
     at: usize,
-    misses: u32,
+    /// The chunk that was found in after this one, the last time.
+    followed_by: usize,
 }
 
 /// The chunks of this backend.
 #[derive(Default)]
 pub struct Ahead {
     chunks: Vec<Chunk>,
+    /// The chunk that was found in last.
+    last: usize,
+    /// Ids in a row that no chunk had.
+    misses: u32,
 }
 
 /// Counts a term that an expression reads.
@@ -141,22 +146,41 @@ impl Ahead {
             self.chunks.remove(0);
         }
         self.chunks.push(Chunk::new(&rows, numbers, texts));
+        // Places have changed.
+        self.last = 0;
+        let chunks = self.chunks.iter_mut();
+        chunks.for_each(|chunk| chunk.followed_by = 0);
     }
 
     /// The encoded term with this number, if a chunk has it.
     #[inline]
     pub fn look(&mut self, number: u64) -> Option<&str> {
-        let found = self.chunks.iter_mut().position(|chunk| chunk.find(number));
-        match found {
-            Some(n) => {
-                let chunk = &self.chunks[n];
-                Some(chunk.text(chunk.rows[chunk.at] as usize))
-            }
-            None => {
-                self.chunks.retain(|chunk| chunk.misses < MISSES);
-                None
-            }
+        if self.chunks.is_empty() {
+            return None;
         }
+        let Some(found) = self.find(number) else {
+            self.misses += 1;
+            if self.misses == MISSES {
+                *self = Self::default();
+            }
+            return None;
+        };
+        self.misses = 0;
+        self.chunks[self.last].followed_by = found;
+        self.last = found;
+        let chunk = &self.chunks[found];
+        Some(chunk.text(chunk.rows[chunk.at] as usize))
+    }
+
+    /// The chunk that has the term, moved to its row. Expressions take the columns of each row in the same order.
+    fn find(&mut self, number: u64) -> Option<usize> {
+        let expected = self.chunks[self.last].followed_by;
+        if self.chunks[expected].find_near(number) {
+            return Some(expected);
+        }
+        let chunks = &mut self.chunks;
+        let near = chunks.iter_mut().position(|chunk| chunk.find_near(number));
+        near.or_else(|| chunks.iter_mut().position(|chunk| chunk.find(number)))
     }
 }
 
@@ -229,27 +253,28 @@ impl Chunk {
             texts,
             rows,
             at: 0,
-            misses: 0,
+            followed_by: 0,
         }
     }
 
-    /// Moves to the first row with this number that is not behind; false if there is none.
+    /// Moves to a row with this number that is the current one or just behind it; false if there is none.
     #[inline]
-    fn find(&mut self, number: u64) -> bool {
+    fn find_near(&mut self, number: u64) -> bool {
         let near = self.rows[self.at..].iter().take(NEAR);
-        let near = near
+        let distance = near
             .enumerate()
             .find(|(_, &place)| self.numbers[place as usize] == number);
-        let found = match near {
-            Some((distance, _)) => Some(self.at + distance),
-            None => self.search(number),
-        };
-        match found {
-            Some(row) => {
-                self.at = row;
-                self.misses = 0;
-            }
-            None => self.misses += 1,
+        if let Some((distance, _)) = distance {
+            self.at += distance;
+        }
+        distance.is_some()
+    }
+
+    /// Moves to a row with this number; false if there is none.
+    fn find(&mut self, number: u64) -> bool {
+        let found = self.search(number);
+        if let Some(row) = found {
+            self.at = row;
         }
         found.is_some()
     }

@@ -309,18 +309,17 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
         true => body(encoded),
         false => read::unknown_id(id),
     };
+    ahead::count_read();
     if is_distributed() {
         fetch_ahead(id, number);
     }
     Some(with_state(|state| {
         if let Some(encoded) = state.ahead.look(number) {
-            ahead::count_read();
             return checked(encoded);
         }
         if let Some(term) = state.terms.look(&number, state::term_bytes) {
             return checked(term.as_encoded());
         }
-        ahead::count_read();
         if state.layout.shards.is_none() && ahead::fetch(state, id) {
             if let Some(encoded) = state.ahead.look(number) {
                 return checked(encoded);
