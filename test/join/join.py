@@ -13,7 +13,7 @@ import sys
 import psycopg2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from pgquad_test import Report
+from pgquad_test import Report, create_cluster_database, nodes
 
 COLUMNS = "spog"
 # Terms of all kinds that an id can stand for; of some it tells the value.
@@ -192,31 +192,80 @@ class Maker:
         return f"SELECT {head} FROM {text} WHERE {where}"
 
 
-def make_tables(cursor, chance):
+COLUMN_LIST = ", ".join(f"{c} bigint NOT NULL" for c in COLUMNS)
+
+
+class Tables:
+    """Where the tables are: on one server, or, on a cluster, the quads in distributed stores and a heap table beside them on every node."""
+
+    def __init__(self):
+        self.distributed = bool(nodes())
+        self.connections = create_cluster_database("pgquad_join") if self.distributed else [psycopg2.connect("")]
+        for connection in self.connections:
+            connection.autocommit = False
+        self.cursors = [connection.cursor() for connection in self.connections]
+
+    def quad(self, n):
+        return f"quad_stores.join_quad{n}" if self.distributed else f"join_quad{n}"
+
+    def commit(self):
+        for connection in self.connections:
+            connection.commit()
+
+    def drop(self, n):
+        self.cursors[0].execute(f"DROP TABLE IF EXISTS {self.quad(n)}")
+        for cursor in self.cursors:
+            cursor.execute(f"DROP TABLE IF EXISTS join_heap{n}")
+        if self.distributed:
+            self.commit()
+
+    def create(self, n, chance):
+        """Empty tables."""
+        orders, leaf_quads = chance.choice(ORDERS), chance.choice(["0", "4"])
+        cursor = self.cursors[0]
+        if self.distributed:
+            cursor.execute("SELECT quad.create_store(%s, leaf_quads => %s, distributed => true, shards => 3)", (f"join_quad{n}", leaf_quads))
+        else:
+            cursor.execute("SELECT set_config('quad.orders', %s, true), set_config('quad.leaf_quads', %s, true)", (orders, leaf_quads))
+            cursor.execute(f"CREATE TABLE {self.quad(n)} ({COLUMN_LIST}) USING quad")
+        for cursor in self.cursors:
+            cursor.execute(f"CREATE TABLE join_heap{n} ({COLUMN_LIST}) USING heap")
+        if self.distributed:
+            self.commit()
+
+    def fill(self, n, rows, deleted):
+        """Puts rows into both, and takes some out again."""
+        for cursor in self.cursors:
+            for row in rows:
+                cursor.execute(f"INSERT INTO join_heap{n} VALUES (%s, %s, %s, %s)", row)
+        cursor = self.cursors[0]
+        cursor.execute(f"INSERT INTO {self.quad(n)} SELECT * FROM join_heap{n}")
+        cursor.execute(f"DELETE FROM {self.quad(n)} WHERE s = {deleted}")
+        for cursor in self.cursors:
+            cursor.execute(f"DELETE FROM join_heap{n} WHERE s = {deleted}")
+
+
+def make_tables(tables, chance):
     """Up to three pairs of a quad and a heap table with the same rows, some of them deleted again; with the values in them."""
     terms = chance.random() < 0.5
     values = list(range(8))
+    cursor = tables.cursors[0]
     if terms:
         cursor.execute("SELECT quad.encode(t::quad.term) FROM unnest(%s) AS t", (chance.sample(list(ntriples()), 8),))
         values = [row[0] for row in cursor.fetchall()]
     count = chance.choice([1, 1, 2, 3])
     for n in range(count):
-        cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
-        cursor.execute("SELECT set_config('quad.orders', %s, true), set_config('quad.leaf_quads', %s, true)",
-                       (chance.choice(ORDERS), chance.choice(["0", "4"])))
-        columns = ", ".join(f"{c} bigint NOT NULL" for c in COLUMNS)
-        cursor.execute(f"CREATE TABLE join_quad{n} ({columns}) USING quad")
-        cursor.execute(f"CREATE TABLE join_heap{n} ({columns}) USING heap")
+        tables.drop(n)
+        tables.create(n, chance)
         size = chance.choice([0, 3, 30, 60])
         graphs = [0, values[1]]
         rows = {(chance.choice(values), chance.choice(values[:4]), chance.choice(values), chance.choice(graphs)) for _ in range(size)}
-        for row in rows:
-            cursor.execute(f"INSERT INTO join_heap{n} VALUES (%s, %s, %s, %s)", row)
-        cursor.execute(f"INSERT INTO join_quad{n} SELECT * FROM join_heap{n}")
-        for table in ("quad", "heap"):
-            cursor.execute(f"DELETE FROM join_{table}{n} WHERE s = {values[7]}")
+        tables.fill(n, rows, values[7])
+        # Citus refuses ANALYZE in a transaction that has written.
+        tables.commit()
         if chance.random() < 0.5:
-            cursor.execute(f"ANALYZE join_quad{n}")
+            cursor.execute(f"ANALYZE {tables.quad(n)}")
+    tables.commit()
     return count, values, terms
 
 
@@ -232,18 +281,18 @@ def main():
     options.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = options.parse_args()
     report = Report("join")
-    connection = psycopg2.connect("")
-    cursor = connection.cursor()
+    places = Tables()
     used = wrong = large = slow = 0
     count, values, terms = 1, list(range(8)), False
     for case in range(options.cases):
         chance = random.Random(f"{options.seed}/{case}")
         if case % 25 == 0:
             tables = random.Random(f"{options.seed}/tables/{case}")
-            count, values, terms = make_tables(cursor, tables)
-            connection.commit()
+            count, values, terms = make_tables(places, tables)
+        # Nodes are asked in turn.
+        connection, cursor = (of_all[case % len(places.cursors)] for of_all in (places.connections, places.cursors))
         sql = Maker(chance, count, values, terms).query()
-        quad = sql.format(*(f"join_quad{n}" for n in range(3)))
+        quad = sql.format(*(places.quad(n) for n in range(3)))
         heap = sql.format(*(f"join_heap{n}" for n in range(3)))
         batch = chance.choice([1, 2, 3, 7, 100, 10000])
         memory = chance.choice(["64kB", "4MB"])
@@ -281,8 +330,8 @@ def main():
             which = "with the node" if found != expected else "without the node"
             report.check(False, f"case {case}", f"seed {options.seed}, batch {batch}: answer {which} is wrong: {quad}")
     for n in range(3):
-        cursor.execute(f"DROP TABLE IF EXISTS join_quad{n}, join_heap{n}")
-    connection.commit()
+        places.drop(n)
+    places.commit()
     report.check(wrong == 0, f"{options.cases} random queries, seed {options.seed}, {large} too large to compare, {slow} too slow without the node")
     report.check(used > options.cases / 2, f"most of them use the node: {used}")
     report.finish()

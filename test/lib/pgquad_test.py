@@ -77,6 +77,39 @@ def as_server(command, **options):
     return done.stdout
 
 
+def nodes():
+    """Ports of the nodes of a cluster on this machine, the coordinator first, from PGQUAD_NODES; none: one server."""
+    return [int(port) for port in os.environ.get("PGQUAD_NODES", "").split(",") if port]
+
+
+def create_cluster_database(name):
+    """A new database on every node of PGQUAD_NODES, a Citus cluster with the extension; returns a connection to each node."""
+
+    def connect(port, database):
+        connection = psycopg2.connect(host="127.0.0.1", port=port, user="postgres", dbname=database)
+        connection.autocommit = True
+        return connection
+
+    def execute(connection, sql, parameters=None):
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+
+    ports = nodes()
+    # Workers first: the coordinator's daemons talk to them.
+    for port in reversed(ports):
+        execute(connect(port, "postgres"), f"drop database if exists {name} with (force)")
+    for port in ports:
+        execute(connect(port, "postgres"), f"create database {name} template template0 encoding 'UTF8'")
+        execute(connect(port, name), "create extension citus")
+    coordinator = connect(ports[0], name)
+    execute(coordinator, "select citus_set_coordinator_host('127.0.0.1', %s)", (ports[0],))
+    execute(coordinator, "select citus_set_node_property('127.0.0.1', %s, 'shouldhaveshards', true)", (ports[0],))
+    for port in ports[1:]:
+        execute(coordinator, "select citus_add_node('127.0.0.1', %s)", (port,))
+    execute(coordinator, "create extension pgquad")
+    return [connect(port, name) for port in ports]
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
