@@ -15,7 +15,7 @@ import time
 import psycopg2
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from pgquad_test import Report  # noqa: E402
+from pgquad_test import Report, create_cluster_database, nodes  # noqa: E402
 
 TERM = re.compile(r'(?:<(?P<iri>[^>]*)>|_:(?P<blank>\S+)|"(?P<text>(?:[^"\\]|\\.)*)"(?:@(?P<lang>[\w-]+)|\^\^<(?P<type>[^>]*)>)?)$',
                   re.DOTALL)
@@ -87,12 +87,32 @@ def lines(path):
 
 def load(connection, store, path):
     cursor = connection.cursor()
-    cursor.execute("select quad.create_store(%s)", (store,))
+    cursor.execute("select quad.create_store(%s, distributed => %s)", (store, bool(nodes())))
     start = time.time()
     cursor.execute("select quad.load(%s, store => %s)", (path, store))
     count = cursor.fetchone()[0]
     cursor.execute(f"analyze quad_stores.{store}")
     print(f"loaded {count} triples in {time.time() - start:.1f} s")
+
+
+def create_database(name, keep):
+    """A new database; `keep`: only if there is none."""
+    admin = psycopg2.connect(dbname="postgres")
+    admin.autocommit = True
+    with admin.cursor() as cursor:
+        cursor.execute("select exists (select from pg_database where datname = %s)", (name,))
+        there = cursor.fetchone()[0]
+        if there and not keep:
+            cursor.execute(f"drop database {name}")
+        if not (there and keep):
+            cursor.execute(f"create database {name} template template0 encoding 'UTF8'")
+
+
+def drop_database(name):
+    admin = psycopg2.connect(dbname="postgres")
+    admin.autocommit = True
+    with admin.cursor() as cursor:
+        cursor.execute(f"drop database {name}")
 
 
 def main():
@@ -109,23 +129,21 @@ def main():
         sys.exit(77)
     store = f"bsbm_{options.size}"
     database = "pgquad_bsbm"
-    admin = psycopg2.connect(dbname="postgres")
-    admin.autocommit = True
-    with admin.cursor() as cursor:
-        cursor.execute("select exists (select from pg_database where datname = %s)", (database,))
-        there = cursor.fetchone()[0]
-        if there and not options.keep:
-            cursor.execute(f"drop database {database}")
-        if not (there and options.keep):
-            cursor.execute(f"create database {database} template template0 encoding 'UTF8'")
-    connection = psycopg2.connect(dbname=database)
-    connection.autocommit = True
+    if nodes():
+        connections = create_cluster_database(database)
+    else:
+        create_database(database, options.keep)
+        connections = [psycopg2.connect(dbname=database)]
+        connections[0].autocommit = True
+    connection = connections[0]
     with connection.cursor() as cursor:
         cursor.execute("create extension if not exists pgquad")
         cursor.execute("select to_regclass(%s) is not null", (f"quad_stores.{store}",))
         if not cursor.fetchone()[0]:
             load(connection, store, data)
 
+        # Nodes are asked in turn.
+        cursors = [connection.cursor() for connection in connections]
         logs = (lines(data.replace(".nt.gz", f".{what}.jsonl.gz")) for what in ("queries", "expected"))
         failed = collections.Counter()
         count = collections.Counter()
@@ -137,7 +155,7 @@ def main():
             count[query.number] += 1
             start = time.time()
             try:
-                answer = query.run(cursor, store)
+                answer = query.run(cursors[sum(count.values()) % len(cursors)], store)
                 wrong = query.difference(answer, [tuple(map(term, row)) for row in expected])
             except psycopg2.Error as error:
                 wrong = str(error).strip()
@@ -148,10 +166,10 @@ def main():
         for number in sorted(count):
             report.check(not failed[number], f"query {number}", f"{failed[number]} of {count[number]} answers differ")
             print(f"  {count[number]} answers, {seconds[number] / count[number] * 1000:.2f} ms each with the comparison")
-    connection.close()
-    if not options.keep:
-        with admin.cursor() as cursor:
-            cursor.execute(f"drop database {database}")
+    for connection in connections:
+        connection.close()
+    if not options.keep and not nodes():
+        drop_database(database)
     report.finish()
 
 

@@ -1,0 +1,56 @@
+"""The suites that ask SPARQL, once more on distributed stores of a cluster of three nodes, which are asked in turn.
+Usage: suites.py [--all] (by `run`); --all runs the long ones whole.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+from nodes import Cluster
+from pgquad_test import Report
+
+# Suites with their arguments: in the short form, and whole.
+SUITES = {
+    "bsbm": (["--mixes", "10"], []),
+    "join": (["--cases", "150"], []),
+    "differential": (["--cases", "150"], []),
+    "w3c": ([], []),
+}
+COUNTS = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+
+
+def main():
+    whole = "--all" in sys.argv[1:]
+    report = Report("cluster-suites")
+    root = os.environ["PGQUAD_ROOT"]
+    with Cluster() as cluster:
+        ports = ",".join(str(server.port) for server in cluster.servers)
+        environment = os.environ | {"PGQUAD_NODES": ports, "PGHOST": "127.0.0.1", "PGPORT": ports.split(",")[0], "PGUSER": "postgres"}
+        for suite, arguments in SUITES.items():
+            command = [os.path.join(root, "test", suite, "run"), *arguments[whole]]
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            counts = COUNTS.findall(done.stdout)
+            if done.returncode == 77:
+                report.skip(suite, done.stdout.strip().splitlines()[-1])
+                continue
+            if not counts:
+                report.check(False, suite, done.stdout[-2000:])
+                continue
+            passed, failed, skipped = map(int, counts[-1])
+            if failed or done.returncode:
+                print("\n".join(line[:500] for line in done.stdout.splitlines() if line.startswith("FAIL"))[:20000])
+            report.passed += passed
+            report.failed += max(failed, done.returncode != 0)
+            report.skipped += skipped
+            print(f"{suite}: {counts[-1]}")
+        for server in cluster.servers:
+            crashes = server.crashes_in_log()
+            report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
