@@ -56,6 +56,9 @@ struct Grouping {
 /// Groups of one window at least, so that few messages are sent for small batches of rows.
 const LEAST_WINDOW: usize = 256;
 
+/// Rows that an answer may always have: a message costs as much as reading some hundred rows (80 us against 0.2 us a row, on loopback).
+const LEAST_ROWS: usize = 128;
+
 /// Progress in a list of ranges. Plain data, as long as it is used with one list; [`Self::restart`] begins another.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -290,7 +293,7 @@ impl Spread {
         spans: &mut Vec<Span>,
     ) -> Option<u32> {
         for there in &mut self.there {
-            there.read.enough = enough as u32;
+            there.read.enough = enough.max(LEAST_ROWS) as u32;
             shards.send(there.group, &there.read);
         }
         let mut begun = self.read_here(shards, enough, batch, spans);
