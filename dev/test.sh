@@ -53,6 +53,14 @@ script_suite() {
     esac
 }
 
+# Citus, where the material for tests has a way to build it and a suite wants it. It is there before the first server starts.
+build_citus() {
+    local build=$PGQUAD_SHARED/citus/build.sh
+    if has_citus || [ ! -e "$build" ] || [ "$PG_MAJOR" != 15 ]; then return 0; fi
+    step "building Citus for the cluster suites (minutes)"
+    quietly bash "$build" || warn "Citus does not build: the cluster suites are skipped"
+}
+
 # The suites that need a server share the private one; builds, installs and starts it once.
 server_ready=
 need_server() {
@@ -103,6 +111,7 @@ run_suite() {
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | differential | remote | cluster) sql_suite "$1" "test/$1/run" ;;
+    cluster-all) sql_suite cluster-all test/cluster/run cluster dictionary stores all ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }
@@ -110,6 +119,7 @@ run_suite() {
 started=$SECONDS
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || read -ra suites <<<"$ALL"
+case " ${suites[*]} " in *" cluster"*) build_citus ;; esac
 for suite in "${suites[@]}"; do run_suite "$suite"; done
 
 step "summary ($((SECONDS - started)) s)"

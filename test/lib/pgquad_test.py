@@ -107,7 +107,6 @@ def create_cluster_database(name):
     for port in ports[1:]:
         execute(coordinator, "select citus_add_node('127.0.0.1', %s)", (port,))
     execute(coordinator, "create extension pgquad")
-    execute(coordinator, "select quad.distribute_dictionary(4)")
     return [connect(port, name) for port in ports]
 
 

@@ -92,9 +92,6 @@ pub fn create(name: &str) -> Client {
     if !nodes.is_empty() {
         let store = "SELECT quad.create_store('main', distributed => true, shards => 4)";
         client
-            .batch_execute("SELECT quad.distribute_dictionary(4)")
-            .expect("the dictionary can be distributed");
-        client
             .batch_execute(store)
             .expect("a distributed store can be made");
     }
