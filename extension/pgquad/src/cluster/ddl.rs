@@ -83,6 +83,7 @@ pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
     make_sides(&base, shards, limits);
     attach(store.oid, &base);
     mirror::send(store.oid);
+    dictionary::finish_distribution();
 }
 
 /// A base whose tables are not there yet: the name of the store, shortened and numbered where needed.
@@ -251,6 +252,7 @@ fn distribute_store(store: &str, shards: default!(Option<i32>, "NULL")) {
     }
     attach(store.oid, &base);
     mirror::send(store.oid);
+    dictionary::finish_distribution();
 }
 
 /// Copies all quads; an error where policies would hide some of them.

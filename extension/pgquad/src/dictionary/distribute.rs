@@ -24,8 +24,8 @@ pub fn is_distributed() -> bool {
     Layout::current().shards.is_some()
 }
 
-/// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Readers go on until the end, when
-/// the tables are emptied here; whoever adds terms waits for the transaction.
+/// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Whoever adds terms waits for the
+/// transaction, readers go on: [`finish`] is to be called when the transaction has little left to do.
 ///
 /// Errors: Citus is missing (0A000), the number of shards (22023), another node has terms of its own (55000), what Citus refuses.
 pub fn distribute(shards: i32) {
@@ -60,10 +60,19 @@ pub fn distribute(shards: i32) {
         ));
         run("SELECT pg_catalog.create_distributed_table(t, 'extent', colocate_with => 'quad.term_ids') \
              FROM pg_catalog.unnest(ARRAY['quad.terms', 'quad.term_extents']::pg_catalog.regclass[]) t");
-        run("SELECT pg_catalog.truncate_local_data_after_distributing_table(t) \
-             FROM pg_catalog.unnest(ARRAY['quad.term_ids', 'quad.terms', 'quad.term_extents', 'quad.languages', \
-                                          'quad.symbol_tables']::pg_catalog.regclass[]) t");
     });
+}
+
+/// Empties the tables that this transaction has distributed, where their rows have stayed beside the shards. Waits for readers, who wait
+/// from then on.
+pub fn finish() {
+    if PENDING.get() {
+        with_quiet_settings(|| {
+            run("SELECT pg_catalog.truncate_local_data_after_distributing_table(t) \
+                 FROM pg_catalog.unnest(ARRAY['quad.term_ids', 'quad.terms', 'quad.term_extents', 'quad.languages', \
+                                              'quad.symbol_tables']::pg_catalog.regclass[]) t");
+        });
+    }
 }
 
 /// Runs `body` as a superuser, with names and operators of PostgreSQL's own, and without Citus' notices.
@@ -96,6 +105,7 @@ fn with_quiet_settings(body: impl FnOnce()) {
 #[pg_extern]
 fn distribute_dictionary(shards: default!(i32, 32)) {
     distribute(shards);
+    finish();
 }
 
 extension_sql!(
