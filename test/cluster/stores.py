@@ -60,10 +60,12 @@ class Checks:
             self.rights_reach_every_node,
             self.policies_reach_every_node,
             self.owner_and_name_reach_every_node,
+            self.roles_without_rights_of_their_own,
             self.statements_roll_back_everywhere,
             self.two_writers_of_the_same_quads,
             self.loads_count_new_quads,
             self.failed_load_leaves_nothing,
+            self.cancelled_load_leaves_nothing,
             self.loads_on_all_nodes_at_once,
             self.maintenance,
             self.distributes_a_filled_store,
@@ -414,6 +416,25 @@ class Checks:
             self.execute("alter table quad_stores.movies rename to films", node=(node + 1) % 3)
         self.holds("films", self.quads)
 
+    def roles_without_rights_of_their_own(self):
+        """A role that is no superuser makes, fills, looks after, distributes and drops stores."""
+        with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("set session authorization alice")
+            cursor.execute(f"select quad.create_store('own', distributed => true, shards => {SHARDS})")
+            cursor.execute("insert into quad_stores.own select i, 2, i + 1, 0 from generate_series(1, 2000) i")
+            cursor.execute("vacuum quad_stores.own")
+            cursor.execute("analyze quad_stores.own")
+            cursor.execute("select count(*) from quad.verify('quad_stores.own')")
+            same("problems", cursor.fetchone()[0], 0)
+            cursor.execute("select quads from quad.stores where store = 'own'")
+            same("quads", cursor.fetchone()[0], 2000)
+            self.holds("own", [(i, 2, i + 1, 0) for i in range(1, 2001)])
+            cursor.execute("select quad.undistribute_store('own')")
+            cursor.execute(f"select quad.distribute_store('own', {SHARDS})")
+            self.holds("own", [(i, 2, i + 1, 0) for i in range(1, 2001)])
+            cursor.execute("select quad.drop_store('own')")
+        same("tables", [name for name in self.shards_left() if name.startswith("own")], [])
+
     def statements_roll_back_everywhere(self):
         before = self.same_everywhere(self.RIGHTS)
         for node in range(3):
@@ -496,6 +517,17 @@ class Checks:
             self.refused("22P02", "select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(900_000, 910_000) + "not a triple\n",), node)
             for got in self.both_tables("loaded"):
                 same("quads", got, before)
+
+    def cancelled_load_leaves_nothing(self):
+        before = self.both_tables("loaded")[0]
+        document = self.triples(1_000_000, 1_100_000)
+        for node in range(3):
+            for timeout in (30, 300):
+                self.execute(f"set statement_timeout = {timeout}", node=node)
+                self.refused("57014", "select quad.load_text(%s, 'nt', store => 'loaded')", (document,), node)
+                self.execute("set statement_timeout = 0", node=node)
+                for got in self.both_tables("loaded"):
+                    same("quads", got, before)
 
     def loads_on_all_nodes_at_once(self):
         self.create("busy")

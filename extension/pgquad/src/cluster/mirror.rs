@@ -115,13 +115,16 @@ pub fn before_commit() {
     }
     // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the abort.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) }
-    make_missing();
+    // The tables were made as the owner of their store, who may not ask for its definition.
+    if let Some(superuser) = citus::owner() {
+        citus::as_role(superuser, make_missing);
+    }
     // SAFETY: the snapshot pushed above.
     unsafe { pg_sys::PopActiveSnapshot() }
 }
 
 fn make_missing() {
-    if citus::owner().is_none() || citus::is_coordinator() {
+    if citus::is_coordinator() {
         return;
     }
     let missing = citus::rows(
