@@ -116,12 +116,6 @@ run_suite() {
     esac
 }
 
-# The cluster is tested with Citus of the package beside the project where there is none yet.
-if ! has_citus && [ -x "$PGQUAD_SHARED/citus/build.sh" ]; then
-    step "building Citus"
-    "$PGQUAD_SHARED/citus/build.sh" || warn "Citus does not build: the suites of the cluster are skipped"
-fi
-
 started=$SECONDS
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || read -ra suites <<<"$ALL"

@@ -19,6 +19,8 @@ pub struct Statement {
     /// The statement to run instead of the one given to `before`.
     pub planned: *mut pg_sys::PlannedStmt,
     watched: bool,
+    /// A TRUNCATE. What else `planned` points to may be gone when the statement is over, as after a COMMIT.
+    truncates: bool,
 }
 
 /// Prepares a utility statement.
@@ -33,6 +35,7 @@ pub unsafe extern "C-unwind" fn before(
     let mut statement = Statement {
         planned,
         watched: false,
+        truncates: false,
     };
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
     unsafe {
@@ -51,6 +54,7 @@ pub unsafe extern "C-unwind" fn before(
                 let range = (*node.cast::<pg_sys::AlterObjectSchemaStmt>()).relation;
                 refuse_when_distributed(range, "be moved to another schema");
             }
+            T_TruncateStmt => statement.truncates = true,
             T_VacuumStmt => {
                 statement.planned = vacuum_of_shards(planned, read_only);
             }
@@ -73,12 +77,9 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         mirror::send_changed();
     }
     mirror::drop_elsewhere();
-    // SAFETY: the statement is still there.
-    unsafe {
-        let node = (*statement.planned).utilityStmt;
-        if (*node).type_ == T_TruncateStmt {
-            truncate_shards(node.cast());
-        }
+    if statement.truncates {
+        // SAFETY: the statement is still there, and the tag has been looked at.
+        unsafe { truncate_shards((*statement.planned).utilityStmt.cast()) }
     }
 }
 
