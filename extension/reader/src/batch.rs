@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use pgquad_term::block::{self, Compressed, Symbols};
 use pgquad_term::{encoded, encoded_hash, inline_id, TermId};
 
 use crate::error::{ErrorKind, ReadError};
@@ -13,10 +14,16 @@ pub const DEFAULT_GRAPH: u32 = u32::MAX;
 /// Longest term in bytes of its encoded form.
 const MAX_TERM_BYTES: usize = 1 << 20;
 
+/// Terms from this many bytes on are compressed ahead. Shorter ones are often known already, and quickly compressed.
+const MIN_AHEAD_BYTES: usize = 48;
+
 /// Quads in document order.
 #[derive(Default)]
 pub struct Batch {
     text: String,
+    compressed: Vec<u8>,
+    /// Number of the symbol tables that terms have been compressed with.
+    symbols: Option<u32>,
     /// The distinct terms, in order of first sight.
     pub terms: Vec<BatchTerm>,
     /// Subject, predicate, object, graph: positions in `terms`, [`DEFAULT_GRAPH`] for the default graph.
@@ -32,6 +39,15 @@ pub struct BatchTerm {
     pub inline: Option<TermId>,
     start: u32,
     end: u32,
+    ahead: Ahead,
+}
+
+/// Where the compressed form of a term is; empty when there is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    start: u32,
+    end: u32,
+    raw: bool,
 }
 
 impl Batch {
@@ -39,6 +55,33 @@ impl Batch {
     /// document only.
     pub fn text(&self, term: &BatchTerm) -> &str {
         &self.text[term.start as usize..term.end as usize]
+    }
+
+    /// Compresses the longer terms, which takes most of the time that a new term takes, with the symbol tables of this number.
+    pub(crate) fn compress(&mut self, number: u32, symbols: &Symbols) {
+        self.symbols = Some(number);
+        for term in &mut self.terms {
+            let text = &self.text[term.start as usize..term.end as usize];
+            if term.inline.is_some() || text.len() < MIN_AHEAD_BYTES {
+                continue;
+            }
+            let start = self.compressed.len();
+            let raw = block::compress(symbols, text, &mut self.compressed);
+            term.ahead = Ahead {
+                start: start as u32,
+                end: self.compressed.len() as u32,
+                raw,
+            };
+        }
+    }
+
+    /// The compressed form of a term of this batch, if it has been made with the symbol tables of this number.
+    pub fn compressed(&self, term: &BatchTerm, symbols: u32) -> Option<Compressed<'_>> {
+        let Ahead { start, end, raw } = term.ahead;
+        (self.symbols == Some(symbols) && start < end).then(|| Compressed {
+            bytes: &self.compressed[start as usize..end as usize],
+            raw,
+        })
     }
 }
 
@@ -97,6 +140,7 @@ impl BatchBuilder {
             inline,
             start,
             end: self.text.len() as u32,
+            ahead: Ahead::default(),
         });
         self.positions.insert(hash, position);
         position
@@ -122,6 +166,8 @@ impl BatchBuilder {
     pub fn finish(&mut self) -> Batch {
         self.positions.clear();
         Batch {
+            compressed: Vec::new(),
+            symbols: None,
             text: std::mem::take(&mut self.text),
             terms: std::mem::take(&mut self.terms),
             quads: std::mem::take(&mut self.quads),

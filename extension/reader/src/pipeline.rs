@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
+
+use pgquad_term::block::Symbols;
 
 use crate::batch::Batch;
 use crate::chunk::{Chunk, Chunks};
@@ -48,6 +50,9 @@ enum Message {
     End(u64),
 }
 
+/// Symbol tables with their number, once there are any.
+type SharedSymbols = Arc<RwLock<Option<(u32, Arc<Symbols>)>>>;
+
 /// A document being read.
 pub struct Pipeline {
     messages: Receiver<Message>,
@@ -57,6 +62,7 @@ pub struct Pipeline {
     end: Option<u64>,
     stop: Arc<AtomicBool>,
     bytes_read: Arc<AtomicU64>,
+    symbols: SharedSymbols,
 }
 
 impl Pipeline {
@@ -70,10 +76,15 @@ impl Pipeline {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let bytes_read = source.bytes_read.clone();
+        let symbols = SharedSymbols::default();
+        let outlet = Outlet {
+            messages: sender,
+            symbols: symbols.clone(),
+        };
         if options.format.is_line_based() {
-            start_line_parsers(source, options, threads, sender, permit)?;
+            start_line_parsers(source, options, threads, outlet, permit)?;
         } else {
-            start_stream_parser(source, options.clone(), sender, permit, stop.clone())?;
+            start_stream_parser(source, options.clone(), outlet, permit, stop.clone())?;
         }
         Ok(Pipeline {
             messages,
@@ -83,7 +94,14 @@ impl Pipeline {
             end: None,
             stop,
             bytes_read,
+            symbols,
         })
+    }
+
+    /// Lets the parsers compress the terms of coming batches ahead, with the symbol tables of this number.
+    pub fn compress_with(&self, number: u32, symbols: Arc<Symbols>) {
+        let mut shared = self.symbols.write().unwrap_or_else(PoisonError::into_inner);
+        *shared = Some((number, symbols));
     }
 
     /// The next batch; waits for it at most this long.
@@ -125,6 +143,33 @@ impl Drop for Pipeline {
     }
 }
 
+/// Where parsers put their batches.
+#[derive(Clone)]
+struct Outlet {
+    messages: Sender<Message>,
+    symbols: SharedSymbols,
+}
+
+impl Outlet {
+    /// Sends a batch; `false`: nobody waits for it any more.
+    fn send(&self, number: u64, batch: Result<Batch, ReadError>) -> bool {
+        let batch = batch.map(|mut batch| {
+            let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
+            let symbols = symbols.clone();
+            if let Some((number, symbols)) = symbols {
+                batch.compress(number, &symbols);
+            }
+            batch
+        });
+        self.messages.send(Message::Batch(number, batch)).is_ok()
+    }
+
+    /// Says that there are so many batches.
+    fn end(&self, count: u64) {
+        let _ = self.messages.send(Message::End(count));
+    }
+}
+
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     thread::Builder::new()
         .name(name.to_owned())
@@ -146,13 +191,13 @@ fn start_line_parsers(
     source: Source,
     options: &Options,
     threads: usize,
-    messages: Sender<Message>,
+    outlet: Outlet,
     permit: Receiver<()>,
 ) -> std::io::Result<()> {
     let (work, chunks) = channel::<(u64, Chunk)>();
     let chunks = Arc::new(Mutex::new(chunks));
     for _ in 0..threads {
-        let (chunks, messages) = (chunks.clone(), messages.clone());
+        let (chunks, outlet) = (chunks.clone(), outlet.clone());
         let mut parser = LineParser::new(options.format, options.graph.clone());
         spawn("quad parser", move || loop {
             let Ok(received) = chunks.lock().map(|chunks| chunks.recv()) else {
@@ -163,7 +208,7 @@ fn start_line_parsers(
             };
             let batch = guarded(|| parser.parse(&chunk));
             let failed = batch.is_err();
-            if messages.send(Message::Batch(number, batch)).is_err() || failed {
+            if !outlet.send(number, batch) || failed {
                 return;
             }
         })?;
@@ -175,21 +220,21 @@ fn start_line_parsers(
             let last = match guarded(|| chunks.next()) {
                 Ok(Some(chunk)) => work.send((count, chunk)).is_err(),
                 Ok(None) => break,
-                Err(error) => messages.send(Message::Batch(count, Err(error))).is_ok(),
+                Err(error) => outlet.send(count, Err(error)),
             };
             count += 1;
             if last {
                 break;
             }
         }
-        let _ = messages.send(Message::End(count));
+        outlet.end(count);
     })
 }
 
 fn start_stream_parser(
     source: Source,
     options: Options,
-    messages: Sender<Message>,
+    outlet: Outlet,
     permit: Receiver<()>,
     stop: Arc<AtomicBool>,
 ) -> std::io::Result<()> {
@@ -203,18 +248,17 @@ fn start_stream_parser(
                 source.reader,
                 &stop,
                 |batch| {
-                    let sent = permit.recv().is_ok()
-                        && messages.send(Message::Batch(count, Ok(batch))).is_ok();
+                    let sent = permit.recv().is_ok() && outlet.send(count, Ok(batch));
                     count += 1;
                     sent
                 },
             )
         });
         if let Err(error) = result {
-            let _ = messages.send(Message::Batch(count, Err(error)));
+            outlet.send(count, Err(error));
             count += 1;
         }
-        let _ = messages.send(Message::End(count));
+        outlet.end(count);
     })
 }
 

@@ -10,6 +10,7 @@
 
 pub mod aggregate;
 pub mod block;
+pub mod bloom;
 pub mod cache;
 pub mod compare;
 pub mod encoded;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pgquad_term::block::{Block, BlockError, Symbols};
 
@@ -9,12 +10,12 @@ use pgquad_term::block::{Block, BlockError, Symbols};
 pub struct CachedBlock {
     first: u64,
     block: Block,
-    symbols: Rc<Symbols>,
+    symbols: Arc<Symbols>,
 }
 
 impl CachedBlock {
     /// The block whose first term has the number `first`.
-    pub fn new(first: u64, block: Block, symbols: Rc<Symbols>) -> Self {
+    pub fn new(first: u64, block: Block, symbols: Arc<Symbols>) -> Self {
         CachedBlock {
             first,
             block,

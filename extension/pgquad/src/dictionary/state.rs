@@ -73,6 +73,8 @@ pub struct State {
     pub languages: Languages,
     /// Numbers in stock.
     pub numbers: Numbers,
+    /// Terms that this session has added one by one, aborted or not.
+    pub added: u64,
 }
 
 /// Bytes that a cached id takes, with the overhead of the map.
@@ -99,6 +101,7 @@ impl State {
             symbols: SymbolTables::default(),
             languages: Languages::default(),
             numbers: Numbers::default(),
+            added: 0,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Symbol tables by number, from table `quad.symbol_tables`. Number 0 is the built-in one.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use pgquad_term::block::Symbols;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -13,7 +13,7 @@ use crate::error::raise;
 /// Symbol tables that this backend has read.
 #[derive(Default)]
 pub struct SymbolTables {
-    read: HashMap<u32, Rc<Symbols>>,
+    read: HashMap<u32, Arc<Symbols>>,
 }
 
 /// Symbols with their number.
@@ -22,17 +22,17 @@ pub struct Numbered {
     /// Number of the table.
     pub number: u32,
     /// The table.
-    pub symbols: Rc<Symbols>,
+    pub symbols: Arc<Symbols>,
 }
 
 impl SymbolTables {
     /// The table with this number.
-    pub fn get(&mut self, tables: &Tables, number: u32) -> Rc<Symbols> {
+    pub fn get(&mut self, tables: &Tables, number: u32) -> Arc<Symbols> {
         if let Some(symbols) = self.read.get(&number) {
             return symbols.clone();
         }
         let symbols = if number == 0 {
-            Rc::new(Symbols::built_in())
+            Arc::new(Symbols::built_in())
         } else {
             match self.last_up_to(tables, i64::from(number)) {
                 Some(found) if found.number == number => return found.symbols,
@@ -63,7 +63,7 @@ impl SymbolTables {
             &[pg_sys::Datum::from(i64::from(number))],
             &symbols.to_bytes(),
         );
-        let symbols = Rc::new(symbols);
+        let symbols = Arc::new(symbols);
         self.read.insert(number, symbols.clone());
         Numbered { number, symbols }
     }
@@ -90,7 +90,7 @@ impl SymbolTables {
                     format!("symbol table {number}: {error}"),
                 )
             });
-        let symbols = Rc::new(symbols);
+        let symbols = Arc::new(symbols);
         self.read.insert(number, symbols.clone());
         Some(Numbered { number, symbols })
     }

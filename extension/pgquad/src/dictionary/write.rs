@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use pgquad_term::block::BlockBuilder;
+use pgquad_term::block::{BlockBuilder, Compressed};
 use pgquad_term::{encoded, Term, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
@@ -103,6 +103,7 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
     let new: Vec<usize> = (0..terms.len())
         .filter(|&index| ids[index].is_none())
         .collect();
+    state.added += new.len() as u64;
     let symbols = state.symbols.newest(&state.layout.tables);
     let mut packer = Packer::new(symbols);
     let numbers = state.numbers.take(&state.layout.tables, new.len());
@@ -194,28 +195,32 @@ impl Packer {
 
     /// Adds a term; its number is larger than that of the term before.
     pub fn push(&mut self, number: u64, encoded: &str) {
-        self.push_one_of(number, [encoded].into_iter());
+        self.push_one_of(number, [(encoded, None)].into_iter());
+    }
+
+    /// The symbols that terms are compressed with.
+    pub fn symbols(&self) -> &Numbered {
+        &self.symbols
     }
 
     /// Adds the first of the terms or, when it does not fit into the block begun, one of the others
-    /// that does. Returns which.
+    /// that does. Returns which. Terms may come compressed with [`Packer::symbols`] already.
     pub fn push_one_of<'a>(
         &mut self,
         number: u64,
-        mut terms: impl Iterator<Item = &'a str>,
+        mut terms: impl Iterator<Item = (&'a str, Option<Compressed<'a>>)>,
     ) -> usize {
         let first = terms.next().expect("at least one term");
-        let symbols = &self.symbols.symbols;
         let follows = number == self.first + self.builder.len() as u64;
         if follows && extent_of(number) == extent_of(self.first) {
-            if self.builder.push(symbols, first) {
+            if self.add(first) {
                 return 0;
             }
             let room = self.builder.room();
             if room > BLOCK_BYTES / 50 {
                 // Text is rarely compressed to less than a third; namespaces cost nothing.
                 for (index, term) in terms.enumerate() {
-                    if term.len() <= 3 * room + 64 && self.builder.push(symbols, term) {
+                    if term.0.len() <= 3 * room + 64 && self.add(term) {
                         return index + 1;
                     }
                 }
@@ -223,7 +228,7 @@ impl Packer {
         }
         self.end_block();
         self.first = number;
-        self.builder.push(&self.symbols.symbols, first);
+        self.add(first);
         0
     }
 
@@ -235,10 +240,19 @@ impl Packer {
         mut each: impl FnMut(T, u64),
     ) {
         for number in numbers {
-            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text)| *text);
+            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text)| (*text, None));
             let chosen = self.push_one_of(number, next);
             let (beside, _) = terms.remove(chosen).expect("as many terms as numbers");
             each(beside, number);
+        }
+    }
+
+    /// Adds a term to the block begun, if it fits.
+    fn add(&mut self, (encoded, compressed): (&str, Option<Compressed<'_>>)) -> bool {
+        let symbols = &self.symbols.symbols;
+        match compressed {
+            Some(compressed) => self.builder.push_compressed(symbols, encoded, compressed),
+            None => self.builder.push(symbols, encoded),
         }
     }
 

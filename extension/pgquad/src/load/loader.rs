@@ -73,6 +73,8 @@ pub struct Loader {
     document: Document,
     store: Store,
     pipeline: Pipeline,
+    /// Number of the symbol tables that the parsers compress with.
+    symbols: Option<u32>,
     work: Work,
     quads: u64,
 }
@@ -119,6 +121,7 @@ impl Loader {
             document,
             store,
             pipeline,
+            symbols: None,
             work: Work::Small(None),
             quads: 0,
         }
@@ -137,11 +140,26 @@ impl Loader {
             Step::Batch(batch) => {
                 self.quads += batch.quads.len() as u64;
                 self.take(batch);
+                self.share_symbols();
                 progress.update(self.pipeline.bytes_read(), self.quads);
                 Ok(true)
             }
             Step::Waiting => Ok(true),
             Step::End => Ok(false),
+        }
+    }
+
+    /// Lets the parsers compress terms with the symbols that the encoder has chosen.
+    fn share_symbols(&mut self) {
+        let Work::Large(encoder, _) = &self.work else {
+            return;
+        };
+        if let Some(chosen) = encoder.symbols() {
+            if self.symbols != Some(chosen.number) {
+                self.symbols = Some(chosen.number);
+                self.pipeline
+                    .compress_with(chosen.number, chosen.symbols.clone());
+            }
         }
     }
 

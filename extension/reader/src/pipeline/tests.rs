@@ -33,6 +33,47 @@ fn read_text(format: Format, text: &str) -> Result<Vec<Vec<String>>, ReadError> 
 }
 
 #[test]
+fn longer_terms_are_compressed_ahead_once_there_are_symbols() {
+    let line = |i| {
+        format!("<http://a/{i}> <http://b> \"a literal of number {i} that is certainly long enough\" .\n")
+    };
+    let text: String = (0..200_000).map(line).collect();
+    let source = Source::text(text.into_bytes());
+    // One parser, so that few batches are under way when the symbols come.
+    let options = Options {
+        threads: 1,
+        ..options(Format::NTriples)
+    };
+    let mut pipeline = Pipeline::start(source, &options).unwrap();
+    let symbols = Arc::new(Symbols::built_in());
+    let (mut ahead, mut batches) = (0, 0);
+    loop {
+        let batch = match pipeline.next(Duration::from_secs(10)).unwrap() {
+            Step::Batch(batch) => batch,
+            Step::Waiting => panic!("no progress"),
+            Step::End => break,
+        };
+        pipeline.compress_with(7, symbols.clone());
+        batches += 1;
+        for term in &batch.terms {
+            assert!(batch.compressed(term, 8).is_none(), "other symbols");
+            let Some(found) = batch.compressed(term, 7) else {
+                continue;
+            };
+            let mut expected = Vec::new();
+            let raw = pgquad_term::block::compress(&symbols, batch.text(term), &mut expected);
+            assert_eq!((found.bytes, found.raw), (&expected[..], raw));
+            ahead += 1;
+        }
+    }
+    // Not those of the first batches, which were under way already.
+    assert!(
+        batches > 4 && ahead > 0 && ahead < 200_000,
+        "{ahead} terms of {batches} batches"
+    );
+}
+
+#[test]
 fn batches_come_in_document_order() {
     let text: String = (0..200_000)
         .map(|i| format!("<http://a/{i}> <http://b> \"{i}\" .\n"))

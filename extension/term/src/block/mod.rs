@@ -96,6 +96,22 @@ fn table_for(affix: &[u8]) -> Table {
     }
 }
 
+/// The rest of a term in its stored form, made by [`compress`].
+#[derive(Clone, Copy, Debug)]
+pub struct Compressed<'a> {
+    /// FSST codes, or the text itself.
+    pub bytes: &'a [u8],
+    /// Whether it is the text itself.
+    pub raw: bool,
+}
+
+/// Appends what a block stores of the rest of an encoded term to `out`; says whether that is the text itself. It can be done ahead,
+/// on any thread, for [`BlockBuilder::push_compressed`].
+pub fn compress(symbols: &Symbols, encoded: &str, out: &mut Vec<u8>) -> bool {
+    let (affix, rest) = split(encoded);
+    symbols.compress(table_for(affix.as_bytes()), rest.as_bytes(), out)
+}
+
 /// Collects records into one block.
 pub struct BlockBuilder {
     table: u32,
@@ -137,6 +153,31 @@ impl BlockBuilder {
     /// Adds an encoded term, compressed with `symbols`, the tables of the number given to
     /// [`BlockBuilder::new`]; `false`, with nothing changed, when the block is full.
     pub fn push(&mut self, symbols: &Symbols, encoded: &str) -> bool {
+        self.push_with(symbols, encoded, |affix, rest, out| {
+            symbols.compress(table_for(affix.as_bytes()), rest.as_bytes(), out)
+        })
+    }
+
+    /// As [`BlockBuilder::push`], for a term that has been compressed with the same symbols.
+    pub fn push_compressed(
+        &mut self,
+        symbols: &Symbols,
+        encoded: &str,
+        compressed: Compressed<'_>,
+    ) -> bool {
+        self.push_with(symbols, encoded, |_, _, out| {
+            out.extend_from_slice(compressed.bytes);
+            compressed.raw
+        })
+    }
+
+    /// Adds a term; `store` appends the rest that follows the affix in its stored form, and says whether that is the text itself.
+    fn push_with(
+        &mut self,
+        symbols: &Symbols,
+        encoded: &str,
+        store: impl FnOnce(&str, &str, &mut Vec<u8>) -> bool,
+    ) -> bool {
         if self.len() == MAX_TERMS {
             return false;
         }
@@ -153,11 +194,7 @@ impl BlockBuilder {
             self.affix_bytes.extend_from_slice(&self.scratch);
         }
         let (head_start, payload_start) = (self.heads.len(), self.payload.len());
-        let raw = symbols.compress(
-            table_for(affix.as_bytes()),
-            rest.as_bytes(),
-            &mut self.payload,
-        );
+        let raw = store(affix, rest, &mut self.payload);
         varint::write(
             &mut self.heads,
             head(self.payload.len() - payload_start, raw),

@@ -20,6 +20,25 @@ fn pack(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec<u8>> {
     blocks
 }
 
+/// As [`pack`], of terms that have been compressed before.
+fn pack_compressed(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec<u8>> {
+    let mut builder = BlockBuilder::new(7, limit);
+    let mut blocks = Vec::new();
+    for term in terms {
+        let mut bytes = Vec::new();
+        let raw = compress(symbols, term, &mut bytes);
+        let compressed = Compressed { bytes: &bytes, raw };
+        if !builder.push_compressed(symbols, term, compressed) {
+            blocks.push(builder.finish());
+            assert!(builder.push_compressed(symbols, term, compressed));
+        }
+    }
+    if !builder.is_empty() {
+        blocks.push(builder.finish());
+    }
+    blocks
+}
+
 fn unpack(blocks: &[Vec<u8>], symbols: &Symbols) -> Vec<String> {
     let mut terms = Vec::new();
     for bytes in blocks {
@@ -87,6 +106,7 @@ proptest! {
                 prop_assert!(block.len() <= limit || Block::open(block, symbols).unwrap().len() == 1);
             }
             prop_assert_eq!(&unpack(&blocks, symbols), &terms);
+            prop_assert_eq!(&pack_compressed(&terms, symbols, limit), &blocks);
         }
         let restored = Symbols::from_bytes(&trained.to_bytes()).unwrap();
         prop_assert_eq!(&pack(&terms, &restored, limit), &pack(&terms, &trained, limit));

@@ -1,17 +1,20 @@
 //! Encoding of a document in a dictionary that is not distributed.
 //!
 //! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are written in blocks as
-//! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up.
+//! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up. From then on a Bloom filter tells most of the
+//! terms that are not in the table.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use pgquad_reader::{Batch, BatchTerm};
 use pgquad_term::block::{Sampler, Symbols};
+use pgquad_term::bloom::Bloom;
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
 
 use super::super::state::{self, with_state, BuildHash, State};
+use super::super::symbol_tables::Numbered;
 use super::super::term_ids;
 use super::super::write::{self, Packer, LOOK_AHEAD};
 use super::{is_better, quads, MIN_TRAINING_BYTES, TRAINING_GROWTH};
@@ -21,6 +24,10 @@ const FRESH: u64 = 1 << 63;
 
 /// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths full.
 const ENTRY_BYTES: usize = 29;
+
+/// The part of the memory that the filter of the terms written takes. At the benchmarks' `maintenance_work_mem` of 256 MB that is 16 MB,
+/// ten bits for each of 13 million terms; with more, it spares fewer probes.
+const FILTER_PART: usize = 8;
 
 /// New text that is held back to train symbol tables from.
 const TRAINING_BYTES: usize = 1 << 22;
@@ -45,12 +52,21 @@ impl Hash for Key {
     }
 }
 
+/// Terms that are in the table beside those in `known`.
+enum TableTerms {
+    None,
+    /// No others than these.
+    Some(Bloom),
+    Any,
+}
+
 /// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
 pub struct LocalEncoder {
     known: HashMap<Key, u64, BuildHash>,
     memory: usize,
-    /// No term that is not in `known` can be in the table.
-    all_known: bool,
+    table: TableTerms,
+    /// Terms that this session had added otherwise when the document began.
+    added_otherwise: u64,
     /// Makes the labels of blank nodes of this document differ from those of others.
     document: Option<u128>,
     packer: Option<Packer>,
@@ -64,14 +80,18 @@ impl LocalEncoder {
     /// Begins a document; about `memory` bytes may be used, half of them for the terms seen.
     pub fn new(memory: usize) -> Self {
         state::will_write();
-        let all_known = with_state(|state| {
+        let (is_empty, added_otherwise) = with_state(|state| {
             write::lock_all_terms(&state.layout.tables);
-            term_ids::is_empty(&state.layout.tables)
+            (term_ids::is_empty(&state.layout.tables), state.added)
         });
         LocalEncoder {
             known: HashMap::default(),
             memory,
-            all_known,
+            table: match is_empty {
+                true => TableTerms::None,
+                false => TableTerms::Any,
+            },
+            added_otherwise,
             document: None,
             packer: None,
             held_back: Vec::new(),
@@ -79,6 +99,11 @@ impl LocalEncoder {
             text_bytes: 0,
             next_training: TRAINING_BYTES,
         }
+    }
+
+    /// The symbols that new terms are compressed with, once they have been chosen.
+    pub fn symbols(&self) -> Option<&Numbered> {
+        self.packer.as_ref().map(Packer::symbols)
     }
 
     /// The quads of a batch as ids.
@@ -103,9 +128,7 @@ impl LocalEncoder {
             });
             ids.push(id);
         }
-        if !self.all_known {
-            self.probe(state, &mut unknown, &mut ids);
-        }
+        self.probe(state, &mut unknown, &mut ids);
         self.add(state, batch, &unknown, &mut ids);
         // The map would double with another batch like this.
         let is_full = self.known.capacity() - self.known.len() < batch.terms.len();
@@ -136,10 +159,22 @@ impl LocalEncoder {
         unknown: &mut Vec<(Key, usize)>,
         ids: &mut [Option<TermId>],
     ) {
+        if state.added != self.added_otherwise {
+            // A function that makes lines for `quad.load_stdin` may encode terms.
+            self.table = TableTerms::Any;
+        }
         let mut sorted: Vec<(u128, usize)> = unknown
             .iter()
             .map(|(key, position)| (key.value(), *position))
+            .filter(|(hash, _)| match &self.table {
+                TableTerms::None => false,
+                TableTerms::Some(filter) => filter.may_contain(*hash),
+                TableTerms::Any => true,
+            })
             .collect();
+        if sorted.is_empty() {
+            return;
+        }
         sorted.sort_unstable_by_key(|(hash, _)| term_ids::probe_order(*hash));
         let hashes: Vec<u128> = sorted.iter().map(|(hash, _)| *hash).collect();
         for ((hash, position), found) in sorted
@@ -174,8 +209,12 @@ impl LocalEncoder {
         for number in numbers.into_iter().flatten() {
             let chosen = match &mut self.packer {
                 Some(packer) => {
-                    let next = terms.iter().take(LOOK_AHEAD);
-                    packer.push_one_of(number, next.map(|(_, position)| text(*position)))
+                    let symbols = packer.symbols().number;
+                    let next = terms.iter().take(LOOK_AHEAD).map(|(_, position)| {
+                        let term = &batch.terms[*position];
+                        (batch.text(term), batch.compressed(term, symbols))
+                    });
+                    packer.push_one_of(number, next)
                 }
                 None => 0,
             };
@@ -234,13 +273,23 @@ impl LocalEncoder {
 
     /// Writes the ids of the new terms and forgets all terms.
     fn write_ids(&mut self, state: &State) {
+        if matches!(self.table, TableTerms::None) {
+            self.table = TableTerms::Some(Bloom::new(self.memory / FILTER_PART));
+        }
         let known = std::mem::take(&mut self.known);
+        let filter = &mut self.table;
         let fresh = known
             .into_iter()
             .filter(|(_, id)| id & FRESH != 0)
-            .map(|(key, id)| (key.value(), TermId(id & !FRESH)));
-        term_ids::insert_many(&state.layout.tables, self.memory / 2, fresh);
-        self.all_known = false;
+            .map(|(key, id)| {
+                let hash = key.value();
+                if let TableTerms::Some(filter) = filter {
+                    filter.insert(hash);
+                }
+                (hash, TermId(id & !FRESH))
+            });
+        let memory = self.memory / 2 - self.memory / FILTER_PART;
+        term_ids::insert_many(&state.layout.tables, memory, fresh);
     }
 
     /// Ends the document: all its terms are in the tables now.

@@ -7,6 +7,7 @@ use pgquad_reader::{Batch, DEFAULT_GRAPH};
 use pgquad_term::block::{Sampler, Symbols};
 use pgquad_term::TermId;
 
+use super::symbol_tables::Numbered;
 use super::{is_distributed, write};
 use distributed::DistributedEncoder;
 use local::LocalEncoder;
@@ -46,6 +47,14 @@ impl BulkEncoder {
             Self::Distributed(Box::new(DistributedEncoder::new(memory)))
         } else {
             Self::Local(Box::new(LocalEncoder::new(memory)))
+        }
+    }
+
+    /// The symbols that new terms are compressed with, where they are compressed in this session and once they have been chosen.
+    pub fn symbols(&self) -> Option<&Numbered> {
+        match self {
+            Self::Local(encoder) => encoder.symbols(),
+            Self::Distributed(_) => None,
         }
     }
 
