@@ -1,6 +1,6 @@
 -- VACUUM, VACUUM FULL, ANALYZE, freezing, reuse of space, exact range counts, COPY. Outside transactions, since VACUUM has to be.
 \set ON_ERROR_STOP 1
-select plan(39);
+select plan(45);
 drop table if exists v;
 create table v (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad with (autovacuum_enabled = false);
 insert into v select i, i % 17, i % 101, i % 3 from generate_series(1, 50000) i;
@@ -124,5 +124,28 @@ copy v from stdin with (freeze);
 commit;
 select is((select count(*) from v), 2::bigint, 'copy freeze');
 select is_empty($$select * from quad.verify('v')$$, 'verify after copy');
-drop table v;
+
+-- In parallel workers, one order each; they see what the transaction itself has changed.
+set min_parallel_table_scan_size = 0;
+set max_parallel_maintenance_workers = 2;
+truncate v;
+insert into v select i, i % 17, i % 101, i % 3 from generate_series(1, 50000) i;
+delete from v where s % 5 = 0;
+select is_empty($$select * from quad.verify('v')$$, 'workers verify');
+vacuum v;
+select is(quad.range_count('v', null, 5, null, null), (select count(*) from v where p = 5), 'counts are exact after workers have vacuumed');
+select is((select count(distinct entries) from quad.store_info('v')), 1::bigint, 'every order has been vacuumed');
+begin;
+insert into v values (-1, 1, 1, 1);
+delete from v where p = 3;
+select is_empty($$select * from quad.verify('v')$$, 'workers verify what the transaction sees');
+rollback;
+vacuum (parallel 0) v;
+vacuum (parallel 1, freeze) v;
+select is_empty($$select * from quad.verify('v')$$, 'verify after more vacuums');
+create temp table w (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into w select i, i, i, 0 from generate_series(1, 1000) i;
+vacuum w;
+select is_empty($$select * from quad.verify('w')$$, 'workers do not see temporary tables, which are verified all the same');
+drop table v, w;
 select * from finish();

@@ -1,59 +1,102 @@
 //! Bulk build of an empty tree from sorted keys, bottom-up.
 //!
-//! Leaves are appended one after the other as the keys come, then each inner level in turn, so that a
-//! right sibling is always the next block. Nothing points to the new pages until the metapage does.
+//! [`Leaves`] makes the leaf pages of a tree from its keys. It knows no store, so it can run on any thread. [`Build`] gives the
+//! leaves their blocks, appends them and then each inner level. Several trees of one file can be built side by side: each takes
+//! blocks from extents of its own. Nothing points to the new pages until the metapage does.
 
 use crate::descend::{Path, Target};
 use crate::error::{Error, Result};
 use crate::inner::{encode_inner, encoded_bytes, Child, CAPACITY as INNER_CAPACITY};
-use crate::key::{cmp, separator, Key, KEY_MIN};
+use crate::key::{cmp, separator, Key, Order, KEY_MIN};
 use crate::leaf::{encode_uniform, uniform_plan, LeafView, CAPACITY};
 use crate::meta::Meta;
-use crate::packed::MAX_RUN;
+use crate::packed::{RunPlan, MAX_RUN};
 use crate::page::{BlockNo, Frame, Page, PageKind, FROZEN_XID, F_ROOT, NO_BLOCK};
 use crate::settle::marks_of;
-use crate::store::{Change, PageStore};
+use crate::store::{Change, PageStore, MAX_APPENDED_PAGES};
 use crate::tree::Tree;
 use std::cmp::Ordering;
+use std::ops::Range;
 
-/// Pages handed to the store at a time.
-const APPEND_PAGES: usize = 32;
+/// Most pages of an extent: what a tree gets of the file at a time, so that its pages lie together (256 kB) though others are built
+/// at the same time.
+const EXTENT_PAGES: usize = 32;
+/// An extent is at most this part of what the tree has already, so that few pages of a small tree are left over.
+const EXTENT_PART: usize = 16;
+/// Tries of leaf sizes before the best one so far is taken.
+const MAX_TRIES: usize = 8;
 
-/// Pages on their way to the end of the file.
+/// Pages of one tree on their way to the file.
 struct Appender<'s, S: PageStore> {
     store: &'s S,
+    /// Blocks that the tree has got and not used.
+    extent: Range<BlockNo>,
+    /// Pages of consecutive blocks that are not written yet.
     pending: Vec<Page>,
-    next: BlockNo,
+    first_pending: BlockNo,
+    pages: usize,
 }
 
 impl<'s, S: PageStore> Appender<'s, S> {
     fn new(store: &'s S) -> Self {
         Appender {
             store,
-            pending: Vec::with_capacity(APPEND_PAGES),
-            next: store.next_block(),
+            extent: 0..0,
+            pending: Vec::with_capacity(MAX_APPENDED_PAGES),
+            first_pending: 0,
+            pages: 0,
         }
     }
 
     /// The block of the next page pushed.
-    fn next(&self) -> BlockNo {
-        self.next
+    fn next(&mut self) -> BlockNo {
+        if self.extent.is_empty() {
+            let count = (self.pages / EXTENT_PART).clamp(1, EXTENT_PAGES);
+            let first = self.store.extend(count);
+            self.extent = first..first + count as BlockNo;
+        }
+        self.extent.start
     }
 
-    fn push(&mut self, page: Page) {
-        self.pending.push(page);
-        self.next += 1;
-        if self.pending.len() == APPEND_PAGES {
+    /// Takes a page; the right sibling of one that is not the last of its level will be the next page. Returns its block.
+    fn push(&mut self, mut page: Page, is_last: bool) -> BlockNo {
+        let block = self.next();
+        self.extent.start += 1;
+        self.pages += 1;
+        if !is_last {
+            let right = self.next();
+            page.set_right(right);
+        }
+        if self.first_pending + self.pending.len() as BlockNo != block {
             self.flush();
         }
+        if self.pending.is_empty() {
+            self.first_pending = block;
+        }
+        self.pending.push(page);
+        if self.pending.len() == MAX_APPENDED_PAGES {
+            self.flush();
+        }
+        block
     }
 
     fn flush(&mut self) {
         if !self.pending.is_empty() {
             self.store.interrupt();
-            let first = self.store.append(&mut self.pending);
-            debug_assert_eq!(first as usize + self.pending.len(), self.next as usize);
+            self.store.put(self.first_pending, &mut self.pending);
             self.pending.clear();
+        }
+    }
+
+    /// Writes what is pending, and gives up the blocks that are left.
+    fn finish(mut self, order: u8) {
+        let rest = self.extent.clone();
+        for _ in rest.clone() {
+            self.push(*Page::deleted(order, 0), true);
+        }
+        self.flush();
+        for block in rest {
+            self.store.free(block);
         }
     }
 }
@@ -95,6 +138,181 @@ impl Window {
     }
 }
 
+/// A leaf of a new tree, which has no place in the file yet.
+pub struct NewLeaf {
+    page: Box<Page>,
+    low: Key,
+    keys: usize,
+    marks: u8,
+    is_last: bool,
+}
+
+/// The leaves of a new tree, made from its keys one after the other.
+pub struct Leaves<K> {
+    keys: K,
+    /// The number of the tree in the file.
+    index: u8,
+    order: Order,
+    inserted_by: (u32, u32),
+    /// Bytes of a leaf that are to be filled.
+    target: usize,
+    /// Most keys of a leaf.
+    max: usize,
+    window: Window,
+    sort: Vec<u64>,
+    /// Keys of the leaf before, which the next one is likely to take too.
+    guess: usize,
+    low: Key,
+    previous: Option<Key>,
+    /// The keys have not ended.
+    more: bool,
+    is_first: bool,
+}
+
+impl<K: Iterator<Item = Key>> Leaves<K> {
+    /// The keys, which are used up when there are no more leaves.
+    pub fn into_keys(self) -> K {
+        self.keys
+    }
+
+    /// Reads one key more than a leaf can take, to know where the next leaf starts.
+    fn fill_window(&mut self) -> Result<()> {
+        while self.more && self.window.len() <= self.max {
+            let Some(key) = self.keys.next() else {
+                self.more = false;
+                break;
+            };
+            if self
+                .previous
+                .is_some_and(|previous| cmp(&previous, &key) != Ordering::Less)
+            {
+                return Err(Error::Unsorted);
+            }
+            self.previous = Some(key);
+            self.window.push(&key);
+        }
+        Ok(())
+    }
+
+    /// The most keys of the window that fill a leaf, with their plan.
+    fn choose(&mut self) -> (usize, RunPlan<4>) {
+        let limit = self.window.len().min(self.max);
+        let (mut fits, mut fails): (Option<(usize, _)>, usize) = (None, limit + 1);
+        let mut n = self.guess.clamp(1, limit);
+        for _ in 0..MAX_TRIES {
+            let (plan, bytes) = uniform_plan(self.window.columns(n), &mut self.sort);
+            if bytes <= self.target || n == 1 {
+                fits = Some((n, plan));
+                if n == limit || bytes * 100 >= self.target * 97 {
+                    break;
+                }
+            } else {
+                fails = n;
+            }
+            let best = fits.as_ref().map_or(0, |f| f.0);
+            if best + 1 >= fails || (best > 0 && fails - best <= best / 64) {
+                break;
+            }
+            n = (n * self.target * 99 / (bytes * 100).max(1)).clamp(best + 1, fails - 1);
+        }
+        fits.unwrap_or_else(|| (1, uniform_plan(self.window.columns(1), &mut self.sort).0))
+    }
+
+    fn next_leaf(&mut self) -> Result<Option<NewLeaf>> {
+        self.fill_window()?;
+        if self.window.len() == 0 {
+            return Ok(None);
+        }
+        let (n, plan) = self.choose();
+        self.guess = n;
+        let is_last = !self.more && n == self.window.len();
+        let high = (!is_last).then(|| separator(&self.window.key(n - 1), &self.window.key(n)));
+        let frame = Frame {
+            kind: PageKind::Leaf,
+            order: self.index,
+            level: 0,
+            flags: if is_last && self.is_first { F_ROOT } else { 0 },
+            right: NO_BLOCK,
+            low: self.low,
+            high,
+        };
+        let marks = if self.inserted_by.0 == FROZEN_XID {
+            marks_of(self.order, |column, value| {
+                self.window.columns(n)[column].iter().all(|v| *v == value)
+            })
+        } else {
+            0
+        };
+        let page = encode_uniform(plan, self.window.columns(n), self.inserted_by, &frame);
+        self.window.consume(n);
+        self.is_first = false;
+        self.low = high.unwrap_or(self.low);
+        Ok(Some(NewLeaf {
+            page,
+            low: frame.low,
+            keys: n,
+            marks,
+            is_last,
+        }))
+    }
+}
+
+impl<K: Iterator<Item = Key>> Iterator for Leaves<K> {
+    type Item = Result<NewLeaf>;
+
+    fn next(&mut self) -> Option<Result<NewLeaf>> {
+        self.next_leaf().transpose()
+    }
+}
+
+/// The bulk build of one tree. Dropped before its end it leaves pages behind that nothing points to.
+pub struct Build<'t, S: PageStore> {
+    tree: &'t Tree<S>,
+    fill: f64,
+    out: Appender<'t, S>,
+    children: Vec<Child>,
+    keys: u64,
+}
+
+impl<S: PageStore> Build<'_, S> {
+    /// Adds the next leaf.
+    pub fn push(&mut self, leaf: NewLeaf) {
+        let block = self.out.push(*leaf.page, leaf.is_last);
+        self.children.push(Child {
+            low: leaf.low,
+            block,
+            count: leaf.keys as u64,
+            marks: leaf.marks,
+        });
+        self.keys += leaf.keys as u64;
+    }
+
+    /// Number of keys so far.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Writes the inner pages, then lets the metapage point to the new root. Returns the number of keys.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn finish(mut self) -> Result<u64> {
+        let (mut children, mut level) = (std::mem::take(&mut self.children), 0);
+        while children.len() > 1 {
+            level += 1;
+            children = self
+                .tree
+                .build_inner(&children, level, self.fill, &mut self.out)?;
+        }
+        self.out.finish(self.tree.index as u8);
+        if let Some(root) = children.first() {
+            self.tree.store.stop("build-before-switch");
+            self.tree.swap_root(root.block, level)?;
+        }
+        Ok(self.keys)
+    }
+}
+
 impl<S: PageStore> Tree<S> {
     /// Fills the empty tree with keys in strictly ascending order, all inserted by `xid` in `cid`
     /// (`xid` = 2: visible to everyone). `fill` is the part of a page to fill, between 0.1 and 1.
@@ -110,128 +328,62 @@ impl<S: PageStore> Tree<S> {
         cid: u32,
         fill: f64,
     ) -> Result<u64> {
-        {
-            let root = self.refresh_root()?;
-            let (page, block, frame) = self.find(Target::Holding(&KEY_MIN), 0, &mut Path::new())?;
-            if root.1 != 0 || !frame.is_root() || LeafView::open(&page, block)?.entries() > 0 {
-                return Err(Error::NotEmpty);
-            }
+        let mut build = self.start_build(fill)?;
+        for leaf in self.leaves(keys, xid, cid, fill) {
+            build.push(leaf?);
         }
-        let fill = fill.clamp(0.1, 1.0);
-        let mut out = Appender::new(&self.store);
-        let (mut children, total) = self.build_leaves(keys, (xid, cid), fill, &mut out)?;
-        if children.is_empty() {
-            return Ok(0);
-        }
-        let mut level = 0;
-        while children.len() > 1 {
-            level += 1;
-            children = self.build_inner(&children, level, fill, &mut out)?;
-        }
-        out.flush();
-        self.store.stop("build-before-switch");
-        self.swap_root(children[0].block, level)?;
-        Ok(total)
+        build.finish()
     }
 
-    fn build_leaves(
-        &self,
-        mut keys: impl Iterator<Item = Key>,
-        xmin: (u32, u32),
-        fill: f64,
-        out: &mut Appender<'_, S>,
-    ) -> Result<(Vec<Child>, u64)> {
-        let target = (CAPACITY as f64 * fill) as usize;
-        let max = self.leaf_max();
-        let max = if self.info.leaf_quads == 0 {
-            max
-        } else {
-            ((max as f64 * fill) as usize).max(1)
-        };
-        let mut window = Window::default();
-        let mut children = Vec::new();
-        let mut sort = Vec::new();
-        let (mut total, mut guess, mut low) = (0u64, 512, KEY_MIN);
-        let mut previous: Option<Key> = None;
-        let mut more = true;
-        loop {
-            // One key more than a leaf can take, to know where the next one starts.
-            while more && window.len() <= max {
-                match keys.next() {
-                    Some(k) => {
-                        if previous.is_some_and(|p| cmp(&p, &k) != Ordering::Less) {
-                            return Err(Error::Unsorted);
-                        }
-                        previous = Some(k);
-                        window.push(&k);
-                    }
-                    None => more = false,
-                }
-            }
-            if window.len() == 0 {
-                break;
-            }
-            let limit = window.len().min(max);
-            let (mut fits, mut fails): (Option<(usize, _)>, usize) = (None, limit + 1);
-            let mut n = guess.clamp(1, limit);
-            for _ in 0..8 {
-                let (plan, bytes) = uniform_plan(window.columns(n), &mut sort);
-                let best = fits.as_ref().map_or(0, |f| f.0);
-                if bytes <= target || n == 1 {
-                    fits = Some((n, plan));
-                    if n == limit || bytes * 100 >= target * 97 {
-                        break;
-                    }
-                } else {
-                    fails = n;
-                }
-                let best = fits.as_ref().map_or(best, |f| f.0);
-                if best + 1 >= fails || (best > 0 && fails - best <= best / 64) {
-                    break;
-                }
-                n = (n * target * 99 / (bytes * 100).max(1)).clamp(best + 1, fails - 1);
-            }
-            let (n, plan) = match fits {
-                Some(f) => f,
-                None => (1, uniform_plan(window.columns(1), &mut sort).0),
-            };
-            guess = n;
-            let last = !more && n == window.len();
-            let high = (!last).then(|| separator(&window.key(n - 1), &window.key(n)));
-            let frame = Frame {
-                kind: PageKind::Leaf,
-                order: self.index as u8,
-                level: 0,
-                flags: if last && children.is_empty() {
-                    F_ROOT
-                } else {
-                    0
-                },
-                right: if last { NO_BLOCK } else { out.next() + 1 },
-                low,
-                high,
-            };
-            children.push(Child {
-                low,
-                block: out.next(),
-                count: n as u64,
-                marks: if xmin.0 == FROZEN_XID {
-                    marks_of(self.order(), |column, value| {
-                        window.columns(n)[column].iter().all(|v| *v == value)
-                    })
-                } else {
-                    0
-                },
-            });
-            out.push(*encode_uniform(plan, window.columns(n), xmin, &frame));
-            window.consume(n);
-            total += n as u64;
-            match high {
-                Some(h) => low = h,
-                None => break,
-            }
+    /// Starts to fill the empty tree with [`Tree::leaves`] that have been made with the same `fill`. The caller holds a lock that keeps
+    /// everyone else out.
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`]; corrupt pages.
+    pub fn start_build(&self, fill: f64) -> Result<Build<'_, S>> {
+        let root = self.refresh_root()?;
+        let (page, block, frame) = self.find(Target::Holding(&KEY_MIN), 0, &mut Path::new())?;
+        if root.1 != 0 || !frame.is_root() || LeafView::open(&page, block)?.entries() > 0 {
+            return Err(Error::NotEmpty);
         }
-        Ok((children, total))
+        Ok(Build {
+            tree: self,
+            fill: fill.clamp(0.1, 1.0),
+            out: Appender::new(&self.store),
+            children: Vec::new(),
+            keys: 0,
+        })
+    }
+
+    /// The leaves of keys in strictly ascending order, for [`Tree::start_build`]; the other arguments are those of [`Tree::build`].
+    pub fn leaves<K: Iterator<Item = Key>>(
+        &self,
+        keys: K,
+        xid: u32,
+        cid: u32,
+        fill: f64,
+    ) -> Leaves<K> {
+        let fill = fill.clamp(0.1, 1.0);
+        let max = self.leaf_max();
+        Leaves {
+            keys,
+            index: self.index as u8,
+            order: self.order(),
+            inserted_by: (xid, cid),
+            target: (CAPACITY as f64 * fill) as usize,
+            max: if self.info.leaf_quads == 0 {
+                max
+            } else {
+                ((max as f64 * fill) as usize).max(1)
+            },
+            window: Window::default(),
+            sort: Vec::new(),
+            guess: 512,
+            low: KEY_MIN,
+            previous: None,
+            more: true,
+            is_first: true,
+        }
     }
 
     fn build_inner(
@@ -282,11 +434,7 @@ impl<S: PageStore> Tree<S> {
                 } else {
                     0
                 },
-                right: if after.is_empty() {
-                    NO_BLOCK
-                } else {
-                    out.next() + 1
-                },
+                right: NO_BLOCK,
                 low: here[0].low,
                 high: after.first().map(|c| c.low),
             };
@@ -296,14 +444,13 @@ impl<S: PageStore> Tree<S> {
                     what: "a child does not fit in a page",
                 });
             };
-            let count = here.iter().map(|c| c.count).sum();
+            let block = out.push(*page, after.is_empty());
             parents.push(Child {
                 low: frame.low,
-                block: out.next(),
-                count,
+                block,
+                count: here.iter().map(|c| c.count).sum(),
                 marks: 0,
             });
-            out.push(*page);
             rest = after;
         }
         Ok(parents)

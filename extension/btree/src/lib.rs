@@ -36,6 +36,7 @@ mod values;
 mod verify;
 mod versions;
 
+pub use build::{Build, Leaves, NewLeaf};
 pub use count::Work;
 pub use delete::Deletion;
 pub use error::{Error, Problem, Result};
@@ -53,7 +54,9 @@ pub use redo::redo;
 pub use routes::{Budget, Routes};
 pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
 pub use stats::Stats;
-pub use store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
+pub use store::{
+    Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_APPENDED_PAGES, MAX_ATOMIC_PAGES,
+};
 pub use tree::Tree;
 pub use vacuum::VacuumStats;
 pub use verify::Verified;

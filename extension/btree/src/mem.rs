@@ -7,7 +7,9 @@
 use crate::insert::Writer;
 use crate::page::{BlockNo, Page, FROZEN_XID, NO_XID};
 use crate::redo::redo;
-use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
+use crate::store::{
+    Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_APPENDED_PAGES, MAX_ATOMIC_PAGES,
+};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -288,14 +290,23 @@ impl PageStore for MemStore {
         }
     }
 
-    fn append(&self, images: &mut [Page]) -> BlockNo {
+    fn extend(&self, count: usize) -> BlockNo {
         let mut pages = unpoisoned(self.0.pages.write());
         let first = pages.len() as BlockNo;
-        pages.extend(images.iter().map(|p| Slot::new(p.clone())));
+        pages.extend((0..count).map(|_| Slot::new(*Page::zeroed())));
         first
     }
 
-    fn next_block(&self) -> BlockNo {
+    fn put(&self, first: BlockNo, images: &mut [Page]) {
+        assert!(images.len() <= MAX_APPENDED_PAGES, "too many pages at once");
+        for (image, block) in images.iter().zip(first..) {
+            let page = self.write(block);
+            assert!(page.is_free(), "page {block} is in use");
+            *unpoisoned(page.slot.page.lock()) = Arc::new(image.clone());
+        }
+    }
+
+    fn blocks(&self) -> BlockNo {
         self.pages() as BlockNo
     }
 

@@ -144,7 +144,7 @@ impl<S: PageStore + Clone> Quads<S> {
     /// vacuum, before the trees are. Reads the whole file; returns the number of free pages.
     pub fn reclaim(&self) -> u64 {
         let mut free = 0;
-        for block in 1..self.store.next_block() {
+        for block in 1..self.store.blocks() {
             self.store.interrupt();
             let page = self.store.read(block);
             if page.is_free() {

@@ -7,6 +7,9 @@ use std::ops::Deref;
 /// The largest number of pages one [`PageStore::commit`] is asked to change.
 pub const MAX_ATOMIC_PAGES: usize = 4;
 
+/// The largest number of pages one [`PageStore::put`] is asked to write: as many as one record of PostgreSQL's log can hold.
+pub const MAX_APPENDED_PAGES: usize = 32;
+
 /// One page of an atomic change: the locked page and its new contents.
 pub struct Change<'a, W> {
     /// The page, exclusively locked.
@@ -77,12 +80,16 @@ pub trait PageStore {
     /// of, which a standby must no longer run snapshots against; 0 = none.
     fn commit(&self, changes: &mut [Change<'_, Self::Write>], conflict_xid: u32);
 
-    /// Adds pages at the end of the file, fully logged, consecutive; returns the block of the first.
-    /// Called with at most 32 pages, under a lock that keeps everyone else from extending the file.
-    fn append(&self, images: &mut [Page]) -> BlockNo;
+    /// Adds so many consecutive pages of zeroes at the end of the file, not logged; returns the block of the first. Called under a
+    /// lock that keeps everyone else from extending the file.
+    fn extend(&self, pages: usize) -> BlockNo;
 
-    /// The block number that the next [`PageStore::append`] will return.
-    fn next_block(&self) -> BlockNo;
+    /// Replaces the contents of at most [`MAX_APPENDED_PAGES`] consecutive pages that come from [`PageStore::extend`], fully logged.
+    /// Nothing points to them yet.
+    fn put(&self, first: BlockNo, images: &mut [Page]);
+
+    /// Number of pages of the file.
+    fn blocks(&self) -> BlockNo;
 
     /// Called between pages: the place for cancellation (by unwinding). Where page locks may be held,
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
@@ -137,12 +144,16 @@ impl<T: PageStore + ?Sized> PageStore for &T {
         (**self).commit(changes, conflict_xid)
     }
 
-    fn append(&self, images: &mut [Page]) -> BlockNo {
-        (**self).append(images)
+    fn extend(&self, pages: usize) -> BlockNo {
+        (**self).extend(pages)
     }
 
-    fn next_block(&self) -> BlockNo {
-        (**self).next_block()
+    fn put(&self, first: BlockNo, images: &mut [Page]) {
+        (**self).put(first, images);
+    }
+
+    fn blocks(&self) -> BlockNo {
+        (**self).blocks()
     }
 
     fn interrupt(&self) {

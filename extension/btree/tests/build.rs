@@ -71,6 +71,65 @@ fn build_all_sizes() {
 }
 
 #[test]
+fn trees_of_one_file_are_built_side_by_side() {
+    let txns = Txns::default();
+    for (fanout, leaf) in [(0, 0), (4, 4), (7, 33)] {
+        for n in [0, 1, 5, 3000, 60_000] {
+            let (store, quads) = open(fanout, leaf);
+            let of: Vec<Vec<Key>> = (0..3)
+                .map(|i| {
+                    let order = quads.trees()[i].order();
+                    let all = keys(n);
+                    let mut keys: Vec<Key> = all
+                        .iter()
+                        .map(|k| key_of(order, &k.map(|v| v as i64)))
+                        .collect();
+                    keys.sort_unstable();
+                    keys
+                })
+                .collect();
+            let mut builds: Vec<_> = quads
+                .trees()
+                .iter()
+                .zip(&of)
+                .map(|(tree, keys)| {
+                    let leaves = tree.leaves(keys.iter().copied(), FROZEN_XID, 0, 0.9);
+                    (tree.start_build(0.9).unwrap(), leaves, false)
+                })
+                .collect();
+            // Leaves of all trees in turn, of one tree faster than of the others.
+            while builds.iter().any(|(.., done)| !done) {
+                for (i, (build, leaves, done)) in builds.iter_mut().enumerate() {
+                    for _ in 0..=i * 5 {
+                        match leaves.next() {
+                            Some(leaf) => build.push(leaf.unwrap()),
+                            None => *done = true,
+                        }
+                    }
+                }
+            }
+            for (build, ..) in builds {
+                assert_eq!(build.finish().unwrap(), of[0].len() as u64);
+            }
+            let mut used = 1;
+            for (tree, keys) in quads.trees().iter().zip(&of) {
+                let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+                assert_eq!(v.problems, vec![]);
+                assert_eq!(&scan(tree, &txns, KEY_MIN, KEY_MAX), keys);
+                used += v.pages.len();
+            }
+            // No page is lost, and few are left over.
+            let free = (1..store.blocks())
+                .filter(|b| store.read(*b).is_free())
+                .count();
+            assert_eq!(used + free, store.pages());
+            assert_eq!(quads.reclaim(), free as u64);
+            assert!(free <= 3 + used / 10, "{free} of {used} pages are free");
+        }
+    }
+}
+
+#[test]
 fn every_leaf_of_a_built_tree_can_settle() {
     // Parents as full as can be, of many short children.
     let (_, quads) = open(0, 20);

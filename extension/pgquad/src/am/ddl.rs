@@ -4,7 +4,7 @@ use super::{shape, table_options};
 use crate::compat::FileLocator;
 use crate::storage::{self, options};
 use crate::{ffi, hooks};
-use pgquad_btree::{initial_pages, Options, Page};
+use pgquad_btree::{initial_pages, Options, Page, PageStore};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -127,7 +127,8 @@ unsafe fn restart(rel: pg_sys::Relation, options: &Options) {
     // SAFETY: the caller's promise.
     let store = unsafe { storage::RelationStore::new(rel) };
     let mut pages = initial_pages(options).unwrap_or_else(|e| error!("{e}"));
-    pgquad_btree::PageStore::append(&store, &mut pages);
+    let first = store.extend(pages.len());
+    store.put(first, &mut pages);
 }
 
 #[pg_guard]

@@ -14,7 +14,13 @@ pub unsafe extern "C-unwind" fn vacuum(
     // SAFETY: VACUUM passes an open relation under ShareUpdateExclusiveLock and its parameters.
     unsafe {
         let (oldest_xmin, oldest_multi) = compat::oldest_needed(rel, params);
-        let outcome = Table::open(rel).vacuum();
+        // -1 says VACUUM (PARALLEL 0), or autovacuum; 0 leaves the number open.
+        let workers = match (*params).nworkers {
+            -1 => 0,
+            0 => i32::MAX,
+            most => most,
+        };
+        let outcome = Table::open(rel).vacuum(workers);
         pg_sys::IndexFreeSpaceMapVacuum(rel);
 
         // Whatever is older than every snapshot has been frozen or removed; what is left is named by the trees.

@@ -28,12 +28,6 @@ impl RelationStore {
         self.rel
     }
 
-    /// Number of blocks of the main fork.
-    pub fn blocks(&self) -> BlockNo {
-        // SAFETY: the relation is open.
-        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, MAIN) }
-    }
-
     fn pin(&self, block: BlockNo) -> pg_sys::Buffer {
         // SAFETY: the relation is open; an impossible block is an ERROR raised by the buffer manager.
         unsafe {
@@ -54,7 +48,7 @@ impl RelationStore {
     }
 
     /// Adds a page at the end of the relation, exclusively locked.
-    fn extend(&self) -> Locked {
+    fn add_page(&self) -> Locked {
         // SAFETY: the extension lock serialises extenders (as `RelationGetBufferForTuple` does); a new relation of this
         // transaction or a temporary one has no other extender.
         unsafe {
@@ -63,6 +57,21 @@ impl RelationStore {
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
             pg_sys::UnlockRelationForExtension(self.rel, pg_sys::ExclusiveLock as i32);
             Locked::new(buffer)
+        }
+    }
+
+    /// A page that is going to be overwritten, exclusively locked: it is not read from disk.
+    fn overwritten(&self, block: BlockNo) -> Locked {
+        // SAFETY: the relation is open; the buffer comes pinned and exclusively locked.
+        unsafe {
+            let buffer = pg_sys::ReadBufferExtended(
+                self.rel,
+                MAIN,
+                block,
+                pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
+                std::ptr::null_mut(),
+            );
+            Locked::of(buffer, block)
         }
     }
 
@@ -172,7 +181,7 @@ impl PageStore for RelationStore {
             unsafe {
                 let block = pg_sys::GetFreeIndexPage(self.rel);
                 if block == pg_sys::InvalidBlockNumber || block >= self.blocks() {
-                    return self.extend();
+                    return self.add_page();
                 }
                 let buffer = self.pin(block);
                 if pg_sys::ConditionalLockBuffer(buffer) {
@@ -197,16 +206,24 @@ impl PageStore for RelationStore {
         unsafe { wal::apply(self.rel, changes, conflict_xid, self.needs_wal()) }
     }
 
-    fn append(&self, images: &mut [Page]) -> BlockNo {
-        let mut guards: Vec<Locked> = (0..images.len()).map(|_| self.extend()).collect();
-        let first = guards.first().map_or(self.blocks(), |g| g.block);
-        for (i, guard) in guards.iter().enumerate() {
+    fn extend(&self, pages: usize) -> BlockNo {
+        let first = self.add_page().block;
+        for block in (first..).take(pages).skip(1) {
             assert!(
-                guard.block == first + i as u32,
+                self.add_page().block == block,
                 "another backend extends a relation under bulk build"
             );
         }
-        // SAFETY: all pages are new and exclusively locked; the critical section makes dirty pages and their record one.
+        first
+    }
+
+    fn put(&self, first: BlockNo, images: &mut [Page]) {
+        let guards: Vec<Locked> = (first..)
+            .take(images.len())
+            .map(|block| self.overwritten(block))
+            .collect();
+        // SAFETY: nothing points to the pages, which are exclusively locked; the critical section makes dirty pages and their record
+        // one.
         unsafe {
             let mut blocks: Vec<u32> = guards.iter().map(|g| g.block).collect();
             let mut pages: Vec<*mut core::ffi::c_char> = guards
@@ -230,12 +247,11 @@ impl PageStore for RelationStore {
             }
             pg_sys::CritSectionCount -= 1;
         }
-        guards.clear();
-        first
     }
 
-    fn next_block(&self) -> BlockNo {
-        self.blocks()
+    fn blocks(&self) -> BlockNo {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, MAIN) }
     }
 
     fn interrupt(&self) {

@@ -1,24 +1,23 @@
-//! Bulk load: many quads at once, sorted per order, built bottom-up into an empty table or merged leaf by leaf into a filled one.
+//! Bulk load: many quads at once, sorted per order on threads, built bottom-up into an empty table or merged leaf by leaf into a
+//! filled one.
 
-use super::sorter::Sorter;
-use super::table::Table;
-use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
-use pgrx::pg_sys;
+use super::run_files::RunFiles;
+use super::table::{fail, Table};
+use crate::error::{raise, raise_detail};
+use pgquad_btree::{quad_of, Key, Order, Quad};
+use pgquad_sort::{Chunks, Error, Sorted, Sorter};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
-/// Keys handed to a tree at a time when merging.
-const CHUNK: usize = 16 * 1024;
 /// How full bulk build makes pages, in percent: a little room, so that the first single inserts split nothing.
-pub const FILL: u32 = 98;
+const FILL: u32 = 98;
 
 /// A bulk load into one table, within one command of one transaction.
 pub struct BulkLoad {
     rel: pg_sys::Relation,
-    order: Order,
-    /// Everything pushed so far, while it fits in memory.
-    quads: Vec<Key>,
-    limit: usize,
-    /// Takes over beyond the limit.
-    sorter: Option<Sorter>,
+    bytes: usize,
+    /// Sorts in all orders for an empty table. What a filled one has already is known by the first order only.
+    sorter: Sorter,
+    files: RunFiles,
 }
 
 impl BulkLoad {
@@ -37,50 +36,25 @@ impl BulkLoad {
     /// As for [`BulkLoad::new`].
     pub unsafe fn with_memory(rel: pg_sys::Relation, bytes: usize) -> Self {
         // SAFETY: the caller's promise.
-        unsafe {
+        let table = unsafe {
             pg_sys::LockRelationOid((*rel).rd_id, pg_sys::ShareRowExclusiveLock as i32);
-            let order = Table::open(rel).meta().orders()[0].order;
-            Self {
-                rel,
-                order,
-                quads: Vec::new(),
-                limit: bytes / size_of::<Key>(),
-                sorter: None,
-            }
+            Table::open(rel)
+        };
+        let orders = table.orders();
+        let sorted = if table.is_empty() { orders.len() } else { 1 };
+        Self {
+            rel,
+            bytes,
+            sorter: Sorter::new(&orders[..sorted], bytes),
+            files: RunFiles::default(),
         }
     }
 
     /// Adds quads in any order; quads given twice or in the table already are loaded once.
     pub fn push(&mut self, quads: &[Quad]) {
-        for quad in quads {
-            let key = key_of(self.order, quad);
-            if let Some(sorter) = &mut self.sorter {
-                sorter.push(key);
-            } else {
-                if self.quads.len() >= self.limit {
-                    self.start_sorter();
-                }
-                match &mut self.sorter {
-                    Some(sorter) => sorter.push(key),
-                    None => self.quads.push(key),
-                }
-            }
-        }
-    }
-
-    fn start_sorter(&mut self) {
-        let mut sorter = Sorter::new(self.sorter_bytes());
-        for key in std::mem::take(&mut self.quads) {
-            sorter.push(key);
-        }
-        self.sorter = Some(sorter);
-    }
-
-    /// Memory for each of the sorters that are alive at once: one per order.
-    fn sorter_bytes(&self) -> usize {
-        // SAFETY: the relation is open, see `new`.
-        let orders = unsafe { Table::open(self.rel) }.meta().orders().len();
-        self.limit * size_of::<Key>() / orders
+        self.sorter
+            .push(quads, &mut self.files)
+            .unwrap_or_else(|e| sort_failed(e));
     }
 
     /// Sorts and writes everything as the current command. Returns the number of quads that were not in the table before.
@@ -99,111 +73,103 @@ impl BulkLoad {
     pub fn finish_as(mut self, xid: u32, cid: u32) -> u64 {
         // SAFETY: the relation is open, see `new`.
         let table = unsafe { Table::open(self.rel) };
-        let orders: Vec<Order> = table.meta().orders().iter().map(|o| o.order).collect();
-        let added = match self.sorter.take() {
-            None => in_memory(&table, &orders, std::mem::take(&mut self.quads), xid, cid),
-            Some(sorter) => spilled(&table, &orders, sorter, self.sorter_bytes(), xid, cid),
+        let sorted = self
+            .sorter
+            .finish(&mut self.files)
+            .unwrap_or_else(|e| sort_failed(e));
+        // Other commands of this transaction may have written meanwhile.
+        let added = if table.is_empty() && sorted.orders() == table.orders().len() {
+            build(&table, &sorted, xid, cid, &self.files)
+        } else {
+            merge(&table, &sorted, self.bytes, (xid, cid), &self.files)
         };
+        self.files.close();
         // SAFETY: the relation is open.
         unsafe { pg_sys::pgstat_count_heap_insert(self.rel, added as i64) };
         added
     }
 }
 
-/// All keys in one array: sort it for the first order, keep what is new, sort again for each other order.
-fn in_memory(table: &Table, orders: &[Order], mut keys: Vec<Key>, xid: u32, cid: u32) -> u64 {
-    let empty = table.is_empty();
-    for (n, &order) in orders.iter().enumerate() {
-        if n > 0 {
-            let before = orders[n - 1];
-            for key in &mut keys {
-                *key = key_of(order, &quad_of(before, key));
-            }
-        }
-        keys.sort_unstable();
-        super::interrupt();
-        if n == 0 {
-            keys.dedup();
-        }
-        if empty {
-            table.build(n, keys.iter().copied(), xid, cid, FILL);
-        } else if n == 0 {
-            let mut new = Vec::with_capacity(keys.len());
-            for chunk in keys.chunks(CHUNK) {
-                new.extend(table.insert_first(chunk, xid, cid));
-            }
-            keys = new;
-        } else {
-            for chunk in keys.chunks(CHUNK) {
-                table.insert_other(n, chunk, xid, cid);
-            }
-        }
-    }
-    if empty {
-        table.built(keys.len() as u64);
-    }
-    keys.len() as u64
+/// Builds all orders of an empty table. Returns the number of quads.
+pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFiles) -> u64 {
+    let fill = f64::from(FILL) / 100.0;
+    let added = pgquad_sort::build(table.trees(), sorted, (xid, cid), fill, files)
+        .unwrap_or_else(|e| sort_failed(e));
+    table.built(added);
+    added
 }
 
-/// The first order's keys stream out of its sorter into the tree, and what is new into the sorters of the other orders.
-fn spilled(
+/// Inserts the keys of the first order, and what of them is new into the other orders. Returns the number of new quads.
+fn merge(
     table: &Table,
-    orders: &[Order],
-    first: Sorter,
+    sorted: &Sorted,
     bytes: usize,
-    xid: u32,
-    cid: u32,
+    (xid, cid): (u32, u32),
+    files: &RunFiles,
 ) -> u64 {
-    let empty = table.is_empty();
-    let mut others: Vec<(Order, Sorter)> = orders[1..]
-        .iter()
-        .map(|&order| (order, Sorter::new(bytes)))
-        .collect();
-    let mut tee = |key: &Key| {
-        let quad = quad_of(orders[0], key);
-        for (order, sorter) in &mut others {
-            sorter.push(key_of(*order, &quad));
-        }
-    };
+    let orders = table.orders();
+    let mut others = Others::new(&orders[1..], bytes);
     let mut added = 0;
-    let mut sorted = first.finish();
-    if empty {
-        let counted = sorted.by_ref().inspect(|key| {
-            added += 1;
-            tee(key);
-        });
-        table.build(0, counted, xid, cid, FILL);
-    } else {
-        for_chunks(&mut sorted, |chunk| {
-            for key in table.insert_first(chunk, xid, cid) {
-                added += 1;
-                tee(&key);
-            }
-        });
-    }
-    drop(sorted);
-    for (n, (_, sorter)) in others.into_iter().enumerate() {
-        let mut sorted = sorter.finish();
-        if empty {
-            table.build(n + 1, sorted, xid, cid, FILL);
-        } else {
-            for_chunks(&mut sorted, |chunk| {
-                table.insert_other(n + 1, chunk, xid, cid)
+    for_chunks(sorted, 0, files, |chunk| {
+        let new = table.insert_first(&chunk, xid, cid);
+        added += new.len() as u64;
+        others.push(orders[0], &new);
+    });
+    if let Some((sorted, files)) = others.finish() {
+        for n in 1..orders.len() {
+            for_chunks(&sorted, n - 1, &files, |chunk| {
+                table.insert_other(n, &chunk, xid, cid);
             });
         }
-    }
-    if empty {
-        table.built(added);
+        files.close();
     }
     added
 }
 
-fn for_chunks(keys: &mut impl Iterator<Item = Key>, mut each: impl FnMut(&[Key])) {
-    loop {
-        let chunk: Vec<Key> = keys.take(CHUNK).collect();
-        if chunk.is_empty() {
-            return;
+/// The orders of a table that follow its first one.
+struct Others(Option<(Sorter, RunFiles)>);
+
+impl Others {
+    fn new(orders: &[Order], bytes: usize) -> Self {
+        let sorter = (!orders.is_empty()).then(|| Sorter::new(orders, bytes));
+        Others(sorter.map(|sorter| (sorter, RunFiles::default())))
+    }
+
+    fn push(&mut self, order: Order, keys: &[Key]) {
+        if let Some((sorter, files)) = &mut self.0 {
+            let quads: Vec<Quad> = keys.iter().map(|key| quad_of(order, key)).collect();
+            sorter
+                .push(&quads, files)
+                .unwrap_or_else(|e| sort_failed(e));
         }
-        each(&chunk);
+    }
+
+    fn finish(self) -> Option<(Sorted, RunFiles)> {
+        let (sorter, mut files) = self.0?;
+        let sorted = sorter.finish(&mut files).unwrap_or_else(|e| sort_failed(e));
+        Some((sorted, files))
+    }
+}
+
+/// Calls `each` with the ascending keys of order `n` of `sorted`, some at a time.
+fn for_chunks(sorted: &Sorted, n: usize, files: &RunFiles, mut each: impl FnMut(Vec<Key>)) {
+    let mut chunks =
+        Chunks::start(sorted.stream(n, files), files).unwrap_or_else(|e| sort_failed(e));
+    while let Some(chunk) = chunks.next(files).unwrap_or_else(|e| sort_failed(e)) {
+        each(chunk);
+    }
+}
+
+/// Raises an error of the sort with its SQLSTATE.
+pub fn sort_failed(error: Error) -> ! {
+    match error {
+        Error::Tree(error) => fail(error),
+        Error::Read(_) => raise(PgSqlErrorCode::ERRCODE_IO_ERROR, error.to_string()),
+        Error::Thread(what) => raise_detail(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
+            "a thread of the bulk load failed",
+            what,
+        ),
+        Error::Differ { .. } => raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string()),
     }
 }

@@ -9,12 +9,14 @@ pub mod pending;
 mod reader;
 pub mod rebuild;
 pub mod routes;
+mod run_files;
 mod snapshot;
 mod sorter;
 pub mod stop_points;
 mod table;
 mod temp_file;
 pub mod wal;
+mod workers;
 
 pub use buffers::RelationStore;
 pub use cursor::OrderCursor;

@@ -1,11 +1,12 @@
 //! Rebuilding a table: every order bottom-up into a new file, for VACUUM FULL and `quad.rebuild`.
 
-use super::options;
+use super::run_files::RunFiles;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
-use super::{bulk, options_of};
+use super::{bulk, options, options_of};
 use crate::ffi;
-use pgquad_btree::{key_of, quad_of, Entry, Key, Options, TxnStatus, XidStatus};
+use pgquad_btree::{key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus};
+use pgquad_sort::Sorter;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -67,48 +68,62 @@ struct Recent {
     deleted: Option<(u32, u32)>,
 }
 
+/// Quads that are handed to the sort at a time.
+const BATCH: usize = 4096;
+
 /// Copies the contents of `old` to the empty table `new`.
 ///
 /// # Safety
 /// Both are open quad tables under exclusive locks of this transaction.
 pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
-    // SAFETY: the caller's promise.
-    let (source, target, status) =
-        unsafe { (Table::open(old), Table::open(new), PgStatus::new(old)) };
-    let from = source.meta().orders()[0].order;
+    // SAFETY: the caller's promise; a setting of PostgreSQL.
+    let (source, target, status, memory) = unsafe {
+        let memory = pg_sys::maintenance_work_mem as usize * 1024;
+        (
+            Table::open(old),
+            Table::open(new),
+            PgStatus::new(old),
+            memory,
+        )
+    };
+    let from = source.orders()[0];
     let mut outcome = Outcome::default();
-    let mut settled: Vec<Key> = Vec::new();
+    let mut files = RunFiles::default();
+    let mut sorter = Sorter::new(&target.orders(), memory);
+    let mut settled: Vec<Quad> = Vec::with_capacity(BATCH);
     let mut recent: Vec<Recent> = Vec::new();
     source.for_each_version(|entry| match judge(entry, &status) {
-        Fate::Settled => settled.push(entry.key),
+        Fate::Settled => {
+            settled.push(quad_of(from, &entry.key));
+            if settled.len() == BATCH {
+                push(&mut sorter, &mut settled, &mut files);
+            }
+        }
         Fate::Dead => outcome.removed += 1,
         Fate::Recent(version) => {
             outcome.recently_dead += u64::from(version.deleted.is_some());
             recent.push(version);
         }
     });
-    settled.dedup();
-    outcome.live =
-        settled.len() as u64 + recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
-
-    let orders: Vec<_> = target.meta().orders().iter().map(|o| o.order).collect();
-    let mut current = from;
-    for (n, &order) in orders.iter().enumerate() {
-        for key in &mut settled {
-            *key = key_of(order, &quad_of(current, key));
-        }
-        for version in &mut recent {
-            version.key = key_of(order, &quad_of(current, &version.key));
-        }
-        current = order;
-        settled.sort_unstable();
-        super::interrupt();
-        target.build(n, settled.iter().copied(), FROZEN, 0, bulk::FILL);
-        recent.sort_by_key(|a| a.key);
-        add_recent(&target, n, &recent);
+    push(&mut sorter, &mut settled, &mut files);
+    let sorted = sorter
+        .finish(&mut files)
+        .unwrap_or_else(|e| bulk::sort_failed(e));
+    outcome.live = bulk::build(&target, &sorted, FROZEN, 0, &files);
+    files.close();
+    if !recent.is_empty() {
+        outcome.live += recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
+        add_recent(&target, from, recent);
+        target.built(outcome.live);
     }
-    target.built(outcome.live);
     outcome
+}
+
+fn push(sorter: &mut Sorter, quads: &mut Vec<Quad>, files: &mut RunFiles) {
+    sorter
+        .push(quads, files)
+        .unwrap_or_else(|e| bulk::sort_failed(e));
+    quads.clear();
 }
 
 enum Fate {
@@ -145,8 +160,21 @@ fn judge(entry: &Entry, status: &PgStatus) -> Fate {
     }
 }
 
-/// Adds versions with their own transactions to order `n`; runs of one transaction and command go in together.
-fn add_recent(target: &Table, n: usize, recent: &[Recent]) {
+/// Adds versions with their own transactions, whose keys are those of order `from`, to all orders.
+fn add_recent(target: &Table, from: Order, mut recent: Vec<Recent>) {
+    let mut before = from;
+    for (n, order) in target.orders().into_iter().enumerate() {
+        for version in &mut recent {
+            version.key = key_of(order, &quad_of(before, &version.key));
+        }
+        before = order;
+        recent.sort_by_key(|version| version.key);
+        add_recent_to(target, n, &recent);
+    }
+}
+
+/// Adds versions to order `n`; runs of one transaction and command go in together.
+fn add_recent_to(target: &Table, n: usize, recent: &[Recent]) {
     let plain: Vec<&Recent> = recent.iter().filter(|r| r.deleted.is_none()).collect();
     for version in recent.iter() {
         if let Some((xmax, cmax)) = version.deleted {

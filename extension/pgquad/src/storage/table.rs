@@ -2,12 +2,13 @@
 
 use super::reader::range_for;
 use super::snapshot::{PgSnapshot, PgStatus};
+use super::workers::{self, Task};
 use super::RelationStore;
 use super::{pending, routes};
 use crate::error::{raise, raise_hint};
 use pgquad_btree::{
-    Deletion, Entry, Error, Key, Meta, Mode, Quad, Quads, Routes, Snapshot, Stats, Tree, TxnStatus,
-    Writer, NO_XID,
+    Deletion, Entry, Error, Key, Meta, Mode, Order, Quad, Quads, Routes, Snapshot, Stats, Tree,
+    TxnStatus, VacuumStats, Writer, NO_XID,
 };
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::rc::Rc;
@@ -101,6 +102,53 @@ pub struct Vacuumed {
     pub oldest_xid: Option<u32>,
 }
 
+/// Bytes for the problems that are found in an order; there may be more of them than find room.
+const PROBLEM_BYTES: usize = 4 * 1024;
+
+/// What has come out of a task with one order. It lies in shared memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct OrderReport {
+    vacuumed: VacuumStats,
+    visible: u64,
+    digest: u128,
+    /// Problems, each ended by a line feed.
+    text: [u8; PROBLEM_BYTES],
+    length: usize,
+}
+
+impl Default for OrderReport {
+    fn default() -> Self {
+        Self {
+            vacuumed: VacuumStats::default(),
+            visible: 0,
+            digest: 0,
+            text: [0; PROBLEM_BYTES],
+            length: 0,
+        }
+    }
+}
+
+impl OrderReport {
+    /// Adds a problem if there is room.
+    fn note(&mut self, problem: &str) {
+        let end = self.length + problem.len() + 1;
+        if let Some(room) = self.text.get_mut(self.length..end) {
+            room[..problem.len()].copy_from_slice(problem.as_bytes());
+            room[problem.len()] = b'\n';
+            self.length = end;
+        }
+    }
+
+    fn problems(&self) -> impl Iterator<Item = String> + '_ {
+        String::from_utf8_lossy(&self.text[..self.length])
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+}
+
 /// An open quad table.
 pub struct Table {
     rel: pg_sys::Relation,
@@ -133,6 +181,16 @@ impl Table {
     /// The metapage as it was when the relation was first used by this session.
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// The orders of the table.
+    pub fn orders(&self) -> Vec<Order> {
+        self.meta.orders().iter().map(|o| o.order).collect()
+    }
+
+    /// The trees, in the order of [`Self::orders`].
+    pub fn trees(&self) -> &[Tree<RelationStore>] {
+        self.quads.trees()
     }
 
     fn tree(&self, n: usize) -> &Tree<RelationStore> {
@@ -240,33 +298,25 @@ impl Table {
         })
     }
 
-    /// Fills empty order `n` with ascending keys, bottom-up; `fill` in percent of a page.
-    pub fn build(&self, n: usize, keys: impl Iterator<Item = Key>, xid: u32, cid: u32, fill: u32) {
-        self.tree(n)
-            .build(keys, xid, cid, f64::from(fill) / 100.0)
-            .unwrap_or_else(|e| fail(e));
-    }
-
     /// Notes in the metapage what a build of all orders has put in.
     pub fn built(&self, live: u64) {
         self.quads.set_counters(live, 0).unwrap_or_else(|e| fail(e));
     }
 
-    /// Folds and cleans every order.
-    pub fn vacuum(&self) -> Vacuumed {
-        let mut all = Vacuumed::default();
+    /// Folds and cleans every order, in at most so many parallel workers beside this session.
+    pub fn vacuum(&self, workers: i32) -> Vacuumed {
         // Pages that an earlier vacuum gave up, or that a crash kept from the free space map.
         self.quads.reclaim();
-        for n in 0..self.meta.orders().len() {
-            let one = self
-                .tree(n)
-                .vacuum(&self.status)
-                .unwrap_or_else(|e| fail(e));
-            if n == 0 {
-                all.live = one.live;
-                all.dead = one.dead;
-                all.removed = one.removed;
-            }
+        // SAFETY: the relation is open, and locked by VACUUM.
+        let reports = unsafe { workers::for_each_order(self.rel, self, Task::Vacuum, workers) };
+        let first = &reports[0].vacuumed;
+        let mut all = Vacuumed {
+            live: first.live,
+            dead: first.dead,
+            removed: first.removed,
+            ..Vacuumed::default()
+        };
+        for OrderReport { vacuumed: one, .. } in &reports {
             all.freed_pages += one.freed;
             if one.oldest_xid != NO_XID {
                 all.oldest_xid = Some(match all.oldest_xid {
@@ -279,6 +329,20 @@ impl Table {
             .set_counters(all.live, all.dead)
             .unwrap_or_else(|e| fail(e));
         all
+    }
+
+    /// Does a task with order `n`.
+    pub fn work_on(&self, task: Task, n: usize) -> OrderReport {
+        match task {
+            Task::Verify => self.verify_order(n),
+            Task::Vacuum => OrderReport {
+                vacuumed: self
+                    .tree(n)
+                    .vacuum(&self.status)
+                    .unwrap_or_else(|e| fail(e)),
+                ..OrderReport::default()
+            },
+        }
     }
 
     /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account of.
@@ -311,32 +375,41 @@ impl Table {
 
     /// Checks all orders against their invariants and each other; one line per problem.
     pub fn verify(&self) -> Vec<String> {
-        // SAFETY: functions run with an active snapshot.
-        let snapshot = unsafe {
+        // SAFETY: the relation is open and locked.
+        let reports = unsafe {
             pending::flush((*self.rel).rd_id);
-            PgSnapshot::new(self.rel, pg_sys::GetActiveSnapshot())
+            workers::for_each_order(self.rel, self, Task::Verify, i32::MAX)
         };
-        let mut problems = Vec::new();
-        let mut first = None;
-        for n in 0..self.meta.orders().len() {
-            let name = self.meta.orders()[n].order.to_string();
-            let found = self.tree(n).verify(&snapshot).unwrap_or_else(|e| fail(e));
-            problems.extend(found.problems.iter().map(|p| format!("order {name}: {p}")));
-            match &first {
-                None => first = Some((name, found.visible, found.digest)),
-                Some((other, count, digest)) => {
-                    if *count != found.visible {
-                        problems.push(format!(
-                            "order {other} has {count} quads, order {name} has {}",
-                            found.visible
-                        ));
-                    } else if *digest != found.digest {
-                        problems.push(format!("orders {other} and {name} hold different quads"));
-                    }
-                }
+        let name = |n: usize| self.meta.orders()[n].order.to_string();
+        let mut problems: Vec<String> = Vec::new();
+        for (n, report) in reports.iter().enumerate() {
+            problems.extend(report.problems().map(|p| format!("order {}: {p}", name(n))));
+            let (first, other) = (name(0), name(n));
+            if report.visible != reports[0].visible {
+                problems.push(format!(
+                    "order {first} has {} quads, order {other} has {}",
+                    reports[0].visible, report.visible
+                ));
+            } else if report.digest != reports[0].digest {
+                problems.push(format!("orders {first} and {other} hold different quads"));
             }
         }
         problems
+    }
+
+    fn verify_order(&self, n: usize) -> OrderReport {
+        // SAFETY: functions run with an active snapshot; parallel workers have that of their leader.
+        let snapshot = unsafe { PgSnapshot::new(self.rel, pg_sys::GetActiveSnapshot()) };
+        let found = self.tree(n).verify(&snapshot).unwrap_or_else(|e| fail(e));
+        let mut report = OrderReport {
+            visible: found.visible,
+            digest: found.digest,
+            ..OrderReport::default()
+        };
+        for problem in &found.problems {
+            report.note(&problem.to_string());
+        }
+        report
     }
 
     /// Calls `f` for every version in the first order, in key order, whoever sees it. Nobody else may change the table meanwhile.
