@@ -10,7 +10,7 @@ use crate::order::{is_hopeless, Access};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, SlotSet};
 use crate::probe::{count, sample, sampled, some};
-use crate::source::Source;
+use crate::source::{Source, Wanted};
 use smallvec::{smallvec, SmallVec};
 
 /// Patterns of a group, and what is known of them. There is a choice for every batch, so that these lists are in place.
@@ -235,7 +235,11 @@ impl Pipeline {
                 }
                 _ => sampled(&access, rows, &self.params, SAMPLES).0,
             };
-            wanted.push((pattern.table, access.order, ranges));
+            wanted.push(Wanted {
+                table: pattern.table,
+                order: access.order,
+                ranges,
+            });
         }
         if wanted.len() > 1 {
             source.count_ahead(&wanted);

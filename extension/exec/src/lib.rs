@@ -41,7 +41,7 @@ pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
     MOST_SLOTS,
 };
-pub use source::{Source, ValueKey};
+pub use source::{Source, ValueKey, Wanted};
 pub use spill::Spill;
 pub use stats::StepStats;
 pub use tally::{Counted, Tally};

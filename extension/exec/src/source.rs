@@ -17,6 +17,17 @@ pub enum ValueKey {
     Any,
 }
 
+/// Ranges that are about to be counted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The table.
+    pub table: u16,
+    /// Number of the order.
+    pub order: usize,
+    /// The ranges, both bounds included.
+    pub ranges: Vec<(Key, Key)>,
+}
+
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.
@@ -39,7 +50,7 @@ pub trait Source {
     }
 
     /// Counts what is about to be asked for: ranges of orders of tables. Several counts are then one message.
-    fn count_ahead(&mut self, _wanted: &[(u16, usize, Vec<(Key, Key)>)]) {}
+    fn count_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
     fn is_ordered(&self, _table: u16) -> bool {

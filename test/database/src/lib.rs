@@ -159,7 +159,7 @@ impl Clients {
     ///
     /// # Panics
     /// When a node cannot be reached.
-    pub fn next(&mut self) -> (&mut Client, Option<&mut Client>) {
+    pub fn take_turn(&mut self) -> (&mut Client, Option<&mut Client>) {
         self.turn = (self.turn + 1) % self.clients.len();
         if self.clients[self.turn].is_closed() {
             self.clients[self.turn] = self.client(self.turn);

@@ -73,7 +73,7 @@ impl Database {
 
     /// Starts a transaction, which is rolled back when it goes out of scope. A lost connection is made anew.
     pub fn begin(&mut self) -> Session<'_> {
-        let (client, loader) = self.clients.next();
+        let (client, loader) = self.clients.take_turn();
         Session {
             settings: self.settings.clone(),
             transaction: client.transaction().expect("a transaction can start"),

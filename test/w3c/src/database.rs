@@ -47,7 +47,7 @@ impl Database {
 
     /// Starts a transaction; it is rolled back when it goes out of scope.
     pub fn begin(&mut self) -> Session<'_> {
-        let (client, loader) = self.clients.next();
+        let (client, loader) = self.clients.take_turn();
         Session {
             transaction: client.transaction().expect("a transaction can start"),
             loader,

@@ -6,7 +6,7 @@ use crate::dictionary::Upcoming;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
-use pgquad_exec::{Bindings, Slot, Source, ValueKey};
+use pgquad_exec::{Bindings, Slot, Source, ValueKey, Wanted};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -76,11 +76,14 @@ impl Source for NodeSource {
         self.readers.iter().any(TableReader::is_remote)
     }
 
-    fn count_ahead(&mut self, wanted: &[(u16, usize, Vec<(Key, Key)>)]) {
+    fn count_ahead(&mut self, wanted: &[Wanted]) {
         for (n, reader) in self.readers.iter().enumerate() {
-            let of_reader = wanted.iter().filter(|w| self.tables[usize::from(w.0)] == n);
-            let ranges = of_reader.flat_map(|(_, order, ranges)| {
-                ranges.iter().map(move |(low, high)| (*order, *low, *high))
+            let of_reader = wanted
+                .iter()
+                .filter(|w| self.tables[usize::from(w.table)] == n);
+            let ranges = of_reader.flat_map(|wanted| {
+                let ranges = wanted.ranges.iter();
+                ranges.map(|(low, high)| (wanted.order, *low, *high))
             });
             reader.count_ahead(&ranges.collect::<Vec<_>>());
         }
