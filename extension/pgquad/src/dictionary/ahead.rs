@@ -43,6 +43,12 @@ pub struct Upcoming {
     offered: bool,
 }
 
+impl Default for Upcoming {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Upcoming {
     /// Of a node that has not handed out anything.
     pub fn new() -> Self {

@@ -20,7 +20,8 @@ pub struct OrderCursor {
     batch: Batch,
 }
 
-/// Where the quads are.
+/// Where the quads are. One a scan: the room that the larger kind takes does not matter.
+#[allow(clippy::large_enum_variant)]
 enum From {
     Tree {
         tree: Tree<RelationStore>,
