@@ -36,6 +36,16 @@ pub fn raise_all(
     )
 }
 
+/// The value of an argument that must not be NULL, of a function that takes NULL for others.
+pub fn required<T>(name: &str, value: Option<T>) -> T {
+    value.unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            format!("argument \"{name}\" must not be null"),
+        )
+    })
+}
+
 fn report(report: ErrorReport) -> ! {
     report.report(PgLogLevel::ERROR);
     unreachable!("an error report of level ERROR does not return")

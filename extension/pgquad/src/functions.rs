@@ -3,7 +3,7 @@
 use crate::am;
 use crate::cluster::store::sides_of;
 use crate::cluster::{guard, inspect};
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 use crate::storage::{self, Table};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
@@ -11,6 +11,23 @@ use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
 
 /// What to do instead with a table that Citus manages: each of its shards is a quad table.
 const BY_SHARDS: &str = "Ask its shards: SELECT * FROM run_command_on_shards('quads', $$SELECT count(*) FROM quad.verify('%s')$$).";
+
+/// Opens a relation; an error where there is none with this oid.
+fn open(oid: pg_sys::Oid) -> PgRelation {
+    // SAFETY: a lock of what may be a relation, and a look-up; it stays one while it is locked.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::try_relation_open(oid, lock);
+        if relation.is_null() {
+            raise(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                format!("relation with OID {} does not exist", oid.to_u32()),
+            );
+        }
+        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+        PgRelation::with_lock(oid, lock)
+    }
+}
 
 /// Refuses a relation that is no quad table or that the caller may not use so; `what` is for the message.
 fn check(rel: &PgRelation, right: u32, what: &str) {
@@ -36,10 +53,14 @@ fn check(rel: &PgRelation, right: u32, what: &str) {
 }
 
 /// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of its leaves.
-#[pg_extern(volatile, parallel_restricted)]
+#[pg_extern(
+    sql = "CREATE FUNCTION quad.store_info(relation regclass) RETURNS TABLE (order_name text, inner_fanout integer, leaf_quads integer,
+    height integer, inner_pages bigint, leaf_pages bigint, quads bigint, delta_entries bigint, bytes_per_quad double precision,
+    fill double precision) VOLATILE STRICT PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
+)]
 #[allow(clippy::type_complexity)]
 fn store_info(
-    relation: PgRelation,
+    relation: pg_sys::Oid,
 ) -> TableIterator<
     'static,
     (
@@ -55,6 +76,7 @@ fn store_info(
         name!(fill, Option<f64>),
     ),
 > {
+    let relation = open(relation);
     check(&relation, pg_sys::ACL_SELECT, "describe");
     // SAFETY: the relation is open.
     if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
@@ -96,8 +118,12 @@ fn store_info(
 }
 
 /// Checks every invariant of every order and that all orders hold the same quads; returns one line per problem, none when sound.
-#[pg_extern(volatile, parallel_restricted)]
-fn verify(relation: PgRelation) -> SetOfIterator<'static, String> {
+#[pg_extern(
+    sql = "CREATE FUNCTION quad.verify(relation regclass) RETURNS SETOF text VOLATILE STRICT PARALLEL RESTRICTED LANGUAGE c
+    AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
+)]
+fn verify(relation: pg_sys::Oid) -> SetOfIterator<'static, String> {
+    let relation = open(relation);
     check(&relation, pg_sys::ACL_SELECT, "verify");
     // SAFETY: the relation is open.
     if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
@@ -115,14 +141,18 @@ fn verify(relation: PgRelation) -> SetOfIterator<'static, String> {
 
 /// Number of quads that match; NULL = any. O(height) page reads when the given columns are a prefix of some order; otherwise the
 /// smallest range that an order has for them is read and filtered. Exact after VACUUM; before, deleted quads that are still stored count.
-#[pg_extern(volatile, parallel_restricted)]
+#[pg_extern(
+    sql = "CREATE FUNCTION quad.range_count(relation regclass, s bigint, p bigint, o bigint, g bigint) RETURNS bigint
+    VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
+)]
 fn range_count(
-    relation: PgRelation,
+    relation: Option<pg_sys::Oid>,
     s: Option<i64>,
     p: Option<i64>,
     o: Option<i64>,
     g: Option<i64>,
 ) -> i64 {
+    let relation = open(required("relation", relation));
     check(&relation, pg_sys::ACL_SELECT, "count the quads of");
     let key = [s, p, o, g];
     // SAFETY: the relation is open.
@@ -143,13 +173,17 @@ fn range_count(
 
 /// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`, `quad.inner_fanout`,
 /// `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL does.
-#[pg_extern(volatile, parallel_unsafe)]
+#[pg_extern(
+    sql = "CREATE FUNCTION quad.rebuild(relation regclass, orders text DEFAULT NULL, inner_fanout text DEFAULT NULL, leaf_quads text DEFAULT NULL)
+    RETURNS void VOLATILE PARALLEL UNSAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
+)]
 fn rebuild(
-    relation: PgRelation,
+    relation: Option<pg_sys::Oid>,
     orders: default!(Option<&str>, "NULL"),
     inner_fanout: default!(Option<&str>, "NULL"),
     leaf_quads: default!(Option<&str>, "NULL"),
 ) {
+    let relation = open(required("relation", relation));
     check(&relation, pg_sys::ACL_SELECT, "rebuild");
     // SAFETY: the relation is open.
     if unsafe { sides_of(relation.as_ptr()) }.is_some() {

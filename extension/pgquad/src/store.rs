@@ -12,7 +12,7 @@ use pgrx::{pg_sys, spi, PgSqlErrorCode};
 use crate::am;
 use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 
 /// Schema that holds the tables of all stores.
 pub const SCHEMA: &str = "quad_stores";
@@ -310,13 +310,15 @@ pub fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
 /// are then spog and psog by subject, ospg and posg by object.
 #[pg_extern]
 fn create_store(
-    store: &str,
+    store: Option<&str>,
     orders: default!(Option<&str>, "NULL"),
     inner_fanout: default!(Option<&str>, "NULL"),
     leaf_quads: default!(Option<&str>, "NULL"),
-    distributed: default!(bool, "false"),
+    distributed: default!(Option<bool>, "false"),
     shards: default!(Option<i32>, "NULL"),
 ) {
+    let store = required("store", store);
+    let distributed = required("distributed", distributed);
     check_name(store);
     let shards = ddl::check_shards(shards);
     if distributed {

@@ -10,7 +10,7 @@ use super::store::{
 };
 use super::{citus, mirror};
 use crate::dictionary;
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 use crate::storage::{self, pending};
 use crate::store::{self, Store};
 use crate::{am, compat};
@@ -205,7 +205,8 @@ fn owned(name: &str, what: &str) -> Store {
 /// Distributes a store with its quads over the nodes of the cluster. Readers go on until the end, writers wait. `shards`: number of
 /// parts, by default the setting `citus.shard_count`. Whatever fails, the store stays as it was.
 #[pg_extern]
-fn distribute_store(store: &str, shards: default!(Option<i32>, "NULL")) {
+fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) {
+    let store = required("store", store);
     let shards = check_shards(shards);
     check_cluster("distribute a store");
     let store = owned(store, "distribute");

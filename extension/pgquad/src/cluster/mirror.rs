@@ -13,7 +13,7 @@ use pgrx::{pg_sys, PgSqlErrorCode, PgTryBuilder};
 
 use super::citus::{self, c_string, literal, text_array};
 use super::store::{mark_of, owner_of};
-use crate::error::{raise, raise_all, raise_hint};
+use crate::error::{raise, raise_all, raise_hint, required};
 use crate::{am, store};
 
 thread_local! {
@@ -284,8 +284,9 @@ fn definition_sql(oid: u32) -> String {
 /// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node that joins.
 /// Superusers only.
 #[pg_extern(name = "cluster_definitions")]
-fn definitions(bases: Vec<String>) -> SetOfIterator<'static, String> {
+fn definitions(bases: Vec<Option<String>>) -> SetOfIterator<'static, String> {
     require_superuser("quad.cluster_definitions");
+    let bases = without_null("bases", bases);
     let relations = bases.iter().filter_map(|base| marked(base));
     SetOfIterator::new(relations.filter_map(definition).collect::<Vec<_>>())
 }
@@ -338,11 +339,26 @@ fn require_superuser(function: &str) {
     }
 }
 
+/// The elements of an array, none of which may be NULL.
+fn without_null(name: &str, list: Vec<Option<String>>) -> Vec<String> {
+    list.into_iter().map(|one| required(name, one)).collect()
+}
+
 /// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says; `commands`: what a bare
 /// relation needs, each run as the role of the same place, empty: as superuser. Superusers only.
 #[pg_extern(name = "cluster_mirror")]
-fn mirror(base: &str, store: &str, owner: &str, roles: Vec<String>, commands: Vec<String>) {
+fn mirror(
+    base: &str,
+    store: &str,
+    owner: &str,
+    roles: Vec<Option<String>>,
+    commands: Vec<Option<String>>,
+) {
     require_superuser("quad.cluster_mirror");
+    let (roles, commands) = (
+        without_null("roles", roles),
+        without_null("commands", commands),
+    );
     let node = one("SELECT format('%s:%s', nodename, nodeport) FROM pg_dist_node JOIN pg_dist_local_group USING (groupid) LIMIT 1");
     let no_echo = [
         (c"citus.enable_ddl_propagation", "off"),
@@ -443,9 +459,12 @@ pub fn mark(relid: pg_sys::Oid, base: &str) {
 
 /// Drops the relations with these marks, and these shards, as far as they are on this node. Superusers only.
 #[pg_extern(name = "cluster_drop")]
-fn drop_mirrored(bases: Vec<String>, shards: Vec<String>) {
+fn drop_mirrored(bases: Vec<Option<String>>, shards: Vec<Option<String>>) {
     require_superuser("quad.cluster_drop");
-    drop_here(&bases, &shards);
+    drop_here(
+        &without_null("bases", bases),
+        &without_null("shards", shards),
+    );
 }
 
 fn drop_here(bases: &[String], shards: &[String]) {

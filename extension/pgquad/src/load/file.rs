@@ -10,7 +10,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::loader::{self, Loader, Request};
 use super::progress::Progress;
 use super::report::Document;
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 
 /// Loads a file of the server and returns the number of quads that were not in the store before.
 ///
@@ -94,15 +94,6 @@ fn load_text(
         },
         progress,
     )
-}
-
-fn required<'a>(name: &str, value: Option<&'a str>) -> &'a str {
-    value.unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            format!("argument \"{name}\" must not be null"),
-        )
-    })
 }
 
 fn run(source: Source, document: Document, request: &Request<'_>, progress: Progress) -> i64 {

@@ -91,7 +91,9 @@ fn text(setting: &GucSetting<Option<CString>>) -> Option<String> {
 }
 
 /// Begins a load.
-#[pg_trigger]
+#[pg_trigger(
+    sql = "CREATE FUNCTION quad.load_stdin_begin() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_begin_called';"
+)]
 fn load_stdin_begin<'a>(
     _trigger: &'a PgTrigger<'a>,
 ) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, Infallible> {
@@ -143,7 +145,9 @@ fn load_stdin_begin<'a>(
 }
 
 /// Takes a line.
-#[pg_trigger]
+#[pg_trigger(
+    sql = "CREATE FUNCTION quad.load_stdin_line() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_line_called';"
+)]
 fn load_stdin_line<'a>(
     trigger: &'a PgTrigger<'a>,
 ) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, PgHeapTupleError> {
@@ -167,7 +171,9 @@ fn load_stdin_line<'a>(
 }
 
 /// Ends the load.
-#[pg_trigger]
+#[pg_trigger(
+    sql = "CREATE FUNCTION quad.load_stdin_end() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_end_called';"
+)]
 fn load_stdin_end<'a>(
     _trigger: &'a PgTrigger<'a>,
 ) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, Infallible> {
@@ -190,6 +196,54 @@ fn load_stdin_end<'a>(
     unsafe { pg_sys::MemoryContextDelete(memory) };
     notice!("{count} new quads loaded");
     Ok(None)
+}
+
+/// What SQL calls: pgrx takes a call that is not a trigger's for an internal error.
+macro_rules! only_as_trigger {
+    ($($called:ident $finfo:ident = $trigger:ident;)*) => {$(
+        #[no_mangle]
+        #[doc(hidden)]
+        pub extern "C-unwind" fn $finfo() -> &'static pg_sys::Pg_finfo_record {
+            const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+            &RECORD
+        }
+
+        #[no_mangle]
+        #[pg_guard]
+        #[doc(hidden)]
+        pub unsafe extern "C-unwind" fn $called(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+            // SAFETY: PostgreSQL's own call, passed on.
+            unsafe {
+                check_trigger(call);
+                $trigger(call)
+            }
+        }
+    )*};
+}
+
+only_as_trigger! {
+    load_stdin_begin_called pg_finfo_load_stdin_begin_called = load_stdin_begin_wrapper;
+    load_stdin_line_called pg_finfo_load_stdin_line_called = load_stdin_line_wrapper;
+    load_stdin_end_called pg_finfo_load_stdin_end_called = load_stdin_end_wrapper;
+}
+
+/// Raises an error where a trigger function is not called as a trigger.
+///
+/// # Safety
+/// `call` is that of the running function.
+unsafe fn check_trigger(call: pg_sys::FunctionCallInfo) {
+    // SAFETY: the context of a call is NULL or a node.
+    let as_trigger = unsafe {
+        let context = (*call).context;
+        !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_TriggerData
+    };
+    if !as_trigger {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+            "trigger functions can only be called as triggers",
+            "COPY quad.load_stdin FROM STDIN loads a document.",
+        );
+    }
 }
 
 impl Stdin {

@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode;
 use super::failure::raise_failure;
 use super::{settings, wait};
 use crate::dictionary;
-use crate::error::raise;
+use crate::error::{raise, required};
 use crate::term::{random_bytes, TermArg, TermOut};
 
 /// Terms of a solution, as a row of the function.
@@ -22,11 +22,18 @@ type Solution = Vec<Option<TermOut>>;
 #[pg_extern(volatile, parallel_unsafe)]
 fn service(
     endpoint: Option<TermArg<'_>>,
-    query: &str,
-    variables: Vec<String>,
-    silent: bool,
-    keep: bool,
+    query: Option<&str>,
+    variables: Option<Vec<Option<String>>>,
+    silent: Option<bool>,
+    keep: Option<bool>,
 ) -> SetOfIterator<'static, Solution> {
+    let query = required("query", query);
+    let variables: Vec<String> = required("variables", variables)
+        .into_iter()
+        .map(|variable| required("variables", variable))
+        .collect();
+    let silent = required("silent", silent);
+    let keep = required("keep", keep);
     let endpoint = match endpoint.as_ref().map(TermArg::term) {
         Some(Term::Iri(iri)) => iri.to_owned(),
         _ if silent => return SetOfIterator::new([vec![None; variables.len()]]),

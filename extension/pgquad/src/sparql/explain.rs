@@ -5,15 +5,18 @@ use pgrx::prelude::*;
 use super::execute::{run, values};
 use super::plan::{type_of, Plan};
 use super::request::query;
+use crate::error::required;
 
 /// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what it did).
 #[pg_extern(volatile)]
 fn explain(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
-    analyze: default!(bool, "false"),
+    analyze: default!(Option<bool>, "false"),
 ) -> SetOfIterator<'static, String> {
+    let query = required("query", query);
+    let analyze = required("analyze", analyze);
     let translated = self::query(query, store, base);
     let mut lines = vec![
         "Algebra:".to_owned(),

@@ -13,27 +13,31 @@ use super::answer::Row;
 use super::cache::Prepared;
 use super::request::query_of_form;
 use super::results::{check_size, to_oxrdf};
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 
 /// Answers a CONSTRUCT query with a document: `turtle`, `nt`, `xml` (RDF/XML), `jsonld`, or a format of quads.
 #[pg_extern(stable)]
 fn construct_text(
-    query: &str,
-    format: default!(&str, "'turtle'"),
+    query: Option<&str>,
+    format: default!(Option<&str>, "'turtle'"),
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> String {
+    let query = required("query", query);
+    let format = required("format", format);
     serialize(query, format, store, base, Form::Construct, Form::Describe)
 }
 
 /// Answers a DESCRIBE query with a document, in the formats of `quad.construct_text`.
 #[pg_extern(stable)]
 fn describe_text(
-    query: &str,
-    format: default!(&str, "'turtle'"),
+    query: Option<&str>,
+    format: default!(Option<&str>, "'turtle'"),
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> String {
+    let query = required("query", query);
+    let format = required("format", format);
     serialize(query, format, store, base, Form::Describe, Form::Construct)
 }
 

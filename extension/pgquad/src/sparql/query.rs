@@ -9,15 +9,17 @@ use super::answer::Row;
 use super::cache::Prepared;
 use super::execute::{run, values, Cursor};
 use super::request::{query, query_of_form};
+use crate::error::required;
 use crate::term::TermOut;
 
 /// Answers a SELECT query: one object for each solution, `{"variable": "term in N-Triples form"}`; unbound variables are left out.
 #[pg_extern(stable)]
 fn sparql(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> SetOfIterator<'static, JsonB> {
+    let query = required("query", query);
     let prepared = query_of_form(query, store, base, &[Form::Select]);
     let columns = prepared.columns().to_vec();
     SetOfIterator::new(rows(prepared, move |row| solution(row, &columns)))
@@ -36,10 +38,11 @@ fn solution(row: &Row<'_>, columns: &[String]) -> JsonB {
 /// Answers an ASK query.
 #[pg_extern(stable)]
 fn ask(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> bool {
+    let query = required("query", query);
     run_ask(&query_of_form(query, store, base, &[Form::Ask]))
 }
 
@@ -57,7 +60,7 @@ pub fn run_ask(prepared: &Prepared) -> bool {
 #[pg_extern(stable)]
 #[allow(clippy::type_complexity)]
 fn construct(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> TableIterator<
@@ -68,6 +71,7 @@ fn construct(
         name!(object, TermOut),
     ),
 > {
+    let query = required("query", query);
     let prepared = query_of_form(query, store, base, &[Form::Construct, Form::Describe]);
     triples(prepared)
 }
@@ -77,7 +81,7 @@ fn construct(
 #[pg_extern(stable)]
 #[allow(clippy::type_complexity)]
 fn describe(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> TableIterator<
@@ -88,6 +92,7 @@ fn describe(
         name!(object, TermOut),
     ),
 > {
+    let query = required("query", query);
     let prepared = query_of_form(query, store, base, &[Form::Describe, Form::Construct]);
     triples(prepared)
 }
@@ -114,10 +119,11 @@ fn triples(
 /// The SQL that a query runs as, with its constants in it.
 #[pg_extern(stable)]
 fn sparql_to_sql(
-    query: &str,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> String {
+    let query = required("query", query);
     self::query(query, store, base).to_standalone_sql()
 }
 

@@ -10,17 +10,18 @@ use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use super::json;
 use super::query::run_ask;
 use super::request::query_of_form;
-use crate::error::raise_hint;
+use crate::error::{raise_hint, required};
 
 macro_rules! format_function {
     ($name:ident, $format:ident, $doc:literal) => {
         #[doc = $doc]
         #[pg_extern(stable)]
         fn $name(
-            query: &str,
+            query: Option<&str>,
             store: default!(Option<&str>, "NULL"),
             base: default!(Option<&str>, "NULL"),
         ) -> String {
+            let query = required("query", query);
             serialize(query, store, base, QueryResultsFormat::$format)
         }
     };

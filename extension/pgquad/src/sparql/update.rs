@@ -10,16 +10,17 @@ use super::plan::Plan;
 use super::request;
 use super::statements::{plan, plan_of};
 use crate::dictionary;
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 use crate::{remote, subtransaction};
 
 /// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
 #[pg_extern(volatile)]
 fn update(
-    request: &str,
+    request: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
 ) -> i64 {
+    let request = required("request", request);
     let (operations, table) = request::update(request, store, base);
     let mut changed = 0;
     for operation in operations {

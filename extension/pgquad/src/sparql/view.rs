@@ -8,7 +8,7 @@ use pgrx::{pg_sys, spi, JsonB, PgSqlErrorCode};
 
 use super::plan::Planning;
 use super::request;
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_hint, required};
 
 /// Longest name of a column in bytes.
 const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
@@ -18,12 +18,14 @@ const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
 /// `types` chooses others: an object `{"variable": "type"}`, of types that `quad.term` can be cast to.
 #[pg_extern(volatile)]
 fn create_view(
-    name: &str,
-    query: &str,
+    name: Option<&str>,
+    query: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
     types: default!(Option<JsonB>, "NULL"),
 ) {
+    let name = required("name", name);
+    let query = required("query", query);
     let view = qualified(name);
     let (parsed, translated) = request::query_for_view(query, store, base);
     if translated.columns.is_empty() {
