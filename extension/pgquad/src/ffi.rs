@@ -52,6 +52,27 @@ mod raw {
             count: pg_sys::uint64,
             execute_once: bool,
         );
+        pub fn standard_ExecutorStart(query: *mut pg_sys::QueryDesc, flags: core::ffi::c_int);
+        pub fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+        pub fn standard_planner(
+            query: *mut pg_sys::Query,
+            text: *const core::ffi::c_char,
+            options: core::ffi::c_int,
+            params: pg_sys::ParamListInfo,
+        ) -> *mut pg_sys::PlannedStmt;
+        #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
+        pub fn expression_tree_walker(
+            node: *mut pg_sys::Node,
+            walker: super::TreeWalker,
+            context: *mut core::ffi::c_void,
+        ) -> bool;
+        #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
+        pub fn query_tree_walker(
+            query: *mut pg_sys::Query,
+            walker: super::TreeWalker,
+            context: *mut core::ffi::c_void,
+            flags: core::ffi::c_int,
+        ) -> bool;
         pub fn have_relevant_joinclause(
             root: *mut pg_sys::PlannerInfo,
             a: *mut pg_sys::RelOptInfo,
@@ -183,7 +204,44 @@ pub unsafe fn read_locked(
 /// # Safety
 /// As for the PostgreSQL functions; in addition no frame between the caller's guard and the call may own a value with a destructor.
 pub mod unguarded {
-    pub use super::raw::{standard_ExecutorRun, standard_ProcessUtility};
+    pub use super::raw::{
+        standard_ExecutorFinish, standard_ExecutorRun, standard_ExecutorStart,
+        standard_ProcessUtility, standard_planner,
+    };
+}
+
+/// What is called with each node below another one; true ends the walk.
+pub type TreeWalker =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut core::ffi::c_void) -> bool;
+
+/// Visits the nodes right below an expression (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// A live node; `context` is what `walker` expects.
+pub unsafe fn expression_tree_walker(
+    node: *mut pg_sys::Node,
+    walker: TreeWalker,
+    context: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_walker(node, walker, context))
+    }
+}
+
+/// Visits the expressions and subqueries of a query (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// As for [`expression_tree_walker`].
+pub unsafe fn query_tree_walker(
+    query: *mut pg_sys::Query,
+    walker: TreeWalker,
+    context: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::query_tree_walker(query, walker, context, 0))
+    }
 }
 
 /// `ExecScan` of `executor/execScan.c` without the guard of pgrx, which would cost a `sigsetjmp` per row. An `ERROR` inside

@@ -5,6 +5,7 @@ use crate::am::{self, shape, table_options};
 use crate::cluster::{self, guard};
 use crate::error::raise_hint;
 use crate::ffi::unguarded;
+use crate::rights::notes;
 use crate::storage::pending;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -12,6 +13,8 @@ use std::cell::Cell;
 
 static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
 static mut PREVIOUS_RUN: pg_sys::ExecutorRun_hook_type = None;
+static mut PREVIOUS_START: pg_sys::ExecutorStart_hook_type = None;
+static mut PREVIOUS_FINISH: pg_sys::ExecutorFinish_hook_type = None;
 static mut PREVIOUS_ACCESS: pg_sys::object_access_hook_type = None;
 
 thread_local! {
@@ -33,6 +36,10 @@ pub fn init() {
         pg_sys::object_access_hook = Some(object_access);
         PREVIOUS_RUN = pg_sys::ExecutorRun_hook;
         pg_sys::ExecutorRun_hook = Some(executor_run);
+        PREVIOUS_START = pg_sys::ExecutorStart_hook;
+        pg_sys::ExecutorStart_hook = Some(executor_start);
+        PREVIOUS_FINISH = pg_sys::ExecutorFinish_hook;
+        pg_sys::ExecutorFinish_hook = Some(executor_finish);
         pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
     }
@@ -61,6 +68,7 @@ extern "C-unwind" fn at_transaction_end(
         guard::forget_allowed();
         cluster::mirror::forget();
         cluster::write::forget();
+        notes::forget();
         IN_TABLE_AS.set(false);
     }
 }
@@ -72,8 +80,17 @@ extern "C-unwind" fn at_subtransaction_end(
     _parent: pg_sys::SubTransactionId,
     _arg: *mut core::ffi::c_void,
 ) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        pending::forget_subtransaction(subtransaction);
+    use pg_sys::SubXactEvent::{
+        SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB, SUBXACT_EVENT_START_SUB,
+    };
+    match event {
+        SUBXACT_EVENT_START_SUB => notes::begin_subtransaction(),
+        SUBXACT_EVENT_COMMIT_SUB => notes::end_subtransaction(false),
+        SUBXACT_EVENT_ABORT_SUB => {
+            pending::forget_subtransaction(subtransaction);
+            notes::end_subtransaction(true);
+        }
+        _ => {}
     }
 }
 
@@ -87,11 +104,39 @@ unsafe extern "C-unwind" fn executor_run(
     pending::enter_executor();
     // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
     unsafe {
+        let outer = notes::enter((*query).plannedstmt);
         match PREVIOUS_RUN {
             Some(previous) => previous(query, direction, count, execute_once),
             None => unguarded::standard_ExecutorRun(query, direction, count, execute_once),
         }
         after_executor_run();
+        notes::leave(outer);
+    }
+}
+
+/// Begins a statement: some nodes set up their sorts here. Owns nothing that an error would have to drop.
+unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: core::ffi::c_int) {
+    // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
+    unsafe {
+        let outer = notes::enter((*query).plannedstmt);
+        match PREVIOUS_START {
+            Some(previous) => previous(query, flags),
+            None => unguarded::standard_ExecutorStart(query, flags),
+        }
+        notes::leave(outer);
+    }
+}
+
+/// Runs what is left of a statement: parts that write, and triggers. Owns nothing that an error would have to drop.
+unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: the argument is PostgreSQL's own and passed on unchanged.
+    unsafe {
+        let outer = notes::enter((*query).plannedstmt);
+        match PREVIOUS_FINISH {
+            Some(previous) => previous(query),
+            None => unguarded::standard_ExecutorFinish(query),
+        }
+        notes::leave(outer);
     }
 }
 
@@ -125,6 +170,7 @@ unsafe extern "C-unwind" fn process_utility(
         // In this order: the second takes the mark of a distributed store away while the statement runs.
         let distributed = cluster::statements::before(pstmt, read_only_tree);
         let statement = table_options::before(distributed.planned, read_only_tree);
+        let writer = notes::enter(std::ptr::null());
         inner(
             statement.planned,
             query,
@@ -135,6 +181,7 @@ unsafe extern "C-unwind" fn process_utility(
             dest,
             completion,
         );
+        notes::leave(writer);
         // An error leaves the flag to the transaction's end.
         IN_TABLE_AS.set(outer);
         table_options::after(statement);

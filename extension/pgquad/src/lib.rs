@@ -19,6 +19,7 @@ mod join;
 mod load;
 mod relcache;
 mod remote;
+mod rights;
 mod scan;
 pub mod sparql;
 pub mod storage;
@@ -47,6 +48,7 @@ pub extern "C-unwind" fn _PG_init() {
     relcache::init();
     storage::wal::init();
     hooks::init();
+    rights::mark::init();
     scan::init();
     join::init();
     groups::init();

@@ -5,6 +5,7 @@ use super::{shape, tid};
 use crate::cluster::store::sides_of;
 use crate::cluster::write::Changes;
 use crate::error::{raise, raise_hint};
+use crate::rights::notes;
 use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
 use crate::{compat, ffi};
 use pgquad_btree::Quad;
@@ -90,6 +91,7 @@ pub unsafe extern "C-unwind" fn insert(
     // SAFETY: PostgreSQL passes an open relation and a filled slot.
     unsafe {
         let quad = take(rel, slot);
+        notes::check_writes(&[quad]);
         let xid = writer(rel, options);
         // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end.
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
@@ -128,6 +130,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
         let quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
+        notes::check_writes(&quads);
         let xid = writer(rel, options);
         // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
         pending::add(rel, &quads, xid, cid, false);

@@ -3,9 +3,11 @@
 use pgquad_btree::SIGN;
 use pgquad_filter::{Comparison, Truth, Value};
 use pgquad_term::{compare, Term};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sql::term_id;
+use crate::rights;
 use crate::term::value;
 
 type OfTerms = fn(&Term<'_>, &Term<'_>) -> pgquad_term::Result<bool>;
@@ -28,7 +30,8 @@ macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident $sql:literal = $comparison:path, $of_terms:path;)*) => {$(
         $(#[$doc])*
         #[pg_extern(stable, strict, parallel_safe, name = $sql, cost = 5)]
-        fn $name(a: i64, b: i64) -> Option<bool> {
+        fn $name(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> Option<bool> {
+            rights::check(call, &[a, b]);
             compare_ids(a, b, $comparison, $of_terms)
         }
     )*};

@@ -2,9 +2,10 @@
 
 use pgquad_term::TermId;
 use pgrx::prelude::*;
-use pgrx::PgSqlErrorCode;
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::error::raise;
+use crate::rights;
 use crate::term::{TermArg, TermCopy};
 
 /// The id of a term, which is added to the dictionary if need be. Every call with a blank node that has a label only gives a new id.
@@ -21,7 +22,8 @@ fn find(term: TermArg<'_>) -> Option<i64> {
 
 /// The term with this id; NULL for 0, the default graph.
 #[pg_extern(stable, strict, parallel_safe, cost = 40)]
-fn decode(id: i64) -> Option<TermCopy> {
+fn decode(id: i64, call: pg_sys::FunctionCallInfo) -> Option<TermCopy> {
+    rights::check(call, &[id]);
     super::with_encoded(term_id(id), TermCopy::of_encoded)
 }
 

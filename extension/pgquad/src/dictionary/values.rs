@@ -5,12 +5,13 @@ use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
 use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermId};
 use pgrx::prelude::*;
-use pgrx::PgSqlErrorCode;
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::read::unknown_id;
 use super::sql::term_id;
 use super::state::{with_state, FLOAT_BYTES};
 use crate::error::raise;
+use crate::rights;
 use crate::term::value;
 
 /// The number that a term is; `None` for any other term.
@@ -77,7 +78,8 @@ impl Cast {
 
 /// The id of `xsd:float(A)`, given that of A; NULL is the error.
 #[pg_extern(stable, strict, parallel_safe, name = "cast_float", cost = 20)]
-fn id_cast_float(id: i64) -> Option<i64> {
+fn id_cast_float(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
+    rights::check(call, &[id]);
     let id = term_id(id);
     let float = match inline_number(id) {
         Some(Number::Float(value)) => Some(value),
@@ -88,7 +90,8 @@ fn id_cast_float(id: i64) -> Option<i64> {
 
 /// The id of `xsd:float(STR(A))`, given that of A; NULL is the error.
 #[pg_extern(stable, strict, parallel_safe, cost = 50)]
-fn cast_float_of_str(id: i64) -> Option<i64> {
+fn cast_float_of_str(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
+    rights::check(call, &[id]);
     Cast::Text
         .of_id(term_id(id))
         .map(|float| float_id(float).to_i64())
@@ -98,7 +101,8 @@ macro_rules! float_arithmetic {
     ($($(#[$doc:meta])* $name:ident = $operation:path;)*) => {$(
         $(#[$doc])*
         #[pg_extern(stable, strict, parallel_safe)]
-        fn $name(a: i64, b: i64) -> Option<i64> {
+        fn $name(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
+            rights::check(call, &[a, b]);
             let result = value($operation(number(a)?, number(b)?))?;
             number_id(result).map(TermId::to_i64)
         }

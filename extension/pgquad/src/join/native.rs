@@ -1,10 +1,10 @@
 //! Filters that are tested on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts evaluated.
 
 use super::operators::{operator, Operator};
-use crate::dictionary;
 use crate::scan::conditions::{list_iter, list_node};
 use crate::scan::parameter;
 use crate::term::{TermArg, TermOut};
+use crate::{dictionary, rights};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{
@@ -299,6 +299,9 @@ impl Compiler<'_> {
                 }
                 pg_sys::NodeTag::T_FuncExpr => {
                     let call = node.cast::<pg_sys::FuncExpr>();
+                    if !may_run(call) {
+                        return None;
+                    }
                     self.call((*call).funcid, (*call).args)
                 }
                 pg_sys::NodeTag::T_ScalarArrayOpExpr => {
@@ -406,6 +409,9 @@ impl Compiler<'_> {
                     .map(Terms::Coalesce),
                 pg_sys::NodeTag::T_FuncExpr => {
                     let call = node.cast::<pg_sys::FuncExpr>();
+                    if !may_run(call) {
+                        return None;
+                    }
                     let argument = |n| list_node((*call).args, n);
                     Some(match operator((*call).funcid)? {
                         Operator::Decode => Terms::Decode(self.ids(argument(0))?),
@@ -533,5 +539,15 @@ unsafe fn is_value(node: *mut pg_sys::Node) -> bool {
             }
             _ => false,
         }
+    }
+}
+
+/// Whether a call gets no bare ids, so that nothing has to be asked when it runs.
+unsafe fn may_run(call: *mut pg_sys::FuncExpr) -> bool {
+    // SAFETY: a live node.
+    unsafe {
+        (*call).inputcollid == rights::SEEN
+            || list_iter::<pg_sys::Node>((*call).args)
+                .all(|argument| pg_sys::exprType(argument) != pg_sys::INT8OID)
     }
 }

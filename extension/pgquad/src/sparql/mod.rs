@@ -18,6 +18,8 @@ mod statements;
 mod update;
 mod view;
 
+pub use plan::is_statement;
+
 /// Defines settings; called once from `_PG_init`.
 pub fn init() {
     cache::init();

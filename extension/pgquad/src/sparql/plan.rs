@@ -3,8 +3,9 @@
 //! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when row-level
 //! security makes it depend on the role, and rights are checked at each execution.
 
-use std::cell::Cell;
-use std::ffi::{CStr, CString};
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::ffi::{c_char, CStr, CString};
 use std::ptr::NonNull;
 
 use pgquad_sparql::ParamKind;
@@ -70,6 +71,17 @@ impl Settings {
     }
 }
 
+thread_local! {
+    /// Where the texts of all plans are.
+    static TEXTS: RefCell<HashSet<usize>> = RefCell::default();
+}
+
+/// Whether a statement is one of a [`Plan`]: whether its text is that very one, in the place where PostgreSQL keeps it, which no statement
+/// of somebody else can have.
+pub fn is_statement(text: *const c_char) -> bool {
+    TEXTS.with_borrow(|texts| texts.contains(&(text as usize)))
+}
+
 /// A plan of SPI that outlives the transaction, until it is dropped. Portals that run it survive that.
 pub struct Plan {
     plan: NonNull<pg_sys::_SPI_plan>,
@@ -105,12 +117,20 @@ impl Plan {
                 plan
             }
         });
-        Self {
+        let plan = Self {
             plan: NonNull::new(plan).expect("checked above"),
             types,
             settings,
             settled: None,
-        }
+        };
+        TEXTS.with_borrow_mut(|texts| texts.insert(plan.text()));
+        plan
+    }
+
+    /// Where PostgreSQL keeps the text of the statement.
+    fn text(&self) -> usize {
+        // SAFETY: the source lives as long as the plan.
+        unsafe { (*self.source()).query_string as usize }
     }
 
     /// Parses a statement and plans it for all constants, expecting them to be like `values`. It settles for that plan if the joins
@@ -263,6 +283,8 @@ impl Drop for Plan {
         // SAFETY: kept in `prepare`, freed only here. A process that exits frees its memory as a whole.
         unsafe {
             if !pg_sys::proc_exit_inprogress {
+                let text = self.text();
+                TEXTS.with_borrow_mut(|texts| texts.remove(&text));
                 pg_sys::SPI_freeplan(self.plan.as_ptr());
             }
         }

@@ -13,6 +13,7 @@ use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 use super::{value, TermArg, TermOut};
 use crate::dictionary;
 use crate::error::raise;
+use crate::rights;
 
 /// Whether a function is called by the node of an aggregate, as only the executor can call it with a state: what
 /// `AggCheckCallContext` looks at, which is too dear for each row.
@@ -83,6 +84,7 @@ fn agg_sum_id_step(
     id: Option<i64>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
+    rights::check(fcinfo, id.as_slice());
     state::<Sum>(&mut sum, fcinfo).step_number(id.and_then(dictionary::number));
     sum
 }
@@ -159,6 +161,7 @@ fn agg_min_id_step(
     id: Option<i64>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
+    rights::check(fcinfo, id.as_slice());
     state::<ExtremeId>(&mut extreme, fcinfo).step(id, Ordering::Less);
     extreme
 }
@@ -169,6 +172,7 @@ fn agg_max_id_step(
     id: Option<i64>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
+    rights::check(fcinfo, id.as_slice());
     state::<ExtremeId>(&mut extreme, fcinfo).step(id, Ordering::Greater);
     extreme
 }

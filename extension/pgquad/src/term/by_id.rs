@@ -9,11 +9,13 @@ use pgquad_term::{
     inline_datatype, integer_id, tag, LiteralKind, Result, Term, TermBuf, TermId, Xsd,
     RDF_LANG_STRING,
 };
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::strings::with_patterns;
 use super::{value, TermArg, TermCopy, TermOut};
 use crate::dictionary::{self, term_id};
+use crate::rights;
 
 /// Whether the term may be a string literal, which the functions on strings take.
 fn may_be_string(id: TermId) -> bool {
@@ -24,7 +26,12 @@ fn may_be_string(id: TermId) -> bool {
 }
 
 /// What a function makes of the term, if that may be a string.
-fn of_string<T>(id: i64, function: impl FnOnce(&Term<'_>) -> Result<T>) -> Option<T> {
+fn of_string<T>(
+    id: i64,
+    call: pg_sys::FunctionCallInfo,
+    function: impl FnOnce(&Term<'_>) -> Result<T>,
+) -> Option<T> {
+    rights::check(call, &[id]);
     let id = Some(term_id(id)).filter(|&id| may_be_string(id))?;
     value(dictionary::with_term(id, function)?)
 }
@@ -34,8 +41,10 @@ macro_rules! of_strings {
     ($($(#[$doc:meta])* $name:ident as $sql:literal (id $(, $argument:ident)*) -> $result:ident = $function:path;)*) => {$(
         $(#[$doc])*
         #[pg_extern(stable, parallel_safe, name = $sql, cost = 40)]
-        fn $name(id: i64 $(, $argument: TermArg<'_>)*) -> Option<$result> {
-            of_string(id, |text| $function(text $(, &$argument.term())*)).map(Into::into)
+        fn $name(
+            id: i64 $(, $argument: TermArg<'_>)*, call: pg_sys::FunctionCallInfo
+        ) -> Option<$result> {
+            of_string(id, call, |text| $function(text $(, &$argument.term())*)).map(Into::into)
         }
     )*};
 }
@@ -102,21 +111,23 @@ fn replaced_with(
 
 /// The id of STRLEN of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 40)]
-fn id_strlen(id: i64) -> Option<i64> {
-    let length = of_string(id, strings::length)?;
+fn id_strlen(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
+    let length = of_string(id, call, strings::length)?;
     integer_id(length as i64).map(TermId::to_i64)
 }
 
 /// STR of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 40)]
-fn id_str(id: i64) -> Option<TermOut> {
+fn id_str(id: i64, call: pg_sys::FunctionCallInfo) -> Option<TermOut> {
+    rights::check(call, &[id]);
     let id = Some(term_id(id)).filter(|id| id.tag() != tag::BLANK)?;
     value(dictionary::with_term(id, terms::str)?).map(TermOut)
 }
 
 /// LANG of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 5)]
-fn id_lang(id: i64) -> Option<TermCopy> {
+fn id_lang(id: i64, call: pg_sys::FunctionCallInfo) -> Option<TermCopy> {
+    rights::check(call, &[id]);
     let id = term_id(id);
     let copy = |tag: &TermBuf| TermCopy::of_encoded(tag.as_encoded());
     match id.tag() {
@@ -153,7 +164,8 @@ static DATATYPES: LazyLock<Datatypes> = LazyLock::new(|| {
 
 /// DATATYPE of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 5)]
-fn id_datatype(id: i64) -> Option<TermCopy> {
+fn id_datatype(id: i64, call: pg_sys::FunctionCallInfo) -> Option<TermCopy> {
+    rights::check(call, &[id]);
     let id = term_id(id);
     let told = match id.tag() {
         tag::IRI | tag::BLANK => return None,
@@ -170,7 +182,8 @@ fn id_datatype(id: i64) -> Option<TermCopy> {
 
 /// isNumeric of the term with an id.
 #[pg_extern(stable, parallel_safe, cost = 5)]
-fn id_isnumeric(id: i64) -> Option<bool> {
+fn id_isnumeric(id: i64, call: pg_sys::FunctionCallInfo) -> Option<bool> {
+    rights::check(call, &[id]);
     let id = term_id(id);
     match id.tag() {
         tag::INTEGER | tag::DECIMAL | tag::DOUBLE | tag::FLOAT => Some(true),
@@ -196,7 +209,8 @@ macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident = $part:path;)*) => {$(
         $(#[$doc])*
         #[pg_extern(stable, parallel_safe, cost = 5)]
-        fn $name(id: i64) -> Option<i64> {
+        fn $name(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
+            rights::check(call, &[id]);
             part(id, $part)
         }
     )*};

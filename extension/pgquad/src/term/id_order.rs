@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::dictionary::{self, term_id};
+use crate::rights;
 
 /// The term that was compared with last.
 struct Known {
@@ -56,7 +57,8 @@ fn compare(term: &Term<'_>, known: &Known) -> Ordering {
 
 /// Order of the terms with two ids: negative, zero, or positive.
 #[pg_extern(stable, strict, parallel_safe)]
-fn id_order_cmp(a: i64, b: i64) -> i32 {
+fn id_order_cmp(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> i32 {
+    rights::check(call, &[a, b]);
     order_of(a, b) as i32
 }
 
@@ -68,25 +70,29 @@ fn id_same(a: i64, b: i64) -> bool {
 
 /// The term comes before, in the order of ORDER BY.
 #[pg_extern(stable, strict, parallel_safe)]
-fn id_before(a: i64, b: i64) -> bool {
+fn id_before(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> bool {
+    rights::check(call, &[a, b]);
     order_of(a, b).is_lt()
 }
 
 /// The term comes before or is the same.
 #[pg_extern(stable, strict, parallel_safe)]
-fn id_not_after(a: i64, b: i64) -> bool {
+fn id_not_after(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> bool {
+    rights::check(call, &[a, b]);
     order_of(a, b).is_le()
 }
 
 /// The term comes after.
 #[pg_extern(stable, strict, parallel_safe)]
-fn id_after(a: i64, b: i64) -> bool {
+fn id_after(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> bool {
+    rights::check(call, &[a, b]);
     order_of(a, b).is_gt()
 }
 
 /// The term comes after or is the same.
 #[pg_extern(stable, strict, parallel_safe)]
-fn id_not_before(a: i64, b: i64) -> bool {
+fn id_not_before(a: i64, b: i64, call: pg_sys::FunctionCallInfo) -> bool {
+    rights::check(call, &[a, b]);
     order_of(a, b).is_ge()
 }
 
@@ -105,6 +111,7 @@ fn id_order_sortsupport(support: Internal) {
     let Some(datum) = support.unwrap() else {
         return;
     };
+    rights::notes::check_sort();
     // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `bigint` only.
     let support = unsafe { &mut *datum.cast_mut_ptr::<pg_sys::SortSupportData>() };
     support.comparator = Some(compare_datums);
