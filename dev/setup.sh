@@ -24,6 +24,7 @@ missing_packages() {
     if ! command -v gcc >/dev/null; then want+=(gcc libc6-dev); fi
     if ! command -v make >/dev/null; then want+=(make); fi
     if ! command -v pkg-config >/dev/null; then want+=(pkg-config); fi
+    if ! pkg-config --exists libpq 2>/dev/null; then want+=(libpq-dev); fi
     if [ ! -x "$PYTHON" ]; then want+=(python3); fi
     if ! "$PYTHON" -c 'import psycopg2' 2>/dev/null; then want+=(python3-psycopg2); fi
     printf '%s\n' "${want[@]}"
