@@ -653,7 +653,6 @@ class Checks:
                 for sql in [
                     "select quad.encode('<http://x/a>')",
                     "select quad.find('<http://x/a>')",
-                    "select quad.decode(s) from facts",
                     "select quad.load_text('<http://x/a> <http://x/b> 5 .', 'turtle')",
                     "select quad.update('INSERT DATA { <http://x/a> <http://x/b> 6 }')",
                 ]:
