@@ -134,7 +134,7 @@ delete from v where s % 5 = 0;
 select is_empty($$select * from quad.verify('v')$$, 'workers verify');
 vacuum v;
 select is(quad.range_count('v', null, 5, null, null), (select count(*) from v where p = 5), 'counts are exact after workers have vacuumed');
-select is((select count(distinct entries) from quad.store_info('v')), 1::bigint, 'every order has been vacuumed');
+select is((select count(distinct quads) from quad.store_info('v')), 1::bigint, 'every order has been vacuumed');
 begin;
 insert into v values (-1, 1, 1, 1);
 delete from v where p = 3;
