@@ -50,7 +50,9 @@ grant all on all tables in schema public, quad_stores to smith_user;
 analyze;
 """
 
+# Citus 13.2 ends the backend where a relation with policies is joined with a distributed one; two heap tables suffice for that.
 CITUS = """
+alter table quad_stores.policy disable row level security;
 create table far_quads (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 select create_distributed_table('far_quads', 's', shard_count => 4);
 insert into far_quads select * from quads;

@@ -593,15 +593,19 @@ impl Translator<'_> {
         arguments: &[Expression],
         scope: &Scope<'_>,
     ) -> Result<Operand, Error> {
-        if let (Function::IsIri | Function::IsBlank | Function::IsLiteral, [argument]) =
-            (name, arguments)
+        // Each argument is looked at once: twice would be 2^n times for functions n deep in each other.
+        let operands = arguments
+            .iter()
+            .map(|argument| self.operand(argument, scope))
+            .collect::<Result<Vec<_>, Error>>()?;
+        if let (Function::IsIri | Function::IsBlank | Function::IsLiteral, [operand]) =
+            (name, operands.as_slice())
         {
-            let operand = self.operand(argument, scope)?;
             if let Operand::Col(Col {
                 id: Some(id),
                 unknown,
                 ..
-            }) = &operand
+            }) = operand
             {
                 if unknown.is_empty() {
                     return Ok(Operand::Bool(match name {
@@ -614,16 +618,16 @@ impl Translator<'_> {
                 }
             }
         }
-        if let Some(float) = self.float_of_id(name, arguments, scope)? {
+        if let Some(float) = self.float_of_id(name, (arguments, &operands), scope)? {
             return Ok(float);
         }
-        if let Some(value) = self.function_of_id(name, arguments, scope)? {
+        if let Some(value) = self.function_of_id(name, &operands) {
             return Ok(value);
         }
-        let mut terms = arguments
+        let mut terms: Vec<String> = operands
             .iter()
-            .map(|a| Ok(self.operand(a, scope)?.term_sql(&mut self.params)))
-            .collect::<Result<Vec<_>, Error>>()?;
+            .map(|operand| operand.term_sql(&mut self.params))
+            .collect();
         match name {
             Function::Concat => {
                 let call = format!(
@@ -652,52 +656,50 @@ impl Translator<'_> {
     }
 
     /// A function whose first argument has an id, if it can be told from that or read where the dictionary keeps the term.
-    fn function_of_id(
-        &mut self,
-        name: &Function,
-        arguments: &[Expression],
-        scope: &Scope<'_>,
-    ) -> Result<Option<Operand>, Error> {
-        let (Some((function, gives)), [first, rest @ ..]) = (function::of_id(name), arguments)
-        else {
-            return Ok(None);
-        };
-        let id = match self.operand(first, scope)? {
+    fn function_of_id(&mut self, name: &Function, operands: &[Operand]) -> Option<Operand> {
+        let (function, gives) = function::of_id(name)?;
+        let (first, rest) = operands.split_first()?;
+        let id = match first {
             Operand::Col(col) if col.has_plain_id() => col.any().to_owned(),
-            _ => return Ok(None),
+            _ => return None,
         };
         let mut list = vec![id];
-        for argument in rest {
-            list.push(self.operand(argument, scope)?.term_sql(&mut self.params));
+        for operand in rest {
+            list.push(operand.term_sql(&mut self.params));
         }
         let call = format!("{function}({})", list.join(", "));
-        Ok(Some(match gives {
+        Some(match gives {
             OfId::Boolean => Operand::Bool(call),
             OfId::Term => Operand::Exact(call, Exact::Itself),
             OfId::Integer => Operand::Col(Col::of_computed_id(call, Some(Inlined::Integer))),
-        }))
+        })
     }
 
     /// `xsd:float(A)` and `xsd:float(STR(A))` of what has an id: an id as well.
     fn float_of_id(
         &mut self,
         name: &Function,
-        arguments: &[Expression],
+        (arguments, operands): (&[Expression], &[Operand]),
         scope: &Scope<'_>,
     ) -> Result<Option<Operand>, Error> {
-        let (Function::Custom(iri), [argument]) = (name, arguments) else {
+        let (Function::Custom(iri), [argument], [operand]) = (name, arguments, operands) else {
             return Ok(None);
         };
         if iri.as_str().strip_prefix(XSD_NS) != Some("float") {
             return Ok(None);
         }
-        let (function, argument) = match argument {
-            Expression::FunctionCall(Function::Str, of) if of.len() == 1 => {
-                ("quad.cast_float_of_str", &of[0])
-            }
-            other => ("quad.cast_float", other),
+        let of_str = match argument {
+            Expression::FunctionCall(Function::Str, of) => match of.as_slice() {
+                [variable @ Expression::Variable(_)] => Some(self.operand(variable, scope)?),
+                _ => None,
+            },
+            _ => None,
         };
-        Ok(match self.operand(argument, scope)? {
+        let (function, operand) = match &of_str {
+            Some(of_str) => ("quad.cast_float_of_str", of_str),
+            None => ("quad.cast_float", operand),
+        };
+        Ok(match operand {
             Operand::Col(col) if col.has_plain_id() => {
                 let id = format!("{function}({})", col.any());
                 Some(Operand::Col(Col::of_computed_id(id, Some(Inlined::Float))))

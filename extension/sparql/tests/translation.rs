@@ -62,6 +62,15 @@ WHERE q1.g = 0
     assert_eq!(computed.undecoded.outputs, [Term, Term]);
 }
 
+/// Each argument is translated once: twice would be 2^40 times here.
+#[test]
+fn functions_deep_in_each_other_are_translated_at_once() {
+    for function in ["STR", "xsd:float", "ISIRI", "LCASE"] {
+        let (open, close) = (format!("{function}(").repeat(40), ")".repeat(40));
+        translate(&format!("SELECT ({open}?o{close} AS ?x) {{ ?s ?p ?o }}"));
+    }
+}
+
 #[test]
 fn a_variable_twice_in_a_pattern_is_an_equality() {
     assert_sql(
