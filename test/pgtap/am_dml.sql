@@ -1,6 +1,6 @@
 -- INSERT, COPY, DELETE, UPDATE, TRUNCATE, savepoints, cursors, and the set semantics, inside one transaction.
 begin;
-select plan(58);
+select plan(59);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 
 -- Insert and select.
@@ -172,6 +172,11 @@ insert into q values (11, 12, 13, 14);
 select is_empty($$select * from quad.verify('q')$$, 'verify finds no fault');
 delete from q;
 select is_empty($$select * from quad.verify('q')$$, 'verify finds no fault in a table of deleted quads');
+
+-- MERGE meets a quad a second time.
+insert into q values (70, 1, 2, 0);
+select throws_ok('merge into q using (values (70::bigint), (70)) v (x) on q.s = v.x when matched then update set o = q.o',
+    '21000', null, 'MERGE cannot affect a quad a second time');
 
 select * from finish();
 rollback;

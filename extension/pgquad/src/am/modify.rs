@@ -215,6 +215,8 @@ unsafe fn conflict(
             Deleted::NotVisible => Some(pg_sys::TM_Result::TM_Invisible),
             Deleted::BySelf { cmax } => {
                 (*tmfd).cmax = cmax;
+                // By this MERGE knows that it meets a row a second time.
+                (*tmfd).xmax = pg_sys::GetCurrentTransactionId();
                 Some(pg_sys::TM_Result::TM_SelfModified)
             }
             Deleted::Committed { xid } => {
