@@ -21,7 +21,7 @@ use crate::error::raise;
 use crate::storage::{self, pending, Sorter};
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that streams them.
-const FEW: usize = 1000;
+const PARAMETER_QUADS: usize = 1000;
 /// Quads of one DELETE: all of them go to every shard that one of them is in.
 const DELETE_CHUNK: usize = 10_000;
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
@@ -256,7 +256,7 @@ fn in_memory(
         if let Some(sample) = sample.as_mut() {
             quads.iter().for_each(|quad| sample.add(quad[side.place]));
         }
-        if quads.len() <= FEW {
+        if quads.len() <= PARAMETER_QUADS {
             let table = qualified_name(side.relid);
             let sql = format!(
                 "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"

@@ -1,15 +1,15 @@
 //! Making the dictionary a distributed one: its tables become tables of Citus, with all that is in them. No term gets another number.
 
 use std::cell::Cell;
-use std::ffi::CStr;
 
 use pgrx::prelude::*;
-use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+use pgrx::{PgSqlErrorCode, Spi};
 
 use super::extents::EXTENT;
 use super::layout::Layout;
 use crate::cluster::{as_superuser, ensure_secret, guard, has_citus};
 use crate::error::{raise, raise_hint};
+use crate::store::with_settings;
 
 /// Most shards: what Citus allows.
 const MOST_SHARDS: i32 = 64_000;
@@ -77,28 +77,11 @@ pub fn finish() {
 
 /// Runs `body` as a superuser, with names and operators of PostgreSQL's own, and without Citus' notices.
 fn with_quiet_settings(body: impl FnOnce()) {
-    let set = |name: &CStr, value: &CStr| {
-        // SAFETY: settings of this session until the level ends, or the transaction by an error.
-        unsafe {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            )
-        };
-    };
-    // SAFETY: the level ends below.
-    let level = unsafe { pg_sys::NewGUCNestLevel() };
-    set(c"search_path", c"pg_catalog, pg_temp");
-    set(c"client_min_messages", c"warning");
-    as_superuser(body);
-    // SAFETY: begun above.
-    unsafe { pg_sys::AtEOXact_GUC(true, level) };
+    let settings = [
+        (c"search_path", "pg_catalog, pg_temp"),
+        (c"client_min_messages", "warning"),
+    ];
+    with_settings(&settings, || as_superuser(body));
 }
 
 /// Distributes the dictionary of this database, which `quad.create_store` and `quad.distribute_store` do by themselves.
