@@ -1,7 +1,7 @@
-//! Rows that occur again: where only the set of rows matters, one of them goes on.
+//! Early duplicate elimination: where only the set of rows matters, one of equal rows goes on.
 //!
-//! That is so in the whole plan when the answer's duplicates are dropped anyway, and inside EXISTS and NOT EXISTS. Once a variable
-//! that nothing needs any more is dropped, rows that differed by it alone are the same.
+//! That holds for the whole plan when DISTINCT stands above it, and inside EXISTS and NOT EXISTS (semi-join and anti-join). Once a
+//! variable that nothing needs any more is dropped, rows that differed by it alone are the same.
 
 use crate::bindings::Bindings;
 use crate::keys::{hash, Keys};
@@ -75,16 +75,16 @@ impl Layout {
     }
 }
 
-/// Whether a step makes rows that differ in nothing of `live`; `told` are variables that others of `live` determine.
+/// Whether a step makes rows that differ in nothing of `live`; `determined_by_outer` are variables that others of `live` determine.
 pub(crate) fn repeats(
     pattern: &Pattern,
     needs: &SlotSet,
     rows: &Bindings,
-    (live, told): (&SlotSet, &SlotSet),
+    (live, determined_by_outer): (&SlotSet, &SlotSet),
 ) -> bool {
     let mut variables = rows.known();
     variables.add_all(needs);
-    variables.remove_all(told);
+    variables.remove_all(determined_by_outer);
     let is_fixed = |column: u8| {
         let mut conditions = pattern.conditions.iter();
         conditions.any(|c| c.0 == column && c.1 == Bound::Eq)

@@ -1,41 +1,42 @@
 //! Joins of quad patterns: orders and key ranges for conditions on quads, and a pipeline of batched probes over sorted trees.
 //! Knows nothing of PostgreSQL. See README.md beside this crate.
 
-mod access;
-mod arms;
+mod access_path;
 mod bindings;
-mod checks;
-mod choose;
+mod cardinality_feedback;
 mod codec;
 mod distinct;
-mod fanout;
 mod filter;
-mod held;
-mod identity;
-mod joining;
-mod keyed;
+mod hash_aggregation;
+mod hash_build;
+mod hash_probe;
+mod hash_table;
+mod incremental_semi_join;
+mod index_choice;
+mod index_probe;
+mod join_operator;
+mod join_order;
 mod keys;
 mod layout;
-mod matching;
-mod narrow;
-mod order;
+mod multiplicity_cache;
 mod pipeline;
 mod plan;
-mod probe;
-mod rounds;
+mod range_pushdown;
+mod residual_predicates;
 mod sort;
 mod source;
 mod spill;
-mod star;
+mod star_join;
+mod star_planning;
 mod stats;
-mod table;
-mod tally;
-mod weights;
+mod value_equality;
+mod value_hash_join;
 
-pub use access::{key_ranges, match_order, Bound, Prefix, Value};
 pub use bindings::{Bindings, Column};
+pub use cardinality_feedback::CardinalityFeedback;
 pub use codec::DecodeError;
-pub use fanout::Fanouts;
+pub use hash_aggregation::{Counted, HashAggregation};
+pub use index_choice::{key_ranges, match_order, Bound, Prefix, Value};
 pub use pipeline::{Pipeline, Tuning};
 pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
@@ -44,4 +45,3 @@ pub use plan::{
 pub use source::{Source, ValueKey, Wanted};
 pub use spill::Spill;
 pub use stats::StepStats;
-pub use tally::{Counted, Tally};

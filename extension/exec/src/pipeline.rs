@@ -1,25 +1,25 @@
 //! The pipeline: batches of rows go from pattern to pattern, depth first, and each batch chooses its next pattern by what it holds.
 //!
 //! A frame is a batch on its way through one pattern (or through an inner group); the stack of frames is all the state there is. What
-//! comes next is chosen batch by batch (`choose.rs`), so a wrong guess costs one batch, not the query.
+//! comes next is chosen batch by batch (`join_order.rs`), so a wrong guess costs one batch, not the query.
 
-use crate::access::Value;
-use crate::arms::{crowd, Starring};
+use crate::access_path::{cannot_match, AccessPath};
 use crate::bindings::{Bindings, Column};
-use crate::choose::Next;
+use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::distinct::{repeats, Seen};
-use crate::fanout::{Fanouts, Probed};
-use crate::held::Holding;
-use crate::joining::Joining;
+use crate::hash_aggregation::HashAggregation;
+use crate::hash_build::HashBuild;
+use crate::hash_table::Table;
+use crate::incremental_semi_join::{at_once, IncrementalSemiJoin};
+use crate::index_choice::Value;
+use crate::join_operator::JoinOperator;
+use crate::join_order::Next;
 use crate::layout::{Layout, Scope};
-use crate::narrow::Narrowed;
-use crate::order::{is_hopeless, Access};
 use crate::plan::{Kind, Plan, Slot, SlotSet};
-use crate::rounds::{at_once, Rounds};
+use crate::range_pushdown::PushedRanges;
 use crate::source::Source;
+use crate::star_planning::{crowd, StarFrame};
 use crate::stats::{Moment, StepStats};
-use crate::table::Table;
-use crate::tally::Tally;
 use std::rc::Rc;
 
 /// Sizes of batches.
@@ -32,7 +32,7 @@ pub struct Tuning {
     /// Batches from this size on may be joined otherwise than by looking up each of their keys.
     pub bulk_from: usize,
     /// Quads of a pattern from which on it is worth to see what filters leave of them.
-    pub narrow_from: usize,
+    pub range_pushdown_from: usize,
     /// Bytes for quads held in memory, to be joined by hash.
     pub memory: usize,
 }
@@ -55,9 +55,9 @@ enum Progress {
 
 /// A batch in a pattern.
 struct Joined {
-    joining: Joining,
+    operator: JoinOperator,
     step: usize,
-    what: Probed,
+    what: FeedbackKey,
     /// Quads that it is expected to find.
     expected: f64,
     /// The same row may come out more than once.
@@ -66,9 +66,9 @@ struct Joined {
 
 enum Work {
     Join(Joined),
-    Star(Box<Starring>),
+    Star(Box<StarFrame>),
     Child(Entered),
-    Rounds(Rounds),
+    IncrementalSemiJoin(IncrementalSemiJoin),
     /// Rows that wait for others to go on before them.
     Rows(Option<Bindings>),
 }
@@ -92,10 +92,10 @@ pub struct Pipeline {
     /// Counts of patterns that only constants bind, by step.
     pub(crate) counts: Vec<Option<f64>>,
     /// What filters leave of them, by step.
-    pub(crate) left: Vec<Option<(Narrowed, f64)>>,
+    pub(crate) left: Vec<Option<(PushedRanges, f64)>>,
     pub(crate) steps: Vec<StepStats>,
     /// Quads in memory, by step.
-    pub(crate) held: Vec<Holding>,
+    pub(crate) hash_builds: Vec<HashBuild>,
     /// Rows that have come out of each step, where they are not to go on twice.
     pub(crate) seen: Vec<Option<Seen>>,
     /// The answer is a set of rows.
@@ -103,14 +103,14 @@ pub struct Pipeline {
     /// All rows will be asked for.
     pub(crate) whole: bool,
     turns: u32,
-    /// Identity of each table in [`Fanouts`].
+    /// Identity of each table in [`CardinalityFeedback`].
     pub(crate) tables: Vec<u64>,
     /// Rows are counted, not made.
-    pub(crate) counting: Option<Tally>,
+    pub(crate) counting: Option<HashAggregation>,
 }
 
 impl Pipeline {
-    /// A pipeline for `plan`; `tables` names the tables for [`Fanouts`]. [`Self::start`] begins it.
+    /// A pipeline for `plan`; `tables` names the tables for [`CardinalityFeedback`]. [`Self::start`] begins it.
     pub fn new(plan: &Plan, tables: Vec<u64>, tuning: Tuning) -> Self {
         let layout = Layout::new(plan);
         Self {
@@ -124,7 +124,7 @@ impl Pipeline {
             frames: Vec::new(),
             counts: Vec::new(),
             left: Vec::new(),
-            held: Vec::new(),
+            hash_builds: Vec::new(),
             seen: Vec::new(),
             distinct: plan.distinct,
             whole: plan.whole,
@@ -150,10 +150,11 @@ impl Pipeline {
         self.params = params;
         self.counts = vec![None; self.steps.len()];
         self.left = vec![None; self.steps.len()];
-        self.held.resize_with(self.steps.len(), Holding::default);
+        self.hash_builds
+            .resize_with(self.steps.len(), HashBuild::default);
         self.layout.forget_variants();
         for info in self.layout.groups.iter().flat_map(|g| &g.patterns) {
-            self.held[info.step].start(&info.pattern, &self.params);
+            self.hash_builds[info.step].start(&info.pattern, &self.params);
         }
         self.forget_seen();
         self.frames.clear();
@@ -164,7 +165,7 @@ impl Pipeline {
     pub fn stop(&mut self) {
         self.pending = None;
         self.frames = Vec::new();
-        self.held = Vec::new();
+        self.hash_builds = Vec::new();
         self.forget_seen();
     }
 
@@ -179,31 +180,31 @@ impl Pipeline {
     }
 
     /// Counts the rows that [`Self::next`] would hand out, the last pattern's without making them.
-    pub fn count<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> u64 {
-        let all = Tally::new(Vec::new(), Vec::new());
-        self.tally(source, fanouts, all).rows()
+    pub fn count<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) -> u64 {
+        let all = HashAggregation::new(Vec::new(), Vec::new());
+        self.aggregate(source, feedback, all).rows()
     }
 
     /// Counts the rows that [`Self::next`] would hand out by group.
-    pub fn tally<S: Source>(
+    pub fn aggregate<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
-        tally: Tally,
-    ) -> Tally {
-        let answer = std::mem::replace(&mut self.output, tally.reads().collect());
+        feedback: &mut CardinalityFeedback,
+        aggregation: HashAggregation,
+    ) -> HashAggregation {
+        let answer = std::mem::replace(&mut self.output, aggregation.reads().collect());
         let distinct = std::mem::replace(&mut self.distinct, false);
-        self.counting = Some(tally);
-        while let Some(rows) = self.next(source, fanouts) {
-            if let Some(tally) = &mut self.counting {
-                tally.add(&rows, None);
+        self.counting = Some(aggregation);
+        while let Some(rows) = self.next(source, feedback) {
+            if let Some(aggregation) = &mut self.counting {
+                aggregation.add(&rows, None);
             }
         }
         (self.output, self.distinct) = (answer, distinct);
-        let nothing = || Tally::new(Vec::new(), Vec::new());
-        let mut tally = self.counting.take().unwrap_or_else(nothing);
-        tally.finish();
-        tally
+        let nothing = || HashAggregation::new(Vec::new(), Vec::new());
+        let mut aggregation = self.counting.take().unwrap_or_else(nothing);
+        aggregation.finish();
+        aggregation
     }
 
     /// What each pattern has cost, in the order of the plan (a group's patterns before those of the groups inside it).
@@ -212,15 +213,19 @@ impl Pipeline {
     }
 
     /// The next batch of rows with the variables of the answer; `None` at the end.
-    pub fn next<S: Source>(&mut self, source: &mut S, fanouts: &mut Fanouts) -> Option<Bindings> {
+    pub fn next<S: Source>(
+        &mut self,
+        source: &mut S,
+        feedback: &mut CardinalityFeedback,
+    ) -> Option<Bindings> {
         if let Some((rows, scopes)) = self.pending.take() {
             self.key_by_value(source);
-            if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, None) {
+            if let Some(rows) = self.dispatch(source, feedback, rows, scopes, None) {
                 return Some(rows);
             }
         }
         while let Some(at) = self.frames.len().checked_sub(1) {
-            if let Some(tested) = self.settled(at) {
+            if let Some(tested) = self.satisfied_test(at) {
                 self.frames.truncate(tested + 1);
                 continue;
             }
@@ -228,21 +233,21 @@ impl Pipeline {
                 Some((rows, scopes)) => {
                     let from = match &self.frames[at].work {
                         Work::Join(joined) => Some((joined.step, joined.repeats)),
-                        Work::Star(starring) => Some((starring.step, starring.repeats)),
-                        Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => None,
+                        Work::Star(star_frame) => Some((star_frame.step, star_frame.repeats)),
+                        Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => None,
                     };
-                    if let Some(rows) = self.dispatch(source, fanouts, rows, scopes, from) {
+                    if let Some(rows) = self.dispatch(source, feedback, rows, scopes, from) {
                         return Some(rows);
                     }
                 }
-                None => self.pop(fanouts),
+                None => self.pop(feedback),
             }
         }
         None
     }
 
     /// The frame of an EXISTS or NOT EXISTS around frame `at` whose rows all have found a match.
-    fn settled(&self, at: usize) -> Option<usize> {
+    fn satisfied_test(&self, at: usize) -> Option<usize> {
         let scopes = &self.frames[at].scopes;
         let tested = scopes[self.layout.tested(scopes)?].frame;
         match &self.frames[tested].work {
@@ -251,13 +256,13 @@ impl Pipeline {
         }
     }
 
-    fn pop(&mut self, fanouts: &mut Fanouts) {
+    fn pop(&mut self, feedback: &mut CardinalityFeedback) {
         match self.frames.pop().map(|frame| frame.work) {
             Some(Work::Join(joined)) => {
-                let (keys, quads) = joined.joining.found();
-                fanouts.add(joined.what, keys, quads);
+                let (keys, quads) = joined.operator.found();
+                feedback.add(joined.what, keys, quads);
             }
-            Some(Work::Star(starring)) => starring.star.note_found(fanouts),
+            Some(Work::Star(star_frame)) => star_frame.star.add_feedback(feedback),
             _ => {}
         }
     }
@@ -267,7 +272,7 @@ impl Pipeline {
         let (below, above) = self.frames.split_at_mut(at);
         let frame = above.first_mut()?;
         match &mut frame.work {
-            Work::Rounds(rounds) => {
+            Work::IncrementalSemiJoin(rounds) => {
                 let tested = self.layout.tested(&frame.scopes)?;
                 let Work::Child(entered) = &below[frame.scopes[tested].frame].work else {
                     return None;
@@ -278,24 +283,24 @@ impl Pipeline {
             Work::Rows(rows) => rows.take().map(|rows| (rows, frame.scopes.clone())),
             Work::Join(joined) => {
                 let before = Moment::now(source);
-                let rows = joined.joining.next(source, &self.params);
+                let rows = joined.operator.next(source, &self.params);
                 let stats = &mut self.steps[joined.step];
                 before.add_since(source, stats);
                 stats.rows += rows.as_ref().map_or(0, |r| r.len as u64);
                 rows.map(|rows| (rows, frame.scopes.clone()))
             }
-            Work::Star(starring) => {
+            Work::Star(star_frame) => {
                 let before = Moment::now(source);
-                let rows = starring.star.next(source, &self.params);
-                starring.star.note(&mut self.steps);
-                before.add_since(source, &mut self.steps[starring.step]);
+                let rows = star_frame.star.next(source, &self.params);
+                star_frame.star.note(&mut self.steps);
+                before.add_since(source, &mut self.steps[star_frame.step]);
                 if let Some(rows) = rows {
                     return Some((rows, frame.scopes.clone()));
                 }
                 // They go on pattern by pattern.
-                let rest = starring.star.take_rest()?;
-                crowd(&mut self.held, &starring.star);
-                Some((rest, starring.before.clone()))
+                let rest = star_frame.star.take_rest()?;
+                crowd(&mut self.hash_builds, &star_frame.star);
+                Some((rest, star_frame.before.clone()))
             }
             Work::Child(entered) => match entered.progress {
                 Progress::Before => {
@@ -347,7 +352,7 @@ impl Pipeline {
     pub(crate) fn dispatch<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         mut rows: Bindings,
         mut scopes: Vec<Scope>,
         from: Option<(usize, bool)>,
@@ -384,17 +389,18 @@ impl Pipeline {
                 }
                 return None;
             }
-            let shares = from.and_then(|_| self.shares(&rows, &scopes));
-            if let Some((numbers, share)) = shares {
-                let work = Work::Rounds(Rounds::new(rows, numbers, share));
+            let first_shares = from.and_then(|_| self.first_shares(&rows, &scopes));
+            if let Some((numbers, share)) = first_shares {
+                let work =
+                    Work::IncrementalSemiJoin(IncrementalSemiJoin::new(rows, numbers, share));
                 self.frames.push(Frame { work, scopes });
                 return None;
             }
             let stars = self.layout.tested(&scopes).is_none();
-            match self.choose(source, fanouts, &rows, &scope, stars) {
-                Next::Star(parts) => self.enter_star(source, fanouts, rows, scopes, parts),
+            match self.choose(source, feedback, &rows, &scope, stars) {
+                Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts),
                 Next::Pattern(i, expected) => {
-                    self.enter_pattern(source, fanouts, rows, scopes, (i, expected));
+                    self.enter_pattern(source, feedback, rows, scopes, (i, expected));
                 }
                 Next::Child(i) => self.enter_child(rows, scopes, i),
             }
@@ -435,14 +441,14 @@ impl Pipeline {
     }
 
     /// The variables that the numbers of rows outside tell: those of the rows that have entered the groups around.
-    pub(crate) fn told(&self, scopes: &[Scope]) -> SlotSet {
-        let mut told = SlotSet::default();
+    pub(crate) fn determined_by_outer(&self, scopes: &[Scope]) -> SlotSet {
+        let mut determined_by_outer = SlotSet::default();
         for scope in scopes.iter().skip(1) {
             if let Work::Child(entered) = &self.frames[scope.frame].work {
-                told.add_all(&entered.input.known());
+                determined_by_outer.add_all(&entered.input.known());
             }
         }
-        told
+        determined_by_outer
     }
 
     /// Drops rows of which an EXISTS or NOT EXISTS around them knows already that there is a match.
@@ -463,17 +469,18 @@ impl Pipeline {
     }
 
     /// Where rows are to go on in rounds: the row of the EXISTS or NOT EXISTS around that each belongs to, and how many of each go first.
-    fn shares(&self, rows: &Bindings, scopes: &[Scope]) -> Option<(Vec<u32>, usize)> {
+    fn first_shares(&self, rows: &Bindings, scopes: &[Scope]) -> Option<(Vec<u32>, usize)> {
         let (slot, entered) = self.test_around(scopes)?;
         let numbers = rows.ids(slot)?;
-        let share = Rounds::first_share(numbers, entered.matched.len(), self.tuning.first)?;
+        let share =
+            IncrementalSemiJoin::first_share(numbers, entered.matched.len(), self.tuning.first)?;
         Some((numbers.iter().map(|&n| n as u32).collect(), share))
     }
 
     pub(crate) fn enter_pattern<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         rows: Bindings,
         mut scopes: Vec<Scope>,
         (i, expected): (usize, f64),
@@ -482,32 +489,39 @@ impl Pipeline {
         scopes[top].patterns &= !(1 << i);
         let live = self.layout.live(self.output, &scopes);
         let info = &self.layout.groups[scopes[top].group].patterns[i];
-        if is_hopeless(&info.pattern, &rows, &self.params) {
+        if cannot_match(&info.pattern, &rows, &self.params) {
             return;
         }
         let table = info.pattern.table;
-        let told = self.told(&scopes);
-        let repeats = repeats(&info.pattern, &info.needs, &rows, (&live, &told));
-        let mut access = Access::new(&info.pattern, source.orders(table), &rows, &live);
-        let mut narrowed = Narrowed::new();
+        let determined_by_outer = self.determined_by_outer(&scopes);
+        let repeats = repeats(
+            &info.pattern,
+            &info.needs,
+            &rows,
+            (&live, &determined_by_outer),
+        );
+        let mut access = AccessPath::new(&info.pattern, source.orders(table), &rows, &live);
+        let mut pushed_ranges = PushedRanges::new();
         // Few quads are tested as fast as the ranges are found.
         let many = match access.bound {
-            0 => self.counts[info.step].is_none_or(|count| count >= self.tuning.narrow_from as f64),
+            0 => self.counts[info.step]
+                .is_none_or(|count| count >= self.tuning.range_pushdown_from as f64),
             _ => rows.len >= self.tuning.bulk_from,
         };
         if many {
-            narrowed = self.narrowed(source, i, &rows, &scopes[top]);
+            pushed_ranges = self.pushed_ranges(source, i, &rows, &scopes[top]);
         }
         let keyed = info.keyed.filter(|_| access.known.is_empty());
-        let keyed = keyed.filter(|same| !narrowed.iter().any(|n| n.0 == same.column));
+        let keyed = keyed.filter(|same| !pushed_ranges.iter().any(|n| n.0 == same.column));
         if let Some(same) = keyed {
-            narrowed.push((same.column, self.between(same)));
+            pushed_ranges.push((same.column, self.between(same)));
         }
-        if access.bound == 0 && !narrowed.is_empty() {
+        if access.bound == 0 && !pushed_ranges.is_empty() {
             let (pattern, orders) = (&info.pattern, source.orders(table));
-            access = Access::narrowed(pattern, orders, &rows, &live, |_| true, &narrowed);
+            access =
+                AccessPath::with_ranges(pattern, orders, &rows, &live, |_| true, &pushed_ranges);
         }
-        let what = self.probed(&info.pattern, &access);
+        let what = self.feedback_key(&info.pattern, &access);
         let step = info.step;
         self.turn(step);
         let stats = &mut self.steps[step];
@@ -523,24 +537,25 @@ impl Pipeline {
         let is_last = top == 0 && last.is_done();
         let binds = !access.fills.is_empty();
         if self.counting.is_some() && is_last && !binds {
-            let weights = self.weigh(source, fanouts, (last.group, i), access, &rows);
-            self.steps[step].rows += weights.iter().sum::<u64>();
-            if let Some(tally) = &mut self.counting {
-                tally.add(&rows, Some(&weights));
+            let multiplicities =
+                self.multiplicities(source, feedback, (last.group, i), access, &rows);
+            self.steps[step].rows += multiplicities.iter().sum::<u64>();
+            if let Some(aggregation) = &mut self.counting {
+                aggregation.add(&rows, Some(&multiplicities));
             }
         } else {
             let len = rows.len;
             let at = (last.group, i);
-            let mut joining = match keyed {
+            let mut operator = match keyed {
                 Some(same) => self.join_by_value(source, at, same, access, rows, live),
-                None => self.join(source, at, access, rows, (live, &narrowed)),
+                None => self.join(source, at, access, rows, (live, &pushed_ranges)),
             };
             if self.layout.tested(&scopes).is_some() {
-                joining.widen(at_once(&last, len, expected));
+                operator.widen(at_once(&last, len, expected));
             }
             self.frames.push(Frame {
                 work: Work::Join(Joined {
-                    joining,
+                    operator,
                     step,
                     what,
                     expected: quads,
@@ -561,17 +576,17 @@ impl Pipeline {
     }
 
     /// Puts a batch into a star; `scopes` is what is left to do after it.
-    pub(crate) fn push_star(&mut self, starring: Starring, scopes: Vec<Scope>) {
-        let work = Work::Star(Box::new(starring));
+    pub(crate) fn push_star(&mut self, star_frame: StarFrame, scopes: Vec<Scope>) {
+        let work = Work::Star(Box::new(star_frame));
         self.frames.push(Frame { work, scopes });
     }
 
     /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
     pub(crate) fn outlook(&self) -> f64 {
         let times = self.frames.iter().map(|frame| match &frame.work {
-            Work::Join(joined) => joined.joining.outlook(joined.expected),
-            Work::Star(starring) => starring.star.outlook(),
-            Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => 1.0,
+            Work::Join(joined) => joined.operator.outlook(joined.expected),
+            Work::Star(star_frame) => star_frame.star.outlook(),
+            Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => 1.0,
         });
         times.product()
     }
@@ -579,8 +594,8 @@ impl Pipeline {
     /// Bytes of tables that batches have for themselves.
     pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.frames.iter().map(|frame| match &frame.work {
-            Work::Join(joined) => joined.joining.own_bytes(&is_held),
-            Work::Star(_) | Work::Child(_) | Work::Rounds(_) | Work::Rows(_) => 0,
+            Work::Join(joined) => joined.operator.own_bytes(&is_held),
+            Work::Star(_) | Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => 0,
         });
         bytes.sum()
     }

@@ -2,7 +2,7 @@
 //!
 //! A plan fixes what is joined, not in which order: that is decided while it runs.
 
-use crate::access::Bound;
+use crate::index_choice::Bound;
 
 /// Number of a variable: the place of its column in [`crate::Bindings`].
 pub type Slot = u16;

@@ -76,7 +76,7 @@ pub trait Source {
 
     /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the test fails, when
     /// the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
-    fn narrow(
+    fn pushdown_ranges(
         &mut self,
         _expr: u16,
         _needs: &[u16],

@@ -5,8 +5,8 @@ mod common;
 use common::{holds, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Column, Counted, Fanouts, Filter, Group, Kind, Pattern, Pipeline, Plan,
-    SameValue, Slot, Tally, Test, Tuning, Value,
+    Bound, CardinalityFeedback, Child, Column, Counted, Filter, Group, HashAggregation, Kind,
+    Pattern, Pipeline, Plan, SameValue, Slot, Test, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -419,13 +419,13 @@ fn run(
     tuning: Tuning,
 ) -> Vec<Row> {
     let mut pipeline = Pipeline::new(plan, names, tuning);
-    let mut fanouts = Fanouts::new();
+    let mut feedback = CardinalityFeedback::new();
     let mut rows = Vec::new();
     // The second run finds what the first has learnt.
     for _ in 0..2 {
         rows.clear();
         pipeline.start(params.to_vec());
-        while let Some(batch) = pipeline.next(trees, &mut fanouts) {
+        while let Some(batch) = pipeline.next(trees, &mut feedback) {
             assert!(batch.len > 0);
             for row in 0..batch.len {
                 rows.push(
@@ -445,18 +445,23 @@ fn run(
     if plan.distinct {
         return rows;
     }
-    assert_eq!(pipeline.count(trees, &mut fanouts), rows.len() as u64);
+    assert_eq!(pipeline.count(trees, &mut feedback), rows.len() as u64);
     for by in [0, 1, plan.output.len()] {
-        check_tally(plan, &rows, by.min(plan.output.len()), |tally| {
+        check_tally(plan, &rows, by.min(plan.output.len()), |aggregation| {
             pipeline.start(params.to_vec());
-            pipeline.tally(trees, &mut fanouts, tally)
+            pipeline.aggregate(trees, &mut feedback, aggregation)
         });
     }
     rows
 }
 
 /// Rows counted by the first `by` variables of the answer, and those in which the last one is bound, against the rows themselves.
-fn check_tally(plan: &Plan, rows: &[Row], by: usize, run: impl FnOnce(Tally) -> Tally) {
+fn check_tally(
+    plan: &Plan,
+    rows: &[Row],
+    by: usize,
+    run: impl FnOnce(HashAggregation) -> HashAggregation,
+) {
     let Some(last) = plan.output.last() else {
         return;
     };
@@ -467,14 +472,16 @@ fn check_tally(plan: &Plan, rows: &[Row], by: usize, run: impl FnOnce(Tally) -> 
         counts[1] += u64::from(row[row.len() - 1].is_some());
     }
     let counted = vec![Counted::Rows, Counted::Bound(*last)];
-    let tally = run(Tally::new(plan.output[..by].to_vec(), counted));
-    assert_eq!(tally.rows(), rows.len() as u64);
-    let groups = (0..tally.len()).map(|group| {
-        let key: Row = (0..by).map(|place| tally.value(group, place)).collect();
-        (key, [0, 1].map(|place| tally.count(group, place)))
+    let aggregation = run(HashAggregation::new(plan.output[..by].to_vec(), counted));
+    assert_eq!(aggregation.rows(), rows.len() as u64);
+    let groups = (0..aggregation.len()).map(|group| {
+        let key: Row = (0..by)
+            .map(|place| aggregation.value(group, place))
+            .collect();
+        (key, [0, 1].map(|place| aggregation.count(group, place)))
     });
     let found: HashMap<Row, [u64; 2]> = groups.collect();
-    assert_eq!(tally.len(), found.len());
+    assert_eq!(aggregation.len(), found.len());
     assert_eq!(found, expected);
 }
 
@@ -529,7 +536,7 @@ proptest! {
         first in prop::sample::select(vec![1usize, 2, 3, 7, 1000]),
         most in prop::sample::select(vec![1usize, 2, 5, 1000]),
         bulk_from in prop::sample::select(vec![1usize, 2, 4, 1000]),
-        narrow_from in prop::sample::select(vec![0usize, 4, 1000]),
+        range_pushdown_from in prop::sample::select(vec![0usize, 4, 1000]),
         memory in prop::sample::select(vec![0usize, 300, 400, 500, 700, 1000, 1 << 20]),
         orders in prop::sample::select(vec![vec!["spog", "posg", "ospg"], vec!["spog", "psog"], vec!["gpos"]]),
         distinct: bool,
@@ -538,7 +545,7 @@ proptest! {
         let (root, output) = maker.group(&[], 0);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
-        check(&plan, &params, &tables, &orders, Tuning { first, most, bulk_from, narrow_from, memory })?;
+        check(&plan, &params, &tables, &orders, Tuning { first, most, bulk_from, range_pushdown_from, memory })?;
     }
 
     #[test]
@@ -557,7 +564,7 @@ proptest! {
         let (root, output) = maker.star();
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
-        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from, narrow_from: 4, memory })?;
+        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from, range_pushdown_from: 4, memory })?;
     }
 
     #[test]
@@ -566,7 +573,7 @@ proptest! {
         choices in prop::collection::vec(any::<u8>(), 10..60),
         first in prop::sample::select(vec![1usize, 2, 7, 1000]),
         most in prop::sample::select(vec![1usize, 2, 5, 1000]),
-        narrow_from in prop::sample::select(vec![0usize, 4, 1000]),
+        range_pushdown_from in prop::sample::select(vec![0usize, 4, 1000]),
         memory in prop::sample::select(vec![0usize, 300, 700, 1 << 20]),
         distinct: bool,
     ) {
@@ -576,7 +583,7 @@ proptest! {
         let (root, output) = maker.apart();
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
-        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from: 4, narrow_from, memory })?;
+        check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from: 4, range_pushdown_from, memory })?;
     }
 
     #[test]

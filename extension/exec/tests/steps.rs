@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Counted, Fanouts, Filter, Group, Pattern, Pipeline, Plan, Slot, StepStats, Tally, Test,
-    Tuning, Value,
+    Bound, CardinalityFeedback, Counted, Filter, Group, HashAggregation, Pattern, Pipeline, Plan,
+    Slot, StepStats, Test, Tuning, Value,
 };
 
 /// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
@@ -43,20 +43,20 @@ fn run(
         first: 100,
         most: 1000,
         bulk_from: 64,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory,
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
-    let mut fanouts = Fanouts::new();
+    let mut feedback = CardinalityFeedback::new();
     let mut rows = Vec::new();
-    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+    while let Some(batch) = pipeline.next(&mut trees, &mut feedback) {
         let columns: Vec<&[u64]> = (0..slots).map(|s| batch.ids(s).unwrap()).collect();
         rows.extend((0..batch.len).map(|row| columns.iter().map(|c| c[row]).collect::<Vec<_>>()));
     }
     let steps = pipeline.steps().to_vec();
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
-    assert_eq!(pipeline.count(&mut trees, &mut fanouts), rows.len() as u64);
+    assert_eq!(pipeline.count(&mut trees, &mut feedback), rows.len() as u64);
     rows.sort_unstable();
     (rows, steps)
 }
@@ -255,14 +255,14 @@ fn what_filters_leave_of_many_quads_is_read_alone() {
         first: 100,
         most: 4000,
         bulk_from: 64,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory: 0,
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
     let mut rows = 0;
-    let mut fanouts = Fanouts::new();
-    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+    let mut feedback = CardinalityFeedback::new();
+    while let Some(batch) = pipeline.next(&mut trees, &mut feedback) {
         rows += batch.len;
     }
     assert_eq!(rows, 2);
@@ -296,14 +296,14 @@ fn what_only_multiplies_rows_is_counted() {
         first: 200,
         most: 200,
         bulk_from: 64,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory: 0,
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
-    let by_object = Tally::new(vec![2], vec![Counted::Rows]);
-    let tally = pipeline.tally(&mut trees, &mut Fanouts::new(), by_object);
-    assert_eq!((tally.len(), tally.rows()), (3, 30_000));
+    let by_object = HashAggregation::new(vec![2], vec![Counted::Rows]);
+    let aggregation = pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), by_object);
+    assert_eq!((aggregation.len(), aggregation.rows()), (3, 30_000));
     // The rows of the last pattern are not made.
     let steps = pipeline.steps();
     assert_eq!(steps[2].starred, 0, "{steps:?}");
@@ -338,13 +338,13 @@ fn a_key_that_combines_to_very_many_rows_is_no_star() {
         first: 10,
         most: 1000,
         bulk_from: 64,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory: 0,
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
-    let (mut rows, mut fanouts) = (0, Fanouts::new());
-    while let Some(batch) = pipeline.next(&mut trees, &mut fanouts) {
+    let (mut rows, mut feedback) = (0, CardinalityFeedback::new());
+    while let Some(batch) = pipeline.next(&mut trees, &mut feedback) {
         rows += batch.len;
     }
     assert_eq!(rows, 9 + 601);

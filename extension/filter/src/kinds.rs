@@ -1,7 +1,7 @@
 //! Conditions that ask only what kind of term a column holds. They are true of whole ranges of ids.
 
 use crate::expression::{Fixed, Ids, Terms, Test};
-use crate::narrow::Intervals;
+use crate::range_pushdown::Intervals;
 use crate::run::Rows;
 use crate::truth::Truth;
 use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER, MAX_PAYLOAD};

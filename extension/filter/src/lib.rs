@@ -9,13 +9,13 @@ mod column;
 mod expression;
 mod kinds;
 mod known;
-mod narrow;
+mod range_pushdown;
 mod run;
 mod truth;
 mod value;
 
 pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, TextIds};
 pub use known::{datatypes, terms_of_text, Strangers};
-pub use narrow::Intervals;
+pub use range_pushdown::Intervals;
 pub use truth::Truth;
 pub use value::Value;

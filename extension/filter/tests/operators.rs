@@ -316,7 +316,7 @@ proptest! {
             for column in 0..columns.len() {
                 let Some(rows) = &keys[column] else { continue };
                 let others: Vec<Option<u64>> = keys.iter().map(|k| k.as_ref().map(|k| k[row])).collect();
-                let possible = test.narrow(column, &others, &fixed);
+                let possible = test.pushdown_ranges(column, &others, &fixed);
                 if oracle.test(&test) == Some(true) {
                     let inside = |&(low, high): &(u64, u64)| low <= rows[row] && rows[row] <= high;
                     prop_assert!(possible.ranges().iter().any(inside));
@@ -353,7 +353,7 @@ fn ranges_are_narrow() {
         Terms::Decode(Ids::Column(0)),
         Terms::Fixed(0),
     );
-    let possible = test.narrow(0, &[None], &fixed);
+    let possible = test.pushdown_ranges(0, &[None], &fixed);
     let has = |term: TermBuf| {
         let key = known(term).id.0 ^ SIGN;
         possible.ranges().iter().any(|r| r.0 <= key && key <= r.1)
@@ -384,7 +384,7 @@ fn ranges_of_kinds() {
     let equals = |term, place| Test::Terms(Comparison::Eq, term, Terms::Fixed(place));
     let possible = |test: Test, term: TermBuf| {
         let key = known(term).id.0 ^ SIGN;
-        let ranges = test.narrow(0, &[None], &fixed);
+        let ranges = test.pushdown_ranges(0, &[None], &fixed);
         ranges.ranges().iter().any(|r| r.0 <= key && key <= r.1)
     };
     let integer = || equals(Terms::Datatype(column(), 0), 1);
@@ -431,7 +431,7 @@ fn language_strings_compare_within_a_language() {
         Terms::Decode(Ids::Column(0)),
         Terms::Fixed(0),
     );
-    let possible = test.narrow(0, &[None], &[Fixed::Term(stranger)]);
+    let possible = test.pushdown_ranges(0, &[None], &[Fixed::Term(stranger)]);
     let has = |id: TermId| {
         let key = id.0 ^ SIGN;
         possible.ranges().iter().any(|r| r.0 <= key && key <= r.1)
@@ -457,7 +457,7 @@ fn the_default_graph_is_no_term() {
         test.run(&[Some(&[SIGN])], &fixed, 1, |_, truth| {
             assert_eq!(truth, Truth::True)
         });
-        let possible = test.narrow(0, &[None], &fixed);
+        let possible = test.pushdown_ranges(0, &[None], &fixed);
         assert!(possible
             .ranges()
             .iter()

@@ -120,7 +120,7 @@ impl Source for Trees {
         }
     }
 
-    fn narrow(
+    fn pushdown_ranges(
         &mut self,
         expr: u16,
         _needs: &[Slot],

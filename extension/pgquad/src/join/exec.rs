@@ -13,7 +13,10 @@ use crate::guc;
 use crate::scan::conditions::{list_iter, list_node};
 use crate::storage::TableReader;
 use pgquad_btree::SIGN;
-use pgquad_exec::{Bindings, Column, Fanouts, Group, Pipeline, Plan, Slot, Tally, Tuning, Value};
+use pgquad_exec::{
+    Bindings, CardinalityFeedback, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning,
+    Value,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::cell::RefCell;
@@ -41,11 +44,11 @@ const FIRST_BATCH: usize = 100;
 /// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
 const BULK_BATCH: usize = 128;
 /// Quads from which on it is worth to see what filters leave of them.
-const NARROW_FROM: usize = 1000;
+const RANGE_PUSHDOWN_FROM: usize = 1000;
 
 thread_local! {
     /// What probes of this session have found.
-    static FANOUTS: RefCell<Fanouts> = RefCell::new(Fanouts::new());
+    static FEEDBACK: RefCell<CardinalityFeedback> = RefCell::new(CardinalityFeedback::new());
 }
 
 /// The node's own part, in the executor's per-query context.
@@ -222,7 +225,7 @@ fn tuning(plan: &Plan) -> Tuning {
         },
         most,
         bulk_from: BULK_BATCH.min(most),
-        narrow_from: NARROW_FROM,
+        range_pushdown_from: RANGE_PUSHDOWN_FROM,
         memory: (for_hashes as usize).saturating_sub(most * row),
     }
 }
@@ -293,9 +296,9 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
         join.at = 0;
         loop {
             // A filter may run a query of its own, whose node then learns for itself.
-            let mut fanouts = FANOUTS.take();
-            let rows = join.pipeline.next(&mut join.source, &mut fanouts);
-            FANOUTS.set(fanouts);
+            let mut feedback = FEEDBACK.take();
+            let rows = join.pipeline.next(&mut join.source, &mut feedback);
+            FEEDBACK.set(feedback);
             join.rows = rows.or_else(|| join.loose()).unwrap_or_default();
             if join.rows.len > 0 {
                 join.offer();
@@ -312,14 +315,19 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
 ///
 /// # Safety
 /// `state` is a begun node of this module that hands out no rows.
-pub unsafe fn tally_rows(state: *mut pg_sys::PlanState, tally: Tally) -> Tally {
+pub unsafe fn aggregate_rows(
+    state: *mut pg_sys::PlanState,
+    tally: HashAggregation,
+) -> HashAggregation {
     // SAFETY: the caller's promise.
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
         join.start(state.cast());
-        let mut fanouts = FANOUTS.take();
-        let counted = join.pipeline.tally(&mut join.source, &mut fanouts, tally);
-        FANOUTS.set(fanouts);
+        let mut feedback = FEEDBACK.take();
+        let counted = join
+            .pipeline
+            .aggregate(&mut join.source, &mut feedback, tally);
+        FEEDBACK.set(feedback);
         counted
     }
 }

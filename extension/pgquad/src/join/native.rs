@@ -121,7 +121,7 @@ impl Native {
     ///
     /// # Safety
     /// As for [`Self::test`].
-    pub unsafe fn narrow(
+    pub unsafe fn pushdown_ranges(
         &mut self,
         context: *mut pg_sys::ExprContext,
         column: usize,
@@ -135,7 +135,7 @@ impl Native {
         }
         // SAFETY: the caller's promise.
         let fixed = unsafe { self.fixed(context) };
-        let intervals = self.test.narrow(column, row, &fixed);
+        let intervals = self.test.pushdown_ranges(column, row, &fixed);
         self.fixed = Some(fixed);
         self.narrowed = Some((column, row.to_vec(), intervals.clone()));
         intervals

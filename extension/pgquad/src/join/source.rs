@@ -177,7 +177,7 @@ impl Source for NodeSource {
         }
     }
 
-    fn narrow(
+    fn pushdown_ranges(
         &mut self,
         expr: u16,
         _needs: &[Slot],
@@ -187,7 +187,7 @@ impl Source for NodeSource {
         let context = self.context;
         let native = self.tests[usize::from(expr)].native.as_mut()?;
         // SAFETY: the context is that of the node.
-        let intervals = unsafe { native.narrow(context, unknown, row) };
+        let intervals = unsafe { native.pushdown_ranges(context, unknown, row) };
         (!intervals.is_all()).then(|| intervals.ranges().to_vec())
     }
 

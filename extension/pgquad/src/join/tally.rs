@@ -7,7 +7,7 @@ use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::storage::{interrupt, TempFile};
 use pgquad_btree::SIGN;
-use pgquad_exec::{Counted, Slot, Spill, Tally};
+use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -36,7 +36,7 @@ struct QuadCount {
     /// What is counted, in the order of the aggregates.
     counted: Vec<Counted>,
     /// The groups that are being handed out.
-    tally: Option<Tally>,
+    tally: Option<HashAggregation>,
     /// The next one.
     at: usize,
     /// Bytes of groups written to files.
@@ -175,7 +175,7 @@ impl QuadCount {
                 file: None,
                 context: self.context,
             };
-            let tally = Tally::new(self.by.clone(), self.counted.clone());
+            let tally = HashAggregation::new(self.by.clone(), self.counted.clone());
             // SAFETY: the caller's promise.
             let tally = unsafe { run(join, tally.within(room(), Box::new(file))) };
             self.at = 0;
@@ -219,14 +219,14 @@ fn room() -> usize {
 ///
 /// # Safety
 /// `join` is the begun child.
-unsafe fn run(join: *mut pg_sys::PlanState, tally: Tally) -> Tally {
+unsafe fn run(join: *mut pg_sys::PlanState, tally: HashAggregation) -> HashAggregation {
     // SAFETY: the caller's promise.
     unsafe {
         let instrument = (*join).instrument;
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
         }
-        let tally = exec::tally_rows(join, tally);
+        let tally = exec::aggregate_rows(join, tally);
         if !instrument.is_null() {
             pg_sys::InstrStopNode(instrument, tally.rows() as f64);
         }
@@ -266,7 +266,7 @@ unsafe extern "C-unwind" fn explain(
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
         let own = &*custom::own::<QuadCount, _>(node);
-        let spilled = own.spilled + own.tally.as_ref().map_or(0, Tally::spilled);
+        let spilled = own.spilled + own.tally.as_ref().map_or(0, HashAggregation::spilled);
         if (*es).analyze && spilled > 0 {
             custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
         }

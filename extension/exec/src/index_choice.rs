@@ -1,4 +1,7 @@
-//! From conditions on s, p, o, g to the order that serves them best and the key ranges to read in it.
+//! Index choice: from conditions on s, p, o, g to the index permutation that serves them best, and to the key ranges to read in it.
+//!
+//! An *order* here is an index permutation such as `posg`: a tree with all quads, sorted by predicate, object, subject, graph (Hexastore,
+//! RDF-3X). PostgreSQL's counterpart is `optimizer/path/indxpath.c`.
 
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -165,7 +168,7 @@ pub fn key_ranges(
                     ranges.retain_mut(|(low, high)| narrow(low, high, position, *bound, *value));
                 }
                 Value::Ranges(within) => {
-                    let narrowed = ranges.iter().flat_map(|range| {
+                    let pushed_ranges = ranges.iter().flat_map(|range| {
                         within.iter().filter_map(move |&(first, last)| {
                             let (mut low, mut high) = *range;
                             (narrow(&mut low, &mut high, position, Bound::Ge, first)
@@ -173,7 +176,7 @@ pub fn key_ranges(
                             .then_some((low, high))
                         })
                     });
-                    ranges = narrowed.collect();
+                    ranges = pushed_ranges.collect();
                 }
                 Value::List(list) => {
                     let mut list = list.clone();

@@ -1,14 +1,15 @@
-//! Probing one pattern with a batch of rows: keys sorted, each distinct key read once, the quads found paired with their rows.
+//! Index probe (batched index nested loop): the keys of a batch are sorted, each distinct key is read once, and the quads found are paired
+//! with their rows.
 //!
-//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first to the last is
-//! read as one range and merged with the keys.
+//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first to the last are
+//! read as one range and merged with the keys (merge join).
 
-use crate::access::Value;
+use crate::access_path::AccessPath;
 use crate::bindings::{Bindings, Column};
-use crate::checks::Checked;
-use crate::order::Access;
+use crate::index_choice::Value;
 use crate::pipeline::Tuning;
 use crate::plan::SlotSet;
+use crate::residual_predicates::ResidualMask;
 use crate::sort::sort_rows;
 use crate::source::Source;
 use pgquad_btree::{Batch, Key, Span};
@@ -33,9 +34,9 @@ struct Merge {
 }
 
 /// A batch of rows being joined with the quads of a pattern.
-pub(crate) struct Probing {
+pub(crate) struct IndexProbe {
     table: u16,
-    pub access: Access,
+    pub access: AccessPath,
     input: Bindings,
     live: SlotSet,
     /// Rows of the input by key, then by the variables compared after reading.
@@ -50,7 +51,7 @@ pub(crate) struct Probing {
     batch: Batch,
     spans: Vec<Span>,
     runs: Vec<Run>,
-    checked: Checked,
+    residual_mask: ResidualMask,
     more: bool,
     /// Where to go on: run, quad of the batch, place among the rows of its key.
     run: usize,
@@ -67,12 +68,12 @@ pub(crate) struct Probing {
 /// Quads from the first to the last key, per key, that are read faster as a whole.
 const CLOSE: usize = 10;
 
-impl Probing {
+impl IndexProbe {
     /// Starts to join `input` with the quads that `access` reads.
     pub fn new<S: Source>(
         source: &mut S,
         table: u16,
-        access: Access,
+        access: AccessPath,
         input: Bindings,
         live: SlotSet,
         params: &[Value],
@@ -88,7 +89,7 @@ impl Probing {
             .filter_map(|s| input.ids(s))
             .collect();
         let sorted = sort_rows(&columns, access.keys.len().min(columns.len()), input.len);
-        let mut probing = Self {
+        let mut index_probe = Self {
             table,
             chunk: first.max(input.len).clamp(1, most.max(1)),
             reading: Reading::new(access.mask),
@@ -103,7 +104,7 @@ impl Probing {
             batch: Batch::new(),
             spans: Vec::new(),
             runs: Vec::new(),
-            checked: Checked::default(),
+            residual_mask: ResidualMask::default(),
             more: true,
             run: 0,
             row: 0,
@@ -112,9 +113,9 @@ impl Probing {
             pairs: Default::default(),
             read: 0,
         };
-        probing.make_ranges(params);
-        probing.try_merge(source, tuning.bulk_from);
-        probing
+        index_probe.make_ranges(params);
+        index_probe.try_merge(source, tuning.bulk_from);
+        index_probe
     }
 
     /// Hands out at least so many rows at once from now on, within the size of batches.
@@ -182,7 +183,7 @@ impl Probing {
             finger: 0,
         });
         self.ranges = vec![all];
-        self.access.check_behind(place);
+        self.access.add_residuals_behind(place);
         self.reading = Reading::new(self.access.mask | 1 << place);
     }
 
@@ -226,11 +227,11 @@ impl Probing {
                 }
             }
         }
-        self.checked = Checked::new(&self.access.checks, &self.batch, params);
+        self.residual_mask = ResidualMask::new(&self.access.residuals, &self.batch, params);
         let quads = |run: &Run| match self.merge {
             // Those of other predicates that were passed over do not count.
             Some(_) => (run.start..run.end)
-                .filter(|&quad| self.checked.accepts(quad as usize))
+                .filter(|&quad| self.residual_mask.accepts(quad as usize))
                 .count(),
             None => (run.end - run.start) as usize,
         };
@@ -241,27 +242,30 @@ impl Probing {
     }
 
     /// The number of quads for each row of the input.
-    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
-        let mut weights = vec![0; self.input.len];
+    pub fn multiplicities<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
+        let mut multiplicities = vec![0; self.input.len];
         while self.more {
             self.read_on(source, params, self.most);
-            let plain = self.checked.all() && self.access.compared.is_empty();
+            let plain = self.residual_mask.all() && self.access.compared.is_empty();
             for run in &self.runs {
                 let all = self.rows_of(run.key);
                 if plain {
                     let quads = u64::from(run.end - run.start);
-                    all.iter().for_each(|&row| weights[row as usize] += quads);
+                    all.iter()
+                        .for_each(|&row| multiplicities[row as usize] += quads);
                     continue;
                 }
                 for quad in run.start as usize..run.end as usize {
-                    if self.checked.accepts(quad) {
+                    if self.residual_mask.accepts(quad) {
                         let mates = self.mates(all, quad);
-                        mates.iter().for_each(|&row| weights[row as usize] += 1);
+                        mates
+                            .iter()
+                            .for_each(|&row| multiplicities[row as usize] += 1);
                     }
                 }
             }
         }
-        weights
+        multiplicities
     }
 
     fn rows_of(&self, key: u32) -> &[u32] {
@@ -274,7 +278,7 @@ impl Probing {
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.0.clear();
         pairs.1.clear();
-        let plain = self.checked.all() && self.access.compared.is_empty();
+        let plain = self.residual_mask.all() && self.access.compared.is_empty();
         while let Some(run) = self.runs.get(self.run) {
             let all = self.rows_of(run.key);
             let room = self.chunk.saturating_sub(pairs.0.len());
@@ -291,7 +295,7 @@ impl Probing {
                     return;
                 }
                 let row = self.row;
-                if self.checked.accepts(row) {
+                if self.residual_mask.accepts(row) {
                     let mates = self.mates(self.rows_of(run.key), row);
                     let room = self.chunk - pairs.0.len();
                     let end = mates.len().min(self.mate + room);
@@ -367,36 +371,36 @@ impl Merge {
 pub(crate) fn sample<S: Source>(
     source: &mut S,
     table: u16,
-    access: &Access,
+    access: &AccessPath,
     rows: &Bindings,
     params: &[Value],
     most: usize,
 ) -> f64 {
-    let (ranges, weights) = sampled(access, rows, params, most);
+    let (ranges, multiplicities) = sampled(access, rows, params, most);
     let counts = source.counts(table, access.order, &ranges);
     let weighted = counts
         .iter()
-        .zip(weights)
+        .zip(multiplicities)
         .map(|(&n, weight)| n as f64 * weight);
     weighted.sum::<f64>() / most.clamp(1, rows.len.max(1)) as f64
 }
 
 /// The ranges that are counted for `most` of the rows, with the weight of each.
 pub(crate) fn sampled(
-    access: &Access,
+    access: &AccessPath,
     rows: &Bindings,
     params: &[Value],
     most: usize,
 ) -> (Vec<(Key, Key)>, Vec<f64>) {
     let samples = most.clamp(1, rows.len.max(1));
-    let (mut all, mut ranges, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all, mut ranges, mut multiplicities) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..samples {
         ranges.clear();
         access.ranges(rows, i * rows.len / samples, params, &mut ranges);
         let counted = some(&ranges).inspect(|range| all.push(**range)).count();
-        weights.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
+        multiplicities.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
     }
-    (all, weights)
+    (all, multiplicities)
 }
 
 /// Some of many ranges, which stand for the others.

@@ -1,5 +1,7 @@
-//! Rounds: a row outside EXISTS or NOT EXISTS is settled by its first match. Where a step inside has found many rows for each row
-//! outside, a few of each go on first; those of settled rows are dropped, and of the others more go on, until none are left.
+//! Incremental semi-join and anti-join: the first match of a row outside EXISTS or NOT EXISTS decides it.
+//!
+//! Where a step inside finds many rows for each row outside, a few of each go on first. Rows that belong to decided rows are dropped; of the
+//! others more go on, until none are left.
 
 use crate::bindings::Bindings;
 use crate::layout::Scope;
@@ -11,13 +13,13 @@ const ROWS: usize = 100;
 const FIRST: usize = 2;
 /// How many times as many go on in the next one.
 const GROWTH: usize = 2;
-/// Where a round has settled less than this share of the rows outside that it had rows of, all that wait go on at once.
+/// Where a round has decided less than this share of the rows outside that it had rows of, all that wait go on at once.
 const WORTH: f64 = 0.125;
 /// Rows for each row outside that are asked of a step at once, so that there are some of all.
 const WIDE: f64 = 32.0;
 
 /// Rows of a batch that go on in rounds.
-pub(crate) struct Rounds {
+pub(crate) struct IncrementalSemiJoin {
     rows: Bindings,
     /// Variables of `rows`.
     live: SlotSet,
@@ -31,7 +33,7 @@ pub(crate) struct Rounds {
     last: Vec<u32>,
 }
 
-impl Rounds {
+impl IncrementalSemiJoin {
     /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first; `None` where one round
     /// is as good. Batches begin with `least` rows.
     pub fn first_share(numbers: &[u64], all: usize, least: usize) -> Option<usize> {
@@ -59,10 +61,10 @@ impl Rounds {
         }
     }
 
-    /// The rows of the next round, `None` at the end; `matched` tells which rows outside are settled.
+    /// The rows of the next round, `None` at the end; `matched` tells which rows outside are decided.
     pub fn next(&mut self, matched: &[bool]) -> Option<Bindings> {
-        let settled = self.last.iter().filter(|&&n| matched[n as usize]).count();
-        if (settled as f64) < WORTH * self.last.len() as f64 {
+        let decided = self.last.iter().filter(|&&n| matched[n as usize]).count();
+        if (decided as f64) < WORTH * self.last.len() as f64 {
             self.share = usize::MAX;
         }
         self.last.clear();

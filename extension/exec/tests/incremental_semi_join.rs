@@ -1,11 +1,12 @@
-//! Work inside EXISTS and NOT EXISTS: a row outside is settled by its first match.
+//! Work inside EXISTS and NOT EXISTS: a row outside is decided by its first match.
 
 mod common;
 
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Fanouts, Group, Kind, Pattern, Pipeline, Plan, Slot, StepStats, Tuning, Value,
+    Bound, CardinalityFeedback, Child, Group, Kind, Pattern, Pipeline, Plan, Slot, StepStats,
+    Tuning, Value,
 };
 
 const PRODUCTS: i64 = 200;
@@ -62,14 +63,14 @@ fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Ve
         first,
         most: 10_000,
         bulk_from: 128,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory,
     };
     let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..6).map(|p| Value::One(FLIP + p)).collect());
     let mut products = Vec::new();
-    while let Some(rows) = pipeline.next(&mut trees, &mut Fanouts::new()) {
+    while let Some(rows) = pipeline.next(&mut trees, &mut CardinalityFeedback::new()) {
         products.extend(rows.ids(0).unwrap().iter().map(|id| id - FLIP));
     }
     products.sort_unstable();

@@ -1,18 +1,19 @@
-//! Ranges that filters leave to the values of a variable that is not bound yet, so that a tree can look for them.
+//! Range pushdown: filters restrict a variable that is not bound yet to key ranges, so that the index reads only those.
 //!
-//! The filters are tested all the same: the ranges are no more than a place to look.
+//! Example: `?price < 100` leaves the ids of the inlined numbers below 100. The filters are tested all the same: the ranges only say where to
+//! look.
 
-use crate::access::Value;
+use crate::access_path::AccessPath;
 use crate::bindings::{Bindings, Column};
+use crate::index_choice::Value;
 use crate::layout::{bits, Scope};
-use crate::order::Access;
 use crate::pipeline::Pipeline;
 use crate::plan::{Filter, Test};
 use crate::source::Source;
 use std::rc::Rc;
 
 /// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
-pub(crate) type Narrowed = Vec<(u8, Value)>;
+pub(crate) type PushedRanges = Vec<(u8, Value)>;
 
 /// More ranges are not worth to be looked up one by one.
 const MOST_RANGES: usize = 64;
@@ -20,12 +21,12 @@ const MOST_RANGES: usize = 64;
 impl Pipeline {
     /// About how many quads pattern `i` of a group has within what filters leave to it, if they do: the ranges are few and differ in what
     /// they hold, so that all are counted.
-    pub(crate) fn count_narrowed<S: Source>(
+    pub(crate) fn count_in_ranges<S: Source>(
         &self,
         source: &mut S,
         (group, i): (usize, usize),
         rows: &Bindings,
-        access: &Access,
+        access: &AccessPath,
     ) -> f64 {
         let table = self.layout.groups[group].patterns[i].pattern.table;
         let mut ranges = Vec::new();
@@ -35,15 +36,15 @@ impl Pipeline {
     }
 
     /// What the filters of the scope leave to pattern `i` of its group, for all of these rows alike.
-    pub(crate) fn narrowed<S: Source>(
+    pub(crate) fn pushed_ranges<S: Source>(
         &self,
         source: &mut S,
         i: usize,
         rows: &Bindings,
         scope: &Scope,
-    ) -> Narrowed {
+    ) -> PushedRanges {
         let group = &self.layout.groups[scope.group];
-        let mut narrowed = Narrowed::new();
+        let mut pushed_ranges = PushedRanges::new();
         for (column, cell) in group.patterns[i].pattern.cells.iter().enumerate() {
             let Some(slot) = cell.filter(|&s| rows.columns[usize::from(s)] == Column::Absent)
             else {
@@ -72,7 +73,7 @@ impl Pipeline {
                 let Some(row) = values.collect::<Option<Vec<Option<u64>>>>() else {
                     continue;
                 };
-                if let Some(ranges) = source.narrow(*expr, needs, at, &row) {
+                if let Some(ranges) = source.pushdown_ranges(*expr, needs, at, &row) {
                     left = Some(match left {
                         Some(left) => intersection(&left, &ranges),
                         None => ranges,
@@ -80,10 +81,10 @@ impl Pipeline {
                 }
             }
             if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_RANGES) {
-                narrowed.push((column as u8, Value::Ranges(Rc::from(ranges))));
+                pushed_ranges.push((column as u8, Value::Ranges(Rc::from(ranges))));
             }
         }
-        narrowed
+        pushed_ranges
     }
 }
 

@@ -5,7 +5,9 @@ mod common;
 
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
-use pgquad_exec::{Bound, Fanouts, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value};
+use pgquad_exec::{
+    Bound, CardinalityFeedback, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
+};
 
 /// A term of a pattern.
 #[derive(Clone, Copy)]
@@ -54,7 +56,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
         distinct: false,
         whole: false,
     };
-    let mut fanouts = Fanouts::new();
+    let mut feedback = CardinalityFeedback::new();
     let (mut answers, mut work) = (0, 0);
     for _ in 0..2 {
         let mut pipeline = Pipeline::new(
@@ -64,13 +66,13 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
                 first: 100,
                 most: 10_000,
                 bulk_from,
-                narrow_from: 1000,
+                range_pushdown_from: 1000,
                 memory: 1 << 20,
             },
         );
         pipeline.start(params.clone());
         answers = 0;
-        while let Some(rows) = pipeline.next(&mut store, &mut fanouts) {
+        while let Some(rows) = pipeline.next(&mut store, &mut feedback) {
             answers += rows.len as u64;
         }
         work = pipeline.steps().iter().map(|step| step.rows).sum();
@@ -83,13 +85,13 @@ fn cost(quads: &[Quad], triples: &[Triple], order: &[usize], slots: u16, limit: 
     let mut rows: Vec<Vec<Option<i64>>> = vec![vec![None; usize::from(slots)]];
     let mut sum = 0;
     for &at in order {
-        let matching: Vec<&Quad> = quads
+        let hash_probe: Vec<&Quad> = quads
             .iter()
             .filter(|q| (0..3).all(|c| !matches!(triples[at][c], Is(value) if value != q[c])))
             .collect();
         let mut next = Vec::new();
         for row in &rows {
-            for quad in &matching {
+            for quad in &hash_probe {
                 let mut row = row.clone();
                 let fits = (0..3).all(|c| match triples[at][c] {
                     Var(slot) => *row[usize::from(slot)].get_or_insert(quad[c]) == quad[c],

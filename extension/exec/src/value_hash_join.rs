@@ -1,18 +1,18 @@
-//! Joining a batch of rows with a pattern's quads by a key of the value: equal values have equal keys, whatever their ids.
+//! Value hash join: a batch of rows is joined with a pattern's quads by a hash of the value. Equal values have equal keys, whatever their ids.
 //!
 //! The quads are read once into a hash table that is kept for later batches. Where memory has no room for all, a part of them at a time
 //! is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
-use crate::access::Value;
+use crate::access_path::{AccessPath, Places};
 use crate::bindings::Bindings;
-use crate::checks::Checked;
-use crate::joining::Joining;
-use crate::matching::Matching;
-use crate::order::{Access, Places};
+use crate::hash_probe::HashProbe;
+use crate::hash_table::{Builder, Table};
+use crate::index_choice::Value;
+use crate::join_operator::JoinOperator;
 use crate::pipeline::{Pipeline, Tuning};
 use crate::plan::{SameValue, SlotSet};
+use crate::residual_predicates::ResidualMask;
 use crate::source::{Source, ValueKey};
-use crate::table::{Builder, Table};
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const READ: usize = 4096;
 const EACH: u64 = 0;
 
 /// All quads of a pattern in memory, for one column.
-pub(crate) struct KeptByValue {
+pub(crate) struct ValueHashTable {
     column: u8,
     fills: Places,
     tables: Tables,
@@ -36,7 +36,7 @@ struct Tables {
     each: Rc<Table>,
 }
 
-impl KeptByValue {
+impl ValueHashTable {
     /// Bytes it takes.
     pub fn bytes(&self) -> usize {
         self.tables.by_key.bytes() + self.tables.each.bytes()
@@ -46,7 +46,7 @@ impl KeptByValue {
 /// Reads a pattern's quads, as many at a time as there is room for.
 struct Parts {
     table: u16,
-    access: Access,
+    access: AccessPath,
     ranges: Vec<(Key, Key)>,
     reading: Reading,
     batch: Batch,
@@ -82,7 +82,7 @@ impl Parts {
                 &mut self.batch,
                 &mut self.spans,
             );
-            let checked = Checked::new(&self.access.checks, &self.batch, params);
+            let residual_mask = ResidualMask::new(&self.access.residuals, &self.batch, params);
             let columns = &self.batch.columns;
             let keys = source.value_keys(&columns[self.place]);
             let number = |key: &ValueKey| match key {
@@ -94,10 +94,10 @@ impl Parts {
             let values: Vec<&[u64]> = fills.map(|f| columns[f.1].as_slice()).collect();
             let len = self.batch.len();
             part.add(&[&numbers], &values, len, |quad| {
-                matches!(keys[quad], ValueKey::Of(_)) && checked.accepts(quad)
+                matches!(keys[quad], ValueKey::Of(_)) && residual_mask.accepts(quad)
             });
             each.add(&[&numbers], &values, len, |quad| {
-                keys[quad] == ValueKey::Any && checked.accepts(quad)
+                keys[quad] == ValueKey::Any && residual_mask.accepts(quad)
             });
             if self.done || part.bytes() > self.room {
                 break;
@@ -114,15 +114,15 @@ impl Parts {
 }
 
 /// A batch of rows being joined with a pattern's quads by value.
-pub(crate) struct Keyed {
-    access: Access,
+pub(crate) struct ValueHashJoin {
+    access: AccessPath,
     live: SlotSet,
     tuning: Tuning,
     /// The key of each row.
     keys: Vec<u64>,
-    /// The rows, while they are in no [`Matching`].
+    /// The rows, while they are in no [`HashProbe`].
     input: Bindings,
-    matching: Option<Matching>,
+    hash_probe: Option<HashProbe>,
     /// Tables that are there already, with whether they are of quads by key.
     ready: Vec<(Rc<Table>, bool)>,
     /// Reads what is not in them.
@@ -131,16 +131,16 @@ pub(crate) struct Keyed {
     chunk: usize,
 }
 
-impl Keyed {
+impl ValueHashJoin {
     /// The next rows, `None` at the end.
     pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
         loop {
-            if let Some(mut matching) = self.matching.take() {
-                if let Some(rows) = matching.next() {
-                    self.matching = Some(matching);
+            if let Some(mut hash_probe) = self.hash_probe.take() {
+                if let Some(rows) = hash_probe.next() {
+                    self.hash_probe = Some(hash_probe);
                     return Some(rows);
                 }
-                self.input = matching.into_input();
+                self.input = hash_probe.into_input();
             }
             let (table, by_key) = self.table(source, params)?;
             let each;
@@ -152,9 +152,10 @@ impl Keyed {
             };
             let input = std::mem::take(&mut self.input);
             let access = self.access.clone();
-            let mut matching = Matching::by(&[keys], table, access, input, self.live, self.tuning);
-            matching.widen(self.chunk);
-            self.matching = Some(matching);
+            let mut hash_probe =
+                HashProbe::by(&[keys], table, access, input, self.live, self.tuning);
+            hash_probe.widen(self.chunk);
+            self.hash_probe = Some(hash_probe);
         }
     }
 
@@ -173,30 +174,30 @@ impl Keyed {
     /// Hands out at least so many rows at once from now on.
     pub fn widen(&mut self, rows: usize) {
         self.chunk = rows;
-        if let Some(matching) = &mut self.matching {
-            matching.widen(rows);
+        if let Some(hash_probe) = &mut self.hash_probe {
+            hash_probe.widen(rows);
         }
     }
 
     /// The number of rows that come out for each of those that went in.
-    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
-        let mut weights = vec![0; self.keys.len()];
+    pub fn multiplicities<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
+        let mut multiplicities = vec![0; self.keys.len()];
         let each = vec![EACH; self.keys.len()];
         while let Some((table, by_key)) = self.table(source, params) {
             let keys = if by_key { &self.keys } else { &each };
             let found = table.find_all(&[keys], keys.len());
-            for (weight, key) in weights.iter_mut().zip(found) {
+            for (weight, key) in multiplicities.iter_mut().zip(found) {
                 *weight += table.quads(key).len() as u64;
             }
         }
-        weights
+        multiplicities
     }
 
     /// Bytes of tables that are not kept.
     pub fn own_bytes(&self) -> usize {
         let rest = self.rest.as_ref();
-        let matching = self.matching.as_ref().filter(|_| rest.is_some());
-        matching.map_or(0, |m| m.table().bytes())
+        let hash_probe = self.hash_probe.as_ref().filter(|_| rest.is_some());
+        hash_probe.map_or(0, |m| m.table().bytes())
     }
 }
 
@@ -207,10 +208,10 @@ impl Pipeline {
         source: &mut S,
         (group, i): (usize, usize),
         same: SameValue,
-        access: Access,
+        access: AccessPath,
         mut rows: Bindings,
         live: SlotSet,
-    ) -> Joining {
+    ) -> JoinOperator {
         let info = &self.layout.groups[group].patterns[i];
         let (step, table) = (info.step, info.pattern.table);
         let found = rows.ids(same.slot).map(|ids| source.value_keys(ids));
@@ -222,18 +223,18 @@ impl Pipeline {
         let keep: Vec<bool> = found.iter().map(|k| key(k).is_some()).collect();
         rows.retain(&keep);
         let keys: Vec<u64> = found.iter().filter_map(key).collect();
-        let mut keyed = Keyed {
+        let mut keyed = ValueHashJoin {
             live,
             tuning: self.tuning,
             keys,
             input: rows,
-            matching: None,
+            hash_probe: None,
             ready: Vec::new(),
             rest: None,
             chunk: 0,
             access,
         };
-        let kept = self.held[step]
+        let kept = self.hash_builds[step]
             .by_value
             .take()
             .filter(|kept| kept.column == same.column && kept.fills == keyed.access.fills);
@@ -243,7 +244,7 @@ impl Pipeline {
         };
         if let Some(tables) = tables {
             keyed.ready = vec![(tables.each.clone(), false), (tables.by_key.clone(), true)];
-            self.held[step].by_value = Some(KeptByValue {
+            self.hash_builds[step].by_value = Some(ValueHashTable {
                 column: same.column,
                 fills: keyed.access.fills.clone(),
                 tables,
@@ -252,17 +253,17 @@ impl Pipeline {
         let stats = &mut self.steps[step];
         stats.batches += 1;
         stats.hashed += 1;
-        let bytes = self.held[step]
+        let bytes = self.hash_builds[step]
             .by_value
             .as_ref()
-            .map_or(0, KeptByValue::bytes);
+            .map_or(0, ValueHashTable::bytes);
         let ready = keyed
             .ready
             .iter()
             .map(|ready| ready.0.bytes())
             .sum::<usize>();
         stats.memory = stats.memory.max(bytes.max(ready) as u64);
-        Joining::Keyed(Box::new(keyed))
+        JoinOperator::ValueHashJoin(Box::new(keyed))
     }
 
     /// The tables of all quads, if there is room for them; otherwise `keyed` has the first part, and reads on.
@@ -271,7 +272,7 @@ impl Pipeline {
         source: &mut S,
         (step, table): (usize, u16),
         same: SameValue,
-        keyed: &mut Keyed,
+        keyed: &mut ValueHashJoin,
     ) -> Option<Tables> {
         let access = keyed.access.clone();
         let place = access.columns.iter().position(|&c| c == same.column)?;

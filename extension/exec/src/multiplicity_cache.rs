@@ -1,17 +1,19 @@
-//! Counting the rows of a last pattern: numbers of quads by key, remembered from batch to batch. Few keys may make many rows.
+//! Multiplicity cache: the number of quads for each key of a last pattern, kept from batch to batch where rows are only counted.
+//!
+//! Example: 10,000 reviews of 50 products look up 50 multiplicities.
 
+use crate::access_path::{AccessPath, Places};
 use crate::bindings::Bindings;
-use crate::fanout::Fanouts;
+use crate::cardinality_feedback::CardinalityFeedback;
 use crate::keys::{hash, Keys};
-use crate::narrow::Narrowed;
-use crate::order::{Access, Places};
 use crate::pipeline::Pipeline;
 use crate::plan::SlotSet;
+use crate::range_pushdown::PushedRanges;
 use crate::source::Source;
 
 /// Keys with the number of quads of each.
 #[derive(Default)]
-pub(crate) struct Weights {
+pub(crate) struct MultiplicityCache {
     /// Variables that are the key, with their places in the order read.
     known: Places,
     keys: Option<Keys>,
@@ -25,7 +27,7 @@ pub(crate) struct Weights {
 /// So many times [`crate::Tuning::bulk_from`] are enough rows to tell whether keys come again.
 const ENOUGH: usize = 64;
 
-impl Weights {
+impl MultiplicityCache {
     /// Bytes they take.
     pub fn bytes(&self) -> usize {
         self.keys.as_ref().map_or(0, Keys::bytes) + 8 * self.quads.len()
@@ -41,30 +43,30 @@ impl Weights {
 
 impl Pipeline {
     /// How many rows come out of a pattern for each of `rows`, none of which is made.
-    pub(crate) fn weigh<S: Source>(
+    pub(crate) fn multiplicities<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         at: (usize, usize),
-        access: Access,
+        access: AccessPath,
         rows: &Bindings,
     ) -> Vec<u64> {
         let step = self.layout.groups[at.0].patterns[at.1].step;
-        let mut weights = std::mem::take(&mut self.held[step].weights);
+        let mut multiplicities = std::mem::take(&mut self.hash_builds[step].multiplicities);
         let few = rows.len < self.tuning.bulk_from || access.known.is_empty();
-        if few || weights.given_up || self.held[step].has_table() {
-            self.held[step].weights = weights;
-            return self.weigh_all(source, fanouts, at, access, rows.clone());
+        if few || multiplicities.given_up || self.hash_builds[step].has_table() {
+            self.hash_builds[step].multiplicities = multiplicities;
+            return self.uncached_multiplicities(source, feedback, at, access, rows.clone());
         }
-        if weights.known != access.known {
-            weights = Weights {
+        if multiplicities.known != access.known {
+            multiplicities = MultiplicityCache {
                 known: access.known.clone(),
-                ..Weights::default()
+                ..MultiplicityCache::default()
             };
         }
         let ids = access.known.iter().filter_map(|k| rows.ids(k.0));
         let columns: Vec<&[u64]> = ids.collect();
-        let keys = weights
+        let keys = multiplicities
             .keys
             .get_or_insert_with(|| Keys::new(columns.len(), 0));
         let mut next = keys.len();
@@ -81,41 +83,45 @@ impl Pipeline {
         if !new.is_empty() {
             let known: SlotSet = access.known.iter().map(|k| k.0).collect();
             let new = rows.gather(&new, &known);
-            let quads = self.weigh_all(source, fanouts, at, access, new);
-            weights.quads.extend(quads);
+            let quads = self.uncached_multiplicities(source, feedback, at, access, new);
+            multiplicities.quads.extend(quads);
         }
-        let quads = numbers.iter().map(|&n| weights.quads[n as usize]).collect();
-        weights.rows += rows.len;
+        let quads = numbers
+            .iter()
+            .map(|&n| multiplicities.quads[n as usize])
+            .collect();
+        multiplicities.rows += rows.len;
         let stats = &mut self.steps[step];
-        stats.memory = stats.memory.max(weights.bytes() as u64);
-        let seldom = weights.rows > ENOUGH * self.tuning.bulk_from && 2 * next > weights.rows;
-        if seldom || weights.bytes() > self.room(Some(step)) {
-            weights.give_up();
+        stats.memory = stats.memory.max(multiplicities.bytes() as u64);
+        let seldom =
+            multiplicities.rows > ENOUGH * self.tuning.bulk_from && 2 * next > multiplicities.rows;
+        if seldom || multiplicities.bytes() > self.room(Some(step)) {
+            multiplicities.give_up();
         }
-        self.held[step].weights = weights;
+        self.hash_builds[step].multiplicities = multiplicities;
         quads
     }
 
-    fn weigh_all<S: Source>(
+    fn uncached_multiplicities<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         (group, i): (usize, usize),
-        access: Access,
+        access: AccessPath,
         rows: Bindings,
     ) -> Vec<u64> {
         let info = &self.layout.groups[group].patterns[i];
-        let what = self.probed(&info.pattern, &access);
-        let mut joining = self.join(
+        let what = self.feedback_key(&info.pattern, &access);
+        let mut operator = self.join(
             source,
             (group, i),
             access,
             rows,
-            (SlotSet::default(), &Narrowed::new()),
+            (SlotSet::default(), &PushedRanges::new()),
         );
-        let weights = joining.weigh(source, &self.params);
-        let (keys, quads) = joining.found();
-        fanouts.add(what, keys, quads);
-        weights
+        let multiplicities = operator.multiplicities(source, &self.params);
+        let (keys, quads) = operator.found();
+        feedback.add(what, keys, quads);
+        multiplicities
     }
 }

@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Counted, Fanouts, Group, Kind, Pattern, Pipeline, Plan, Spill, Tally, Tuning,
-    Value,
+    Bound, CardinalityFeedback, Child, Counted, Group, HashAggregation, Kind, Pattern, Pipeline,
+    Plan, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -65,25 +65,28 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         first: most,
         most,
         bulk_from: 64,
-        narrow_from: 1000,
+        range_pushdown_from: 1000,
         memory: 1 << 20,
     };
     let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start(vec![Value::One(FLIP + 1), Value::One(FLIP + 2)]);
-    let tally = Tally::new(vec![1, 2], vec![Counted::Rows, Counted::Bound(2)]);
-    let tally = tally.within(room, Box::new(Words::default()));
-    let mut tally = pipeline.tally(&mut trees, &mut Fanouts::new(), tally);
+    let aggregation = HashAggregation::new(vec![1, 2], vec![Counted::Rows, Counted::Bound(2)]);
+    let aggregation = aggregation.within(room, Box::new(Words::default()));
+    let mut aggregation =
+        pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), aggregation);
     let (mut groups, mut parts) = (Groups::new(), 0);
     loop {
         parts += 1;
-        for group in 0..tally.len() {
-            let key = (0..2).map(|place| tally.value(group, place)).collect();
-            let counts = [0, 1].map(|place| tally.count(group, place));
+        for group in 0..aggregation.len() {
+            let key = (0..2)
+                .map(|place| aggregation.value(group, place))
+                .collect();
+            let counts = [0, 1].map(|place| aggregation.count(group, place));
             assert_eq!(groups.insert(key, counts), None, "a group came twice");
         }
-        if !tally.next_part() {
-            return (groups, tally.spilled(), parts);
+        if !aggregation.next_part() {
+            return (groups, aggregation.spilled(), parts);
         }
     }
 }

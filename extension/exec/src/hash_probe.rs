@@ -1,16 +1,16 @@
-//! Joining a batch of rows with quads that a table in memory holds.
+//! The probe side of a hash join: a batch of rows is joined with quads that a table in memory holds.
 
+use crate::access_path::AccessPath;
 use crate::bindings::{Bindings, Column};
-use crate::order::Access;
+use crate::hash_table::Table;
 use crate::pipeline::Tuning;
 use crate::plan::SlotSet;
-use crate::table::Table;
 use std::rc::Rc;
 
 /// A batch of rows being joined with a table of a pattern's quads.
-pub(crate) struct Matching {
+pub(crate) struct HashProbe {
     table: Rc<Table>,
-    access: Access,
+    access: AccessPath,
     input: Bindings,
     live: SlotSet,
     /// The table's key of each row.
@@ -26,11 +26,11 @@ pub(crate) struct Matching {
     pairs: (Vec<u32>, Vec<u32>),
 }
 
-impl Matching {
+impl HashProbe {
     /// Starts to join `input` with a table that was read with `access`; its keys are the variables known to the rows.
     pub fn new(
         table: Rc<Table>,
-        access: Access,
+        access: AccessPath,
         input: Bindings,
         live: SlotSet,
         tuning: Tuning,
@@ -44,7 +44,7 @@ impl Matching {
     pub fn by(
         keys: &[&[u64]],
         table: Rc<Table>,
-        access: Access,
+        access: AccessPath,
         input: Bindings,
         live: SlotSet,
         tuning: Tuning,
@@ -56,7 +56,7 @@ impl Matching {
     fn found(
         keys: Vec<u32>,
         table: Rc<Table>,
-        access: Access,
+        access: AccessPath,
         input: Bindings,
         live: SlotSet,
         Tuning { first, most, .. }: Tuning,
@@ -102,7 +102,7 @@ impl Matching {
     }
 
     /// The number of quads for each row of the input.
-    pub fn weigh(&self) -> Vec<u64> {
+    pub fn multiplicities(&self) -> Vec<u64> {
         let quads = self.keys.iter().map(|&key| self.table.quads(key).len());
         quads.map(|n| n as u64).collect()
     }

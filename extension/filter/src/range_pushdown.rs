@@ -1,4 +1,4 @@
-//! The ids that a column can have where a condition is true.
+//! Range pushdown: the ranges of ids outside of which a test of one column fails, for a tree to look up.
 
 use crate::expression::{Comparison, Fixed, Ids, Terms, Test};
 use crate::kinds::of_languages;
@@ -85,7 +85,12 @@ impl Test {
     /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of `row`
     /// (`None`: NULL). Ids that may stand for a term with which it is true are inside.
     #[must_use]
-    pub fn narrow(&self, column: usize, row: &[Option<u64>], fixed: &[Fixed]) -> Intervals {
+    pub fn pushdown_ranges(
+        &self,
+        column: usize,
+        row: &[Option<u64>],
+        fixed: &[Fixed],
+    ) -> Intervals {
         let columns = row.iter().map(|key| key.as_ref().map(std::slice::from_ref));
         let rows = Rows {
             columns: columns.collect(),

@@ -1,4 +1,4 @@
-//! Quads of a pattern in memory, found by the hash of some of their columns.
+//! Hash table of the quads of a pattern, by some of their columns.
 
 use crate::keys::{hash, Keys, NONE};
 

@@ -1,28 +1,28 @@
-//! Checks of quads that key ranges do not make, a batch at a time.
+//! Residual predicates: conditions on quads that the key ranges do not enforce, tested a batch at a time.
 
-use crate::access::Value;
-use crate::order::{holds, Check};
+use crate::access_path::{holds, Residual};
+use crate::index_choice::Value;
 use pgquad_btree::Batch;
 
 /// Which quads of a batch have passed.
 #[derive(Default)]
-pub(crate) struct Checked {
+pub(crate) struct ResidualMask {
     /// Empty when all have.
     passed: Vec<bool>,
 }
 
-impl Checked {
-    /// Makes `checks` (by place in the key) on all quads of a batch.
-    pub fn new(checks: &[(usize, Check)], batch: &Batch, params: &[Value]) -> Self {
+impl ResidualMask {
+    /// Makes `residuals` (by place in the key) on all quads of a batch.
+    pub fn new(residuals: &[(usize, Residual)], batch: &Batch, params: &[Value]) -> Self {
         let mut passed = Vec::new();
-        for &(at, check) in checks {
+        for &(at, check) in residuals {
             let column = &batch.columns[at];
             match check {
-                Check::Same(other) => {
+                Residual::Same(other) => {
                     let both = column.iter().zip(&batch.columns[other]);
                     keep(&mut passed, both, |(a, b)| a == b);
                 }
-                Check::Param(bound, param) => {
+                Residual::Param(bound, param) => {
                     let param = &params[usize::from(param)];
                     match (bound, param) {
                         (crate::Bound::Eq, Value::One(wanted)) => {

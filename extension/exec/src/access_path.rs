@@ -1,9 +1,10 @@
-//! How one pattern is read for a batch: the order of the tree, what is a key, what is bound, what has to be checked.
+//! Access path: how one pattern is read for a batch. It says which index permutation is read, what the key is, what is bound, and which
+//! residual predicates are left.
 
-use crate::access::{best_order, key_ranges, Bound, Value};
 use crate::bindings::{Bindings, Column};
-use crate::narrow::Narrowed;
+use crate::index_choice::{best_order, key_ranges, Bound, Value};
 use crate::plan::{Pattern, Slot, SlotSet};
+use crate::range_pushdown::PushedRanges;
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
@@ -12,13 +13,13 @@ use smallvec::SmallVec;
 pub(crate) enum Operand {
     Slot(Slot),
     Param(u16),
-    /// One of [`Access::narrowed`], by number.
-    Narrowed(u8),
+    /// One of [`AccessPath::pushed_ranges`], by number.
+    PushedRanges(u8),
 }
 
 /// A check of a quad that the key range does not make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Check {
+pub(crate) enum Residual {
     /// Equal to another place of the key.
     Same(usize),
     /// Compared with a parameter.
@@ -27,15 +28,15 @@ pub(crate) enum Check {
 
 /// What all quads asked for have on the first place of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Center {
+pub(crate) enum StarKey {
     /// The value of a variable.
     Slot(Slot),
     /// A constant.
     Value(u64),
 }
 
-/// Checks of quads, with the places in the key that they are about.
-pub(crate) type Checks = SmallVec<[(usize, Check); 2]>;
+/// Residual predicates of quads, with the places in the key that they are about.
+pub(crate) type Residuals = SmallVec<[(usize, Residual); 2]>;
 /// Constants on neighbouring places of the key.
 pub(crate) type Constants = SmallVec<[u64; 3]>;
 /// Variables with their places in the key.
@@ -43,7 +44,7 @@ pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 
 /// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in place.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub(crate) struct AccessPath {
     /// Number of the order.
     pub order: usize,
     /// Its columns.
@@ -59,7 +60,7 @@ pub(crate) struct Access {
     /// Known variables that are compared after reading, with the place in the key.
     pub compared: Places,
     /// Other checks after reading, by place in the key.
-    pub checks: Checks,
+    pub residuals: Residuals,
     /// Variables that get their values, with the place in the key.
     pub fills: Places,
     /// Places of the key that have to be read (bit `i` = place `i`).
@@ -68,14 +69,14 @@ pub(crate) struct Access {
     pub constant: u8,
     pub bound: u8,
     /// What filters leave to some columns.
-    pub narrowed: Narrowed,
+    pub pushed_ranges: PushedRanges,
 }
 
 /// Batches of so few rows may have a range for every member of a list.
 const FEW_ROWS: usize = 8;
 
 /// Whether a pattern cannot match any row of a batch: it needs a variable that is unbound, or a parameter that is NULL.
-pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
+pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
     let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
     pattern.cells.iter().flatten().any(|&s| unbound(s))
         || pattern.links.iter().any(|l| unbound(l.1))
@@ -85,31 +86,31 @@ pub(crate) fn is_hopeless(pattern: &Pattern, rows: &Bindings, params: &[Value]) 
             .any(|c| params[usize::from(c.2)] == Value::Null)
 }
 
-impl Access {
+impl AccessPath {
     /// How to read `pattern` for rows like `rows`, when the variables of `live` are needed afterwards.
     pub fn new(pattern: &Pattern, orders: &[[u8; 4]], rows: &Bindings, live: &SlotSet) -> Self {
-        Self::keyed_by(pattern, orders, rows, live, |_| true)
+        Self::with_keys(pattern, orders, rows, live, |_| true)
     }
 
     /// How to read it with only some of the known variables as keys. The others are compared after reading, and so may be those.
-    pub fn keyed_by(
+    pub fn with_keys(
         pattern: &Pattern,
         orders: &[[u8; 4]],
         rows: &Bindings,
         live: &SlotSet,
         is_key: impl Fn(Slot) -> bool,
     ) -> Self {
-        Self::narrowed(pattern, orders, rows, live, is_key, &Narrowed::new())
+        Self::with_ranges(pattern, orders, rows, live, is_key, &PushedRanges::new())
     }
 
     /// The same where only some ranges have to be looked at, if the order allows.
-    pub fn narrowed(
+    pub fn with_ranges(
         pattern: &Pattern,
         orders: &[[u8; 4]],
         rows: &Bindings,
         live: &SlotSet,
         is_key: impl Fn(Slot) -> bool,
-        narrowed: &Narrowed,
+        pushed_ranges: &PushedRanges,
     ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
         let mut conditions: SmallVec<[(u8, Bound, Operand); 8]> = SmallVec::new();
@@ -124,8 +125,8 @@ impl Access {
         for &(column, bound, param) in &pattern.conditions {
             conditions.push((column, bound, Operand::Param(param)));
         }
-        for (n, &(column, _)) in narrowed.iter().enumerate() {
-            conditions.push((column, Bound::Within, Operand::Narrowed(n as u8)));
+        for (n, &(column, _)) in pushed_ranges.iter().enumerate() {
+            conditions.push((column, Bound::Within, Operand::PushedRanges(n as u8)));
         }
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
@@ -134,7 +135,7 @@ impl Access {
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
                 Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
-                Operand::Narrowed(_) => true,
+                Operand::PushedRanges(_) => true,
             })
             .collect();
         let bounds: SmallVec<[(usize, Bound); 8]> = offered
@@ -155,12 +156,12 @@ impl Access {
             keys: SmallVec::new(),
             known: SmallVec::new(),
             compared: SmallVec::new(),
-            checks: SmallVec::new(),
+            residuals: SmallVec::new(),
             fills: SmallVec::new(),
             mask: 0,
             constant: 0,
             bound: 0,
-            narrowed: narrowed.clone(),
+            pushed_ranges: pushed_ranges.clone(),
         };
         for &(_, _, operand) in &access.used {
             if let Operand::Slot(slot) = operand {
@@ -176,7 +177,7 @@ impl Access {
                 Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column,
                 Operand::Param(_) => {}
                 // The filters are tested in any case.
-                Operand::Narrowed(_) => continue,
+                Operand::PushedRanges(_) => continue,
             }
             if prefix.used.contains(&i) {
                 continue;
@@ -185,8 +186,8 @@ impl Access {
             access.mask |= 1 << at;
             match operand {
                 Operand::Slot(slot) => access.compared.push((slot, at)),
-                Operand::Param(param) => access.checks.push((at, Check::Param(bound, param))),
-                Operand::Narrowed(_) => {}
+                Operand::Param(param) => access.residuals.push((at, Residual::Param(bound, param))),
+                Operand::PushedRanges(_) => {}
             }
         }
         let mut new = Places::new();
@@ -197,7 +198,7 @@ impl Access {
             let at = place(column as u8);
             if let Some(&(_, first)) = new.iter().find(|f| f.0 == slot) {
                 access.mask |= 1 << at | 1 << first;
-                access.checks.push((at, Check::Same(first)));
+                access.residuals.push((at, Residual::Same(first)));
             } else {
                 new.push((slot, at));
             }
@@ -214,9 +215,9 @@ impl Access {
         self.fills.retain(|f| live.has(f.0));
         let filled = self.fills.iter().chain(&self.compared);
         self.mask = filled.fold(0, |mask, f| mask | 1 << f.1);
-        for &(at, check) in &self.checks {
+        for &(at, check) in &self.residuals {
             self.mask |= 1 << at;
-            if let Check::Same(other) = check {
+            if let Residual::Same(other) = check {
                 self.mask |= 1 << other;
             }
         }
@@ -229,7 +230,7 @@ impl Access {
 
     /// Whether all conditions are equalities that the key range covers.
     pub fn is_plain(&self) -> bool {
-        self.exact && self.checks.is_empty()
+        self.exact && self.residuals.is_empty()
     }
 
     /// The variable that is the only key besides constants, and its place in the key.
@@ -244,7 +245,7 @@ impl Access {
     }
 
     /// What is on the first place of the key, and the constants that are all there is on those behind it.
-    pub fn center(&self, params: &[Value]) -> Option<(Center, Constants)> {
+    pub fn star_key(&self, params: &[Value]) -> Option<(StarKey, Constants)> {
         let ((_, _, first), rest) = self.used.split_first()?;
         if !self.exact || !self.compared.is_empty() {
             return None;
@@ -256,20 +257,20 @@ impl Access {
             },
             _ => None,
         };
-        let center = match *first {
-            Operand::Slot(slot) => Center::Slot(slot),
-            other => Center::Value(constant(other)?),
+        let star_key = match *first {
+            Operand::Slot(slot) => StarKey::Slot(slot),
+            other => StarKey::Value(constant(other)?),
         };
         let constants = rest.iter().map(|&(_, _, operand)| constant(operand));
-        Some((center, constants.collect::<Option<_>>()?))
+        Some((star_key, constants.collect::<Option<_>>()?))
     }
 
     /// Makes the constants behind place `at` of the key checks after reading.
-    pub fn check_behind(&mut self, at: usize) {
+    pub fn add_residuals_behind(&mut self, at: usize) {
         for (place, &(_, bound, operand)) in self.used.iter().enumerate().skip(at + 1) {
             if let Operand::Param(param) = operand {
                 self.mask |= 1 << place;
-                self.checks.push((place, Check::Param(bound, param)));
+                self.residuals.push((place, Residual::Param(bound, param)));
             }
         }
     }
@@ -299,7 +300,7 @@ impl Access {
             .map(|&(column, bound, operand)| {
                 let value = match operand {
                     Operand::Param(param) => params[usize::from(param)].clone(),
-                    Operand::Narrowed(n) => self.narrowed[usize::from(n)].1.clone(),
+                    Operand::PushedRanges(n) => self.pushed_ranges[usize::from(n)].1.clone(),
                     Operand::Slot(_) => {
                         one(operand, rows, row, params).map_or(Value::Null, Value::One)
                     }
@@ -318,7 +319,7 @@ fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Optio
             Value::One(value) => Some(value),
             _ => None,
         },
-        Operand::Narrowed(_) => None,
+        Operand::PushedRanges(_) => None,
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! `?a = ?b` compares values: numbers of different types may be equal. IRIs, blank nodes and strings are equal to nothing but themselves,
 //! so a pattern can be probed by such a condition when it has no other terms in that column. Otherwise rows are told apart by what their
-//! own values are: those that are equal to themselves only are joined by the id, the others by a key of the value (`keyed.rs`).
+//! own values are: those that are equal to themselves only are joined by the id, the others by a key of the value (`value_hash_join.rs`).
 
-use crate::access::{Bound, Value};
+use crate::access_path::AccessPath;
 use crate::bindings::Bindings;
+use crate::index_choice::{Bound, Value};
 use crate::layout::{bits, ByValue, Scope};
-use crate::order::Access;
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
@@ -54,7 +54,7 @@ impl Pipeline {
         between.conditions.push((same.column, Bound::Ge, low));
         between.conditions.push((same.column, Bound::Le, high));
         let none = SlotSet::default();
-        let access = Access::new(&between, source.orders(between.table), &one_row, &none);
+        let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
         let mut ranges = Vec::new();
         access.ranges(&one_row, 0, &self.params, &mut ranges);
         let (mut batch, mut spans) = (Batch::new(), Vec::new());

@@ -5,14 +5,15 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bindings, Bound, Column, Fanouts, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
+    Bindings, Bound, CardinalityFeedback, Column, Group, Pattern, Pipeline, Plan, Slot, Tuning,
+    Value,
 };
 
 const TUNING: Tuning = Tuning {
     first: 100,
     most: 1000,
     bulk_from: 64,
-    narrow_from: 1000,
+    range_pushdown_from: 1000,
     memory: 1 << 26,
 };
 
@@ -45,9 +46,9 @@ fn trees(quads: Vec<Quad>) -> Trees {
 
 /// Reads batches until there are `enough` rows.
 fn rows(pipeline: &mut Pipeline, trees: &mut Trees, enough: usize) -> Vec<Vec<u64>> {
-    let (mut fanouts, mut rows) = (Fanouts::new(), Vec::new());
+    let (mut feedback, mut rows) = (CardinalityFeedback::new(), Vec::new());
     while rows.len() < enough {
-        let Some(batch) = pipeline.next(trees, &mut fanouts) else {
+        let Some(batch) = pipeline.next(trees, &mut feedback) else {
             break;
         };
         let ids: Vec<&[u64]> = batch.columns.iter().filter_map(Column::ids).collect();

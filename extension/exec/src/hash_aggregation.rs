@@ -1,5 +1,7 @@
-//! Rows counted by the values of some variables: GROUP BY with counts, from a pipeline that does not make the rows of its last pattern
-//! where only their number matters.
+//! Hash aggregation: rows are counted by the values of some variables (GROUP BY with counts).
+//!
+//! The pipeline does not make the rows of its last pattern where only their number matters. Groups that memory has no room for are
+//! spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
 use crate::keys::{hash, Keys};
@@ -16,7 +18,7 @@ pub enum Counted {
 }
 
 /// Groups with their counts: all of a join's, or where memory has no room for them one part after the other.
-pub struct Tally {
+pub struct HashAggregation {
     by: Vec<Slot>,
     counted: Vec<Counted>,
     /// The values of each group; behind them, bit by bit, which are none.
@@ -49,7 +51,7 @@ fn rehash(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-impl Tally {
+impl HashAggregation {
     /// Counts by the variables of `by` (at most 64).
     pub fn new(by: Vec<Slot>, counted: Vec<Counted>) -> Self {
         Self {
@@ -125,9 +127,9 @@ impl Tally {
         self.by.iter().copied().chain(counted)
     }
 
-    /// Counts a batch of rows, each as often as `weights` says.
-    pub(crate) fn add(&mut self, rows: &Bindings, weights: Option<&[u64]>) {
-        let all = weights.map_or(rows.len as u64, |w| w.iter().sum());
+    /// Counts a batch of rows, each as often as `multiplicities` says.
+    pub(crate) fn add(&mut self, rows: &Bindings, multiplicities: Option<&[u64]>) {
+        let all = multiplicities.map_or(rows.len as u64, |w| w.iter().sum());
         self.rows += all;
         let counts: Vec<bool> = self
             .counted
@@ -156,7 +158,7 @@ impl Tally {
         columns.push(&unbound);
         let mut last = None;
         for row in 0..rows.len {
-            let weight = weights.map_or(1, |w| w[row]);
+            let weight = multiplicities.map_or(1, |w| w[row]);
             if weight == 0 {
                 continue;
             }

@@ -1,16 +1,18 @@
-//! The choice of the next pattern for a batch: the one with the fewest expected quads per row. Exact counts where only constants bind
-//! a pattern, what earlier probes found or a sample of the batch's own keys elsewhere.
+//! Adaptive join order: each batch chooses its next pattern, the one with the lowest cardinality per row.
+//!
+//! The cardinality is an exact count where only constants bind a pattern. Elsewhere it comes from cardinality feedback, or from a sample of
+//! the batch's own keys (compare Eddies, Avnur and Hellerstein, SIGMOD 2000).
 
-use crate::access::{Bound, Value};
-use crate::arms::Parts;
+use crate::access_path::{cannot_match, AccessPath};
 use crate::bindings::Bindings;
-use crate::fanout::{Fanouts, Probed};
+use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::index_choice::{Bound, Value};
+use crate::index_probe::{count, sample, sampled, some};
 use crate::layout::{bits, Scope};
-use crate::order::{is_hopeless, Access};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, SlotSet};
-use crate::probe::{count, sample, sampled, some};
 use crate::source::{Source, Wanted};
+use crate::star_planning::StarPlan;
 use smallvec::{smallvec, SmallVec};
 
 /// Patterns of a group, and what is known of them. There is a choice for every batch, so that these lists are in place.
@@ -21,7 +23,7 @@ pub(crate) enum Next {
     Pattern(usize, f64),
     Child(usize),
     /// Several parts of the group as one step.
-    Star(Parts),
+    Star(StarPlan),
 }
 
 /// Share of rows that a filter leaves, for want of better knowledge.
@@ -49,7 +51,7 @@ impl Pipeline {
     pub(crate) fn choose<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         rows: &Bindings,
         scope: &Scope,
         stars: bool,
@@ -80,7 +82,7 @@ impl Pipeline {
                 .any(|&p| group.patterns[p].needs.meets(&group.children[i].binds));
             if far.is_empty() || leads {
                 let alone = !stars || !far.is_empty();
-                let parts = (!alone).then(|| self.star_parts(source, rows, scope, &[]));
+                let parts = (!alone).then(|| self.plan_star(source, rows, scope, &[]));
                 return parts.flatten().map_or(Next::Child(i), Next::Star);
             }
         }
@@ -101,11 +103,11 @@ impl Pipeline {
         let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
         if source.is_remote() {
             let all: Few<usize> = near.iter().chain(&far).copied().collect();
-            self.foresee(source, fanouts, (rows, &known), scope, &all);
+            self.foresee(source, feedback, (rows, &known), scope, &all);
         }
         let mut ranked: Few<(usize, f64)> = Few::new();
         for &i in near.iter().chain(&far) {
-            let expected = self.expected(source, fanouts, (rows, &known), scope, i, false);
+            let expected = self.expected(source, feedback, (rows, &known), scope, i, false);
             ranked.push((i, expected));
         }
         // To see what filters leave takes longer than to join a few rows.
@@ -128,13 +130,13 @@ impl Pipeline {
             let close = ranked.len().min(CLOSE);
             for (i, expected) in &mut ranked[..close] {
                 if near.contains(i) {
-                    *expected = self.expected(source, fanouts, (rows, &known), scope, *i, true);
+                    *expected = self.expected(source, feedback, (rows, &known), scope, *i, true);
                 }
             }
             ranked[..close].sort_by(by_weight);
         }
         if stars {
-            if let Some(parts) = self.star_parts(source, rows, scope, &ranked) {
+            if let Some(parts) = self.plan_star(source, rows, scope, &ranked) {
                 return Next::Star(parts);
             }
         }
@@ -149,14 +151,14 @@ impl Pipeline {
     fn expected<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         (rows, known): (&Bindings, &SlotSet),
         scope: &Scope,
         i: usize,
         closely: bool,
     ) -> f64 {
         let info = &self.layout.groups[scope.group].patterns[i];
-        if is_hopeless(&info.pattern, rows, &self.params) {
+        if cannot_match(&info.pattern, rows, &self.params) {
             return 0.0;
         }
         let step = info.step;
@@ -165,7 +167,7 @@ impl Pipeline {
             return count * share;
         }
         let table = info.pattern.table;
-        let access = Access::new(
+        let access = AccessPath::new(
             &info.pattern,
             source.orders(table),
             rows,
@@ -174,24 +176,24 @@ impl Pipeline {
         if access.is_lookup() {
             return LOOKUP;
         }
-        let what = self.probed(&info.pattern, &access);
+        let what = self.feedback_key(&info.pattern, &access);
         if access.bound == 0 {
             let all = match self.counts[step] {
                 Some(count) => count,
-                None => self.count_all(source, fanouts, rows, (scope.group, i), &access),
+                None => self.count_all(source, feedback, rows, (scope.group, i), &access),
             };
             self.counts[step] = Some(all);
             return all * share;
         }
-        if let Some(found) = self.held[info.step].sample(&access, rows) {
+        if let Some(found) = self.hash_builds[info.step].sample(&access, rows) {
             return found * IN_MEMORY;
         }
-        match fanouts.get(&what) {
+        match feedback.get(&what) {
             Some(known) if !closely => known,
             _ => {
                 let samples = if closely { CLOSE_SAMPLES } else { SAMPLES };
                 let found = sample(source, table, &access, rows, &self.params, samples);
-                fanouts.add(what, samples, (found * samples as f64).round() as usize);
+                feedback.add(what, samples, (found * samples as f64).round() as usize);
                 found
             }
         }
@@ -201,7 +203,7 @@ impl Pipeline {
     fn foresee<S: Source>(
         &self,
         source: &mut S,
-        fanouts: &Fanouts,
+        feedback: &CardinalityFeedback,
         (rows, known): (&Bindings, &SlotSet),
         scope: &Scope,
         candidates: &[usize],
@@ -211,17 +213,18 @@ impl Pipeline {
             let info = &self.layout.groups[scope.group].patterns[i];
             let (pattern, step) = (&info.pattern, info.step);
             let is_counted = self.counts[step].is_some() && !info.needs.meets(known);
-            if is_counted || is_hopeless(pattern, rows, &self.params) {
+            if is_counted || cannot_match(pattern, rows, &self.params) {
                 continue;
             }
             let orders = source.orders(pattern.table);
-            let access = Access::new(pattern, orders, rows, &SlotSet::default());
-            let what = self.probed(pattern, &access);
+            let access = AccessPath::new(pattern, orders, rows, &SlotSet::default());
+            let what = self.feedback_key(pattern, &access);
             let is_known = match access.bound {
                 _ if access.is_lookup() => true,
-                0 => self.counts[step].is_some() || known_count(fanouts, &what, &access).is_some(),
+                0 => self.counts[step].is_some() || known_count(feedback, &what, &access).is_some(),
                 _ => {
-                    self.held[step].sample(&access, rows).is_some() || fanouts.get(&what).is_some()
+                    self.hash_builds[step].sample(&access, rows).is_some()
+                        || feedback.get(&what).is_some()
                 }
             };
             if is_known {
@@ -250,19 +253,19 @@ impl Pipeline {
     fn count_all<S: Source>(
         &self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         rows: &Bindings,
         (group, i): (usize, usize),
-        access: &Access,
+        access: &AccessPath,
     ) -> f64 {
         let pattern = &self.layout.groups[group].patterns[i].pattern;
-        let what = self.probed(pattern, access);
-        known_count(fanouts, &what, access).unwrap_or_else(|| {
+        let what = self.feedback_key(pattern, access);
+        known_count(feedback, &what, access).unwrap_or_else(|| {
             let mut ranges = Vec::new();
             access.ranges(rows, 0, &self.params, &mut ranges);
             let counted = count(source, pattern.table, access.order, &ranges);
             if access.is_plain() && access.constant & 0b101 == 0 {
-                fanouts.add(what, 1, counted as usize);
+                feedback.add(what, 1, counted as usize);
             }
             counted
         })
@@ -278,33 +281,37 @@ impl Pipeline {
         all: f64,
     ) -> f64 {
         // Few are tested as fast as the ranges are found.
-        if all < self.tuning.narrow_from as f64 {
+        if all < self.tuning.range_pushdown_from as f64 {
             return all;
         }
-        let narrowed = self.narrowed(source, i, rows, scope);
+        let pushed_ranges = self.pushed_ranges(source, i, rows, scope);
         let info = &self.layout.groups[scope.group].patterns[i];
         let (pattern, step) = (&info.pattern, info.step);
-        if narrowed.is_empty() {
+        if pushed_ranges.is_empty() {
             return all;
         }
-        if let Some((_, count)) = self.left[step].as_ref().filter(|left| left.0 == narrowed) {
+        if let Some((_, count)) = self.left[step]
+            .as_ref()
+            .filter(|left| left.0 == pushed_ranges)
+        {
             return *count;
         }
         let orders = source.orders(pattern.table);
         let none = SlotSet::default();
-        let access = Access::narrowed(pattern, orders, rows, &none, |_| true, &narrowed);
-        let count = self.count_narrowed(source, (scope.group, i), rows, &access);
-        self.left[step] = Some((narrowed, count));
+        let access =
+            AccessPath::with_ranges(pattern, orders, rows, &none, |_| true, &pushed_ranges);
+        let count = self.count_in_ranges(source, (scope.group, i), rows, &access);
+        self.left[step] = Some((pushed_ranges, count));
         count
     }
 
     /// What figures of a pattern are kept under.
-    pub(crate) fn probed(&self, pattern: &Pattern, access: &Access) -> Probed {
+    pub(crate) fn feedback_key(&self, pattern: &Pattern, access: &AccessPath) -> FeedbackKey {
         let predicate = pattern
             .conditions
             .iter()
             .find(|c| c.0 == 1 && c.1 == Bound::Eq);
-        Probed {
+        FeedbackKey {
             table: self.tables[usize::from(pattern.table)],
             predicate: predicate.and_then(|c| match self.params[usize::from(c.2)] {
                 Value::One(value) => Some(value),
@@ -312,18 +319,22 @@ impl Pipeline {
             }),
             constant: access.constant,
             bound: access.bound,
-            narrowed: !access.narrowed.is_empty(),
+            pushed_ranges: !access.pushed_ranges.is_empty(),
         }
     }
 }
 
 /// What earlier queries say of the quads that a pattern's constants select. Counts of a predicate alone hardly change from query to query,
 /// and few subjects have many quads of one predicate. What an object binds is counted: it may be a rare value or a common one.
-fn known_count(fanouts: &Fanouts, what: &Probed, access: &Access) -> Option<f64> {
+fn known_count(
+    feedback: &CardinalityFeedback,
+    what: &FeedbackKey,
+    access: &AccessPath,
+) -> Option<f64> {
     let is_typical = |rows: &f64| match access.constant & 0b101 {
         0 => access.is_plain(),
         0b001 => access.is_exact() && *rows <= FEW,
         _ => false,
     };
-    fanouts.get(what).filter(is_typical)
+    feedback.get(what).filter(is_typical)
 }

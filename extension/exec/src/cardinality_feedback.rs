@@ -1,11 +1,13 @@
-//! What earlier probes have found: rows per probe of a predicate by the columns that were bound. Hints only, kept across queries.
+//! Cardinality feedback: what earlier probes have found, as rows per probe of a predicate by the columns that were bound.
+//!
+//! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
 /// What a figure is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Probed {
+pub(crate) struct FeedbackKey {
     /// The table, as the source names it.
     pub table: u64,
     /// The predicate, if it is a constant.
@@ -15,10 +17,10 @@ pub(crate) struct Probed {
     /// Columns bound by variables.
     pub bound: u8,
     /// Filters have left only a part to look at.
-    pub narrowed: bool,
+    pub pushed_ranges: bool,
 }
 
-struct Seen {
+struct Observed {
     probes: f64,
     rows: f64,
     since: Instant,
@@ -26,8 +28,8 @@ struct Seen {
 
 /// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change.
 #[derive(Default)]
-pub struct Fanouts {
-    seen: FxHashMap<Probed, Seen>,
+pub struct CardinalityFeedback {
+    observed: FxHashMap<FeedbackKey, Observed>,
 }
 
 /// Older figures are measured anew.
@@ -37,38 +39,38 @@ const MOST: usize = 20_000;
 /// Old probes lose weight from here on.
 const MEMORY: f64 = 100_000.0;
 
-impl Fanouts {
+impl CardinalityFeedback {
     /// Nothing known.
     pub fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn get(&self, what: &Probed) -> Option<f64> {
-        let seen = self.seen.get(what)?;
-        (seen.since.elapsed() < FRESH).then(|| seen.rows / seen.probes)
+    pub(crate) fn get(&self, what: &FeedbackKey) -> Option<f64> {
+        let observed = self.observed.get(what)?;
+        (observed.since.elapsed() < FRESH).then(|| observed.rows / observed.probes)
     }
 
-    pub(crate) fn add(&mut self, what: Probed, probes: usize, rows: usize) {
+    pub(crate) fn add(&mut self, what: FeedbackKey, probes: usize, rows: usize) {
         if probes == 0 {
             return;
         }
-        if self.seen.len() >= MOST {
-            self.seen.clear();
+        if self.observed.len() >= MOST {
+            self.observed.clear();
         }
         let (probes, rows) = (probes as f64, rows as f64);
-        let seen = self.seen.entry(what).or_insert_with(|| Seen {
+        let observed = self.observed.entry(what).or_insert_with(|| Observed {
             probes: 0.0,
             rows: 0.0,
             since: Instant::now(),
         });
-        if seen.since.elapsed() >= FRESH || seen.probes > MEMORY {
+        if observed.since.elapsed() >= FRESH || observed.probes > MEMORY {
             // New figures outweigh old ones soon, without a jump.
-            let keep = 1.0 / seen.probes.max(1.0);
-            seen.probes *= keep;
-            seen.rows *= keep;
-            seen.since = Instant::now();
+            let keep = 1.0 / observed.probes.max(1.0);
+            observed.probes *= keep;
+            observed.rows *= keep;
+            observed.since = Instant::now();
         }
-        seen.probes += probes;
-        seen.rows += rows;
+        observed.probes += probes;
+        observed.rows += rows;
     }
 }

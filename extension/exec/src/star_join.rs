@@ -1,17 +1,17 @@
-//! Stars: patterns that are looked up by the same variable (or constant) and constants of their own, optional ones included, joined as
-//! one step. Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the product of
-//! those that the arms have for it.
+//! Star join: patterns that are looked up by the same variable (or constant) and constants of their own are joined as one step, optional ones
+//! included.
 //!
-//! Where the keys of a batch lie so close together that little between them is passed over, all from the first to the last is read, and
-//! each arm takes what is its own.
+//! Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the product of those that
+//! the arms have for it. Where the keys of a batch lie so close together that little between them is passed over, all from the first to the
+//! last is read, and each arm takes what is its own.
 
-use crate::access::Value;
+use crate::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::bindings::{Bindings, Column};
-use crate::checks::Checked;
-use crate::fanout::{Fanouts, Probed};
-use crate::order::{Access, Center, Checks, Constants};
+use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::index_choice::Value;
 use crate::pipeline::Tuning;
 use crate::plan::{Slot, SlotSet};
+use crate::residual_predicates::ResidualMask;
 use crate::sort::sort_rows;
 use crate::source::Source;
 use crate::stats::StepStats;
@@ -22,8 +22,8 @@ use pgquad_cluster::Reading;
 pub(crate) struct Arm {
     /// Its place among the patterns of the plan.
     pub step: usize,
-    pub what: Probed,
-    pub access: Access,
+    pub what: FeedbackKey,
+    pub access: AccessPath,
     /// Constants behind the key.
     pub constants: Constants,
     /// Set for an optional pattern.
@@ -47,8 +47,8 @@ pub(crate) struct Optional {
 impl Arm {
     /// An arm of a star; its access has a center.
     pub fn new(
-        (step, what): (usize, Probed),
-        access: Access,
+        (step, what): (usize, FeedbackKey),
+        access: AccessPath,
         constants: Constants,
         optional: Option<Optional>,
     ) -> Self {
@@ -114,8 +114,8 @@ pub(crate) struct Star {
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
-    /// Checks that arms make on quads, each list once, and the list of each arm.
-    checks: Vec<Checks>,
+    /// Residual predicates that arms test on quads, each list once, and the list of each arm.
+    residuals: Vec<Residuals>,
     checks_of: Vec<usize>,
     more: bool,
     /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not joined.
@@ -143,20 +143,20 @@ impl Star {
     /// they have quads; it `merges` where all quads between the keys are to be read.
     pub fn new(
         table: u16,
-        (center, arms): (Center, Vec<Arm>),
+        (star_key, arms): (StarKey, Vec<Arm>),
         input: Bindings,
         (live, set, merges): (SlotSet, bool, bool),
         tuning: Tuning,
     ) -> Self {
-        let columns: Vec<&[u64]> = match center {
-            Center::Slot(slot) => input.ids(slot).into_iter().collect(),
-            Center::Value(_) => Vec::new(),
+        let columns: Vec<&[u64]> = match star_key {
+            StarKey::Slot(slot) => input.ids(slot).into_iter().collect(),
+            StarKey::Value(_) => Vec::new(),
         };
         let sorted = sort_rows(&columns, columns.len(), input.len);
         let heads = &sorted.starts[..sorted.starts.len() - 1];
-        let keys = heads.iter().map(|&start| match center {
-            Center::Value(value) => value,
-            Center::Slot(_) => columns[0][sorted.rows[start as usize] as usize],
+        let keys = heads.iter().map(|&start| match star_key {
+            StarKey::Value(value) => value,
+            StarKey::Slot(_) => columns[0][sorted.rows[start as usize] as usize],
         });
         let keys: Vec<u64> = keys.collect();
         let mut star = Self {
@@ -174,7 +174,7 @@ impl Star {
             reading: Reading::new(0),
             batch: Batch::new(),
             spans: Vec::new(),
-            checks: Vec::new(),
+            residuals: Vec::new(),
             checks_of: Vec::new(),
             more: true,
             crowded: false,
@@ -188,17 +188,20 @@ impl Star {
             pairs: (Vec::new(), vec![Vec::new(); arms.len()]),
             arms,
         };
-        star.share_checks();
+        star.share_residuals();
         star.make_ranges();
         star
     }
 
-    fn share_checks(&mut self) {
+    fn share_residuals(&mut self) {
         for arm in &self.arms {
-            let known = self.checks.iter().position(|c| *c == arm.access.checks);
-            self.checks_of.push(known.unwrap_or(self.checks.len()));
+            let known = self
+                .residuals
+                .iter()
+                .position(|c| *c == arm.access.residuals);
+            self.checks_of.push(known.unwrap_or(self.residuals.len()));
             if known.is_none() {
-                self.checks.push(arm.access.checks.clone());
+                self.residuals.push(arm.access.residuals.clone());
             }
         }
     }
@@ -272,9 +275,9 @@ impl Star {
     }
 
     /// Adds the keys that each arm was asked for, and the quads found.
-    pub fn note_found(&self, fanouts: &mut Fanouts) {
+    pub fn add_feedback(&self, feedback: &mut CardinalityFeedback) {
         for arm in &self.arms {
-            fanouts.add(arm.what, arm.keys as usize, arm.quads as usize);
+            feedback.add(arm.what, arm.keys as usize, arm.quads as usize);
         }
     }
 
@@ -297,20 +300,20 @@ impl Star {
     }
 
     /// The number of rows for each row of the input; those of [`Self::take_rest`] have none.
-    pub fn weigh<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
-        let mut weights = vec![0; self.input.len];
+    pub fn multiplicities<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
+        let mut multiplicities = vec![0; self.input.len];
         while self.more {
             self.read_on(source, params, self.most * self.arms.len());
             self.find(u64::MAX);
             for found in &self.found {
                 let product = self.product(found);
                 for &row in self.rows_of(found.key) {
-                    weights[row as usize] = product;
+                    multiplicities[row as usize] = product;
                 }
             }
             self.at = self.found.len();
         }
-        weights
+        multiplicities
     }
 
     fn rows_of(&self, key: usize) -> &[u32] {
@@ -360,20 +363,20 @@ impl Star {
         }
         self.quads.clear();
         self.ends.clear();
-        let checked: Vec<Checked> = self
-            .checks
+        let residual_mask: Vec<ResidualMask> = self
+            .residuals
             .iter()
-            .map(|checks| Checked::new(checks, &self.batch, params))
+            .map(|residuals| ResidualMask::new(residuals, &self.batch, params))
             .collect();
         if self.merges {
-            self.take_merged(&checked);
+            self.take_merged(&residual_mask);
         } else {
-            self.take_probed(&checked);
+            self.take_probed(&residual_mask);
         }
     }
 
     /// Sorts out quads that were read arm by arm.
-    fn take_probed(&mut self, checked: &[Checked]) {
+    fn take_probed(&mut self, residual_mask: &[ResidualMask]) {
         let arms = self.arms.len();
         let (first, until) = (self.first * arms, self.until * arms);
         let mut start = 0;
@@ -383,27 +386,27 @@ impl Star {
                 break;
             }
             self.ends.resize(place - first, self.quads.len() as u32);
-            let checked = &checked[self.checks_of[place % arms]];
+            let residual_mask = &residual_mask[self.checks_of[place % arms]];
             let quads = start..span.end;
             self.quads
-                .extend(quads.filter(|&quad| checked.accepts(quad as usize)));
+                .extend(quads.filter(|&quad| residual_mask.accepts(quad as usize)));
             start = span.end;
         }
         self.ends.resize(until - first, self.quads.len() as u32);
     }
 
     /// Sorts out the quads of all arms from those between the first key and the last.
-    fn take_merged(&mut self, checked: &[Checked]) {
+    fn take_merged(&mut self, residual_mask: &[ResidualMask]) {
         let column = &self.batch.columns[0];
         let mut at = 0;
         for &key in &self.keys[self.first..self.until] {
             at += column[at..].iter().take_while(|&&v| v < key).count();
             let end = at + column[at..].iter().take_while(|&&v| v == key).count();
-            for (arm, &checks) in self.arms.iter().zip(&self.checks_of) {
+            for (arm, &residuals) in self.arms.iter().zip(&self.checks_of) {
                 for quad in at..end {
                     let mut constants = arm.constants.iter().enumerate();
                     let is_own = constants.all(|(n, c)| self.batch.columns[n + 1][quad] == *c);
-                    if is_own && checked[checks].accepts(quad) {
+                    if is_own && residual_mask[residuals].accepts(quad) {
                         self.quads.push(quad as u32);
                     }
                 }

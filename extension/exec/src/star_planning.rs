@@ -1,51 +1,51 @@
-//! Which patterns a batch goes through as one star, and the way in.
+//! Star join planning: which patterns a batch goes through as one star, and the way in.
 //!
-//! A star takes the patterns that would have been chosen one after the other anyway, as far as they are looked up by the same key and
+//! A star takes the patterns that would have been chosen one after the other anyway, as long as they are looked up by the same key and
 //! nothing else is to be done between them.
 
+use crate::access_path::{cannot_match, AccessPath, Constants, StarKey};
 use crate::bindings::Bindings;
+use crate::cardinality_feedback::CardinalityFeedback;
 use crate::distinct;
-use crate::fanout::Fanouts;
-use crate::held::{about_distinct, Holding, PROBE};
+use crate::hash_build::{about_distinct, HashBuild, PROBE};
 use crate::layout::{bits, Scope};
-use crate::narrow::Narrowed;
-use crate::order::{is_hopeless, Access, Center, Constants};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Slot, SlotSet};
+use crate::range_pushdown::PushedRanges;
 use crate::source::Source;
-use crate::star::{range, Arm, Optional, Star, MOST_ARMS};
+use crate::star_join::{range, Arm, Optional, Star, MOST_ARMS};
 use crate::stats::Moment;
 
 /// A part of a group that is to be an arm of a star.
-pub(crate) struct Part {
-    what: What,
+pub(crate) struct StarMember {
+    what: MemberKind,
     /// How it is read, for all its variables.
-    access: Access,
+    access: AccessPath,
     constants: Constants,
 }
 
 /// Which part of a group.
 #[derive(Clone, Copy)]
-enum What {
+enum MemberKind {
     /// One of its patterns, with the quads expected for each row.
     Pattern(usize, f64),
     /// One of the groups inside it.
     Optional(usize),
 }
 
-/// The parts of a group that are to be a star.
-pub(crate) struct Parts {
-    center: Center,
-    list: Vec<Part>,
+/// The parts of a group that are to be a star join.
+pub(crate) struct StarPlan {
+    star_key: StarKey,
+    list: Vec<StarMember>,
 }
 
-impl Parts {
+impl StarPlan {
     /// Leaves out patterns that only make many rows of those that get something from others: they are counted afterwards, and no rows made.
     fn leave_counted(&mut self, live: &SlotSet) {
-        let binds = |part: &Part| part.access.fills.iter().any(|f| live.has(f.0));
+        let binds = |part: &StarMember| part.access.fills.iter().any(|f| live.has(f.0));
         if self.list.iter().any(binds) {
             let multiplies =
-                |part: &Part| matches!(part.what, What::Pattern(_, each) if each > FEW);
+                |part: &StarMember| matches!(part.what, MemberKind::Pattern(_, each) if each > FEW);
             self.list.retain(|part| binds(part) || !multiplies(part));
         }
     }
@@ -62,7 +62,7 @@ const NEXT_ARM: f64 = 3.0;
 const CLOSE: f64 = 5.0;
 
 /// A batch in a star.
-pub(crate) struct Starring {
+pub(crate) struct StarFrame {
     pub star: Star,
     /// What was left to do before it.
     pub before: Vec<Scope>,
@@ -73,22 +73,22 @@ pub(crate) struct Starring {
 }
 
 /// Table (by its identity), order and key that all arms have in common.
-type Hub = (u64, usize, Center);
+type SharedAccess = (u64, usize, StarKey);
 
 impl Pipeline {
     /// The parts of a group that rows go through as one step, if there are two: of its patterns those that are `ranked` first, and where
     /// there are no others, its optional groups.
-    pub(crate) fn star_parts<S: Source>(
+    pub(crate) fn plan_star<S: Source>(
         &self,
         source: &S,
         rows: &Bindings,
         scope: &Scope,
         ranked: &[(usize, f64)],
-    ) -> Option<Parts> {
+    ) -> Option<StarPlan> {
         let group = &self.layout.groups[scope.group];
         let before = rows.known();
         let (mut known, mut new) = (before, SlotSet::default());
-        let (mut hub, mut each, mut many, mut list) = (None, 1.0, MANY, Vec::new());
+        let (mut shared_access, mut each, mut many, mut list) = (None, 1.0, MANY, Vec::new());
         // Filters and tests leave fewer rows for what comes after.
         let is_tested = |known: &SlotSet| {
             let filtered = bits(scope.filters).any(|f| group.filters[f].1.within(known));
@@ -107,8 +107,10 @@ impl Pipeline {
             if !fits || needs.meets(&new) {
                 break;
             }
-            let what = What::Pattern(i, expected);
-            let Some(part) = self.part(source, rows, (scope.group, i), what, &mut hub) else {
+            let what = MemberKind::Pattern(i, expected);
+            let Some(part) =
+                self.star_member(source, rows, (scope.group, i), what, &mut shared_access)
+            else {
                 break;
             };
             list.push(part);
@@ -131,8 +133,10 @@ impl Pipeline {
                 if !is_plain || !child.needs.within(&before) || list.len() >= MOST_ARMS {
                     continue;
                 }
-                let what = What::Optional(c);
-                let Some(part) = self.part(source, rows, (child.group, 0), what, &mut hub) else {
+                let what = MemberKind::Optional(c);
+                let Some(part) =
+                    self.star_member(source, rows, (child.group, 0), what, &mut shared_access)
+                else {
                     continue;
                 };
                 list.push(part);
@@ -142,36 +146,36 @@ impl Pipeline {
                 }
             }
         }
-        let (_, _, center) = hub?;
-        (list.len() > 1).then_some(Parts { center, list })
+        let (_, _, star_key) = shared_access?;
+        (list.len() > 1).then_some(StarPlan { star_key, list })
     }
 
-    /// A pattern as an arm of the star around `hub`, or of the first one.
-    fn part<S: Source>(
+    /// A pattern as an arm of the star with `shared_access`; the first one says what that is.
+    fn star_member<S: Source>(
         &self,
         source: &S,
         rows: &Bindings,
         (group, i): (usize, usize),
-        what: What,
-        hub: &mut Option<Hub>,
-    ) -> Option<Part> {
+        what: MemberKind,
+        shared_access: &mut Option<SharedAccess>,
+    ) -> Option<StarMember> {
         let info = &self.layout.groups[group].patterns[i];
-        let (pattern, held) = (&info.pattern, &self.held[info.step]);
-        let alone = held.is_alone(rows, self.counts[info.step]);
-        if alone || is_hopeless(pattern, rows, &self.params) {
+        let (pattern, hash_builds) = (&info.pattern, &self.hash_builds[info.step]);
+        let alone = hash_builds.prefers_own_step(rows, self.counts[info.step]);
+        if alone || cannot_match(pattern, rows, &self.params) {
             return None;
         }
         let orders = source.orders(pattern.table);
-        let access = Access::new(pattern, orders, rows, &SlotSet::ALL);
-        let (center, constants) = access.center(&self.params)?;
+        let access = AccessPath::new(pattern, orders, rows, &SlotSet::ALL);
+        let (star_key, constants) = access.star_key(&self.params)?;
         // The few quads expected may be what filters leave of many; a star reads all.
-        let is_constant = matches!(center, Center::Value(_));
+        let is_constant = matches!(star_key, StarKey::Value(_));
         if is_constant && self.counts[info.step].is_some_and(|count| count > MANY) {
             return None;
         }
         let table = self.tables[usize::from(pattern.table)];
-        let own = (table, access.order, center);
-        (*hub.get_or_insert(own) == own).then_some(Part {
+        let own = (table, access.order, star_key);
+        (*shared_access.get_or_insert(own) == own).then_some(StarMember {
             what,
             access,
             constants,
@@ -182,16 +186,16 @@ impl Pipeline {
     pub(crate) fn enter_star<S: Source>(
         &mut self,
         source: &mut S,
-        fanouts: &mut Fanouts,
+        feedback: &mut CardinalityFeedback,
         rows: Bindings,
         before: Vec<Scope>,
-        mut parts: Parts,
+        mut parts: StarPlan,
     ) {
         let top = before.len() - 1;
         let merges = self.merges(source, &rows, &before[top], &parts);
         let first = parts.list[0].what;
         if rows.len >= self.tuning.bulk_from && !merges {
-            self.drop_held(source, &rows, &before, &mut parts.list);
+            self.drop_hash_joined(source, &rows, &before, &mut parts.list);
         }
         let mut scopes = without(&before, &parts.list);
         let mut live = self.layout.live(self.output, &scopes);
@@ -204,33 +208,33 @@ impl Pipeline {
         if parts.list.len() < 2 {
             let only = parts.list.first().map_or(first, |part| part.what);
             return match only {
-                What::Pattern(i, each) => {
-                    self.enter_pattern(source, fanouts, rows, before, (i, each));
+                MemberKind::Pattern(i, each) => {
+                    self.enter_pattern(source, feedback, rows, before, (i, each));
                 }
-                What::Optional(c) => self.enter_child(rows, before, c),
+                MemberKind::Optional(c) => self.enter_child(rows, before, c),
             };
         }
         let is_counted = is_counted && scopes[top].is_done();
         let moment = Moment::now(source);
-        let mut starring = self.star(rows, before, parts, (live, merges));
-        let step = starring.step;
-        let star = &mut starring.star;
+        let mut star_frame = self.star(rows, before, parts, (live, merges));
+        let step = star_frame.step;
+        let star = &mut star_frame.star;
         if is_counted && star.arms().iter().all(|arm| arm.binds_nothing(&live)) {
-            let weights = star.weigh(source, &self.params);
+            let multiplicities = star.multiplicities(source, &self.params);
             let rest = star.take_rest();
             star.note(&mut self.steps);
-            star.note_found(fanouts);
-            if let Some(tally) = &mut self.counting {
-                tally.add(star.input(), Some(&weights));
+            star.add_feedback(feedback);
+            if let Some(aggregation) = &mut self.counting {
+                aggregation.add(star.input(), Some(&multiplicities));
             }
             moment.add_since(source, &mut self.steps[step]);
             if let Some(rest) = rest {
-                crowd(&mut self.held, star);
-                self.dispatch(source, fanouts, rest, starring.before, None);
+                crowd(&mut self.hash_builds, star);
+                self.dispatch(source, feedback, rest, star_frame.before, None);
             }
             return;
         }
-        self.push_star(starring, scopes);
+        self.push_star(star_frame, scopes);
         moment.add_since(source, &mut self.steps[step]);
     }
 
@@ -239,10 +243,11 @@ impl Pipeline {
         &mut self,
         rows: Bindings,
         before: Vec<Scope>,
-        parts: Parts,
+        parts: StarPlan,
         (live, merges): (SlotSet, bool),
-    ) -> Starring {
-        let (scope, told) = (before[before.len() - 1], self.told(&before));
+    ) -> StarFrame {
+        let (scope, determined_by_outer) =
+            (before[before.len() - 1], self.determined_by_outer(&before));
         let (group, i) = self.pattern_of(&scope, parts.list[0].what);
         let first = &self.layout.groups[group].patterns[i];
         let (table, step) = (first.pattern.table, first.step);
@@ -251,14 +256,22 @@ impl Pipeline {
         for mut part in parts.list {
             let (group, i) = self.pattern_of(&scope, part.what);
             let info = &self.layout.groups[group].patterns[i];
-            repeats |= distinct::repeats(&info.pattern, &info.needs, &rows, (&live, &told));
+            repeats |= distinct::repeats(
+                &info.pattern,
+                &info.needs,
+                &rows,
+                (&live, &determined_by_outer),
+            );
             part.access.keep(&live);
             let (expected, optional) = match part.what {
-                What::Pattern(_, expected) => (expected, None),
-                What::Optional(c) => (1.0, Some(self.optional(&scope, c))),
+                MemberKind::Pattern(_, expected) => (expected, None),
+                MemberKind::Optional(c) => (1.0, Some(self.optional(&scope, c))),
             };
             quads *= expected;
-            let (order, what) = (part.access.order, self.probed(&info.pattern, &part.access));
+            let (order, what) = (
+                part.access.order,
+                self.feedback_key(&info.pattern, &part.access),
+            );
             let of_step = (info.step, what);
             arms.push(Arm::new(of_step, part.access, part.constants, optional));
             let step = info.step;
@@ -269,7 +282,7 @@ impl Pipeline {
             stats.batches += 1;
             stats.starred += 1;
         }
-        let arms = (parts.center, arms);
+        let arms = (parts.star_key, arms);
         let star = Star::new(
             table,
             arms,
@@ -280,10 +293,10 @@ impl Pipeline {
         if !merges {
             let share = (PROBE + (count - 1.0) * NEXT_ARM) / (count * PROBE);
             for arm in star.arms() {
-                self.held[arm.step].add(len, star.distinct_keys() as f64 * share);
+                self.hash_builds[arm.step].add(len, star.distinct_keys() as f64 * share);
             }
         }
-        Starring {
+        StarFrame {
             star,
             before,
             step,
@@ -292,10 +305,10 @@ impl Pipeline {
     }
 
     /// The group and the number of the pattern of a part.
-    fn pattern_of(&self, scope: &Scope, what: What) -> (usize, usize) {
+    fn pattern_of(&self, scope: &Scope, what: MemberKind) -> (usize, usize) {
         match what {
-            What::Pattern(i, _) => (scope.group, i),
-            What::Optional(c) => (self.layout.groups[scope.group].children[c].group, 0),
+            MemberKind::Pattern(i, _) => (scope.group, i),
+            MemberKind::Optional(c) => (self.layout.groups[scope.group].children[c].group, 0),
         }
     }
 
@@ -314,9 +327,9 @@ impl Pipeline {
         source: &mut S,
         rows: &Bindings,
         scope: &Scope,
-        parts: &Parts,
+        parts: &StarPlan,
     ) -> bool {
-        let Center::Slot(slot) = parts.center else {
+        let StarKey::Slot(slot) = parts.star_key else {
             return false;
         };
         if rows.len < self.tuning.bulk_from {
@@ -340,12 +353,12 @@ impl Pipeline {
     }
 
     /// Leaves out patterns whose quads are better held in memory.
-    fn drop_held<S: Source>(
+    fn drop_hash_joined<S: Source>(
         &mut self,
         source: &mut S,
         rows: &Bindings,
         before: &[Scope],
-        parts: &mut Vec<Part>,
+        parts: &mut Vec<StarMember>,
     ) {
         let Some(scope) = before.last() else {
             return;
@@ -353,34 +366,34 @@ impl Pipeline {
         let live = self.layout.live(self.output, &without(before, parts));
         parts.retain(|part| {
             let at = self.pattern_of(scope, part.what);
-            let narrowed = match part.what {
-                What::Pattern(i, _) => self.narrowed(source, i, rows, scope),
-                What::Optional(_) => Narrowed::new(),
+            let pushed_ranges = match part.what {
+                MemberKind::Pattern(i, _) => self.pushed_ranges(source, i, rows, scope),
+                MemberKind::Optional(_) => PushedRanges::new(),
             };
             let access = &part.access;
             access.known.is_empty()
                 || self
-                    .table_of_all(source, at, access, rows, (&live, &narrowed))
+                    .table_of_all(source, at, access, rows, (&live, &pushed_ranges))
                     .is_none()
         });
     }
 }
 
 /// Keeps the patterns of a star from being arms again: there is a key with more quads than stars are made for.
-pub(crate) fn crowd(held: &mut [Holding], star: &Star) {
+pub(crate) fn crowd(hash_builds: &mut [HashBuild], star: &Star) {
     for arm in star.arms() {
-        held[arm.step].crowded = true;
+        hash_builds[arm.step].crowded = true;
     }
 }
 
 /// The scopes once parts of the innermost are done.
-fn without(scopes: &[Scope], parts: &[Part]) -> Vec<Scope> {
+fn without(scopes: &[Scope], parts: &[StarMember]) -> Vec<Scope> {
     let mut scopes = scopes.to_vec();
     if let Some(scope) = scopes.last_mut() {
         for part in parts {
             match part.what {
-                What::Pattern(i, _) => scope.patterns &= !(1 << i),
-                What::Optional(c) => scope.children &= !(1 << c),
+                MemberKind::Pattern(i, _) => scope.patterns &= !(1 << i),
+                MemberKind::Optional(c) => scope.children &= !(1 << c),
             }
         }
     }

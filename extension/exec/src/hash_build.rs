@@ -1,24 +1,25 @@
-//! Quads of a pattern that are held in memory and joined by hash, instead of being looked up in the tree key by key.
+//! The build side of a hash join: a pattern's quads are read into memory once, instead of being probed for in the index key by key.
 //!
-//! Held is either all that a pattern's constants select, for all batches of the step, or what some of a batch's variables select, for
-//! this batch: rows that share a subject ask for the few quads of that subject, say. The first pays once as many keys have been probed as
-//! the reading takes, or when a large batch is known to be the first of many; the second when a batch has few such values.
+//! The table holds either all quads that the pattern's constants select, for all batches of the step, or those that some of a batch's
+//! variables select, for this batch alone. Example: the rows of a batch share few subjects, so the quads of these subjects are read. The
+//! first pays off once the keys probed have cost as much as the reading, or when a large batch is known to be the first of many.
+//! The second pays off when a batch has few such values. PostgreSQL's counterpart is `executor/nodeHash.c`.
 
-use crate::access::Value;
+use crate::access_path::{AccessPath, Places};
 use crate::bindings::Bindings;
-use crate::checks::Checked;
-use crate::joining::Joining;
-use crate::keyed::KeptByValue;
-use crate::matching::Matching;
-use crate::narrow::Narrowed;
-use crate::order::{Access, Places};
+use crate::hash_probe::HashProbe;
+use crate::hash_table::{Builder, Table};
+use crate::index_choice::Value;
+use crate::index_probe::{count, sample, IndexProbe};
+use crate::join_operator::JoinOperator;
+use crate::multiplicity_cache::MultiplicityCache;
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, Slot, SlotSet};
-use crate::probe::{count, sample, Probing};
+use crate::range_pushdown::PushedRanges;
+use crate::residual_predicates::ResidualMask;
 use crate::sort::sort_rows;
 use crate::source::Source;
-use crate::table::{Builder, Table};
-use crate::weights::Weights;
+use crate::value_hash_join::ValueHashTable;
 use pgquad_btree::{Batch, Key};
 use pgquad_cluster::Reading;
 use std::rc::Rc;
@@ -57,28 +58,28 @@ struct Limits {
 }
 
 /// A pattern's table that is kept from batch to batch.
-struct Kept {
+struct BuildSide {
     table: Rc<Table>,
     /// Variables that are its key and those that it hands on, with their places.
     known: Places,
     fills: Places,
     /// What filters had left to its columns.
-    narrowed: Narrowed,
+    pushed_ranges: PushedRanges,
 }
 
 /// What a step has had to do so far, and its table.
 #[derive(Default)]
-pub(crate) struct Holding {
+pub(crate) struct HashBuild {
     /// The pattern's constants: the rest holds for these.
     constants: Vec<Value>,
     /// Quads that they select within what filters leave, once counted.
-    total: Option<(Narrowed, f64)>,
+    total: Option<(PushedRanges, f64)>,
     /// Rows that have come in, and keys probed for them.
     rows: f64,
     probes: f64,
-    kept: Option<Kept>,
+    build_side: Option<BuildSide>,
     /// All quads by a key of their value.
-    pub by_value: Option<KeptByValue>,
+    pub by_value: Option<ValueHashTable>,
     /// There was no room for the table.
     refused: bool,
     /// The quads for one batch were more than it would have been to probe for them.
@@ -86,10 +87,10 @@ pub(crate) struct Holding {
     /// One key has very many quads.
     pub crowded: bool,
     /// What is remembered where rows are only counted.
-    pub weights: Weights,
+    pub multiplicities: MultiplicityCache,
 }
 
-impl Holding {
+impl HashBuild {
     /// Forgets all that was for other constants.
     pub fn start(&mut self, pattern: &Pattern, params: &[Value]) {
         let constants = pattern.conditions.iter().map(|c| &params[usize::from(c.2)]);
@@ -102,9 +103,12 @@ impl Holding {
     }
 
     fn bytes(&self) -> usize {
-        let table = self.kept.as_ref().map_or(0, |kept| kept.table.bytes());
-        let by_value = self.by_value.as_ref().map_or(0, KeptByValue::bytes);
-        table + by_value + self.weights.bytes()
+        let table = self
+            .build_side
+            .as_ref()
+            .map_or(0, |build_side| build_side.table.bytes());
+        let by_value = self.by_value.as_ref().map_or(0, ValueHashTable::bytes);
+        table + by_value + self.multiplicities.bytes()
     }
 
     /// Notes rows that have come in, and the keys probed for them.
@@ -114,28 +118,28 @@ impl Holding {
     }
 
     /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if that is known.
-    pub fn is_alone(&self, rows: &Bindings, counted: Option<f64>) -> bool {
+    pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>) -> bool {
         let little = |total| rows.len >= SOME && is_little(total, rows);
         self.crowded || self.has_table() || !self.refused && counted.is_some_and(little)
     }
 
     /// Whether all quads that the constants select are in memory.
     pub fn has_table(&self) -> bool {
-        self.kept.is_some()
+        self.build_side.is_some()
     }
 
     fn has(&self, table: &Rc<Table>) -> bool {
-        self.kept
+        self.build_side
             .as_ref()
-            .is_some_and(|kept| Rc::ptr_eq(&kept.table, table))
+            .is_some_and(|build_side| Rc::ptr_eq(&build_side.table, table))
     }
 
     /// Quads per row of a batch, from the table for what `access` knows, if there is one.
-    pub fn sample(&self, access: &Access, rows: &Bindings) -> Option<f64> {
-        let kept = self.kept.as_ref()?;
+    pub fn sample(&self, access: &AccessPath, rows: &Bindings) -> Option<f64> {
+        let build_side = self.build_side.as_ref()?;
         let slots = |known: &[(Slot, usize)]| known.iter().map(|k| k.0).collect::<Vec<_>>();
         let known = slots(&access.known);
-        if slots(&kept.known) != known {
+        if slots(&build_side.known) != known {
             return None;
         }
         let step = rows.len.div_ceil(LOOKUPS).max(1);
@@ -143,8 +147,11 @@ impl Holding {
         let columns: Vec<Vec<u64>> = known.iter().filter_map(sampled).collect();
         let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
         let len = rows.len.div_ceil(step);
-        let keys = kept.table.find_all(&columns, len);
-        let quads: usize = keys.iter().map(|&key| kept.table.quads(key).len()).sum();
+        let keys = build_side.table.find_all(&columns, len);
+        let quads: usize = keys
+            .iter()
+            .map(|&key| build_side.table.quads(key).len())
+            .sum();
         Some(quads as f64 / len as f64)
     }
 
@@ -164,7 +171,7 @@ fn is_little(quads: f64, rows: &Bindings) -> bool {
 }
 
 /// Bytes for each quad of a table with so many columns.
-fn quad_bytes(access: &Access) -> f64 {
+fn quad_bytes(access: &AccessPath) -> f64 {
     (8 * (access.known.len() + access.fills.len()) + 18) as f64
 }
 
@@ -174,10 +181,10 @@ impl Pipeline {
         &mut self,
         source: &mut S,
         (group, i): (usize, usize),
-        access: Access,
+        access: AccessPath,
         rows: Bindings,
-        (live, narrowed): (SlotSet, &Narrowed),
-    ) -> Joining {
+        (live, pushed_ranges): (SlotSet, &PushedRanges),
+    ) -> JoinOperator {
         let step = self.layout.groups[group].patterns[i].step;
         let table = self.layout.groups[group].patterns[i].pattern.table;
         let tuning = self.tuning;
@@ -187,7 +194,7 @@ impl Pipeline {
         let little = |total| is_little(total, &rows);
         let some = rows.len >= SOME && self.counts[step].is_some_and(little);
         if (large || some) && !access.known.is_empty() {
-            found = self.table_of_all(source, (group, i), &access, &rows, (&live, narrowed));
+            found = self.table_of_all(source, (group, i), &access, &rows, (&live, pushed_ranges));
             if found.is_none() && large {
                 found = self.table_of_batch(source, (group, i), &access, &rows, &live);
             }
@@ -198,19 +205,21 @@ impl Pipeline {
             stats.order = access.order;
             stats.hashed += 1;
             stats.memory = stats.memory.max(table.bytes() as u64);
-            return Joining::Match(Box::new(Matching::new(table, access, rows, live, tuning)));
+            return JoinOperator::HashProbe(Box::new(HashProbe::new(
+                table, access, rows, live, tuning,
+            )));
         }
-        let holding = &mut self.held[step];
-        holding.rows += rows.len as f64;
-        let probing = Probing::new(source, table, access, rows, live, &self.params, tuning);
-        stats.keys += probing.distinct_keys() as u64;
-        stats.probes += probing.probes() as u64;
-        if probing.merges() {
+        let build = &mut self.hash_builds[step];
+        build.rows += rows.len as f64;
+        let index_probe = IndexProbe::new(source, table, access, rows, live, &self.params, tuning);
+        stats.keys += index_probe.distinct_keys() as u64;
+        stats.probes += index_probe.probes() as u64;
+        if index_probe.merges() {
             stats.merged += 1;
         } else {
-            holding.probes += probing.distinct_keys() as f64;
+            build.probes += index_probe.distinct_keys() as f64;
         }
-        Joining::Probe(Box::new(probing))
+        JoinOperator::IndexProbe(Box::new(index_probe))
     }
 
     /// The table of all quads that the pattern's constants select, where it is there or worth its making.
@@ -218,22 +227,23 @@ impl Pipeline {
         &mut self,
         source: &mut S,
         (group, i): (usize, usize),
-        probing: &Access,
+        probe: &AccessPath,
         rows: &Bindings,
-        (live, narrowed): (&SlotSet, &Narrowed),
-    ) -> Option<(Access, Rc<Table>)> {
+        (live, pushed_ranges): (&SlotSet, &PushedRanges),
+    ) -> Option<(AccessPath, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
         let (step, table) = (info.step, info.pattern.table);
         let (pattern, orders) = (&info.pattern, source.orders(table));
-        let access = Access::narrowed(pattern, orders, rows, live, |_| false, narrowed);
-        if let Some(kept) = &self.held[step].kept {
+        let access = AccessPath::with_ranges(pattern, orders, rows, live, |_| false, pushed_ranges);
+        if let Some(build_side) = &self.hash_builds[step].build_side {
             // What holds more than filters leave will do as well.
-            let enough = kept.narrowed.is_empty() || kept.narrowed == *narrowed;
-            if enough && kept.known == access.known && kept.fills == access.fills {
-                return Some((access, kept.table.clone()));
+            let enough =
+                build_side.pushed_ranges.is_empty() || build_side.pushed_ranges == *pushed_ranges;
+            if enough && build_side.known == access.known && build_side.fills == access.fills {
+                return Some((access, build_side.table.clone()));
             }
         }
-        if self.held[step].refused {
+        if self.hash_builds[step].refused {
             return None;
         }
         // A list may have very many members: its ranges are made only when they are needed.
@@ -242,23 +252,25 @@ impl Pipeline {
             access.ranges(rows, 0, params, &mut ranges);
             ranges
         };
-        let total = match &self.held[step].total {
-            Some((counted, total)) if counted == narrowed => *total,
-            _ if narrowed.is_empty() => count(source, table, access.order, &ranges(&self.params)),
-            _ => self.count_narrowed(source, (group, i), rows, &access),
+        let total = match &self.hash_builds[step].total {
+            Some((counted, total)) if counted == pushed_ranges => *total,
+            _ if pushed_ranges.is_empty() => {
+                count(source, table, access.order, &ranges(&self.params))
+            }
+            _ => self.count_in_ranges(source, (group, i), rows, &access),
         };
-        self.held[step].total = Some((narrowed.clone(), total));
-        let holding = &self.held[step];
+        self.hash_builds[step].total = Some((pushed_ranges.clone(), total));
+        let build = &self.hash_builds[step];
         let bytes = total * quad_bytes(&access);
         let len = rows.len as f64;
-        let now = len * holding.share();
-        let probes = holding.probes + now;
+        let now = len * build.share();
+        let probes = build.probes + now;
         let large = rows.len >= LARGE * self.tuning.bulk_from;
         let (paid, foreseen) = if bytes > CACHED {
-            let saved = |probe: f64| (holding.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
-            let rows_in = holding.rows + len;
+            let saved = |probe: f64| (build.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
+            let rows_in = build.rows + len;
             let paid = rows_in * saved(PROBE) >= total
-                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, table, probing, rows);
+                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, table, probe, rows);
             let foreseen = large && len * self.outlook() * saved(PROBE) >= 2.0 * total;
             (paid, foreseen)
         } else {
@@ -268,20 +280,20 @@ impl Pipeline {
                 let done = probes * probe;
                 done >= total && (left * probe >= WORTH * total || done >= OVERDUE * total)
             };
-            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, table, probing, rows);
+            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, table, probe, rows);
             let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
             (paid, foreseen)
         };
         // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a table for each would
         // be in vain.
         let is_asked_for = self.whole || self.counting.is_some();
-        let foreseen = foreseen && is_asked_for && holding.kept.is_none();
+        let foreseen = foreseen && is_asked_for && build.build_side.is_none();
         if !paid && !foreseen {
             return None;
         }
         if bytes > CACHED {
             // A small table may do.
-            let found = self.table_of_batch(source, (group, i), probing, rows, live);
+            let found = self.table_of_batch(source, (group, i), probe, rows, live);
             if found.is_some() {
                 return found;
             }
@@ -294,20 +306,20 @@ impl Pipeline {
         let found = (bytes <= limits.bytes as f64)
             .then(|| {
                 let ranges = ranges(&self.params);
-                self.held[step].kept = None;
+                self.hash_builds[step].build_side = None;
                 self.read_table(source, table, &access, &ranges, limits)
             })
             .flatten();
-        let holding = &mut self.held[step];
-        holding.refused = found.is_none();
+        let build = &mut self.hash_builds[step];
+        build.refused = found.is_none();
         let found = Rc::new(found?);
         // A table for other variables has to be paid for again.
-        (holding.rows, holding.probes) = (0.0, 0.0);
-        holding.kept = Some(Kept {
+        (build.rows, build.probes) = (0.0, 0.0);
+        build.build_side = Some(BuildSide {
             table: found.clone(),
             known: access.known.clone(),
             fills: access.fills.clone(),
-            narrowed: narrowed.clone(),
+            pushed_ranges: pushed_ranges.clone(),
         });
         Some((access, found))
     }
@@ -317,21 +329,21 @@ impl Pipeline {
         &self,
         source: &mut S,
         table: u16,
-        probing: &Access,
+        probe: &AccessPath,
         rows: &Bindings,
     ) -> bool {
-        let Some(ids) = probing.keys.first().and_then(|&slot| rows.ids(slot)) else {
+        let Some(ids) = probe.keys.first().and_then(|&slot| rows.ids(slot)) else {
             return false;
         };
         let by_id = |a: &usize, b: &usize| ids[*a].cmp(&ids[*b]);
         let (first, last) = ((0..ids.len()).min_by(by_id), (0..ids.len()).max_by(by_id));
         let mut ranges = Vec::new();
         for row in first.into_iter().chain(last) {
-            probing.ranges(rows, row, &self.params, &mut ranges);
+            probe.ranges(rows, row, &self.params, &mut ranges);
         }
         let ends = ranges.iter().min().zip(ranges.iter().max());
         ends.is_some_and(|(low, high)| {
-            let between = source.count(table, probing.order, &low.0, &high.1);
+            let between = source.count(table, probe.order, &low.0, &high.1);
             between >= FAR * rows.len as u64
         })
     }
@@ -341,30 +353,30 @@ impl Pipeline {
         &mut self,
         source: &mut S,
         (group, i): (usize, usize),
-        probing: &Access,
+        probe: &AccessPath,
         rows: &Bindings,
         live: &SlotSet,
-    ) -> Option<(Access, Rc<Table>)> {
+    ) -> Option<(AccessPath, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
         let (pattern, table) = (&info.pattern, info.pattern.table);
-        let mut slots: Vec<Slot> = probing.known.iter().map(|k| k.0).collect();
+        let mut slots: Vec<Slot> = probe.known.iter().map(|k| k.0).collect();
         slots.sort_unstable();
         slots.dedup();
         let is_large = rows.len >= LARGE * self.tuning.bulk_from;
-        if slots.len() < 2 || !is_large || self.held[info.step].misled {
+        if slots.len() < 2 || !is_large || self.hash_builds[info.step].misled {
             return None;
         }
         let len = rows.len as f64;
-        let most = len * (self.held[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
+        let most = len * (self.hash_builds[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
         let room = self.room(None);
-        let mut best: Option<(f64, f64, Slot, Access)> = None;
+        let mut best: Option<(f64, f64, Slot, AccessPath)> = None;
         for slot in slots {
             let distinct = about_distinct(rows.ids(slot)?);
             if distinct * PROBE > most {
                 continue;
             }
             let orders = source.orders(table);
-            let access = Access::keyed_by(pattern, orders, rows, live, |s| s == slot);
+            let access = AccessPath::with_keys(pattern, orders, rows, live, |s| s == slot);
             if access.keys.is_empty() {
                 continue;
             }
@@ -392,7 +404,7 @@ impl Pipeline {
             bytes: room,
         };
         let found = self.read_table(source, table, &access, &ranges, limits);
-        self.held[step].misled = found.is_none();
+        self.hash_builds[step].misled = found.is_none();
         Some((access, Rc::new(found?)))
     }
 
@@ -401,7 +413,7 @@ impl Pipeline {
         &self,
         source: &mut S,
         table: u16,
-        access: &Access,
+        access: &AccessPath,
         ranges: &[(Key, Key)],
         limits: Limits,
     ) -> Option<Table> {
@@ -421,11 +433,13 @@ impl Pipeline {
                 &mut batch,
                 &mut spans,
             );
-            let checked = Checked::new(&access.checks, &batch, &self.params);
+            let residual_mask = ResidualMask::new(&access.residuals, &batch, &self.params);
             let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
             let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
             let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
-            builder.add(&keys, &values, batch.len(), |quad| checked.accepts(quad));
+            builder.add(&keys, &values, batch.len(), |quad| {
+                residual_mask.accepts(quad)
+            });
             read += batch.len();
             if builder.bytes() > limits.bytes || read > limits.quads {
                 return None;
@@ -438,12 +452,16 @@ impl Pipeline {
 
     /// Bytes that are left for another table; the one that a step keeps would be replaced.
     pub(crate) fn room(&self, step: Option<usize>) -> usize {
-        let others = self.held.iter().enumerate().filter(|h| Some(h.0) != step);
-        let kept: usize = others.map(|(_, h)| h.bytes()).sum();
-        let is_held = |table: &Rc<Table>| self.held.iter().any(|h| h.has(table));
+        let others = self
+            .hash_builds
+            .iter()
+            .enumerate()
+            .filter(|h| Some(h.0) != step);
+        let build_side: usize = others.map(|(_, h)| h.bytes()).sum();
+        let is_held = |table: &Rc<Table>| self.hash_builds.iter().any(|h| h.has(table));
         self.tuning
             .memory
-            .saturating_sub(kept + self.frame_bytes(is_held))
+            .saturating_sub(build_side + self.frame_bytes(is_held))
     }
 }
 
