@@ -12,9 +12,9 @@ use crate::leaf::{encode_uniform, uniform_plan, LeafView, CAPACITY};
 use crate::meta::Meta;
 use crate::packed::{RunPlan, MAX_RUN};
 use crate::page::{BlockNo, Frame, Page, PageKind, FROZEN_XID, F_ROOT, NO_BLOCK};
-use crate::settle::marks_of;
 use crate::store::{Change, PageStore, MAX_APPENDED_PAGES};
 use crate::tree::Tree;
+use crate::visibility_marks::marks_of;
 use std::cmp::Ordering;
 use std::ops::Range;
 

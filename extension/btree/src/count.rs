@@ -3,7 +3,7 @@
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::filter::{known_count, Filter, Filtered};
-use crate::inner::{InnerView, SETTLED};
+use crate::inner::{InnerView, ALL_VISIBLE};
 use crate::key::{cmp, Key, KEY_MAX};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, NO_BLOCK};
@@ -56,7 +56,7 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// The number of keys from `lower` to `upper`, both included, that the snapshot sees and that pass the filters. Leaves
-    /// that their parents say are settled are not read.
+    /// that their parents say are all-visible are not read.
     ///
     /// # Errors
     /// Corrupt pages.
@@ -79,7 +79,7 @@ impl<S: PageStore> Tree<S> {
         Ok(known + counter.to.0)
     }
 
-    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of settled leaves that `known` takes by their marks and
+    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of all-visible leaves that `known` takes by their marks and
     /// numbers of entries.
     pub(crate) fn visit(
         &self,
@@ -99,7 +99,7 @@ impl<S: PageStore> Tree<S> {
             let high = match self.parent_of_leaves(&at)? {
                 Some((page, block, frame)) => {
                     let inner = InnerView::open(&page, block)?;
-                    self.settled_part(&inner, &frame, (&at, upper), &mut parts, work, known);
+                    self.all_visible_part(&inner, &frame, (&at, upper), &mut parts, work, known);
                     frame.high
                 }
                 None => {
@@ -134,8 +134,8 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Offers the settled children of a page between `at` and `upper` to `known`; what has to be read goes to `parts`.
-    fn settled_part(
+    /// Offers the all-visible children of a page between `at` and `upper` to `known`; what has to be read goes to `parts`.
+    fn all_visible_part(
         &self,
         inner: &InnerView<'_>,
         frame: &Frame,
@@ -160,7 +160,7 @@ impl<S: PageStore> Tree<S> {
             };
             if ends_inside
                 && cmp(at, &low) != Ordering::Greater
-                && inner.marks(i) & SETTLED != 0
+                && inner.marks(i) & ALL_VISIBLE != 0
                 && known(inner.marks(i), inner.count(i))
             {
                 work.skipped += 1;

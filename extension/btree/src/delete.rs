@@ -2,15 +2,15 @@
 
 use crate::descend::Path;
 use crate::error::{Error, Result};
-use crate::fold::fold;
 use crate::insert::Writer;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST};
 use crate::pack::{pack, Packing};
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
-use crate::redo::Editor;
+use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, Snapshot, XidStatus};
 use crate::tree::Tree;
+use crate::wal_delta::Editor;
 use std::cmp::Ordering;
 
 /// The outcome of a deletion or a row lock.
@@ -169,10 +169,10 @@ impl<S: PageStore> Tree<S> {
                 action,
                 &mut versions,
             )? {
-                self.unsettle(&page, block, &frame, &mut path)?;
-                let (image, step) = editor.finish();
+                self.clear_visibility_marks(&page, block, &frame, &mut path)?;
+                let (image, delta) = editor.finish();
                 self.store
-                    .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
+                    .commit(&mut [Change::by(&mut page, &image, Some(delta))], 0);
                 return Ok(outcome);
             }
             self.make_room(page, block, &frame, key, writer, action, &mut path)?;
@@ -219,14 +219,14 @@ impl<S: PageStore> Tree<S> {
                 }
                 marked += 1;
             }
-            self.unsettle(&page, block, &frame, &mut path)?;
+            self.clear_visibility_marks(&page, block, &frame, &mut path)?;
             // A key whose versions were marked in part is marked again after the rebuild.
-            let (image, step) = editor.finish();
+            let (image, delta) = editor.finish();
             // The bits of a large deletion are shorter than a list of what is deleted.
             let change = if marked > MANY_MARKS {
                 Change::new(&mut page, &image)
             } else {
-                Change::by(&mut page, &image, Some(step))
+                Change::by(&mut page, &image, Some(delta))
             };
             self.store.commit(&mut [change], 0);
             done += marked;
@@ -261,8 +261,8 @@ impl<S: PageStore> Tree<S> {
         let counted = leaf.counted();
         let mut entries = Vec::new();
         leaf.decode(&mut entries)?;
-        self.unsettle(&page, block, frame, path)?;
-        let folded = fold(&mut entries, writer.status);
+        self.clear_visibility_marks(&page, block, frame, path)?;
+        let pruned = prune_and_freeze(&mut entries, writer.status);
         let mut scratch = self.scratch.borrow_mut();
         if entries.len() <= self.leaf_max() {
             if let Some(mut image) = encode_leaf(&entries, frame, &mut scratch) {
@@ -286,7 +286,7 @@ impl<S: PageStore> Tree<S> {
                         frame,
                         &mut image,
                         &entries,
-                        folded.conflict_xid,
+                        pruned.conflict_xid,
                         None,
                     );
                 }
@@ -311,7 +311,7 @@ impl<S: PageStore> Tree<S> {
             frame,
             images,
             &entries,
-            folded.conflict_xid,
+            pruned.conflict_xid,
             path,
         )
     }

@@ -1,10 +1,10 @@
 //! Conditions on columns behind those that a key range binds, tested while a leaf is read.
 
-use crate::inner::{DEFAULT_GRAPH, SETTLED};
+use crate::inner::{ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
 use crate::key::{Key, Order};
 use crate::packed::Run;
 use crate::scan::Sink;
-use crate::settle::{DEFAULT_GRAPH_KEY, GRAPH};
+use crate::visibility_marks::{DEFAULT_GRAPH_KEY, GRAPH};
 
 /// A condition on a column of a key: its value lies in a range, or outside of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +29,12 @@ impl Filter {
 
 /// How many of the `count` quads of a child with these marks pass, if that can be told without reading it.
 pub(crate) fn known_count(filters: &[Filter], order: Order, marks: u8, count: u64) -> Option<u64> {
-    if marks & SETTLED == 0 {
+    if marks & ALL_VISIBLE == 0 {
         return None;
     }
     let mut passing = count;
     for filter in filters {
-        if marks & DEFAULT_GRAPH == 0 || usize::from(filter.column) != order.position(GRAPH) {
+        if marks & DEFAULT_GRAPH_ONLY == 0 || usize::from(filter.column) != order.position(GRAPH) {
             return None;
         }
         if !filter.passes(DEFAULT_GRAPH_KEY) {

@@ -1,6 +1,6 @@
 //! Inner pages: a packed run of children, each with the key its range starts at, its block, and the
 //! number of entries below it and its left neighbours in the page; then, in parents of leaves, the
-//! *marks*: two bits for each child, which `settle.rs` explains.
+//! *marks*: two bits for each child, which `visibility_marks.rs` explains.
 
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
@@ -15,10 +15,10 @@ pub(crate) const CAPACITY: usize = SPECIAL - RUN_AT;
 const CHILD: usize = 4;
 const CUMULATIVE: usize = 5;
 
-/// The mark of a settled leaf: everyone sees all its entries, and their number is noted exactly.
-pub(crate) const SETTLED: u8 = 1;
-/// The mark of a settled leaf whose quads are all in the default graph.
-pub(crate) const DEFAULT_GRAPH: u8 = 2;
+/// The mark of an all-visible leaf: everyone sees all its entries, and their number is noted exactly.
+pub(crate) const ALL_VISIBLE: u8 = 1;
+/// The mark of an all-visible leaf whose quads are all in the default graph.
+pub(crate) const DEFAULT_GRAPH_ONLY: u8 = 2;
 /// Bits of the marks of one child.
 const MARK_BITS: usize = 2;
 
@@ -42,7 +42,7 @@ pub struct Child {
     pub block: BlockNo,
     /// Entries below the child, as far as reported.
     pub count: u64,
-    /// What is known of a leaf: [`SETTLED`], [`DEFAULT_GRAPH`].
+    /// What is known of a leaf: [`ALL_VISIBLE`], [`DEFAULT_GRAPH_ONLY`].
     pub marks: u8,
 }
 

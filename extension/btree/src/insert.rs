@@ -2,14 +2,14 @@
 
 use crate::descend::Path;
 use crate::error::{Error, Result};
-use crate::fold::fold;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, Entry, LeafView, Place};
 use crate::pack::{pack, Packing};
 use crate::page::{BlockNo, Frame, Page, FROZEN_XID, NO_XID};
-use crate::redo::{leaf_step, Editor};
+use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
 use crate::tree::Tree;
+use crate::wal_delta::{leaf_delta, Editor};
 use std::cmp::Ordering;
 
 /// What an insertion does about versions that are there already.
@@ -189,10 +189,10 @@ impl<S: PageStore> Tree<S> {
         }
         if let Some(editor) = editor.filter(|_| done > 0) {
             self.store.stop("insert-decided");
-            self.unsettle(&page, block, frame, path)?;
-            let (image, step) = editor.finish();
+            self.clear_visibility_marks(&page, block, frame, path)?;
+            let (image, delta) = editor.finish();
             self.store
-                .commit(&mut [Change::by(&mut page, &image, Some(step))], 0);
+                .commit(&mut [Change::by(&mut page, &image, Some(delta))], 0);
         }
         if done > 0 {
             return Ok(done);
@@ -240,7 +240,7 @@ impl<S: PageStore> Tree<S> {
             if !inserted[..take].contains(&true) {
                 return Ok(take);
             }
-            let folded = fold(&mut entries, writer.status);
+            let pruned = prune_and_freeze(&mut entries, writer.status);
             let ascending = old
                 .last()
                 .is_none_or(|e| cmp(&e.key, &keys[0]) == Ordering::Less);
@@ -261,8 +261,8 @@ impl<S: PageStore> Tree<S> {
                 continue;
             }
             drop(scratch);
-            self.store.stop("fold");
-            self.unsettle(&page, block, frame, path)?;
+            self.store.stop("prune");
+            self.clear_visibility_marks(&page, block, frame, path)?;
             let news = entries.len().abs_diff(counted);
             if images.len() > 1 {
                 self.install(
@@ -271,7 +271,7 @@ impl<S: PageStore> Tree<S> {
                     frame,
                     images,
                     &entries,
-                    folded.conflict_xid,
+                    pruned.conflict_xid,
                     path,
                 )?;
             } else if news >= 16 && news * 8 >= counted {
@@ -282,7 +282,7 @@ impl<S: PageStore> Tree<S> {
                     frame,
                     &mut images[0],
                     &entries,
-                    folded.conflict_xid,
+                    pruned.conflict_xid,
                     Some(path),
                 )?;
             } else {
@@ -293,7 +293,7 @@ impl<S: PageStore> Tree<S> {
                     frame,
                     &mut images[0],
                     &entries,
-                    folded.conflict_xid,
+                    pruned.conflict_xid,
                     None,
                 )?;
             }
@@ -315,9 +315,9 @@ impl<S: PageStore> Tree<S> {
     ) -> Result<()> {
         image.set_right(frame.right);
         image.set_flags(frame.flags);
-        let step = leaf_step(&page, block, entries, image)?;
+        let delta = leaf_delta(&page, block, entries, image)?;
         self.store
-            .commit(&mut [Change::by(&mut page, image, step)], conflict_xid);
+            .commit(&mut [Change::by(&mut page, image, delta)], conflict_xid);
         match report {
             Some(path) => self.propagate(page, block, path),
             None => Ok(()),

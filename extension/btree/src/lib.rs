@@ -11,9 +11,9 @@ mod delete;
 mod descend;
 mod error;
 mod filter;
-mod fold;
 mod groups;
 mod inner;
+mod inner_page_cache;
 mod insert;
 mod key;
 mod leaf;
@@ -22,11 +22,9 @@ mod meta;
 mod pack;
 mod packed;
 mod page;
+mod prune_and_freeze;
 mod quads;
-mod redo;
-mod routes;
 mod scan;
-mod settle;
 mod split;
 mod stats;
 mod store;
@@ -35,6 +33,8 @@ mod vacuum;
 mod values;
 mod verify;
 mod versions;
+mod visibility_marks;
+mod wal_delta;
 
 pub use build::{Build, Leaves, NewLeaf};
 pub use count::Work;
@@ -42,6 +42,7 @@ pub use delete::Deletion;
 pub use error::{Error, Problem, Result};
 pub use filter::Filter;
 pub use groups::{GroupCursor, Groups};
+pub use inner_page_cache::{CacheBudget, InnerPageCache};
 pub use insert::{Mode, Writer};
 pub use key::{
     key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, KEY_MAX, KEY_MIN, SIGN,
@@ -50,8 +51,6 @@ pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
 pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
 pub use quads::Quads;
-pub use redo::redo;
-pub use routes::{Budget, Routes};
 pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
 pub use stats::Stats;
 pub use store::{
@@ -60,3 +59,4 @@ pub use store::{
 pub use tree::Tree;
 pub use vacuum::VacuumStats;
 pub use verify::Verified;
+pub use wal_delta::redo;

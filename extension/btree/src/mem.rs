@@ -6,10 +6,10 @@
 
 use crate::insert::Writer;
 use crate::page::{BlockNo, Page, FROZEN_XID, NO_XID};
-use crate::redo::redo;
 use crate::store::{
     Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_APPENDED_PAGES, MAX_ATOMIC_PAGES,
 };
+use crate::wal_delta::redo;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -275,12 +275,12 @@ impl PageStore for MemStore {
             let mut image = change.image.clone();
             // As in PostgreSQL's log: the hole does not survive.
             image.clear_hole();
-            if !change.step.is_empty() {
+            if !change.delta.is_empty() {
                 let mut again = (*change.page.page).clone();
-                redo(&mut again, change.page.block, &change.step).expect("a step fits its page");
+                redo(&mut again, change.page.block, &change.delta).expect("a delta fits its page");
                 assert!(
                     again.0[10..] == image.0[10..],
-                    "replaying the step of page {} gives another page",
+                    "replaying the delta of page {} gives another page",
                     change.page.block
                 );
             }

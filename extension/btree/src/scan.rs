@@ -3,11 +3,11 @@
 use crate::delete::sees;
 use crate::descend::{Path, Target};
 use crate::error::Result;
+use crate::inner_page_cache::CachedDescent;
 use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_BLOCK, NO_XID};
-use crate::routes::Route;
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -562,8 +562,8 @@ impl Probe {
         let group = self.next / size;
         let until = (ranges.len() / size).min(group + AHEAD);
         for group in until.min(self.ahead.max(group + 1))..until {
-            if let Some(route) = tree.route(&ranges[group * size].0)? {
-                tree.store.expect(route.place());
+            if let Some(descent) = tree.cached_descent(&ranges[group * size].0)? {
+                tree.store.expect(descent.place());
             }
         }
         self.ahead = until;
@@ -646,28 +646,30 @@ impl<S: PageStore> Tree<S> {
         key: &Key,
         hint: BlockNo,
     ) -> Result<(S::Read, BlockNo, Frame)> {
-        let route = self.route(key)?;
-        self.leaf_by(route.as_ref(), key, hint)
+        let descent = self.cached_descent(key)?;
+        self.leaf_by(descent.as_ref(), key, hint)
     }
 
     /// The same where the remembered inner pages have been asked already.
     #[inline]
     pub(crate) fn leaf_by(
         &self,
-        route: Option<&Route>,
+        descent: Option<&CachedDescent>,
         key: &Key,
         hint: BlockNo,
     ) -> Result<(S::Read, BlockNo, Frame)> {
-        let mut block = route.map_or(hint, Route::block);
-        if route.is_some() {
+        let mut block = descent.map_or(hint, CachedDescent::block);
+        if descent.is_some() {
             self.store.stop("descent");
         }
         for _ in 0..2 {
             if block == NO_BLOCK {
                 break;
             }
-            let page = match route {
-                Some(route) if route.block() == block => self.store.read_at(block, route.place()),
+            let page = match descent {
+                Some(descent) if descent.block() == block => {
+                    self.store.read_at(block, descent.place())
+                }
                 _ => self.store.read(block),
             };
             let frame = page.frame(block)?;
@@ -675,18 +677,18 @@ impl<S: PageStore> Tree<S> {
                 break;
             }
             if !frame.ends_before(key) {
-                if let Some(route) = route.filter(|route| route.block() == block) {
-                    route.was_right(self.store.place_of(&page));
+                if let Some(descent) = descent.filter(|descent| descent.block() == block) {
+                    descent.was_right(self.store.place_of(&page));
                 }
                 return Ok((page, block, frame));
             }
             block = frame.right;
-            if let Some(route) = route {
-                route.was_wrong();
+            if let Some(descent) = descent {
+                descent.was_wrong();
             }
         }
-        if let Some(route) = route {
-            route.was_wrong();
+        if let Some(descent) = descent {
+            descent.was_wrong();
         }
         self.find(Target::Holding(key), 0, &mut Path::new())
     }

@@ -13,9 +13,9 @@ use crate::key::{cmp, KEY_MIN};
 use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
 use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_BLOCK};
-use crate::redo::{inner_step, leaf_step};
 use crate::store::{Change, PageStore, MAX_ATOMIC_PAGES};
 use crate::tree::{entry_count, Tree};
+use crate::wal_delta::{inner_delta, leaf_delta};
 use std::cmp::Ordering;
 
 impl<S: PageStore> Tree<S> {
@@ -47,8 +47,8 @@ impl<S: PageStore> Tree<S> {
             image.set_flags(bounds | root | open);
         }
         let here = LeafView::open(&images[0], block)?.entries();
-        let step = leaf_step(&page, block, &entries[..here], &images[0])?;
-        let mut changes = vec![Change::by(&mut page, &images[0], step)];
+        let delta = leaf_delta(&page, block, &entries[..here], &images[0])?;
+        let mut changes = vec![Change::by(&mut page, &images[0], delta)];
         // New pages are logged whole: the old one may be, too, and then there is nothing to make them from.
         let new = rights.iter_mut().zip(&images[1..]);
         changes.extend(new.map(|(page, image)| Change::by(page, image, None)));
@@ -134,10 +134,10 @@ impl<S: PageStore> Tree<S> {
             };
             if images.len() == 1 {
                 copy_place(&mut images[0], &pframe, pframe.right, 0);
-                let step = inner_step(&parent, at, &children, &images[0])?;
+                let delta = inner_delta(&parent, at, &children, &images[0])?;
                 self.store.commit(
                     &mut [
-                        Change::by(&mut parent, &images[0], step),
+                        Change::by(&mut parent, &images[0], delta),
                         Change::new(&mut left, &image),
                     ],
                     0,
@@ -189,7 +189,7 @@ impl<S: PageStore> Tree<S> {
         let sibling_block = self.store.block_of(&sibling);
         copy_place(&mut images[0], frame, sibling_block, F_INCOMPLETE);
         let here = InnerView::open(&images[0], block)?.children();
-        let step = inner_step(page, block, &children[..here], &images[0])?;
+        let delta = inner_delta(page, block, &children[..here], &images[0])?;
         copy_place(
             &mut images[1],
             &Frame { flags: 0, ..*frame },
@@ -197,7 +197,7 @@ impl<S: PageStore> Tree<S> {
             0,
         );
         let mut changes = vec![
-            Change::by(page, &images[0], step),
+            Change::by(page, &images[0], delta),
             Change::new(&mut sibling, &images[1]),
         ];
         changes.extend(other.map(|(page, image)| Change::new(page, image)));
@@ -305,9 +305,9 @@ impl<S: PageStore> Tree<S> {
                 pframe.right,
                 pframe.flags & F_INCOMPLETE,
             );
-            let step = inner_step(&parent, at, &children, &image)?;
+            let delta = inner_delta(&parent, at, &children, &image)?;
             self.store
-                .commit(&mut [Change::by(&mut parent, &image, step)], 0);
+                .commit(&mut [Change::by(&mut parent, &image, delta)], 0);
             child = parent;
             block = at;
         }

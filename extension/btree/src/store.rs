@@ -1,7 +1,7 @@
 //! What the trees ask of their surroundings: pages, transaction states, visibility.
 
 use crate::page::{BlockNo, Page};
-use crate::redo::byte_step;
+use crate::wal_delta::byte_delta;
 use std::ops::Deref;
 
 /// The largest number of pages one [`PageStore::commit`] is asked to change.
@@ -19,23 +19,23 @@ pub struct Change<'a, W> {
     pub image: &'a Page,
     /// How [`redo`](crate::redo) makes the image from what the page holds now, for a log that has a use for it. Empty when
     /// nothing is much shorter than the image, or when the page holds nothing yet.
-    pub step: Vec<u8>,
+    pub delta: Vec<u8>,
 }
 
 impl<'a, W: Deref<Target = Page>> Change<'a, W> {
     /// A change described by the bytes that differ.
     pub(crate) fn new(page: &'a mut W, image: &'a Page) -> Self {
-        let step = match page.is_free() {
+        let delta = match page.is_free() {
             true => None,
-            false => byte_step(page, image),
+            false => byte_delta(page, image),
         };
-        Change::by(page, image, step)
+        Change::by(page, image, delta)
     }
 
-    /// A change described by a step, if there is one.
-    pub(crate) fn by(page: &'a mut W, image: &'a Page, step: Option<Vec<u8>>) -> Self {
-        let step = step.unwrap_or_default();
-        Change { page, image, step }
+    /// A change described by a delta, if there is one.
+    pub(crate) fn by(page: &'a mut W, image: &'a Page, delta: Option<Vec<u8>>) -> Self {
+        let delta = delta.unwrap_or_default();
+        Change { page, image, delta }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::error::{corrupt, Error, Result};
 use crate::inner::InnerView;
+use crate::inner_page_cache::InnerPageCache;
 use crate::key::Order;
 use crate::leaf::{LeafView, Scratch};
 use crate::meta::{Meta, OrderMeta};
 use crate::page::{BlockNo, Frame, Page, PageKind};
-use crate::routes::Routes;
 use crate::store::PageStore;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub struct Tree<S: PageStore> {
     pub(crate) info: OrderMeta,
     pub(crate) root: Cell<(BlockNo, u8)>,
     pub(crate) scratch: RefCell<Scratch>,
-    pub(crate) routes: Option<Rc<Routes>>,
+    pub(crate) inner_page_cache: Option<Rc<InnerPageCache>>,
 }
 
 impl<S: PageStore> Tree<S> {
@@ -37,14 +37,14 @@ impl<S: PageStore> Tree<S> {
             info,
             root: Cell::new((info.root, info.root_level)),
             scratch: RefCell::default(),
-            routes: None,
+            inner_page_cache: None,
         })
     }
 
     /// Makes reading go by what a session remembers of the inner pages of this tree.
     #[must_use]
-    pub fn with_routes(mut self, routes: Rc<Routes>) -> Self {
-        self.routes = Some(routes);
+    pub fn with_inner_page_cache(mut self, inner_page_cache: Rc<InnerPageCache>) -> Self {
+        self.inner_page_cache = Some(inner_page_cache);
         self
     }
 

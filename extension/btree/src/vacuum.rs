@@ -1,4 +1,4 @@
-//! Vacuum: folding every leaf, merging pages that have become small, and counting exactly.
+//! Vacuum: pruning and freezing every leaf, merging pages that have become small, and counting exactly.
 //!
 //! Works from the leaves up, one parent at a time. A page is given up by handing its range to its left
 //! neighbour under the same parent: left page, parent and the page itself in one change, locked left to
@@ -10,15 +10,15 @@
 
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};
-use crate::fold::fold;
 use crate::inner::{self, encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{self, edit, encode_leaf, LeafView};
 use crate::meta::Meta;
 use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
-use crate::redo::inner_step;
+use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, TxnStatus};
 use crate::tree::{entry_count, Tree};
+use crate::wal_delta::inner_delta;
 use std::cmp::Ordering;
 
 /// What a vacuum found and did.
@@ -46,7 +46,7 @@ impl VacuumStats {
     }
 }
 
-/// A leaf after folding.
+/// A leaf after pruning.
 struct Visited {
     block: BlockNo,
     high: Option<Key>,
@@ -122,7 +122,7 @@ impl<S: PageStore> Tree<S> {
             }
             self.recount(&key, level + 1, path)?;
             if level == 0 {
-                self.settle(&key, path)?;
+                self.set_visibility_marks(&key, path)?;
             }
             match high {
                 Some(h) => key = h,
@@ -166,15 +166,15 @@ impl<S: PageStore> Tree<S> {
         let leaf = LeafView::open(&page, block)?;
         let mut entries = Vec::new();
         leaf.decode(&mut entries)?;
-        let folded = fold(&mut entries, status);
-        stats.live += (entries.len() - folded.dead) as u64;
-        stats.dead += folded.dead as u64;
-        stats.removed += folded.removed as u64;
+        let pruned = prune_and_freeze(&mut entries, status);
+        stats.live += (entries.len() - pruned.dead) as u64;
+        stats.dead += pruned.dead as u64;
+        stats.removed += pruned.removed as u64;
         stats.leaves += 1;
-        stats.note_oldest(folded.oldest_xid, status);
-        // A deletion that was taken back leaves its bitmap, empty, in a page whose entries are as plain as can be.
-        let could_be_plain = folded.oldest_xid == NO_XID && !leaf.is_plain();
-        if folded.changed || could_be_plain {
+        stats.note_oldest(pruned.oldest_xid, status);
+        // A deletion that was taken back leaves its bitmap, empty, in a page whose entries are all visible.
+        let could_be_all_visible = pruned.oldest_xid == NO_XID && !leaf.is_all_visible();
+        if pruned.changed || could_be_all_visible {
             let image = encode_leaf(&entries, &frame, &mut self.scratch.borrow_mut());
             let Some(mut image) = image else {
                 return corrupt(block, "the entries of a leaf do not fit in a leaf");
@@ -185,7 +185,7 @@ impl<S: PageStore> Tree<S> {
                 &frame,
                 &mut image,
                 &entries,
-                folded.conflict_xid,
+                pruned.conflict_xid,
                 None,
             )?;
         }
@@ -350,9 +350,9 @@ impl<S: PageStore> Tree<S> {
         };
         image.set_right(frame.right);
         image.set_flags(frame.flags);
-        let step = inner_step(&page, block, &now, &image)?;
+        let delta = inner_delta(&page, block, &now, &image)?;
         self.store
-            .commit(&mut [Change::by(&mut page, &image, step)], NO_XID);
+            .commit(&mut [Change::by(&mut page, &image, delta)], NO_XID);
         Ok(())
     }
 

@@ -3,13 +3,13 @@
 use crate::count::Work;
 use crate::error::Result;
 use crate::filter::{known_count, Filter, Filtered};
-use crate::inner::DEFAULT_GRAPH;
+use crate::inner::DEFAULT_GRAPH_ONLY;
 use crate::key::Key;
 use crate::packed::Run;
 use crate::scan::Sink;
-use crate::settle::{DEFAULT_GRAPH_KEY, GRAPH};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
+use crate::visibility_marks::{DEFAULT_GRAPH_KEY, GRAPH};
 
 /// Hands on the values of a column, those of neighbours together.
 struct Values<F> {
@@ -66,7 +66,7 @@ impl<S: PageStore> Tree<S> {
             &mut sink,
             &mut |marks, count| match known_count(filters, self.order(), marks, count) {
                 Some(0) => true,
-                Some(passing) if is_graph && marks & DEFAULT_GRAPH != 0 => {
+                Some(passing) if is_graph && marks & DEFAULT_GRAPH_ONLY != 0 => {
                     of_default += passing;
                     true
                 }

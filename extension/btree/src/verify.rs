@@ -29,8 +29,8 @@ pub struct Verified {
     pub pages: Vec<BlockNo>,
     /// Children whose parent has another number of entries noted than they have.
     pub inexact_counts: u64,
-    /// Leaves that their parents have marked as settled.
-    pub settled: u64,
+    /// Leaves that their parents have marked as all-visible.
+    pub all_visible: u64,
     /// Pages whose right sibling has no downlink yet: left behind by a crash, and harmless.
     pub incomplete_splits: u64,
 }
@@ -144,7 +144,7 @@ impl<S: PageStore> Check<'_, S> {
                 if let (Some(count), Some(known)) = (self.checked(block, count), known.take()) {
                     self.out.inexact_counts += u64::from(count != known);
                     if e.marks != 0 {
-                        self.settled(&page, block, &frame, e.marks, count == known);
+                        self.all_visible(&page, block, &frame, e.marks, count == known);
                     }
                 }
                 if !frame.incomplete() {
@@ -179,19 +179,19 @@ impl<S: PageStore> Check<'_, S> {
     }
 
     /// Checks a leaf that its parent has marked.
-    fn settled(&mut self, page: &Page, block: BlockNo, frame: &Frame, marks: u8, exact: bool) {
+    fn all_visible(&mut self, page: &Page, block: BlockNo, frame: &Frame, marks: u8, exact: bool) {
         if frame.kind != PageKind::Leaf {
             return;
         }
         let Some(leaf) = self.checked(block, LeafView::open(page, block)) else {
             return;
         };
-        self.out.settled += 1;
+        self.out.all_visible += 1;
         if marks & !leaf.marks(self.tree.order()) != 0 || frame.incomplete() {
-            self.problem(block, "marked as settled, and is not");
+            self.problem(block, "marked as all-visible, and is not");
         }
         if !exact {
-            self.problem(block, "marked as settled, and counted wrongly");
+            self.problem(block, "marked as all-visible, and counted wrongly");
         }
     }
 

@@ -138,29 +138,29 @@ fn every_leaf_of_a_built_tree_can_settle() {
     let keys: Vec<Key> = (0..40_000).map(|i| [i / 3, i % 3, i * 7 % 11, 0]).collect();
     let (built, new): (Vec<_>, Vec<_>) = (0..keys.len()).partition(|i| i % 4 > 0);
     let of = |rows: &[usize]| rows.iter().map(|&i| keys[i]).collect::<Vec<Key>>();
-    let settle = || {
+    let set_visibility_marks = || {
         tree.vacuum(&txns.session(&[])).unwrap();
         let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
         assert_eq!(v.problems, vec![]);
-        assert_eq!(v.settled, tree.stats().unwrap().leaves);
+        assert_eq!(v.all_visible, tree.stats().unwrap().leaves);
     };
 
     txns.run(|writer, _| tree.build(of(&built).into_iter(), writer.xid, 0, 1.0))
         .unwrap();
-    settle();
+    set_visibility_marks();
 
     // Leaves split, and their parents, whose marks survive.
     txns.run(|writer, snap| {
         let few = &of(&new)[3000..4000];
         tree.insert(few, writer, Mode::Set(snap), &mut Vec::new())
             .unwrap();
-        let (leaves, settled) = (
+        let (leaves, all_visible) = (
             tree.stats().unwrap().leaves,
-            tree.verify(snap).unwrap().settled,
+            tree.verify(snap).unwrap().all_visible,
         );
-        assert!(settled * 4 > leaves * 3, "{settled} of {leaves}");
+        assert!(all_visible * 4 > leaves * 3, "{all_visible} of {leaves}");
     });
-    settle();
+    set_visibility_marks();
 }
 
 #[test]

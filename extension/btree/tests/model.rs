@@ -2,9 +2,9 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, quad_of, Batch, Budget, Cursor, Deletion, Direction, Filter,
-    GroupCursor, Groups, Key, Meta, Mode, Options, Quad, Quads, Routes, Snapshot, Tree, Work,
-    Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, key_of, quad_of, Batch, CacheBudget, Cursor, Deletion, Direction, Filter,
+    GroupCursor, Groups, InnerPageCache, Key, Meta, Mode, Options, Quad, Quads, Snapshot, Tree,
+    Work, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,10 +183,10 @@ impl World {
         let store = MemStore::new(initial_pages(&options).unwrap());
         let meta = Meta::read(&store).unwrap();
         // For some of the pages.
-        let remembered = Rc::new(Budget::new(16 << 10));
+        let remembered = Rc::new(CacheBudget::new(16 << 10));
         let reader = |n| {
             let tree = Tree::new(store.clone(), &meta, n).unwrap();
-            tree.with_routes(Rc::new(Routes::new(&remembered)))
+            tree.with_inner_page_cache(Rc::new(InnerPageCache::new(&remembered)))
         };
         World {
             readers: (0..DEFAULT_ORDERS.len()).map(reader).collect(),
@@ -435,7 +435,7 @@ impl World {
             assert_eq!(v.inexact_counts, 0);
             let stats = tree.stats().unwrap();
             if stats.height > 1 {
-                assert_eq!(v.settled, stats.leaves);
+                assert_eq!(v.all_visible, stats.leaves);
                 let mut work = Work::default();
                 let all = tree
                     .count_visible(&KEY_MIN, &KEY_MAX, &[], &snap, &mut work)

@@ -2,8 +2,9 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Budget, Cursor, Deletion, Direction, GroupCursor, Groups, Meta, Mode,
-    Options, Quad, Quads, Routes, Tree, Work, Writer, DEFAULT_ORDERS, KEY_MAX, KEY_MIN,
+    initial_pages, Batch, CacheBudget, Cursor, Deletion, Direction, GroupCursor, Groups,
+    InnerPageCache, Meta, Mode, Options, Quad, Quads, Tree, Work, Writer, DEFAULT_ORDERS, KEY_MAX,
+    KEY_MIN,
 };
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -151,8 +152,10 @@ fn read(store: &MemStore, txns: &Txns, stop: &AtomicBool, scans: &AtomicUsize) {
     let tree = |n| Tree::new(store.clone(), &meta, n).unwrap();
     let orders = 0..DEFAULT_ORDERS.len();
     let mut trees: Vec<_> = orders.clone().map(tree).collect();
-    let remembered = Rc::new(Budget::new(1 << 20));
-    trees.extend(orders.map(|n| tree(n).with_routes(Rc::new(Routes::new(&remembered)))));
+    let remembered = Rc::new(CacheBudget::new(1 << 20));
+    trees.extend(
+        orders.map(|n| tree(n).with_inner_page_cache(Rc::new(InnerPageCache::new(&remembered)))),
+    );
     let mut batch = Batch::new();
     while !stop.load(Ordering::Relaxed) {
         let snap = txns.snapshot(&[], 1);

@@ -15,7 +15,7 @@ pub fn init() {
 /// `relation`: the one that has changed; `InvalidOid` stands for every relation.
 #[pg_guard]
 unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
-    storage::routes::forget(relation);
+    storage::inner_page_cache::forget(relation);
     dictionary::relation_changed(relation);
     cluster::map::relation_changed(relation);
     cluster::store::relation_changed(relation);

@@ -1,7 +1,7 @@
 //! Named stop points: where a session waits, when a test asks for it, until the test lets it go on. So a race happens in the
 //! order that the test wants. Only in builds with the cargo feature `stop_points`; without it every call is empty.
 //!
-//! `SET quad.stop_at = 'fold:7, descent:8'` makes a session wait at the point `fold` for advisory lock 7 and at `descent` for
+//! `SET quad.stop_at = 'prune:7, descent:8'` makes a session wait at the point `prune` for advisory lock 7 and at `descent` for
 //! advisory lock 8: it takes the lock and gives it back. The test holds the lock in another session.
 
 #[cfg(feature = "stop_points")]

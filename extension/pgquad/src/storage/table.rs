@@ -4,11 +4,11 @@ use super::reader::range_for;
 use super::snapshot::{PgSnapshot, PgStatus};
 use super::workers::{self, Task};
 use super::RelationStore;
-use super::{pending, routes};
+use super::{inner_page_cache, pending};
 use crate::error::{raise, raise_hint};
 use pgquad_btree::{
-    Deletion, Entry, Error, Key, Meta, Mode, Order, Quad, Quads, Routes, Snapshot, Stats, Tree,
-    TxnStatus, VacuumStats, Writer, NO_XID,
+    Deletion, Entry, Error, InnerPageCache, Key, Meta, Mode, Order, Quad, Quads, Snapshot, Stats,
+    Tree, TxnStatus, VacuumStats, Writer, NO_XID,
 };
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::rc::Rc;
@@ -425,7 +425,7 @@ impl Table {
 pub unsafe fn forget_meta(rel: pg_sys::Relation) {
     // SAFETY: `rd_amcache` is ours, see `cached_meta`.
     unsafe {
-        routes::forget((*rel).rd_id);
+        inner_page_cache::forget((*rel).rd_id);
         if !(*rel).rd_amcache.is_null() {
             pg_sys::pfree((*rel).rd_amcache);
             (*rel).rd_amcache = std::ptr::null_mut();
@@ -442,12 +442,12 @@ pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Vec<Tree<RelationStore>> {
     unsafe {
         let store = RelationStore::new(rel);
         let meta = cached_meta(rel, &store);
-        let remembered = routes::of(rel, meta.orders().len());
-        let tree = |(n, routes): (usize, &Rc<Routes>)| {
+        let caches = inner_page_cache::of(rel, meta.orders().len());
+        let tree = |(n, cache): (usize, &Rc<InnerPageCache>)| {
             let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
-            tree.with_routes(routes.clone())
+            tree.with_inner_page_cache(cache.clone())
         };
-        remembered.iter().enumerate().map(tree).collect()
+        caches.iter().enumerate().map(tree).collect()
     }
 }
 
@@ -461,7 +461,7 @@ pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStor
         let store = RelationStore::new(rel);
         let meta = cached_meta(rel, &store);
         let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
-        tree.with_routes(routes::of(rel, meta.orders().len())[n].clone())
+        tree.with_inner_page_cache(inner_page_cache::of(rel, meta.orders().len())[n].clone())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Write-ahead log of page changes.
 //!
-//! Where the library is preloaded, it is a resource manager of its own: a record holds, for each page, the *step* that made it
-//! what it is (crate `pgquad-btree`, `redo.rs`), so a single insertion costs some 70 bytes per order, and a fold little more than
-//! a list of what was folded. A page without a step, or one that PostgreSQL wants an image of, goes in whole. Recovery and
-//! standbys carry the steps out again, with the same code.
+//! Where the library is preloaded, it is a resource manager of its own: a record holds, for each page, the *delta* that made it
+//! what it is (crate `pgquad-btree`, `wal_delta.rs`), so a single insertion costs some 70 bytes per order, and pruning a page little more than
+//! a list of what was pruned. A page without a delta, or one that PostgreSQL wants an image of, goes in whole. Recovery and
+//! standbys apply the deltas, with the same code.
 //!
 //! Where it is not preloaded (recovery could not call it then), changes are logged by PostgreSQL's generic records.
 
@@ -97,13 +97,13 @@ unsafe fn insert_record(changes: &mut [Change<'_, Locked>], conflict_xid: u32) -
             pg_sys::XLogRegisterData(conflict.as_mut_ptr().cast(), conflict.len() as _);
         }
         for (id, change) in changes.iter_mut().enumerate() {
-            let whole = change.step.is_empty();
+            let whole = change.delta.is_empty();
             let flags =
                 pg_sys::REGBUF_STANDARD | if whole { pg_sys::REGBUF_FORCE_IMAGE } else { 0 };
             pg_sys::XLogRegisterBuffer(id as u8, change.page.buffer(), flags as u8);
             if !whole {
-                let (step, len) = (change.step.as_mut_ptr(), change.step.len());
-                pg_sys::XLogRegisterBufData(id as u8, step.cast(), len as _);
+                let (delta, len) = (change.delta.as_mut_ptr(), change.delta.len());
+                pg_sys::XLogRegisterBufData(id as u8, delta.cast(), len as _);
             }
         }
         pg_sys::XLogInsert(RESOURCE_MANAGER, CHANGE)
@@ -174,12 +174,12 @@ unsafe extern "C-unwind" fn redo(record: *mut pg_sys::XLogReaderState) {
             if action == pg_sys::XLogRedoAction::BLK_NEEDS_REDO {
                 let mut len = 0;
                 let data = pg_sys::XLogRecGetBlockData(record, id, &mut len);
-                let step = match data.is_null() {
+                let delta = match data.is_null() {
                     true => &[],
                     false => std::slice::from_raw_parts(data.cast::<u8>(), len),
                 };
                 let page = &mut *pg_sys::BufferGetPage(buffer).cast::<Page>();
-                pgquad_btree::redo(page, pg_sys::BufferGetBlockNumber(buffer), step)
+                pgquad_btree::redo(page, pg_sys::BufferGetBlockNumber(buffer), delta)
                     .unwrap_or_else(|e| fail(e));
                 set_lsn(page, (*record).EndRecPtr);
                 pg_sys::MarkBufferDirty(buffer);

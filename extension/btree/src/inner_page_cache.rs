@@ -1,4 +1,4 @@
-//! What a session remembers of inner pages, so that readers find leaves without locking the pages above them.
+//! Inner-page cache: what a session remembers of inner pages, so that readers find leaves without locking the pages above them.
 //!
 //! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell whether it is
 //! the right one, so an old copy costs a descent and is made anew, and never leads to a wrong answer.
@@ -18,15 +18,15 @@ use std::rc::Rc;
 const FAR: usize = 16;
 
 /// The memory that the copies of any number of trees share.
-pub struct Budget {
+pub struct CacheBudget {
     most: usize,
     used: Cell<usize>,
 }
 
-impl Budget {
+impl CacheBudget {
     /// So many bytes.
     pub fn new(most: usize) -> Self {
-        Budget {
+        CacheBudget {
             most,
             used: Cell::new(0),
         }
@@ -56,8 +56,8 @@ impl Budget {
 /// The remembered inner pages of one tree.
 ///
 /// What there is no memory for is not remembered; what is remembered stays, as long as it is right.
-pub struct Routes {
-    budget: Rc<Budget>,
+pub struct InnerPageCache {
+    budget: Rc<CacheBudget>,
     root: RefCell<Option<Rc<Node>>>,
     /// The node above the leaf that was looked for last.
     last: RefCell<Option<Rc<Node>>>,
@@ -83,7 +83,7 @@ struct Node {
     old: Cell<bool>,
     /// What it takes, of this budget, until it is dropped.
     bytes: usize,
-    budget: Rc<Budget>,
+    budget: Rc<CacheBudget>,
 }
 
 impl Drop for Node {
@@ -94,7 +94,7 @@ impl Drop for Node {
 
 impl Node {
     /// The copy of a page, which has `before` entries to its left.
-    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64, budget: &Rc<Budget>) -> Self {
+    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64, budget: &Rc<CacheBudget>) -> Self {
         let children = 0..inner.children();
         let (below, places) = match frame.level {
             1 => (0, children.len()),
@@ -144,12 +144,12 @@ impl Node {
 }
 
 /// Where a leaf should be.
-pub(crate) struct Route {
+pub(crate) struct CachedDescent {
     node: Rc<Node>,
     child: usize,
 }
 
-impl Route {
+impl CachedDescent {
     /// The block of the leaf.
     pub fn block(&self) -> BlockNo {
         self.node.blocks[self.child]
@@ -176,7 +176,7 @@ impl Route {
     }
 
     /// Leaves from here to another one; many, if they are not below the same page.
-    fn distance(&self, other: &Route) -> usize {
+    fn distance(&self, other: &CachedDescent) -> usize {
         if Rc::ptr_eq(&self.node, &other.node) {
             other.child.saturating_sub(self.child)
         } else {
@@ -185,11 +185,11 @@ impl Route {
     }
 }
 
-impl Routes {
+impl InnerPageCache {
     /// Nothing remembered.
-    pub fn new(budget: &Rc<Budget>) -> Self {
+    pub fn new(budget: &Rc<CacheBudget>) -> Self {
         budget.used.set(budget.used() + size_of::<Self>());
-        Routes {
+        InnerPageCache {
             budget: budget.clone(),
             root: RefCell::default(),
             last: RefCell::default(),
@@ -213,7 +213,7 @@ impl Routes {
     }
 }
 
-impl Drop for Routes {
+impl Drop for InnerPageCache {
     fn drop(&mut self) {
         self.budget.used.set(self.budget.used() - size_of::<Self>());
     }
@@ -231,15 +231,15 @@ fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
 impl<S: PageStore> Tree<S> {
     /// Where the leaf that holds `key` should be; `None` when that takes a descent: nothing is remembered of this tree, it has no
     /// inner pages, or they are being changed.
-    pub(crate) fn route(&self, key: &Key) -> Result<Option<Route>> {
-        let Some(routes) = &self.routes else {
+    pub(crate) fn cached_descent(&self, key: &Key) -> Result<Option<CachedDescent>> {
+        let Some(cache) = &self.inner_page_cache else {
             return Ok(None);
         };
-        if let Some(node) = kept(&routes.last).filter(|node| node.holds(key)) {
+        if let Some(node) = kept(&cache.last).filter(|node| node.holds(key)) {
             let child = node.child_for(key);
-            return Ok(Some(Route { node, child }));
+            return Ok(Some(CachedDescent { node, child }));
         }
-        let Some(mut node) = self.route_from(routes)? else {
+        let Some(mut node) = self.cached_root(cache)? else {
             return Ok(None);
         };
         loop {
@@ -249,8 +249,8 @@ impl<S: PageStore> Tree<S> {
             }
             let child = node.child_for(key);
             if node.level == 1 {
-                routes.last.replace(Some(node.clone()));
-                return Ok(Some(Route { node, child }));
+                cache.last.replace(Some(node.clone()));
+                return Ok(Some(CachedDescent { node, child }));
             }
             let place = &node.below[child];
             let below = match kept(place) {
@@ -258,11 +258,11 @@ impl<S: PageStore> Tree<S> {
                 None => {
                     let (level, before) = (node.level - 1, node.before[child]);
                     let block = node.blocks[child];
-                    if level == 1 && routes.budget.is_full() && !routes.is_missed_again(block) {
+                    if level == 1 && cache.budget.is_full() && !cache.is_missed_again(block) {
                         return Ok(None);
                     }
-                    match self.copy_inner(block, level, before, &routes.budget)? {
-                        Some(copy) => routes.keep(place, copy),
+                    match self.copy_inner(block, level, before, &cache.budget)? {
+                        Some(copy) => cache.keep(place, copy),
                         None => {
                             node.old.set(true);
                             return Ok(None);
@@ -278,8 +278,8 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// The copy of the root, if it is an inner page.
-    fn route_from(&self, routes: &Routes) -> Result<Option<Rc<Node>>> {
-        if let Some(root) = kept(&routes.root) {
+    fn cached_root(&self, cache: &InnerPageCache) -> Result<Option<Rc<Node>>> {
+        if let Some(root) = kept(&cache.root) {
             return Ok(Some(root));
         }
         let (mut block, mut level) = self.root.get();
@@ -288,9 +288,9 @@ impl<S: PageStore> Tree<S> {
                 (block, level) = self.refresh_root()?;
             }
             if level > 0 {
-                if let Some(root) = self.copy_inner(block, level, 0, &routes.budget)? {
+                if let Some(root) = self.copy_inner(block, level, 0, &cache.budget)? {
                     if root.high.is_none() && root.low == [0; 4] {
-                        return Ok(Some(routes.keep(&routes.root, root)));
+                        return Ok(Some(cache.keep(&cache.root, root)));
                     }
                 }
             }
@@ -303,7 +303,7 @@ impl<S: PageStore> Tree<S> {
         block: BlockNo,
         level: u8,
         before: u64,
-        budget: &Rc<Budget>,
+        budget: &Rc<CacheBudget>,
     ) -> Result<Option<Node>> {
         let page = self.store.read(block);
         let frame = page.frame(block)?;
@@ -327,7 +327,8 @@ impl<S: PageStore> Tree<S> {
         if cmp(lower, upper) == Ordering::Greater {
             return Ok(0);
         }
-        let (Some(from), Some(to)) = (self.route(lower)?, self.route(upper)?) else {
+        let (Some(from), Some(to)) = (self.cached_descent(lower)?, self.cached_descent(upper)?)
+        else {
             return self.range_count(lower, upper);
         };
         if from.distance(&to) >= FAR {

@@ -2,8 +2,8 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, Batch, Budget, Key, Meta, Mode, Options, Order, Probe, Quads, Routes, Tree,
-    DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
+    initial_pages, Batch, CacheBudget, InnerPageCache, Key, Meta, Mode, Options, Order, Probe,
+    Quads, Tree, DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
 };
 use std::rc::Rc;
 
@@ -34,12 +34,12 @@ fn store(n: u64) -> (MemStore, Meta) {
 }
 
 fn reader(store: &MemStore, meta: &Meta) -> Tree<MemStore> {
-    reader_within(store, meta, &Rc::new(Budget::new(1 << 20)))
+    reader_within(store, meta, &Rc::new(CacheBudget::new(1 << 20)))
 }
 
-fn reader_within(store: &MemStore, meta: &Meta, budget: &Rc<Budget>) -> Tree<MemStore> {
+fn reader_within(store: &MemStore, meta: &Meta, budget: &Rc<CacheBudget>) -> Tree<MemStore> {
     let tree = Tree::new(store.clone(), meta, 0).unwrap();
-    tree.with_routes(Rc::new(Routes::new(budget)))
+    tree.with_inner_page_cache(Rc::new(InnerPageCache::new(budget)))
 }
 
 fn found(tree: &Tree<MemStore>, txns: &Txns, range: (Key, Key)) -> usize {
@@ -131,7 +131,7 @@ fn look_all_up(tree: &Tree<MemStore>, n: u64) {
 #[test]
 fn trees_share_a_budget() {
     let (store, meta) = store(4000);
-    let roomy = Rc::new(Budget::new(1 << 20));
+    let roomy = Rc::new(CacheBudget::new(1 << 20));
     let tree = reader_within(&store, &meta, &roomy);
     look_all_up(&tree, 4000);
     let all = roomy.used();
@@ -141,7 +141,7 @@ fn trees_share_a_budget() {
     drop(tree);
     assert_eq!(roomy.used(), 0);
 
-    let scarce = Rc::new(Budget::new(all));
+    let scarce = Rc::new(CacheBudget::new(all));
     let (one, other) = (
         reader_within(&store, &meta, &scarce),
         reader_within(&store, &meta, &scarce),
@@ -167,7 +167,7 @@ fn trees_share_a_budget() {
 #[test]
 fn replaced_copies_are_not_counted() {
     let (store, meta) = store(400);
-    let budget = Rc::new(Budget::new(1 << 20));
+    let budget = Rc::new(CacheBudget::new(1 << 20));
     let old = reader_within(&store, &meta, &budget);
     look_all_up(&old, 400);
     let quads = Quads::open(store.clone()).unwrap();
@@ -182,7 +182,7 @@ fn replaced_copies_are_not_counted() {
             assert_eq!(found(&old, &txns, (key(even), key(even))), 1);
         }
     }
-    let once = Rc::new(Budget::new(1 << 20));
+    let once = Rc::new(CacheBudget::new(1 << 20));
     let new = reader_within(&store, &meta, &once);
     for even in (0..from).step_by(2) {
         assert_eq!(found(&new, &txns, (key(even), key(even))), 1);

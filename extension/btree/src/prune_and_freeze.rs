@@ -1,12 +1,14 @@
-//! Folding: dropping versions that nobody can see any more and freezing those that everybody sees.
+//! Prune and freeze: versions that nobody can see any more are dropped, and those that everybody sees are frozen.
+//!
+//! PostgreSQL does the same for heap pages in `access/heap/pruneheap.c` and `heapam.c`.
 
 use crate::leaf::Entry;
 use crate::page::{FROZEN_XID, NO_XID};
 use crate::store::{TxnStatus, XidStatus};
 
-/// What folding found.
+/// What pruning found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Folded {
+pub(crate) struct Pruned {
     /// Entries dropped.
     pub removed: usize,
     /// Entries deleted by a committed transaction, but possibly still seen by someone.
@@ -48,13 +50,13 @@ impl Memo<'_> {
     }
 }
 
-/// Folds the entries of a page, sorted by key.
-pub(crate) fn fold(entries: &mut Vec<Entry>, status: &dyn TxnStatus) -> Folded {
+/// Prunes and freezes the entries of a page, sorted by key.
+pub(crate) fn prune_and_freeze(entries: &mut Vec<Entry>, status: &dyn TxnStatus) -> Pruned {
     let mut memo = Memo {
         status,
         known: Vec::new(),
     };
-    let mut out = Folded::default();
+    let mut out = Pruned::default();
     let before = entries.len();
     let newer = |a: u32, b: u32| a == NO_XID || status.precedes(a, b);
     entries.retain_mut(|e| {
@@ -98,8 +100,8 @@ pub(crate) fn fold(entries: &mut Vec<Entry>, status: &dyn TxnStatus) -> Folded {
     });
     // Two versions that everyone sees and nobody deletes are one quad.
     entries.dedup_by(|b, a| {
-        let settled = |e: &Entry| e.xmin == FROZEN_XID && e.xmax == NO_XID;
-        settled(a) && settled(b) && a.key == b.key
+        let all_visible = |e: &Entry| e.xmin == FROZEN_XID && e.xmax == NO_XID;
+        all_visible(a) && all_visible(b) && a.key == b.key
     });
     out.removed = before - entries.len();
     out.changed |= out.removed > 0;

@@ -1,19 +1,19 @@
-//! Settled leaves: the marks in their parents by which range counts need not read them.
+//! Visibility marks: bits in the parent of a leaf by which range counts need not read the leaf (compare PostgreSQL's visibility map).
 //!
-//! A leaf is *plain* when its page says that everyone sees all its entries: all of them are in the base run, frozen, without deletions or
-//! row locks, each key once. Vacuum marks plain leaves in their parents as **settled**, which promises that they are plain and that
-//! the parent notes the number of their entries exactly. It does so with the leaf locked, so that nobody can be changing it.
+//! A leaf is *all-visible* when its page says that everyone sees all its entries: all of them are in the base run, frozen, without
+//! deletions or row locks, each key once. Vacuum marks such leaves in their parents. The mark promises that the leaf is all-visible and
+//! that the parent notes the number of its entries exactly. Vacuum sets it with the leaf locked, so that nobody can be changing it.
 //!
-//! Whoever is about to change a plain leaf takes the mark away first, by a change of its own, while the leaf is locked. After its change
-//! the leaf is not plain, so the next writer need not look at the parent. A crash between the two changes leaves a plain leaf without
-//! a mark, which the next vacuum puts right.
+//! Whoever is about to change an all-visible leaf takes the mark away first, by a change of its own, while the leaf is locked. After
+//! its change the leaf is not all-visible, so the next writer need not look at the parent. A crash between the two changes leaves an
+//! all-visible leaf without a mark, which the next vacuum puts right.
 //!
-//! A snapshot sees the same in a range whenever it looks: so a reader may take the count of a settled leaf and never look at the leaf,
+//! A snapshot sees the same in a range whenever it looks: so a reader may take the count of a marked leaf and never look at the leaf,
 //! whatever happens to it meanwhile.
 
 use crate::descend::{Path, Target};
 use crate::error::Result;
-use crate::inner::{set_marks, Child, InnerView, DEFAULT_GRAPH, SETTLED};
+use crate::inner::{set_marks, Child, InnerView, ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
 use crate::key::{Key, Order};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
@@ -25,18 +25,18 @@ pub(crate) const GRAPH: usize = 3;
 /// The default graph, 0, in a key.
 pub(crate) const DEFAULT_GRAPH_KEY: u64 = 1 << 63;
 
-/// The marks of a plain leaf, given whether a column of its keys has this value only.
+/// The marks of an all-visible leaf, given whether a column of its keys has this value only.
 pub(crate) fn marks_of(order: Order, is_only: impl Fn(usize, u64) -> bool) -> u8 {
     if is_only(order.position(GRAPH), DEFAULT_GRAPH_KEY) {
-        SETTLED | DEFAULT_GRAPH
+        ALL_VISIBLE | DEFAULT_GRAPH_ONLY
     } else {
-        SETTLED
+        ALL_VISIBLE
     }
 }
 
 impl LeafView<'_> {
     /// Whether everyone sees all entries, each key being there once.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub(crate) fn is_all_visible(&self) -> bool {
         self.base_xmin().0 == FROZEN_XID
             && self.slots() == 0
             && !self.has_dead_bitmap()
@@ -45,7 +45,7 @@ impl LeafView<'_> {
 
     /// The marks that the leaf deserves.
     pub(crate) fn marks(&self, order: Order) -> u8 {
-        if !self.is_plain() {
+        if !self.is_all_visible() {
             return 0;
         }
         marks_of(order, |column, value| {
@@ -56,14 +56,14 @@ impl LeafView<'_> {
 
 impl<S: PageStore> Tree<S> {
     /// Takes away the marks of a leaf that is about to change. `page` is the leaf, exclusively locked.
-    pub(crate) fn unsettle(
+    pub(crate) fn clear_visibility_marks(
         &self,
         page: &S::Write,
         block: BlockNo,
         frame: &Frame,
         path: &mut Path,
     ) -> Result<()> {
-        if frame.is_root() || !LeafView::open(page, block)?.is_plain() {
+        if frame.is_root() || !LeafView::open(page, block)?.is_all_visible() {
             return Ok(());
         }
         let (mut parent, at, _) = self.find_parent(&frame.low, 1, path)?;
@@ -79,8 +79,8 @@ impl<S: PageStore> Tree<S> {
         Ok(())
     }
 
-    /// Marks those children of the parent of leaves that holds `key` that are plain and counted exactly.
-    pub(crate) fn settle(&self, key: &Key, path: &mut Path) -> Result<()> {
+    /// Marks those children of the parent of leaves that holds `key` that are all-visible and counted exactly.
+    pub(crate) fn set_visibility_marks(&self, key: &Key, path: &mut Path) -> Result<()> {
         let (children, high) = {
             let (page, block, frame) = self.find(Target::Holding(key), 1, path)?;
             (InnerView::open(&page, block)?.decode()?, frame.high)
@@ -88,12 +88,12 @@ impl<S: PageStore> Tree<S> {
         for (i, child) in children.iter().enumerate() {
             self.store.interrupt();
             let end = children.get(i + 1).map_or(high, |next| Some(next.low));
-            self.settle_child(child, end, path)?;
+            self.set_child_marks(child, end, path)?;
         }
         Ok(())
     }
 
-    fn settle_child(&self, child: &Child, end: Option<Key>, path: &mut Path) -> Result<()> {
+    fn set_child_marks(&self, child: &Child, end: Option<Key>, path: &mut Path) -> Result<()> {
         let page = self.store.read(child.block);
         let frame = page.frame(child.block)?;
         if !self.is_mine(&frame, 0) || frame.low != child.low || frame.high != end {
@@ -104,7 +104,7 @@ impl<S: PageStore> Tree<S> {
         if marks == child.marks || frame.incomplete() {
             return Ok(());
         }
-        self.store.stop("vacuum-before-settle");
+        self.store.stop("vacuum-before-mark");
         let (mut parent, at, _) = self.find_parent(&child.low, 1, path)?;
         let inner = InnerView::open(&parent, at)?;
         let i = inner.child_for(&child.low);

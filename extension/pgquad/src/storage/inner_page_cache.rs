@@ -1,7 +1,7 @@
-//! The inner pages that this session remembers of the tables it reads ([`pgquad_btree::Routes`]).
+//! The inner pages that this session remembers of the tables it reads ([`pgquad_btree::InnerPageCache`]).
 
 use crate::compat::{self, FileLocator};
-use pgquad_btree::{Budget, Routes};
+use pgquad_btree::{CacheBudget, InnerPageCache};
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -20,13 +20,13 @@ struct Kept {
     since: Instant,
     /// When it was last asked for.
     used: Instant,
-    orders: Rc<[Rc<Routes>]>,
+    orders: Rc<[Rc<InnerPageCache>]>,
 }
 
 /// What is remembered of all tables.
 struct Memory {
     tables: FxHashMap<pg_sys::Oid, Kept>,
-    budget: Rc<Budget>,
+    budget: Rc<CacheBudget>,
 }
 
 impl Memory {
@@ -45,7 +45,7 @@ impl Memory {
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
         tables: FxHashMap::default(),
-        budget: Rc::new(Budget::new(MOST)),
+        budget: Rc::new(CacheBudget::new(MOST)),
     });
 }
 
@@ -53,7 +53,7 @@ thread_local! {
 ///
 /// # Safety
 /// `rel` is open.
-pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<Routes>]> {
+pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<InnerPageCache>]> {
     // SAFETY: the caller's promise.
     let (relid, file) = unsafe { ((*rel).rd_id, *compat::file_of(rel)) };
     let now = Instant::now();
@@ -67,7 +67,7 @@ pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<Routes>]> {
             }
         }
         let new: Rc<[_]> = (0..orders)
-            .map(|_| Rc::new(Routes::new(&memory.budget)))
+            .map(|_| Rc::new(InnerPageCache::new(&memory.budget)))
             .collect();
         let known = Kept {
             file,

@@ -1,15 +1,14 @@
-//! Steps: descriptions of page changes that are shorter than the bytes they change, for a log. [`redo`] carries a step out on
-//! the page as it was before, with exactly the outcome that was described.
+//! WAL deltas: descriptions of page changes that are shorter than the bytes they change. [`redo`] applies a delta to the page as it was
+//! before, with exactly the outcome that was described.
 //!
-//! The first byte of a step is its kind:
+//! The first byte of a delta is its kind:
 //! - `EDITS`: small edits of a leaf, one after the other;
-//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had, by a script of what was kept, dropped, settled,
-//!   changed and added; with its new upper fence, right link and flags. So a fold costs bytes for what it decides, not for what
-//!   it moves;
+//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had, by a script of what was kept, dropped, frozen, changed and
+//!   added; with its new upper fence, right link and flags. So pruning costs bytes for what it decides, not for what it moves;
 //! - `BYTES`: the bytes that differ.
 //!
-//! Encoding a page is a function of its entries and its frame, so steps hold as long as the encoder stays the same: a change of
-//! it changes the format of the log, too.
+//! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same: a change of the
+//! encoder is a change of the log's format, too.
 
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
@@ -32,7 +31,7 @@ const E_REVIVE: u8 = 3;
 const KEEP: u64 = 0;
 const DROP: u64 = 1;
 /// Of entries: visible to everyone now.
-const SETTLE: u64 = 2;
+const FREEZE: u64 = 2;
 /// Of entries: [`ADD`] or [`CHANGE`] instead of a number.
 const OTHER: u64 = 3;
 const ADD: u64 = 0;
@@ -46,11 +45,11 @@ const GAP: usize = 4;
 /// `pd_lsn` and `pd_checksum` are no part of a page's contents.
 const KEPT: usize = 10;
 
-/// A leaf image being edited, together with the step that says how.
+/// A leaf image being edited, together with the delta that says how.
 pub(crate) struct Editor {
     image: Box<Page>,
     block: BlockNo,
-    step: Vec<u8>,
+    delta: Vec<u8>,
 }
 
 impl Editor {
@@ -58,7 +57,7 @@ impl Editor {
         Editor {
             image: Box::new(page.clone()),
             block,
-            step: vec![EDITS],
+            delta: vec![EDITS],
         }
     }
 
@@ -66,19 +65,19 @@ impl Editor {
         &self.image
     }
 
-    /// The image and its step.
+    /// The image and its delta.
     pub fn finish(self) -> (Box<Page>, Vec<u8>) {
-        (self.image, self.step)
+        (self.image, self.delta)
     }
 
     /// As [`edit::insert`].
     pub fn insert(&mut self, key: &Key, xmin: u32, cmin: u32) -> Result<bool> {
         let done = edit::insert(&mut self.image, self.block, key, xmin, cmin)?;
         if done {
-            self.step.push(E_INSERT);
-            put_key(&mut self.step, key);
-            put(&mut self.step, xmin);
-            put(&mut self.step, cmin);
+            self.delta.push(E_INSERT);
+            put_key(&mut self.delta, key);
+            put(&mut self.delta, xmin);
+            put(&mut self.delta, cmin);
         }
         Ok(done)
     }
@@ -93,11 +92,11 @@ impl Editor {
     ) -> Result<bool> {
         let done = edit::set_xmax(&mut self.image, self.block, place, xmax, cmax, lock_only)?;
         if done {
-            self.step.push(E_XMAX);
-            put_place(&mut self.step, place);
-            put(&mut self.step, xmax);
-            put(&mut self.step, cmax);
-            put(&mut self.step, lock_only);
+            self.delta.push(E_XMAX);
+            put_place(&mut self.delta, place);
+            put(&mut self.delta, xmax);
+            put(&mut self.delta, cmax);
+            put(&mut self.delta, lock_only);
         }
         Ok(done)
     }
@@ -105,15 +104,15 @@ impl Editor {
     /// As [`edit::revive`].
     pub fn revive(&mut self, slot: usize, cmin: u32) -> Result<()> {
         edit::revive(&mut self.image, self.block, slot, cmin)?;
-        self.step.push(E_REVIVE);
-        put(&mut self.step, slot as u64);
-        put(&mut self.step, cmin);
+        self.delta.push(E_REVIVE);
+        put(&mut self.delta, slot as u64);
+        put(&mut self.delta, cmin);
         Ok(())
     }
 }
 
-/// The step from `page` to `image`, a leaf that holds `entries`; none when there is no short one.
-pub(crate) fn leaf_step(
+/// The delta from `page` to `image`, a leaf that holds `entries`; none when there is no short one.
+pub(crate) fn leaf_delta(
     page: &Page,
     block: BlockNo,
     entries: &[Entry],
@@ -121,10 +120,10 @@ pub(crate) fn leaf_step(
 ) -> Result<Option<Vec<u8>>> {
     let mut old = Vec::new();
     LeafView::open(page, block)?.decode(&mut old)?;
-    let mut step = vec![LEAF];
-    put_frame(&mut step, &image.frame(block)?);
-    put(&mut step, LeafView::open(image, block)?.counted() as u64);
-    let mut script = Script::new(&mut step);
+    let mut delta = vec![LEAF];
+    put_frame(&mut delta, &image.frame(block)?);
+    put(&mut delta, LeafView::open(image, block)?.counted() as u64);
+    let mut script = Script::new(&mut delta);
     let mut rest = old.as_slice();
     for e in entries {
         // The versions of a key keep their order, but for those that go.
@@ -147,15 +146,15 @@ pub(crate) fn leaf_step(
             continue;
         };
         script.run(DROP, at);
-        let settled = Entry {
+        let all_visible = Entry {
             xmin: FROZEN_XID,
             cmin: 0,
             ..rest[at]
         };
         if rest[at] == *e {
             script.run(KEEP, 1);
-        } else if settled == *e && e.xmax == NO_XID {
-            script.run(SETTLE, 1);
+        } else if all_visible == *e && e.xmax == NO_XID {
+            script.run(FREEZE, 1);
         } else {
             script.entry(CHANGE, e);
         }
@@ -163,20 +162,20 @@ pub(crate) fn leaf_step(
     }
     script.run(DROP, rest.len());
     script.end();
-    Ok(Some(step).filter(|s| s.len() * 2 < used(image)))
+    Ok(Some(delta).filter(|s| s.len() * 2 < used(image)))
 }
 
-/// The step from `page` to `image`, an inner page that holds `children`; none when there is no short one.
-pub(crate) fn inner_step(
+/// The delta from `page` to `image`, an inner page that holds `children`; none when there is no short one.
+pub(crate) fn inner_delta(
     page: &Page,
     block: BlockNo,
     children: &[Child],
     image: &Page,
 ) -> Result<Option<Vec<u8>>> {
     let old = InnerView::open(page, block)?.decode()?;
-    let mut step = vec![INNER];
-    put_frame(&mut step, &image.frame(block)?);
-    let mut script = Script::new(&mut step);
+    let mut delta = vec![INNER];
+    put_frame(&mut delta, &image.frame(block)?);
+    let mut script = Script::new(&mut delta);
     let mut rest = old.as_slice();
     for child in children {
         let at = rest
@@ -203,16 +202,16 @@ pub(crate) fn inner_step(
     }
     script.run(DROP, rest.len());
     script.end();
-    Ok(Some(step).filter(|s| s.len() * 2 < used(image)))
+    Ok(Some(delta).filter(|s| s.len() * 2 < used(image)))
 }
 
-/// The step that sets the bytes in which `image` differs from `page`; none when they are many.
-pub(crate) fn byte_step(page: &Page, image: &Page) -> Option<Vec<u8>> {
+/// The delta that sets the bytes in which `image` differs from `page`; none when they are many.
+pub(crate) fn byte_delta(page: &Page, image: &Page) -> Option<Vec<u8>> {
     let hole = image.lower()..image.upper();
     // What lies in the hole of the old page is not to be relied upon.
     let unknown = page.lower().max(HEADER)..page.upper();
     let differs = |i: usize| page.0[i] != image.0[i] || unknown.contains(&i);
-    let mut step = vec![BYTES];
+    let mut delta = vec![BYTES];
     for part in [KEPT..hole.start, hole.end..PAGE_SIZE] {
         let mut at = part.start;
         while let Some(from) = (at..part.end).find(|&i| differs(i)) {
@@ -220,16 +219,16 @@ pub(crate) fn byte_step(page: &Page, image: &Page) -> Option<Vec<u8>> {
             while let Some(next) = (end..part.end.min(end + GAP)).find(|&i| differs(i)) {
                 end = next + 1;
             }
-            put(&mut step, from as u64);
-            put(&mut step, (end - from) as u64);
-            step.extend_from_slice(&image.0[from..end]);
+            put(&mut delta, from as u64);
+            put(&mut delta, (end - from) as u64);
+            delta.extend_from_slice(&image.0[from..end]);
             at = end;
         }
-        if step.len() * 2 >= used(image) {
+        if delta.len() * 2 >= used(image) {
             return None;
         }
     }
-    Some(step)
+    Some(delta)
 }
 
 /// Bytes of a page that a whole image takes.
@@ -237,14 +236,14 @@ fn used(image: &Page) -> usize {
     PAGE_SIZE - image.room()
 }
 
-/// Carries out a step on a page that holds what it held when the step was made. `pd_lsn` and `pd_checksum` stay as they are;
+/// Applies a delta to a page that holds what it held when the delta was made. `pd_lsn` and `pd_checksum` stay as they are;
 /// the hole is filled with zeroes.
 ///
 /// # Errors
-/// Corrupt when the step does not fit the page.
-pub fn redo(page: &mut Page, block: BlockNo, step: &[u8]) -> Result<()> {
-    let Some((&kind, rest)) = step.split_first() else {
-        return corrupt(block, "the log has no step for the page");
+/// Corrupt when the delta does not fit the page.
+pub fn redo(page: &mut Page, block: BlockNo, delta: &[u8]) -> Result<()> {
+    let Some((&kind, rest)) = delta.split_first() else {
+        return corrupt(block, "the log has no delta for the page");
     };
     let mut bytes = Bytes { rest, block };
     match kind {
@@ -252,7 +251,7 @@ pub fn redo(page: &mut Page, block: BlockNo, step: &[u8]) -> Result<()> {
         LEAF => redo_leaf(page, &mut bytes)?,
         INNER => redo_inner(page, &mut bytes)?,
         BYTES => redo_bytes(page, &mut bytes)?,
-        _ => return corrupt(block, "unknown step in the log"),
+        _ => return corrupt(block, "unknown delta in the log"),
     }
     page.clear_hole();
     Ok(())
@@ -262,7 +261,7 @@ pub fn redo(page: &mut Page, block: BlockNo, step: &[u8]) -> Result<()> {
 fn frame_of(page: &Page, block: BlockNo, kind: PageKind) -> Result<Frame> {
     let frame = page.frame(block)?;
     if frame.kind != kind {
-        return corrupt(block, "a step in the log is for another kind of page");
+        return corrupt(block, "a delta in the log is for another kind of page");
     }
     Ok(frame)
 }
@@ -315,7 +314,7 @@ fn redo_leaf(page: &mut Page, bytes: &mut Bytes<'_>) -> Result<()> {
         match number & 3 {
             KEEP => entries.extend(rest.by_ref().take(times)),
             DROP => rest.by_ref().take(times).for_each(drop),
-            SETTLE => entries.extend(rest.by_ref().take(times).map(|e| Entry {
+            FREEZE => entries.extend(rest.by_ref().take(times).map(|e| Entry {
                 xmin: FROZEN_XID,
                 cmin: 0,
                 ..e
@@ -501,7 +500,7 @@ fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
     }
 }
 
-/// A step being read.
+/// A delta being read.
 struct Bytes<'a> {
     rest: &'a [u8],
     block: BlockNo,
@@ -514,7 +513,7 @@ impl<'a> Bytes<'a> {
                 self.rest = rest;
                 Ok(taken)
             }
-            None => corrupt(self.block, "a step in the log is cut short"),
+            None => corrupt(self.block, "a delta in the log is cut short"),
         }
     }
 
@@ -628,14 +627,14 @@ mod tests {
                 .insert(&[i >> 2, i, u64::MAX - i, 1 << 63], 100 + i as u32, 3)
                 .unwrap());
         }
-        let (image, step) = editor.finish();
+        let (image, delta) = editor.finish();
         let mut again = page.clone();
-        redo(&mut again, 7, &step).unwrap();
+        redo(&mut again, 7, &delta).unwrap();
         assert!(same(&again, &image));
         assert!(
-            step.len() < 40 * 30,
+            delta.len() < 40 * 30,
             "{} bytes for 40 insertions",
-            step.len()
+            delta.len()
         );
 
         let mut entries = Vec::new();
@@ -648,11 +647,11 @@ mod tests {
             (e.xmin, e.cmin) = (FROZEN_XID, 0);
         }
         let frame = image.frame(7).unwrap();
-        let folded = encode_leaf(&entries, &frame, &mut Scratch::default()).unwrap();
-        let step = leaf_step(&image, 7, &entries, &folded).unwrap().unwrap();
-        redo(&mut again, 7, &step).unwrap();
-        assert!(same(&again, &folded));
-        assert!(step.len() < 40, "{} bytes for a fold", step.len());
+        let pruned = encode_leaf(&entries, &frame, &mut Scratch::default()).unwrap();
+        let delta = leaf_delta(&image, 7, &entries, &pruned).unwrap().unwrap();
+        redo(&mut again, 7, &delta).unwrap();
+        assert!(same(&again, &pruned));
+        assert!(delta.len() < 40, "{} bytes for a pruning", delta.len());
     }
 
     #[test]
@@ -661,7 +660,7 @@ mod tests {
         edit::insert(&mut image, 7, &[1, 2, 3, 4], 100, 0).unwrap();
         edit::set_counted(&mut image, 1);
         let mut again = page.clone();
-        redo(&mut again, 7, &byte_step(&page, &image).unwrap()).unwrap();
+        redo(&mut again, 7, &byte_delta(&page, &image).unwrap()).unwrap();
         assert!(same(&again, &image));
     }
 
@@ -670,18 +669,18 @@ mod tests {
         let page = leaf();
         let mut editor = Editor::new(&page, 7);
         editor.insert(&[1, 2, 3, 4], 100, 0).unwrap();
-        let (image, step) = editor.finish();
-        let fold = leaf_step(&image, 7, &[], &page).unwrap().unwrap();
-        for (before, step) in [(&page, step), (&image, fold)] {
-            for cut in [0, 2, step.len() - 1] {
+        let (image, delta) = editor.finish();
+        let prune_and_freeze = leaf_delta(&image, 7, &[], &page).unwrap().unwrap();
+        for (before, delta) in [(&page, delta), (&image, prune_and_freeze)] {
+            for cut in [0, 2, delta.len() - 1] {
                 assert!(
-                    redo(&mut before.clone(), 7, &step[..cut]).is_err(),
+                    redo(&mut before.clone(), 7, &delta[..cut]).is_err(),
                     "cut to {cut}"
                 );
             }
         }
-        for step in [&[9u8][..], &[BYTES, 0xff, 0x7f, 1, 0], &[INNER, 4, 0]] {
-            assert!(redo(&mut page.clone(), 7, step).is_err());
+        for delta in [&[9u8][..], &[BYTES, 0xff, 0x7f, 1, 0], &[INNER, 4, 0]] {
+            assert!(redo(&mut page.clone(), 7, delta).is_err());
         }
     }
 }
