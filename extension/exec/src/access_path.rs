@@ -45,6 +45,8 @@ pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 /// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in place.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPath {
+    /// The table, or the part of it that is read.
+    pub table: u16,
     /// Number of the order.
     pub order: usize,
     /// Its columns.
@@ -149,6 +151,7 @@ impl AccessPath {
         let columns = orders[order];
         let place = |column: u8| columns.iter().position(|&c| c == column).unwrap_or(0);
         let mut access = Self {
+            table: pattern.table,
             order,
             columns,
             used: prefix.used.iter().map(|&i| conditions[i]).collect(),
@@ -208,6 +211,20 @@ impl AccessPath {
             access.fills.push((slot, at));
         }
         access
+    }
+
+    /// The same for another part of the table, in whose orders it was made.
+    pub fn of_part(mut self, table: u16) -> Self {
+        self.table = table;
+        self
+    }
+
+    /// What the quads asked for have in a column of the key, where it is one value for each row: the operand at `place`, all places up to
+    /// it being equalities.
+    pub fn one_at(&self, place: usize) -> Option<Operand> {
+        let up_to = self.used.get(..=place)?;
+        let equal = up_to.iter().all(|u| u.1 == Bound::Eq);
+        equal.then(|| up_to[place].2)
     }
 
     /// Hands on only the variables of `live`.

@@ -16,6 +16,7 @@ use crate::multiplicity_cache::MultiplicityCache;
 use crate::pipeline::Pipeline;
 use crate::plan::{Pattern, Slot, SlotSet};
 use crate::range_pushdown::PushedRanges;
+use crate::repartition::whole;
 use crate::residual_predicates::ResidualMask;
 use crate::sort::sort_rows;
 use crate::source::Source;
@@ -60,6 +61,8 @@ struct Limits {
 /// A pattern's table that is kept from batch to batch.
 struct BuildSide {
     table: Rc<Table>,
+    /// What its quads are of: the pattern's table, or a part of it.
+    part: u16,
     /// Variables that are its key and those that it hands on, with their places.
     known: Places,
     fills: Places,
@@ -72,8 +75,8 @@ struct BuildSide {
 pub(crate) struct HashBuild {
     /// The pattern's constants: the rest holds for these.
     constants: Vec<Value>,
-    /// Quads that they select within what filters leave, once counted.
-    total: Option<(PushedRanges, f64)>,
+    /// Quads that they select in a table or a part of it, within what filters leave, once counted.
+    total: Option<(u16, PushedRanges, f64)>,
     /// Rows that have come in, and keys probed for them.
     rows: f64,
     probes: f64,
@@ -136,7 +139,9 @@ impl HashBuild {
 
     /// Quads per row of a batch, from the table for what `access` knows, if there is one.
     pub fn sample(&self, access: &AccessPath, rows: &Bindings) -> Option<f64> {
-        let build_side = self.build_side.as_ref()?;
+        // What a part of the table has says nothing of rows that others hold the quads of.
+        let build_side = self.build_side.as_ref();
+        let build_side = build_side.filter(|b| b.part == whole(b.part))?;
         let slots = |known: &[(Slot, usize)]| known.iter().map(|k| k.0).collect::<Vec<_>>();
         let known = slots(&access.known);
         if slots(&build_side.known) != known {
@@ -186,7 +191,6 @@ impl Pipeline {
         (live, pushed_ranges): (SlotSet, &PushedRanges),
     ) -> JoinOperator {
         let step = self.layout.groups[group].patterns[i].step;
-        let table = self.layout.groups[group].patterns[i].pattern.table;
         let tuning = self.tuning;
         let mut found = None;
         let large = rows.len >= self.tuning.bulk_from;
@@ -202,7 +206,7 @@ impl Pipeline {
         let stats = &mut self.steps[step];
         stats.batches += 1;
         if let Some((access, table)) = found {
-            stats.order = access.order;
+            stats.order = source.whole_order(access.table, access.order);
             stats.hashed += 1;
             stats.memory = stats.memory.max(table.bytes() as u64);
             return JoinOperator::HashProbe(Box::new(HashProbe::new(
@@ -211,7 +215,7 @@ impl Pipeline {
         }
         let build = &mut self.hash_builds[step];
         build.rows += rows.len as f64;
-        let index_probe = IndexProbe::new(source, table, access, rows, live, &self.params, tuning);
+        let index_probe = IndexProbe::new(source, access, rows, live, &self.params, tuning);
         stats.keys += index_probe.distinct_keys() as u64;
         stats.probes += index_probe.probes() as u64;
         if index_probe.merges() {
@@ -232,14 +236,16 @@ impl Pipeline {
         (live, pushed_ranges): (&SlotSet, &PushedRanges),
     ) -> Option<(AccessPath, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
-        let (step, table) = (info.step, info.pattern.table);
+        let (step, table) = (info.step, probe.table);
         let (pattern, orders) = (&info.pattern, source.orders(table));
         let access = AccessPath::with_ranges(pattern, orders, rows, live, |_| false, pushed_ranges);
+        let access = access.of_part(table);
         if let Some(build_side) = &self.hash_builds[step].build_side {
             // What holds more than filters leave will do as well.
             let enough =
                 build_side.pushed_ranges.is_empty() || build_side.pushed_ranges == *pushed_ranges;
-            if enough && build_side.known == access.known && build_side.fills == access.fills {
+            let same = build_side.known == access.known && build_side.fills == access.fills;
+            if enough && same && [table, whole(table)].contains(&build_side.part) {
                 return Some((access, build_side.table.clone()));
             }
         }
@@ -253,13 +259,11 @@ impl Pipeline {
             ranges
         };
         let total = match &self.hash_builds[step].total {
-            Some((counted, total)) if counted == pushed_ranges => *total,
-            _ if pushed_ranges.is_empty() => {
-                count(source, table, access.order, &ranges(&self.params))
-            }
-            _ => self.count_in_ranges(source, (group, i), rows, &access),
+            Some((part, counted, total)) if *part == table && counted == pushed_ranges => *total,
+            _ if pushed_ranges.is_empty() => count(source, &access, &ranges(&self.params)),
+            _ => self.count_in_ranges(source, rows, &access),
         };
-        self.hash_builds[step].total = Some((pushed_ranges.clone(), total));
+        self.hash_builds[step].total = Some((table, pushed_ranges.clone(), total));
         let build = &self.hash_builds[step];
         let bytes = total * quad_bytes(&access);
         let len = rows.len as f64;
@@ -270,7 +274,7 @@ impl Pipeline {
             let saved = |probe: f64| (build.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
             let rows_in = build.rows + len;
             let paid = rows_in * saved(PROBE) >= total
-                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, table, probe, rows);
+                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, probe, rows);
             let foreseen = large && len * self.outlook() * saved(PROBE) >= 2.0 * total;
             (paid, foreseen)
         } else {
@@ -280,7 +284,7 @@ impl Pipeline {
                 let done = probes * probe;
                 done >= total && (left * probe >= WORTH * total || done >= OVERDUE * total)
             };
-            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, table, probe, rows);
+            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, probe, rows);
             let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
             (paid, foreseen)
         };
@@ -307,7 +311,7 @@ impl Pipeline {
             .then(|| {
                 let ranges = ranges(&self.params);
                 self.hash_builds[step].build_side = None;
-                self.read_table(source, table, &access, &ranges, limits)
+                self.read_table(source, &access, &ranges, limits)
             })
             .flatten();
         let build = &mut self.hash_builds[step];
@@ -317,6 +321,7 @@ impl Pipeline {
         (build.rows, build.probes) = (0.0, 0.0);
         build.build_side = Some(BuildSide {
             table: found.clone(),
+            part: table,
             known: access.known.clone(),
             fills: access.fills.clone(),
             pushed_ranges: pushed_ranges.clone(),
@@ -325,13 +330,7 @@ impl Pipeline {
     }
 
     /// Whether hardly two keys of a batch are on one leaf.
-    fn is_far<S: Source>(
-        &self,
-        source: &mut S,
-        table: u16,
-        probe: &AccessPath,
-        rows: &Bindings,
-    ) -> bool {
+    fn is_far<S: Source>(&self, source: &mut S, probe: &AccessPath, rows: &Bindings) -> bool {
         let Some(ids) = probe.keys.first().and_then(|&slot| rows.ids(slot)) else {
             return false;
         };
@@ -343,7 +342,7 @@ impl Pipeline {
         }
         let ends = ranges.iter().min().zip(ranges.iter().max());
         ends.is_some_and(|(low, high)| {
-            let between = source.count(table, probe.order, &low.0, &high.1);
+            let between = source.count(probe.table, probe.order, &low.0, &high.1);
             between >= FAR * rows.len as u64
         })
     }
@@ -358,7 +357,7 @@ impl Pipeline {
         live: &SlotSet,
     ) -> Option<(AccessPath, Rc<Table>)> {
         let info = &self.layout.groups[group].patterns[i];
-        let (pattern, table) = (&info.pattern, info.pattern.table);
+        let (pattern, table) = (&info.pattern, probe.table);
         let mut slots: Vec<Slot> = probe.known.iter().map(|k| k.0).collect();
         slots.sort_unstable();
         slots.dedup();
@@ -377,10 +376,11 @@ impl Pipeline {
             }
             let orders = source.orders(table);
             let access = AccessPath::with_keys(pattern, orders, rows, live, |s| s == slot);
+            let access = access.of_part(table);
             if access.keys.is_empty() {
                 continue;
             }
-            let each = sample(source, table, &access, rows, &self.params, SAMPLES);
+            let each = sample(source, &access, rows, &self.params, SAMPLES);
             let cost = distinct * (PROBE + each);
             let fits = distinct * each * quad_bytes(&access) <= room as f64;
             if fits && cost < best.as_ref().map_or(most, |b| b.0) {
@@ -403,7 +403,7 @@ impl Pipeline {
             quads: (most - (cost - quads)) as usize,
             bytes: room,
         };
-        let found = self.read_table(source, table, &access, &ranges, limits);
+        let found = self.read_table(source, &access, &ranges, limits);
         self.hash_builds[step].misled = found.is_none();
         Some((access, Rc::new(found?)))
     }
@@ -412,7 +412,6 @@ impl Pipeline {
     fn read_table<S: Source>(
         &self,
         source: &mut S,
-        table: u16,
         access: &AccessPath,
         ranges: &[(Key, Key)],
         limits: Limits,
@@ -425,7 +424,7 @@ impl Pipeline {
         loop {
             source.interrupt();
             let more = source.read(
-                table,
+                access.table,
                 access.order,
                 &mut reading,
                 ranges,

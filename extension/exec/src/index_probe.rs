@@ -35,7 +35,6 @@ struct Merge {
 
 /// A batch of rows being joined with the quads of a pattern.
 pub(crate) struct IndexProbe {
-    table: u16,
     pub access: AccessPath,
     input: Bindings,
     live: SlotSet,
@@ -72,7 +71,6 @@ impl IndexProbe {
     /// Starts to join `input` with the quads that `access` reads.
     pub fn new<S: Source>(
         source: &mut S,
-        table: u16,
         access: AccessPath,
         input: Bindings,
         live: SlotSet,
@@ -90,7 +88,6 @@ impl IndexProbe {
             .collect();
         let sorted = sort_rows(&columns, access.keys.len().min(columns.len()), input.len);
         let mut index_probe = Self {
-            table,
             chunk: first.max(input.len).clamp(1, most.max(1)),
             reading: Reading::new(access.mask),
             access,
@@ -161,14 +158,16 @@ impl IndexProbe {
         let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
             return;
         };
-        if keys < from || self.ranges.len() != keys || !source.is_ordered(self.table) {
+        if keys < from || self.ranges.len() != keys || !source.is_ordered(self.access.table) {
             return;
         }
         let Some((slot, place)) = self.access.only_key() else {
             return;
         };
         let all = (first.0, last.1);
-        if source.count(self.table, self.access.order, &all.0, &all.1) > (CLOSE * keys) as u64 {
+        if source.count(self.access.table, self.access.order, &all.0, &all.1)
+            > (CLOSE * keys) as u64
+        {
             return;
         }
         let Some(ids) = self.input.ids(slot) else {
@@ -206,7 +205,7 @@ impl IndexProbe {
     fn read_on<S: Source>(&mut self, source: &mut S, params: &[Value], enough: usize) {
         source.interrupt();
         self.more = source.read(
-            self.table,
+            self.access.table,
             self.access.order,
             &mut self.reading,
             &self.ranges,
@@ -370,14 +369,13 @@ impl Merge {
 /// About how many quads a pattern has per row of a batch, from exact counts for some of the rows.
 pub(crate) fn sample<S: Source>(
     source: &mut S,
-    table: u16,
     access: &AccessPath,
     rows: &Bindings,
     params: &[Value],
     most: usize,
 ) -> f64 {
     let (ranges, multiplicities) = sampled(access, rows, params, most);
-    let counts = source.counts(table, access.order, &ranges);
+    let counts = source.counts(access.table, access.order, &ranges);
     let weighted = counts
         .iter()
         .zip(multiplicities)
@@ -410,13 +408,11 @@ pub(crate) fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
 }
 
 /// About how many quads ranges hold; counts some of many ranges only.
-pub(crate) fn count<S: Source>(
-    source: &mut S,
-    table: u16,
-    order: usize,
-    ranges: &[(Key, Key)],
-) -> f64 {
+pub(crate) fn count<S: Source>(source: &mut S, access: &AccessPath, ranges: &[(Key, Key)]) -> f64 {
     let counted: Vec<(Key, Key)> = some(ranges).copied().collect();
-    let sum: u64 = source.counts(table, order, &counted).iter().sum();
+    let sum: u64 = source
+        .counts(access.table, access.order, &counted)
+        .iter()
+        .sum();
     sum as f64 * ranges.len() as f64 / counted.len().max(1) as f64
 }

@@ -11,6 +11,7 @@ use crate::index_probe::{count, sample, sampled, some};
 use crate::layout::{bits, Scope};
 use crate::pipeline::Pipeline;
 use crate::plan::{Kind, Pattern, SlotSet};
+use crate::repartition::Ahead;
 use crate::source::{Source, Wanted};
 use crate::star_planning::StarPlan;
 use smallvec::{smallvec, SmallVec};
@@ -47,7 +48,8 @@ const SAMPLES: usize = 3;
 const CLOSE_SAMPLES: usize = 12;
 
 impl Pipeline {
-    /// What to do next with rows in a group that is not done; `stars` may be made.
+    /// What to do next with rows in a group that is not done; `stars` may be made. `ahead`: what was chosen already, by whoever gave
+    /// these rows away.
     pub(crate) fn choose<S: Source>(
         &mut self,
         source: &mut S,
@@ -55,6 +57,7 @@ impl Pipeline {
         rows: &Bindings,
         scope: &Scope,
         stars: bool,
+        ahead: Option<Ahead>,
     ) -> Next {
         let group = &self.layout.groups[scope.group];
         let known = rows.known();
@@ -63,7 +66,11 @@ impl Pipeline {
             .filter(runnable)
             .find(|&i| group.children[i].kind != Kind::Left)
         {
-            return Next::Child(test);
+            match ahead {
+                Some(Ahead::Pattern(_)) => {}
+                Some(Ahead::Child(i)) if runnable(&i) => return Next::Child(i),
+                _ => return Next::Child(test),
+            }
         }
         let optional = bits(scope.children).find(runnable);
         if bits(scope.patterns).nth(1).is_none() && optional.is_none() {
@@ -125,8 +132,13 @@ impl Pipeline {
         let by_weight =
             |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
         ranked.sort_by(by_weight);
-        // A large batch deserves a closer look at the best few.
-        if rows.len >= SAMPLED && ranked.len() > 1 {
+        if let Some(Ahead::Pattern(first)) = ahead {
+            match ranked.iter().position(|r| r.0 == first) {
+                Some(at) => ranked[..=at].rotate_right(1),
+                None => ranked.insert(0, (first, f64::NAN)),
+            }
+        } else if rows.len >= SAMPLED && ranked.len() > 1 {
+            // A large batch deserves a closer look at the best few.
             let close = ranked.len().min(CLOSE);
             for (i, expected) in &mut ranked[..close] {
                 if near.contains(i) {
@@ -192,7 +204,7 @@ impl Pipeline {
             Some(known) if !closely => known,
             _ => {
                 let samples = if closely { CLOSE_SAMPLES } else { SAMPLES };
-                let found = sample(source, table, &access, rows, &self.params, samples);
+                let found = sample(source, &access, rows, &self.params, samples);
                 feedback.add(what, samples, (found * samples as f64).round() as usize);
                 found
             }
@@ -249,6 +261,32 @@ impl Pipeline {
         }
     }
 
+    /// Quads that the constants of a pattern of the outermost group select.
+    pub(crate) fn count_pattern<S: Source>(
+        &self,
+        source: &mut S,
+        feedback: &CardinalityFeedback,
+        i: usize,
+    ) -> f64 {
+        let info = &self.layout.groups[0].patterns[i];
+        if let Some(count) = self.counts[info.step] {
+            return count;
+        }
+        let rows = Bindings::one_row(self.slots);
+        let orders = source.orders(info.pattern.table);
+        let access = AccessPath::new(&info.pattern, orders, &rows, &SlotSet::default());
+        let known = known_count(
+            feedback,
+            &self.feedback_key(&info.pattern, &access),
+            &access,
+        );
+        known.unwrap_or_else(|| {
+            let mut ranges = Vec::new();
+            access.ranges(&rows, 0, &self.params, &mut ranges);
+            count(source, &access, &ranges)
+        })
+    }
+
     /// Quads that a pattern's constants select.
     fn count_all<S: Source>(
         &self,
@@ -263,7 +301,7 @@ impl Pipeline {
         known_count(feedback, &what, access).unwrap_or_else(|| {
             let mut ranges = Vec::new();
             access.ranges(rows, 0, &self.params, &mut ranges);
-            let counted = count(source, pattern.table, access.order, &ranges);
+            let counted = count(source, access, &ranges);
             if access.is_plain() && access.constant & 0b101 == 0 {
                 feedback.add(what, 1, counted as usize);
             }
@@ -300,7 +338,7 @@ impl Pipeline {
         let none = SlotSet::default();
         let access =
             AccessPath::with_ranges(pattern, orders, rows, &none, |_| true, &pushed_ranges);
-        let count = self.count_in_ranges(source, (scope.group, i), rows, &access);
+        let count = self.count_in_ranges(source, rows, &access);
         self.left[step] = Some((pushed_ranges, count));
         count
     }

@@ -22,6 +22,7 @@ mod multiplicity_cache;
 mod pipeline;
 mod plan;
 mod range_pushdown;
+mod repartition;
 mod residual_predicates;
 mod sort;
 mod source;
@@ -37,11 +38,12 @@ pub use cardinality_feedback::CardinalityFeedback;
 pub use codec::DecodeError;
 pub use hash_aggregation::{Counted, HashAggregation};
 pub use index_choice::{key_ranges, match_order, Bound, Prefix, Value};
-pub use pipeline::{Pipeline, Tuning};
+pub use pipeline::{Pipeline, Progress, Tuning};
 pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
     MOST_SLOTS,
 };
+pub use repartition::{whole, Outlook, Parcel, BY_OBJECT, BY_SUBJECT};
 pub use source::{Source, ValueKey, Wanted};
 pub use spill::Spill;
 pub use stats::StepStats;

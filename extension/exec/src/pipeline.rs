@@ -17,6 +17,7 @@ use crate::join_order::Next;
 use crate::layout::{Layout, Scope};
 use crate::plan::{Kind, Plan, Slot, SlotSet};
 use crate::range_pushdown::PushedRanges;
+use crate::repartition::{Ahead, Role, Share};
 use crate::source::Source;
 use crate::star_planning::{crowd, StarFrame};
 use crate::stats::{Moment, StepStats};
@@ -43,11 +44,11 @@ struct Entered {
     matched: Vec<bool>,
     /// How many are not matched yet.
     left: usize,
-    progress: Progress,
+    stage: Stage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum Stage {
     Before,
     Inside,
     After,
@@ -70,13 +71,39 @@ enum Work {
     Child(Entered),
     IncrementalSemiJoin(IncrementalSemiJoin),
     /// Rows that wait for others to go on before them.
-    Rows(Option<Bindings>),
+    Rows(Option<Bindings>, Origin),
 }
 
 struct Frame {
     work: Work,
     /// What is left to do for the rows that come out.
     scopes: Vec<Scope>,
+}
+
+/// Where rows come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nowhere of interest.
+    Nowhere,
+    /// Out of a step, and whether the same row may come out of it again.
+    Step(usize, bool),
+    /// From another participant, which has chosen the next step.
+    Participant(Option<Ahead>),
+    /// A part of such rows.
+    Divided(Option<Ahead>),
+    /// The beginning of a share that starts with this pattern.
+    Share(usize),
+}
+
+/// What a unit of work has come to.
+#[derive(Debug)]
+pub enum Progress {
+    /// Rows of the answer.
+    Rows(Bindings),
+    /// There is more to do.
+    More,
+    /// There is nothing to do.
+    Idle,
 }
 
 /// A join under way.
@@ -87,7 +114,7 @@ pub struct Pipeline {
     pub(crate) tuning: Tuning,
     pub(crate) params: Vec<Value>,
     /// The rows that everything starts from, until they have been taken.
-    pending: Option<(Bindings, Vec<Scope>)>,
+    pending: Option<(Bindings, Vec<Scope>, Origin)>,
     frames: Vec<Frame>,
     /// Counts of patterns that only constants bind, by step.
     pub(crate) counts: Vec<Option<f64>>,
@@ -107,6 +134,10 @@ pub struct Pipeline {
     pub(crate) tables: Vec<u64>,
     /// Rows are counted, not made.
     pub(crate) counting: Option<HashAggregation>,
+    /// The variables of the answer and whether it is a set, while rows are counted.
+    answer: (SlotSet, bool),
+    /// Set in a join that others take part in.
+    pub(crate) role: Option<Role>,
 }
 
 impl Pipeline {
@@ -131,6 +162,8 @@ impl Pipeline {
             turns: 0,
             tables,
             counting: None,
+            answer: (SlotSet::default(), false),
+            role: None,
         }
     }
 
@@ -158,7 +191,31 @@ impl Pipeline {
         }
         self.forget_seen();
         self.frames.clear();
-        self.pending = Some((rows, vec![self.layout.scope(0, 0, 0)]));
+        self.role = None;
+        self.pending = Some((rows, vec![self.layout.scope(0, 0, 0)], Origin::Nowhere));
+    }
+
+    /// Leaves the beginning to others.
+    pub(crate) fn forget_start(&mut self) {
+        self.pending = None;
+    }
+
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        if let Some(pending) = &mut self.pending {
+            pending.2 = origin;
+        }
+    }
+
+    /// How many of the batches that [`Self::take`] has put on the stack are not worked off.
+    pub fn open(&self) -> usize {
+        let taken = |frame: &&Frame| matches!(frame.work, Work::Rows(_, Origin::Participant(_)));
+        self.frames.iter().filter(taken).count()
+    }
+
+    /// Puts rows on the stack.
+    pub(crate) fn push_rows(&mut self, rows: Bindings, scopes: Vec<Scope>, origin: Origin) {
+        let work = Work::Rows(Some(rows), origin);
+        self.frames.push(Frame { work, scopes });
     }
 
     /// Ends the work and frees its memory.
@@ -192,17 +249,25 @@ impl Pipeline {
         feedback: &mut CardinalityFeedback,
         aggregation: HashAggregation,
     ) -> HashAggregation {
-        let answer = std::mem::replace(&mut self.output, aggregation.reads().collect());
-        let distinct = std::mem::replace(&mut self.distinct, false);
+        self.begin_aggregation(aggregation);
+        while !matches!(self.step(source, feedback), Progress::Idle) {}
+        self.end_aggregation()
+    }
+
+    /// Counts rows from now on; [`Self::step`] hands out none.
+    pub fn begin_aggregation(&mut self, aggregation: HashAggregation) {
+        let reads = aggregation.reads().collect();
+        self.answer.0 = std::mem::replace(&mut self.output, reads);
+        self.answer.1 = std::mem::replace(&mut self.distinct, false);
         self.counting = Some(aggregation);
-        while let Some(rows) = self.next(source, feedback) {
-            if let Some(aggregation) = &mut self.counting {
-                aggregation.add(&rows, None);
-            }
-        }
-        (self.output, self.distinct) = (answer, distinct);
-        let nothing = || HashAggregation::new(Vec::new(), Vec::new());
-        let mut aggregation = self.counting.take().unwrap_or_else(nothing);
+    }
+
+    /// What has been counted since [`Self::begin_aggregation`].
+    pub fn end_aggregation(&mut self) -> HashAggregation {
+        let Some(mut aggregation) = self.counting.take() else {
+            return HashAggregation::new(Vec::new(), Vec::new());
+        };
+        (self.output, self.distinct) = self.answer;
         aggregation.finish();
         aggregation
     }
@@ -218,32 +283,54 @@ impl Pipeline {
         source: &mut S,
         feedback: &mut CardinalityFeedback,
     ) -> Option<Bindings> {
-        if let Some((rows, scopes)) = self.pending.take() {
-            self.key_by_value(source);
-            if let Some(rows) = self.dispatch(source, feedback, rows, scopes, None) {
-                return Some(rows);
+        loop {
+            match self.step(source, feedback) {
+                Progress::Rows(rows) => return Some(rows),
+                Progress::More => {}
+                Progress::Idle => return None,
             }
         }
-        while let Some(at) = self.frames.len().checked_sub(1) {
+    }
+
+    /// One unit of work: the next batch out of one step, taken as far as it goes without reading.
+    pub fn step<S: Source>(
+        &mut self,
+        source: &mut S,
+        feedback: &mut CardinalityFeedback,
+    ) -> Progress {
+        let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
+            self.key_by_value(source);
+            pending
+        } else {
+            let Some(at) = self.frames.len().checked_sub(1) else {
+                return Progress::Idle;
+            };
             if let Some(tested) = self.satisfied_test(at) {
                 self.frames.truncate(tested + 1);
-                continue;
+                return Progress::More;
             }
-            match self.produce(source, at) {
-                Some((rows, scopes)) => {
-                    let from = match &self.frames[at].work {
-                        Work::Join(joined) => Some((joined.step, joined.repeats)),
-                        Work::Star(star_frame) => Some((star_frame.step, star_frame.repeats)),
-                        Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => None,
-                    };
-                    if let Some(rows) = self.dispatch(source, feedback, rows, scopes, from) {
-                        return Some(rows);
-                    }
+            let Some((rows, scopes)) = self.produce(source, at) else {
+                self.pop(feedback);
+                return Progress::More;
+            };
+            let from = match &self.frames[at].work {
+                Work::Join(joined) => Origin::Step(joined.step, joined.repeats),
+                Work::Star(star_frame) => Origin::Step(star_frame.step, star_frame.repeats),
+                Work::Rows(_, origin) => *origin,
+                Work::Child(_) | Work::IncrementalSemiJoin(_) => Origin::Nowhere,
+            };
+            (rows, scopes, from)
+        };
+        match self.dispatch(source, feedback, rows, scopes, from) {
+            Some(rows) => match &mut self.counting {
+                Some(aggregation) => {
+                    aggregation.add(&rows, None);
+                    Progress::More
                 }
-                None => self.pop(feedback),
-            }
+                None => Progress::Rows(rows),
+            },
+            None => Progress::More,
         }
-        None
     }
 
     /// The frame of an EXISTS or NOT EXISTS around frame `at` whose rows all have found a match.
@@ -280,7 +367,7 @@ impl Pipeline {
                 let rows = rounds.next(&entered.matched);
                 rows.map(|rows| (rows, frame.scopes.clone()))
             }
-            Work::Rows(rows) => rows.take().map(|rows| (rows, frame.scopes.clone())),
+            Work::Rows(rows, _) => rows.take().map(|rows| (rows, frame.scopes.clone())),
             Work::Join(joined) => {
                 let before = Moment::now(source);
                 let rows = joined.operator.next(source, &self.params);
@@ -302,16 +389,16 @@ impl Pipeline {
                 crowd(&mut self.hash_builds, &star_frame.star);
                 Some((rest, star_frame.before.clone()))
             }
-            Work::Child(entered) => match entered.progress {
-                Progress::Before => {
-                    entered.progress = Progress::Inside;
+            Work::Child(entered) => match entered.stage {
+                Stage::Before => {
+                    entered.stage = Stage::Inside;
                     Some((entered.input.clone(), frame.scopes.clone()))
                 }
-                Progress::Inside => {
-                    entered.progress = Progress::After;
+                Stage::Inside => {
+                    entered.stage = Stage::After;
                     self.leave(at)
                 }
-                Progress::After => None,
+                Stage::After => None,
             },
         }
     }
@@ -347,15 +434,14 @@ impl Pipeline {
         Some((rows, scopes))
     }
 
-    /// Takes rows as far as they go without reading: to the answer, or into a new frame. `from`: the step they came out of, and whether
-    /// the same row may come out of it again.
+    /// Takes rows as far as they go without reading: to the answer, or into a new frame.
     pub(crate) fn dispatch<S: Source>(
         &mut self,
         source: &mut S,
         feedback: &mut CardinalityFeedback,
         mut rows: Bindings,
         mut scopes: Vec<Scope>,
-        from: Option<(usize, bool)>,
+        from: Origin,
     ) -> Option<Bindings> {
         loop {
             let top = scopes.len() - 1;
@@ -363,7 +449,7 @@ impl Pipeline {
             if rows.len == 0 {
                 return None;
             }
-            if let Some((step, repeats)) = from {
+            if let Origin::Step(step, repeats) = from {
                 self.drop_matched(&mut rows, &scopes);
                 self.thin(&mut rows, &scopes, step, repeats);
                 if rows.len == 0 {
@@ -383,24 +469,57 @@ impl Pipeline {
             }
             if let Some(parts) = self.parts_by_value(source, &rows, &scope) {
                 for (rows, group) in parts {
-                    let (work, mut scopes) = (Work::Rows(Some(rows)), scopes.clone());
+                    let ahead = match from {
+                        Origin::Participant(ahead) => Origin::Divided(ahead),
+                        Origin::Divided(_) => from,
+                        _ => Origin::Nowhere,
+                    };
+                    let (work, mut scopes) = (Work::Rows(Some(rows), ahead), scopes.clone());
                     scopes[top].group = group;
                     self.frames.push(Frame { work, scopes });
                 }
                 return None;
             }
-            let first_shares = from.and_then(|_| self.first_shares(&rows, &scopes));
-            if let Some((numbers, share)) = first_shares {
+            let is_new = matches!(from, Origin::Step(..));
+            let first_shares = is_new.then(|| self.first_shares(&rows, &scopes));
+            if let Some((numbers, share)) = first_shares.flatten() {
                 let work =
                     Work::IncrementalSemiJoin(IncrementalSemiJoin::new(rows, numbers, share));
                 self.frames.push(Frame { work, scopes });
                 return None;
             }
             let stars = self.layout.tested(&scopes).is_none();
-            match self.choose(source, feedback, &rows, &scope, stars) {
-                Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts),
+            let mut ahead = match from {
+                Origin::Participant(ahead) | Origin::Divided(ahead) => ahead,
+                _ => None,
+            };
+            if let Origin::Share(first) = from {
+                match self.share(source, first, &rows)? {
+                    Share::All => ahead = Some(Ahead::Pattern(first)),
+                    Share::Part(part) => {
+                        let (first, part) = ((first, f64::NAN), Some(part));
+                        self.enter_pattern(source, feedback, rows, scopes, first, part);
+                        return None;
+                    }
+                }
+            }
+            let next = self.choose(source, feedback, &rows, &scope, stars, ahead);
+            let mut part = None;
+            if let Some(key) = self.placed_key(source, &rows, &scope, &next) {
+                // Rows that have just come take a step where they are.
+                if top == 0 && ahead.is_none() {
+                    (rows, part) = self.repartition(source, rows, &scopes, &key);
+                } else {
+                    part = self.own_part(source, &rows, &key);
+                }
+                if rows.len == 0 {
+                    return None;
+                }
+            }
+            match next {
+                Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts, part),
                 Next::Pattern(i, expected) => {
-                    self.enter_pattern(source, feedback, rows, scopes, (i, expected));
+                    self.enter_pattern(source, feedback, rows, scopes, (i, expected), part);
                 }
                 Next::Child(i) => self.enter_child(rows, scopes, i),
             }
@@ -477,6 +596,7 @@ impl Pipeline {
         Some((numbers.iter().map(|&n| n as u32).collect(), share))
     }
 
+    /// Sends rows through pattern `i`. `part` is what their quads are all in, if that is not the whole table.
     pub(crate) fn enter_pattern<S: Source>(
         &mut self,
         source: &mut S,
@@ -484,6 +604,7 @@ impl Pipeline {
         rows: Bindings,
         mut scopes: Vec<Scope>,
         (i, expected): (usize, f64),
+        part: Option<u16>,
     ) {
         let top = scopes.len() - 1;
         scopes[top].patterns &= !(1 << i);
@@ -492,7 +613,7 @@ impl Pipeline {
         if cannot_match(&info.pattern, &rows, &self.params) {
             return;
         }
-        let table = info.pattern.table;
+        let table = part.unwrap_or(info.pattern.table);
         let determined_by_outer = self.determined_by_outer(&scopes);
         let repeats = repeats(
             &info.pattern,
@@ -500,7 +621,8 @@ impl Pipeline {
             &rows,
             (&live, &determined_by_outer),
         );
-        let mut access = AccessPath::new(&info.pattern, source.orders(table), &rows, &live);
+        let mut access =
+            AccessPath::new(&info.pattern, source.orders(table), &rows, &live).of_part(table);
         let mut pushed_ranges = PushedRanges::new();
         // Few quads are tested as fast as the ranges are found.
         let many = match access.bound {
@@ -519,13 +641,14 @@ impl Pipeline {
         if access.bound == 0 && !pushed_ranges.is_empty() {
             let (pattern, orders) = (&info.pattern, source.orders(table));
             access =
-                AccessPath::with_ranges(pattern, orders, &rows, &live, |_| true, &pushed_ranges);
+                AccessPath::with_ranges(pattern, orders, &rows, &live, |_| true, &pushed_ranges)
+                    .of_part(table);
         }
         let what = self.feedback_key(&info.pattern, &access);
         let step = info.step;
         self.turn(step);
         let stats = &mut self.steps[step];
-        stats.order = access.order;
+        stats.order = source.whole_order(table, access.order);
         stats.estimate += if expected.is_nan() {
             0.0
         } else {
@@ -586,7 +709,7 @@ impl Pipeline {
         let times = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.operator.outlook(joined.expected),
             Work::Star(star_frame) => star_frame.star.outlook(),
-            Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => 1.0,
+            Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(..) => 1.0,
         });
         times.product()
     }
@@ -595,7 +718,7 @@ impl Pipeline {
     pub(crate) fn frame_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.frames.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.operator.own_bytes(&is_held),
-            Work::Star(_) | Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(_) => 0,
+            Work::Star(_) | Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(..) => 0,
         });
         bytes.sum()
     }
@@ -614,7 +737,7 @@ impl Pipeline {
                 input: rows,
                 left: matched.len(),
                 matched,
-                progress: Progress::Before,
+                stage: Stage::Before,
             }),
             scopes,
         });

@@ -19,19 +19,17 @@ pub(crate) type PushedRanges = Vec<(u8, Value)>;
 const MOST_RANGES: usize = 64;
 
 impl Pipeline {
-    /// About how many quads pattern `i` of a group has within what filters leave to it, if they do: the ranges are few and differ in what
-    /// they hold, so that all are counted.
+    /// About how many quads an access reads within what filters leave to its pattern: the ranges are few and differ in what they hold, so
+    /// that all are counted.
     pub(crate) fn count_in_ranges<S: Source>(
         &self,
         source: &mut S,
-        (group, i): (usize, usize),
         rows: &Bindings,
         access: &AccessPath,
     ) -> f64 {
-        let table = self.layout.groups[group].patterns[i].pattern.table;
         let mut ranges = Vec::new();
         access.ranges(rows, 0, &self.params, &mut ranges);
-        let counts = source.counts(table, access.order, &ranges);
+        let counts = source.counts(access.table, access.order, &ranges);
         counts.iter().sum::<u64>() as f64
     }
 

@@ -29,6 +29,9 @@ pub struct Wanted {
 }
 
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
+///
+/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]: it then stands for the quads that
+/// this participant holds by that column, in those of the table's orders that are placed by it.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.
     fn orders(&self, table: u16) -> &[[u8; 4]];
@@ -89,6 +92,22 @@ pub trait Source {
     /// What each of these ids is looked up by where values have to be equal.
     fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
         vec![ValueKey::Itself; ids.len()]
+    }
+
+    /// The column (0 = subject, 2 = object) by whose values the quads of an order are placed on the participants of a repartitioned join.
+    /// `None` where there are no others. Only asked for whole tables.
+    fn placed_by(&self, _table: u16, _order: usize) -> Option<u8> {
+        None
+    }
+
+    /// The participant that holds the quads with each of these values in the column that they are placed by.
+    fn holders(&mut self, _table: u16, _column: u8, values: &[u64]) -> Vec<u16> {
+        vec![0; values.len()]
+    }
+
+    /// The number that an order of a part of a table has in the whole.
+    fn whole_order(&self, _table: u16, order: usize) -> usize {
+        order
     }
 
     /// A point at which the work may be cancelled.

@@ -9,9 +9,10 @@ use crate::cardinality_feedback::CardinalityFeedback;
 use crate::distinct;
 use crate::hash_build::{about_distinct, HashBuild, PROBE};
 use crate::layout::{bits, Scope};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Origin, Pipeline};
 use crate::plan::{Kind, Slot, SlotSet};
 use crate::range_pushdown::PushedRanges;
+use crate::repartition::{whole, Ahead};
 use crate::source::Source;
 use crate::star_join::{range, Arm, Optional, Star, MOST_ARMS};
 use crate::stats::Moment;
@@ -40,6 +41,14 @@ pub(crate) struct StarPlan {
 }
 
 impl StarPlan {
+    /// The first of them.
+    pub fn first(&self) -> Ahead {
+        match self.list[0].what {
+            MemberKind::Pattern(i, _) => Ahead::Pattern(i),
+            MemberKind::Optional(c) => Ahead::Child(c),
+        }
+    }
+
     /// Leaves out patterns that only make many rows of those that get something from others: they are counted afterwards, and no rows made.
     fn leave_counted(&mut self, live: &SlotSet) {
         let binds = |part: &StarMember| part.access.fills.iter().any(|f| live.has(f.0));
@@ -182,7 +191,7 @@ impl Pipeline {
         })
     }
 
-    /// Sends rows through the arms of a star.
+    /// Sends rows through the arms of a star. `part` is what their quads are all in, if that is not the whole table.
     pub(crate) fn enter_star<S: Source>(
         &mut self,
         source: &mut S,
@@ -190,12 +199,13 @@ impl Pipeline {
         rows: Bindings,
         before: Vec<Scope>,
         mut parts: StarPlan,
+        part: Option<u16>,
     ) {
         let top = before.len() - 1;
         let merges = self.merges(source, &rows, &before[top], &parts);
         let first = parts.list[0].what;
         if rows.len >= self.tuning.bulk_from && !merges {
-            self.drop_hash_joined(source, &rows, &before, &mut parts.list);
+            self.drop_hash_joined(source, &rows, &before, (&mut parts.list, part));
         }
         let mut scopes = without(&before, &parts.list);
         let mut live = self.layout.live(self.output, &scopes);
@@ -209,7 +219,7 @@ impl Pipeline {
             let only = parts.list.first().map_or(first, |part| part.what);
             return match only {
                 MemberKind::Pattern(i, each) => {
-                    self.enter_pattern(source, feedback, rows, before, (i, each));
+                    self.enter_pattern(source, feedback, rows, before, (i, each), part);
                 }
                 MemberKind::Optional(c) => self.enter_child(rows, before, c),
             };
@@ -230,7 +240,7 @@ impl Pipeline {
             moment.add_since(source, &mut self.steps[step]);
             if let Some(rest) = rest {
                 crowd(&mut self.hash_builds, star);
-                self.dispatch(source, feedback, rest, star_frame.before, None);
+                self.dispatch(source, feedback, rest, star_frame.before, Origin::Nowhere);
             }
             return;
         }
@@ -358,7 +368,7 @@ impl Pipeline {
         source: &mut S,
         rows: &Bindings,
         before: &[Scope],
-        parts: &mut Vec<StarMember>,
+        (parts, of_table): (&mut Vec<StarMember>, Option<u16>),
     ) {
         let Some(scope) = before.last() else {
             return;
@@ -370,7 +380,13 @@ impl Pipeline {
                 MemberKind::Pattern(i, _) => self.pushed_ranges(source, i, rows, scope),
                 MemberKind::Optional(_) => PushedRanges::new(),
             };
-            let access = &part.access;
+            let on_part = of_table.map(|part| {
+                let pattern = &self.layout.groups[at.0].patterns[at.1].pattern;
+                let table = pattern.table | (part - whole(part));
+                let access = AccessPath::new(pattern, source.orders(table), rows, &SlotSet::ALL);
+                access.of_part(table)
+            });
+            let access = on_part.as_ref().unwrap_or(&part.access);
             access.known.is_empty()
                 || self
                     .table_of_all(source, at, access, rows, (&live, &pushed_ranges))

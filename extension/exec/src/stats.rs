@@ -28,6 +28,8 @@ pub struct StepStats {
     pub probes: u64,
     /// Rows that came out.
     pub rows: u64,
+    /// Rows given to other participants before it.
+    pub dealt: u64,
     /// Time in nanoseconds, if the source has a clock.
     pub time: u64,
     /// Pages found in memory, if the source counts them.

@@ -1,0 +1,467 @@
+//! Joins that several participants run together, each on a node with a part of the quads: before a step of the outermost group rows are
+//! repartitioned by the participant that holds the quads of their next key.
+//!
+//! Every participant can read any quad, be it by messages to others: where a row is never changes the answer. A row that is given away
+//! carries the state of its batch: which patterns, filters and groups are left, which variables are bound, and which step comes next. It
+//! takes at least that step where it arrives, so that no row goes round for ever. Groups inside (OPTIONAL, EXISTS, NOT EXISTS) are run
+//! whole where the row is, after it has been given to the holder of the first key that it asks for there.
+//!
+//! The first pattern is the same for all participants: each reads the quads of its own part, or, where the pattern's constants say who
+//! has all of them, that one alone reads.
+
+use crate::access_path::{cannot_match, AccessPath, Operand};
+use crate::bindings::{Bindings, Column};
+use crate::cardinality_feedback::CardinalityFeedback;
+use crate::index_choice::Value;
+use crate::join_order::Next;
+use crate::layout::{bits, Scope};
+use crate::pipeline::{Origin, Pipeline};
+use crate::plan::{Slot, SlotSet};
+use crate::source::Source;
+
+/// With this bit, a table's number stands for the part of the table that this participant holds by subject.
+pub const BY_SUBJECT: u16 = 1 << 15;
+/// The same by object.
+pub const BY_OBJECT: u16 = 1 << 14;
+
+/// The table that a number stands for, or a part of.
+#[must_use]
+pub fn whole(table: u16) -> u16 {
+    table & !(BY_SUBJECT | BY_OBJECT)
+}
+
+/// The bit for the part of a table by a column (0 = subject, 2 = object).
+fn part_by(column: u8) -> u16 {
+    match column {
+        0 => BY_SUBJECT,
+        _ => BY_OBJECT,
+    }
+}
+
+/// The step that rows are given away for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ahead {
+    /// A pattern of the outermost group, by number.
+    Pattern(usize),
+    /// A group inside it.
+    Child(usize),
+}
+
+/// Rows for another participant.
+#[derive(Debug)]
+pub struct Parcel {
+    /// Number of the participant.
+    pub to: usize,
+    /// What is left to do for them, as [`Pipeline::take`] reads it. The first byte is the number of steps that are done, 255 at most.
+    pub state: Vec<u8>,
+    /// Number of rows.
+    pub rows: usize,
+    /// The variables that are bound, in ascending order of their numbers.
+    pub columns: Vec<Vec<u64>>,
+}
+
+/// Where a join begins, by what one participant expects.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outlook {
+    /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start alone.
+    pub first: Option<usize>,
+    /// About how many quads all patterns of the outermost group will find.
+    pub quads: f64,
+}
+
+/// A batch whose state is none of this join's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damaged;
+
+/// What a participant knows of its role.
+pub(crate) struct Role {
+    /// Its number.
+    me: u16,
+    /// Smaller batches are joined where they are.
+    least: usize,
+    /// Rows to be given away.
+    parcels: Vec<Parcel>,
+}
+
+/// What rows are given away by: quads of `table` with the values of `slot` in `column`.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedKey {
+    table: u16,
+    column: u8,
+    slot: Slot,
+    /// The step of the pattern, and what of the group comes next.
+    step: usize,
+    ahead: Ahead,
+}
+
+/// Bytes of a state before the kinds of columns.
+const FIXED: usize = 1 + 3 * 8 + 2;
+/// The bit that tells a group inside from a pattern, and what stands for neither.
+const CHILD: u16 = 1 << 15;
+const NOTHING: u16 = u16::MAX;
+
+impl Pipeline {
+    /// Begins the share of participant `me`, every participant with the same `first`. Batches of fewer than `least` rows are joined where
+    /// they are.
+    pub fn start_share(
+        &mut self,
+        params: Vec<Value>,
+        first: Option<usize>,
+        me: usize,
+        least: usize,
+    ) {
+        self.start_from(params, Bindings::one_row(self.slots));
+        let patterns = self.layout.groups[0].patterns.len();
+        let first = first.filter(|&i| i < patterns);
+        if first.is_none() && me != 0 {
+            self.forget_start();
+        }
+        self.set_origin(first.map_or(Origin::Nowhere, Origin::Share));
+        self.role = Some(Role {
+            me: me as u16,
+            least,
+            parcels: Vec::new(),
+        });
+    }
+
+    /// Rows to be given to other participants since the last call.
+    pub fn parcels(&mut self) -> Vec<Parcel> {
+        let role = self.role.as_mut();
+        role.map_or_else(Vec::new, |role| std::mem::take(&mut role.parcels))
+    }
+
+    /// Takes rows that another participant has given away; they are the next to go on.
+    ///
+    /// # Errors
+    /// [`Damaged`] where the state is none of this join's.
+    pub fn take(
+        &mut self,
+        state: &[u8],
+        rows: usize,
+        columns: Vec<Vec<u64>>,
+    ) -> Result<(), Damaged> {
+        let (scope, ahead, kinds) = self.decode_state(state)?;
+        let mut given = columns.into_iter();
+        let mut columns = Vec::with_capacity(self.slots);
+        for kind in kinds {
+            columns.push(match kind {
+                0 => Column::Absent,
+                1 => Column::Null,
+                2 => Column::Ids(given.next().filter(|c| c.len() == rows).ok_or(Damaged)?),
+                _ => return Err(Damaged),
+            });
+        }
+        if given.next().is_some() {
+            return Err(Damaged);
+        }
+        let rows = Bindings { len: rows, columns };
+        self.push_rows(rows, vec![scope], Origin::Participant(ahead));
+        Ok(())
+    }
+
+    /// The first pattern for a join of all participants, and how much there is to do.
+    pub fn outlook_of<S: Source>(
+        &mut self,
+        source: &mut S,
+        feedback: &mut CardinalityFeedback,
+        params: Vec<Value>,
+    ) -> Outlook {
+        self.start(params);
+        let rows = Bindings::one_row(self.slots);
+        let mut scope = self.layout.scope(0, 0, 0);
+        // Groups inside can wait until all participants have rows for them.
+        scope.children = 0;
+        if scope.patterns == 0 {
+            self.stop();
+            return Outlook {
+                first: None,
+                quads: 1.0,
+            };
+        }
+        let next = self.choose(source, feedback, &rows, &scope, false, None);
+        let first = match next {
+            Next::Pattern(i, _) => Some(i),
+            Next::Star(_) | Next::Child(_) => None,
+        };
+        let quads = first.map_or(1.0, |first| self.foreseen(source, feedback, first));
+        self.stop();
+        Outlook { first, quads }
+    }
+
+    /// About how many quads the patterns of the outermost group find when `first` comes first: what its constants select, then what
+    /// earlier probes have found for each row.
+    fn foreseen<S: Source>(
+        &self,
+        source: &mut S,
+        feedback: &CardinalityFeedback,
+        first: usize,
+    ) -> f64 {
+        let group = &self.layout.groups[0];
+        let mut rows = self.count_pattern(source, feedback, first);
+        let mut quads = rows;
+        let mut known = group.patterns[first].needs;
+        let mut left: Vec<usize> = bits(self.layout.scope(0, 0, 0).patterns)
+            .filter(|&i| i != first)
+            .collect();
+        while !left.is_empty() {
+            let one = one_with(self.slots, &known);
+            let each = |i: usize| {
+                let pattern = &group.patterns[i].pattern;
+                let orders = source.orders(pattern.table);
+                let access = AccessPath::new(pattern, orders, &one, &SlotSet::default());
+                match access.bound {
+                    0 => f64::INFINITY,
+                    _ if access.is_lookup() => 1.0,
+                    _ => feedback
+                        .get(&self.feedback_key(pattern, &access))
+                        .unwrap_or(1.0),
+                }
+            };
+            let best = left.iter().map(|&i| (i, each(i)));
+            let Some((next, found)) = best.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+                break;
+            };
+            left.retain(|&i| i != next);
+            known.add_all(&group.patterns[next].needs);
+            if found.is_finite() {
+                rows *= found;
+                quads += rows;
+            }
+        }
+        quads
+    }
+
+    /// The share of a participant in the first pattern: the part of the table that it reads. `None` where another one has all of it.
+    pub(crate) fn share<S: Source>(
+        &self,
+        source: &mut S,
+        first: usize,
+        rows: &Bindings,
+    ) -> Option<Share> {
+        let me = self.role.as_ref()?.me;
+        let pattern = &self.layout.groups[0].patterns[first].pattern;
+        let table = pattern.table;
+        if cannot_match(pattern, rows, &self.params) {
+            return None;
+        }
+        let access = AccessPath::new(pattern, source.orders(table), rows, &SlotSet::default());
+        let Some(column) = source.placed_by(table, access.order) else {
+            return (me == 0).then_some(Share::All);
+        };
+        match self.key_at(&access, column) {
+            Some(Operand::Param(param)) => match &self.params[usize::from(param)] {
+                Value::One(value) => {
+                    let holder = source.holders(table, column, &[*value]);
+                    (holder.first() == Some(&me)).then_some(Share::All)
+                }
+                _ => Some(Share::Part(table | part_by(column))),
+            },
+            _ => Some(Share::Part(table | part_by(column))),
+        }
+    }
+
+    fn key_at(&self, access: &AccessPath, column: u8) -> Option<Operand> {
+        access.one_at(access.columns.iter().position(|&c| c == column)?)
+    }
+
+    /// What the next step of a batch looks up by a variable, where that tells who holds the quads.
+    pub(crate) fn placed_key<S: Source>(
+        &self,
+        source: &S,
+        rows: &Bindings,
+        scope: &Scope,
+        next: &Next,
+    ) -> Option<PlacedKey> {
+        self.role.as_ref()?;
+        let (group, patterns, ahead) = match next {
+            Next::Pattern(i, _) => (scope.group, *i..*i + 1, Ahead::Pattern(*i)),
+            Next::Star(parts) => match parts.first() {
+                Ahead::Pattern(i) => (scope.group, i..i + 1, Ahead::Pattern(i)),
+                Ahead::Child(c) => {
+                    let group = self.layout.groups[scope.group].children[c].group;
+                    (group, 0..1, Ahead::Child(c))
+                }
+            },
+            Next::Child(c) => {
+                let group = self.layout.groups[scope.group].children[*c].group;
+                let patterns = 0..self.layout.groups[group].patterns.len();
+                (group, patterns, Ahead::Child(*c))
+            }
+        };
+        let mut keys = patterns.filter_map(|i| {
+            let info = &self.layout.groups[group].patterns[i];
+            let table = info.pattern.table;
+            if cannot_match(&info.pattern, rows, &self.params) {
+                return None;
+            }
+            let orders = source.orders(table);
+            let access = AccessPath::new(&info.pattern, orders, rows, &SlotSet::default());
+            let column = source.placed_by(table, access.order)?;
+            match self.key_at(&access, column)? {
+                Operand::Slot(slot) => Some(PlacedKey {
+                    table,
+                    column,
+                    slot,
+                    step: info.step,
+                    ahead,
+                }),
+                _ => None,
+            }
+        });
+        keys.next()
+    }
+
+    /// The part of the table that has all quads which rows ask for with a key, if this participant holds it.
+    pub(crate) fn own_part<S: Source>(
+        &self,
+        source: &mut S,
+        rows: &Bindings,
+        key: &PlacedKey,
+    ) -> Option<u16> {
+        let me = self.role.as_ref()?.me;
+        let ids = rows.ids(key.slot)?;
+        let holders = source.holders(key.table, key.column, ids);
+        let mine = holders.iter().all(|&holder| holder == me);
+        mine.then_some(key.table | part_by(key.column))
+    }
+
+    /// Gives rows to those who hold the quads of their keys. What stays, and the part of the table that has their quads, if they are in one.
+    pub(crate) fn repartition<S: Source>(
+        &mut self,
+        source: &mut S,
+        rows: Bindings,
+        scopes: &[Scope],
+        key: &PlacedKey,
+    ) -> (Bindings, Option<u16>) {
+        let (Some(role), Some(ids)) = (&self.role, rows.ids(key.slot)) else {
+            return (rows, None);
+        };
+        let me = role.me;
+        let holders = source.holders(key.table, key.column, ids);
+        let part = Some(key.table | part_by(key.column));
+        if holders.iter().all(|&holder| holder == me) {
+            return (rows, part);
+        }
+        if rows.len < role.least {
+            return (rows, None);
+        }
+        let most = holders.iter().max().map_or(0, |&h| usize::from(h) + 1);
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); most];
+        for (row, &holder) in (0u32..).zip(&holders) {
+            lists[usize::from(holder)].push(row);
+        }
+        let live = self.layout.live(self.output, scopes);
+        let mut mine = Bindings::default();
+        for (to, chosen) in lists.into_iter().enumerate() {
+            if to == usize::from(me) {
+                mine = rows.gather(&chosen, &SlotSet::ALL);
+            } else if !chosen.is_empty() {
+                self.steps[key.step].dealt += chosen.len() as u64;
+                let given = rows.gather(&chosen, &live);
+                self.give(to, given, &scopes[0], key.ahead);
+            }
+        }
+        (mine, part)
+    }
+
+    fn give(&mut self, to: usize, rows: Bindings, scope: &Scope, ahead: Ahead) {
+        let state = self.encode_state(&rows, scope, ahead);
+        let columns = rows.columns.into_iter().filter_map(|column| match column {
+            Column::Ids(ids) => Some(ids),
+            _ => None,
+        });
+        let parcel = Parcel {
+            to,
+            state,
+            rows: rows.len,
+            columns: columns.collect(),
+        };
+        if let Some(role) = &mut self.role {
+            role.parcels.push(parcel);
+        }
+    }
+
+    /// What is left to do in the outermost group. How equality of values is used there is found out again by who gets it.
+    fn encode_state(&self, rows: &Bindings, scope: &Scope, ahead: Ahead) -> Vec<u8> {
+        let all = self.layout.scope(0, 0, 0);
+        let left = scope.patterns.count_ones() + scope.children.count_ones();
+        let done = all.patterns.count_ones() + all.children.count_ones() - left;
+        let mut state = vec![done.min(255) as u8];
+        for mask in [scope.patterns, scope.filters, scope.children] {
+            state.extend(mask.to_le_bytes());
+        }
+        let ahead = match ahead {
+            Ahead::Pattern(i) => i as u16,
+            Ahead::Child(c) => CHILD | c as u16,
+        };
+        state.extend(ahead.to_le_bytes());
+        for four in rows.columns.chunks(4) {
+            let kinds = four.iter().enumerate().map(|(n, column)| {
+                let kind = match column {
+                    Column::Absent => 0u8,
+                    Column::Null => 1,
+                    Column::Ids(_) => 2,
+                };
+                kind << (2 * n)
+            });
+            state.push(kinds.sum());
+        }
+        state
+    }
+
+    /// The scope of a state, the step that comes next, and the kinds of its columns.
+    fn decode_state(&self, state: &[u8]) -> Result<(Scope, Option<Ahead>, Vec<u8>), Damaged> {
+        if state.len() != FIXED + self.slots.div_ceil(4) {
+            return Err(Damaged);
+        }
+        let mask = |n: usize| {
+            let bytes = state[1 + 8 * n..9 + 8 * n].try_into();
+            bytes.map(u64::from_le_bytes).map_err(|_| Damaged)
+        };
+        let mut scope = self.layout.scope(0, 0, 0);
+        for (n, left) in [&mut scope.patterns, &mut scope.filters, &mut scope.children]
+            .into_iter()
+            .enumerate()
+        {
+            let given = mask(n)?;
+            if given & !*left != 0 {
+                return Err(Damaged);
+            }
+            *left = given;
+        }
+        let ahead = u16::from_le_bytes([state[FIXED - 2], state[FIXED - 1]]);
+        let number = usize::from(ahead & !CHILD);
+        let ahead = match ahead {
+            NOTHING => None,
+            _ if number >= 64 => return Err(Damaged),
+            _ if ahead & CHILD != 0 && scope.children >> number & 1 == 1 => {
+                Some(Ahead::Child(number))
+            }
+            _ if ahead & CHILD == 0 && scope.patterns >> number & 1 == 1 => {
+                Some(Ahead::Pattern(number))
+            }
+            _ => return Err(Damaged),
+        };
+        let kinds = (0..self.slots).map(|slot| state[FIXED + slot / 4] >> (2 * (slot % 4)) & 3);
+        Ok((scope, ahead, kinds.collect()))
+    }
+}
+
+/// How the first pattern is read.
+pub(crate) enum Share {
+    /// As always.
+    All,
+    /// A part of its table.
+    Part(u16),
+}
+
+/// One row in which these variables are bound, whatever to.
+fn one_with(slots: usize, known: &SlotSet) -> Bindings {
+    let mut rows = Bindings::one_row(slots);
+    for (slot, column) in rows.columns.iter_mut().enumerate() {
+        if known.has(slot as Slot) {
+            *column = Column::Ids(vec![0]);
+        }
+    }
+    rows
+}

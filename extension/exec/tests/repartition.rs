@@ -1,0 +1,430 @@
+//! Joins of several participants against nested loops: random plans and quads, participants that take turns at random, batches that
+//! arrive late.
+
+mod common;
+#[path = "common/plans.rs"]
+mod plans;
+
+use common::{Trees, FLIP};
+use pgquad_btree::{Batch, Key, Quad, Span};
+use pgquad_cluster::Reading;
+use pgquad_exec::{
+    whole, Bindings, Bound, CardinalityFeedback, Column, Counted, Group, HashAggregation, Parcel,
+    Pattern, Pipeline, Plan, Progress, Slot, Source, Tuning, Value, ValueKey, BY_OBJECT,
+    BY_SUBJECT,
+};
+use plans::{expected, quads, Maker, Row};
+use proptest::prelude::*;
+use std::collections::{HashMap, VecDeque};
+
+const ORDERS: [&str; 4] = ["spog", "psog", "ospg", "posg"];
+
+/// The quads as one of several participants sees them: all of them, and the parts that it holds.
+struct Sharded {
+    all: Trees,
+    by_subject: Trees,
+    by_object: Trees,
+    me: u16,
+    participants: u64,
+    /// Quads read that others hold.
+    others: usize,
+}
+
+fn holder(value: u64, participants: u64) -> u16 {
+    ((value - FLIP) % participants) as u16
+}
+
+impl Sharded {
+    fn new(tables: &[Vec<Quad>], me: u16, participants: u64) -> Self {
+        let part = |column: usize| -> Vec<Vec<Quad>> {
+            let mine = |q: &&Quad| holder(q[column] as u64 ^ FLIP, participants) == me;
+            let of_table = |table: &Vec<Quad>| table.iter().filter(mine).copied().collect();
+            tables.iter().map(of_table).collect()
+        };
+        Self {
+            all: Trees::new(tables, &ORDERS),
+            by_subject: Trees::new(&part(0), &ORDERS[..2]),
+            by_object: Trees::new(&part(2), &ORDERS[2..]),
+            me,
+            participants,
+            others: 0,
+        }
+    }
+
+    fn of(&self, table: u16) -> &Trees {
+        match table - whole(table) {
+            BY_SUBJECT => &self.by_subject,
+            BY_OBJECT => &self.by_object,
+            _ => &self.all,
+        }
+    }
+
+    fn of_mut(&mut self, table: u16) -> &mut Trees {
+        match table - whole(table) {
+            BY_SUBJECT => &mut self.by_subject,
+            BY_OBJECT => &mut self.by_object,
+            _ => &mut self.all,
+        }
+    }
+}
+
+impl Source for Sharded {
+    fn orders(&self, table: u16) -> &[[u8; 4]] {
+        self.of(table).orders(whole(table))
+    }
+
+    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+        self.of_mut(table).count(whole(table), order, low, high)
+    }
+
+    fn is_ordered(&self, _table: u16) -> bool {
+        false
+    }
+
+    fn read(
+        &mut self,
+        table: u16,
+        order: usize,
+        reading: &mut Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let trees = self.of_mut(table);
+        let more = trees.read(whole(table), order, reading, ranges, enough, batch, spans);
+        let columns = trees.orders(whole(table))[order];
+        let placed_by = if columns[..2].contains(&0) { 0 } else { 2 };
+        let place = columns.iter().position(|&c| c == placed_by).unwrap();
+        // Columns that nobody asked for are not filled; whoever reads a part reads its own.
+        let values = batch.columns[place].iter();
+        let others = values.filter(|&&v| holder(v, self.participants) != self.me);
+        self.others += others.count();
+        more
+    }
+
+    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+        self.all.test(expr, needs, rows, keep);
+    }
+
+    fn pushdown_ranges(
+        &mut self,
+        expr: u16,
+        needs: &[Slot],
+        unknown: usize,
+        row: &[Option<u64>],
+    ) -> Option<Vec<(u64, u64)>> {
+        self.all.pushdown_ranges(expr, needs, unknown, row)
+    }
+
+    fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
+        self.all.value_keys(ids)
+    }
+
+    fn placed_by(&self, table: u16, order: usize) -> Option<u8> {
+        assert_eq!(table, whole(table));
+        Some(if order < 2 { 0 } else { 2 })
+    }
+
+    fn holders(&mut self, _table: u16, _column: u8, values: &[u64]) -> Vec<u16> {
+        let holders = values.iter().map(|&v| holder(v, self.participants));
+        holders.collect()
+    }
+
+    fn interrupt(&mut self) {}
+}
+
+struct Participant {
+    pipeline: Pipeline,
+    source: Sharded,
+    feedback: CardinalityFeedback,
+    inbox: VecDeque<Parcel>,
+}
+
+/// Who takes the next turn, and what it does first: numbers from the test's choices, over and over.
+struct Turns<'a> {
+    choices: &'a [u8],
+    at: usize,
+}
+
+impl Turns<'_> {
+    fn pick(&mut self, n: usize) -> usize {
+        self.at += 1;
+        let choice = self.choices[self.at % self.choices.len()];
+        (usize::from(choice) + self.at / self.choices.len()) % n
+    }
+}
+
+struct Cluster<'a> {
+    plan: &'a Plan,
+    params: &'a [Value],
+    participants: Vec<Participant>,
+    least: usize,
+}
+
+impl<'a> Cluster<'a> {
+    fn new(
+        plan: &'a Plan,
+        params: &'a [Value],
+        tables: &[Vec<Quad>],
+        (count, tuning, least): (u64, Tuning, usize),
+    ) -> Self {
+        let participant = |me: u64| Participant {
+            pipeline: Pipeline::new(plan, (0..tables.len() as u64).collect(), tuning),
+            source: Sharded::new(tables, me as u16, count),
+            feedback: CardinalityFeedback::new(),
+            inbox: VecDeque::new(),
+        };
+        Self {
+            plan,
+            params,
+            participants: (0..count).map(participant).collect(),
+            least,
+        }
+    }
+
+    /// Runs the join once; the rows that come out, by participants in any order.
+    fn run(
+        &mut self,
+        turns: &mut Turns<'_>,
+        aggregation: Option<&dyn Fn() -> HashAggregation>,
+    ) -> Vec<Bindings> {
+        let mut first = self.participants.len() - 1;
+        first = turns.pick(first + 1);
+        let asker = &mut self.participants[first];
+        let (source, feedback) = (&mut asker.source, &mut asker.feedback);
+        let params = self.params.to_vec();
+        let outlook = asker.pipeline.outlook_of(source, feedback, params);
+        assert!(outlook.quads >= 0.0);
+        for (me, participant) in self.participants.iter_mut().enumerate() {
+            let pipeline = &mut participant.pipeline;
+            pipeline.start_share(self.params.to_vec(), outlook.first, me, self.least);
+            if let Some(aggregation) = aggregation {
+                pipeline.begin_aggregation(aggregation());
+            }
+        }
+        let mut found = Vec::new();
+        let mut idle = vec![false; self.participants.len()];
+        while idle.contains(&false) || self.participants.iter().any(|p| !p.inbox.is_empty()) {
+            let me = turns.pick(self.participants.len());
+            let participant = &mut self.participants[me];
+            let Participant {
+                pipeline,
+                source,
+                feedback,
+                inbox,
+            } = participant;
+            let is_taken = idle[me] || turns.pick(3) == 0;
+            let taken = if is_taken { inbox.pop_front() } else { None };
+            if let Some(parcel) = taken {
+                let Parcel {
+                    state,
+                    rows,
+                    columns,
+                    ..
+                } = parcel;
+                pipeline.take(&state, rows, columns).unwrap();
+            }
+            idle[me] = false;
+            match pipeline.step(source, feedback) {
+                Progress::Rows(rows) => found.push(rows),
+                Progress::More => {}
+                Progress::Idle => idle[me] = true,
+            }
+            for parcel in pipeline.parcels() {
+                assert!(parcel.to != me && parcel.rows > 0);
+                self.participants[parcel.to].inbox.push_back(parcel);
+            }
+        }
+        found
+    }
+
+    fn rows(&mut self, turns: &mut Turns<'_>) -> Vec<Row> {
+        let output = &self.plan.output;
+        let value =
+            |batch: &Bindings, slot: Slot, row: usize| match &batch.columns[usize::from(slot)] {
+                Column::Ids(ids) => Some(ids[row]),
+                Column::Null => None,
+                Column::Absent => panic!("variable {slot} of the answer is missing"),
+            };
+        let found = self.run(turns, None);
+        let row = |batch: &Bindings, row: usize| -> Row {
+            output.iter().map(|&s| value(batch, s, row)).collect()
+        };
+        let rows = found
+            .iter()
+            .flat_map(|batch| (0..batch.len).map(|r| row(batch, r)).collect::<Vec<_>>());
+        rows.collect()
+    }
+
+    /// Rows counted by the first `by` variables of the answer, the counts of all participants added up.
+    fn groups(&mut self, turns: &mut Turns<'_>, by: usize) -> HashMap<Row, u64> {
+        let by = self.plan.output[..by].to_vec();
+        let rows = self.run(
+            turns,
+            Some(&|| HashAggregation::new(by.clone(), vec![Counted::Rows])),
+        );
+        assert!(rows.is_empty());
+        let mut sum: HashMap<Row, u64> = HashMap::new();
+        for participant in &mut self.participants {
+            let aggregation = participant.pipeline.end_aggregation();
+            for group in 0..aggregation.len() {
+                let key = (0..by.len()).map(|place| aggregation.value(group, place));
+                *sum.entry(key.collect()).or_default() += aggregation.count(group, 0);
+            }
+        }
+        sum
+    }
+}
+
+fn check(
+    plan: &Plan,
+    params: &[Value],
+    tables: &[Vec<Quad>],
+    settings: (u64, Tuning, usize),
+    turns: &[u8],
+) -> Result<(), TestCaseError> {
+    let expected = expected(plan, params, tables);
+    prop_assume!(expected.is_some());
+    let mut expected = expected.unwrap_or_default();
+    let mut turns = Turns {
+        choices: turns,
+        at: 0,
+    };
+    let mut cluster = Cluster::new(plan, params, tables, settings);
+    expected.sort();
+    let most = expected.len();
+    // The second run finds what the first has learnt.
+    for _ in 0..2 {
+        let mut found = cluster.rows(&mut turns);
+        found.sort();
+        if plan.distinct {
+            prop_assert!(found.len() <= most);
+            found.dedup();
+            expected.dedup();
+        }
+        prop_assert_eq!(&found, &expected, "{:?} {:?}", plan, params);
+    }
+    if plan.distinct {
+        return Ok(());
+    }
+    for by in [0, 1.min(plan.output.len())] {
+        let mut groups: HashMap<Row, u64> = HashMap::new();
+        for row in &expected {
+            *groups.entry(row[..by].to_vec()).or_default() += 1;
+        }
+        prop_assert_eq!(cluster.groups(&mut turns, by), groups);
+    }
+    Ok(())
+}
+
+fn tuning(first: usize, most: usize, bulk_from: usize, memory: usize) -> Tuning {
+    Tuning {
+        first,
+        most,
+        bulk_from,
+        range_pushdown_from: 4,
+        memory,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn answers_are_those_of_nested_loops(
+        tables in prop::collection::vec(quads(), 1..3),
+        choices in prop::collection::vec(any::<u8>(), 10..150),
+        turns in prop::collection::vec(any::<u8>(), 1..50),
+        (first, most) in prop::sample::select(vec![(1usize, 1usize), (2, 5), (3, 1000), (1000, 1000)]),
+        bulk_from in prop::sample::select(vec![1usize, 4, 1000]),
+        memory in prop::sample::select(vec![0usize, 500, 1 << 20]),
+        participants in 1u64..6,
+        least in prop::sample::select(vec![0usize, 0, 3]),
+        distinct: bool,
+    ) {
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: tables.len() };
+        let (root, output) = maker.group(&[], 0);
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output, distinct, whole: true };
+        check(&plan, &params, &tables, (participants, tuning(first, most, bulk_from, memory), least), &turns)?;
+    }
+
+    #[test]
+    fn stars_are_those_of_nested_loops(
+        quads in prop::collection::btree_set([0i64..6, 0..3, 0..5, 0..2], 0..45),
+        choices in prop::collection::vec(any::<u8>(), 10..60),
+        turns in prop::collection::vec(any::<u8>(), 1..50),
+        (first, most) in prop::sample::select(vec![(1usize, 1usize), (2, 5), (3, 1000), (1000, 1000)]),
+        bulk_from in prop::sample::select(vec![1usize, 4, 1000]),
+        memory in prop::sample::select(vec![0usize, 500, 1 << 20]),
+        participants in 1u64..6,
+        by_value: bool,
+        distinct: bool,
+    ) {
+        let quads: Vec<Quad> = quads.into_iter().collect();
+        let tables = [quads.clone(), quads];
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
+        let (root, output) = if by_value { maker.apart() } else { maker.star() };
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output, distinct, whole: true };
+        check(&plan, &params, &tables, (participants, tuning(first, most, bulk_from, memory), 0), &turns)?;
+    }
+
+    #[test]
+    fn damaged_states_are_refused(state in prop::collection::vec(any::<u8>(), 0..40), rows in 0usize..4) {
+        let choices = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7];
+        let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 1 };
+        let (root, output) = maker.group(&[], 0);
+        let params = std::mem::take(&mut maker.params);
+        let plan = Plan { root, slots: maker.slots, output, distinct: false, whole: true };
+        let mut pipeline = Pipeline::new(&plan, vec![0], tuning(1, 1, 1, 0));
+        pipeline.start_share(params, Some(0), 1, 0);
+        // Accepted or refused, nothing breaks.
+        let _ = pipeline.take(&state, rows, vec![vec![FLIP; rows]; 2]);
+    }
+}
+
+/// A chain of three hops: rows go to the holder of each next key, and nobody reads a quad that another one holds.
+#[test]
+fn a_chain_reads_own_quads_only() {
+    let quads: Vec<Quad> = (0..100)
+        .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 100, 0]])
+        .collect();
+    let tables = [quads];
+    let hop = |p: u16, s: Slot, o: Slot| Pattern {
+        cells: [Some(s), None, Some(o), None],
+        conditions: vec![(1, Bound::Eq, p)],
+        ..Pattern::default()
+    };
+    let plan = Plan {
+        root: Group {
+            patterns: vec![hop(0, 0, 1), hop(1, 1, 2), hop(0, 2, 3)],
+            ..Group::default()
+        },
+        slots: 4,
+        output: vec![0, 3],
+        distinct: false,
+        whole: true,
+    };
+    let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
+    let choices = [5, 2, 8, 1];
+    let mut turns = Turns {
+        choices: &choices,
+        at: 0,
+    };
+    for bulk_from in [16, 100_000] {
+        let settings = (3, tuning(100, 1000, bulk_from, 1 << 20), 0);
+        let mut cluster = Cluster::new(&plan, &params, &tables, settings);
+        let mut found = cluster.rows(&mut turns);
+        found.sort();
+        let mut expected = expected(&plan, &params, &tables).unwrap();
+        expected.sort();
+        assert_eq!(found, expected);
+        let dealt = |p: &Participant| p.pipeline.steps().iter().map(|s| s.dealt).sum::<u64>();
+        let all: u64 = cluster.participants.iter().map(dealt).sum();
+        // The second and the third step: two of three keys are with somebody else.
+        assert!((80..=200).contains(&all), "{all}");
+        // Single keys may be read by the orders of the whole table, but they are the holder's own.
+        assert!(cluster.participants.iter().all(|p| p.source.others == 0));
+    }
+}
