@@ -1,10 +1,10 @@
 //! From a described join to a plan of the pipeline: columns that must be equal share a variable, comparisons with values that are
 //! fixed for a run become parameters, everything else an expression over rows.
 
-use super::demand::demand;
-use super::describe::Described;
-use super::fed::Fed;
-use super::values;
+use super::join_tree::JoinTree;
+use super::outer_input_paths::OuterInputPath;
+use super::required_properties::required_properties;
+use super::value_equality;
 use crate::compat;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
@@ -32,7 +32,7 @@ pub struct Compiled {
     /// For each pattern of the plan (a group's before those of the groups inside it), its relation.
     pub relations: Vec<pg_sys::Index>,
     /// The variables of the columns of the plan below, and the one that numbers its rows, which is last in the answer.
-    pub fed: Option<(Vec<Slot>, Slot)>,
+    pub outer_input: Option<(Vec<Slot>, Slot)>,
 }
 
 /// Where a condition goes.
@@ -61,10 +61,10 @@ type Visible = HashMap<Cell, Slot>;
 /// Planner nodes are live.
 pub unsafe fn compile(
     root: *mut pg_sys::PlannerInfo,
-    described: &Described,
+    join_tree: &JoinTree,
     relids: pg_sys::Relids,
     output: Vec<Cell>,
-    fed: Option<&Fed>,
+    outer_input: Option<&OuterInputPath>,
 ) -> Option<Compiled> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -73,18 +73,18 @@ pub unsafe fn compile(
             .zip(0..)
             .map(|(member, table)| (member as u32, table));
         let mut compiler = Compiler {
-            relids: fed.map_or(relids, |fed| fed.with_columns(relids)),
+            relids: outer_input.map_or(relids, |outer_input| outer_input.with_columns(relids)),
             tables: tables.collect(),
             wanted: output.iter().copied().collect(),
             slots: 0,
             params: Vec::new(),
             tests: Vec::new(),
         };
-        let mut described = described.clone();
+        let mut join_tree = join_tree.clone();
         let mut visible = Visible::new();
-        let fed_slots = fed.map(|fed| {
-            described.clauses.extend(&fed.keys);
-            let columns = fed.columns.iter().map(|&column| {
+        let fed_slots = outer_input.map(|outer_input| {
+            join_tree.clauses.extend(&outer_input.keys);
+            let columns = outer_input.columns.iter().map(|&column| {
                 let slot = compiler.slot();
                 visible.insert(column, slot);
                 slot
@@ -92,8 +92,8 @@ pub unsafe fn compile(
             let columns: Vec<Slot> = columns.collect();
             (columns, compiler.slot())
         });
-        let prepared = compiler.prepare(root, &described);
-        let group = match fed.and_then(|fed| fed.kind) {
+        let prepared = compiler.prepare(root, &join_tree);
+        let group = match outer_input.and_then(|outer_input| outer_input.kind) {
             None => {
                 let (group, own) = compiler.group(prepared, &visible);
                 visible.extend(own);
@@ -105,29 +105,29 @@ pub unsafe fn compile(
             },
         };
         let mut relations = Vec::new();
-        order_of_steps(&described, &mut relations);
-        let row = fed_slots.as_ref().map(|fed| fed.1);
-        let demand = demand(root);
+        order_of_steps(&join_tree, &mut relations);
+        let row = fed_slots.as_ref().map(|outer_input| outer_input.1);
+        let required = required_properties(root);
         (compiler.slots <= MOST_SLOTS && fits(&group)).then(|| Compiled {
             plan: Plan {
                 slots: compiler.slots as u16,
                 output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
                 root: group,
-                distinct: demand.distinct,
-                whole: demand.whole,
+                distinct: required.distinct,
+                whole: required.whole,
             },
             output,
             params: compiler.params,
             tests: compiler.tests,
             relations,
-            fed: fed_slots,
+            outer_input: fed_slots,
         })
     }
 }
 
-fn order_of_steps(described: &Described, relations: &mut Vec<pg_sys::Index>) {
-    relations.extend(&described.relations);
-    for child in &described.children {
+fn order_of_steps(join_tree: &JoinTree, relations: &mut Vec<pg_sys::Index>) {
+    relations.extend(&join_tree.relations);
+    for child in &join_tree.children {
         order_of_steps(&child.group, relations);
     }
 }
@@ -148,19 +148,15 @@ struct Prepared {
 }
 
 impl Compiler {
-    unsafe fn prepare(
-        &mut self,
-        root: *mut pg_sys::PlannerInfo,
-        described: &Described,
-    ) -> Prepared {
+    unsafe fn prepare(&mut self, root: *mut pg_sys::PlannerInfo, join_tree: &JoinTree) -> Prepared {
         // SAFETY: live planner nodes.
         unsafe {
             // What a policy hides must be hidden before conditions of the user's own see it.
-            let mut clauses = described.clauses.clone();
+            let mut clauses = join_tree.clauses.clone();
             clauses.sort_by_key(|&c| (*c).security_level);
             let conditions: Vec<Condition> = clauses
                 .iter()
-                .map(|&c| self.condition(root, &described.relations, c))
+                .map(|&c| self.condition(root, &join_tree.relations, c))
                 .collect();
             for condition in &conditions {
                 match condition {
@@ -170,13 +166,13 @@ impl Compiler {
                     Condition::Param(..) => {}
                 }
             }
-            let children = described
+            let children = join_tree
                 .children
                 .iter()
                 .map(|c| (c.kind, self.prepare(root, &c.group)))
                 .collect();
             Prepared {
-                relations: described.relations.clone(),
+                relations: join_tree.relations.clone(),
                 conditions,
                 children,
             }
@@ -202,7 +198,7 @@ impl Compiler {
                     return Condition::Param((relation, c.column), c.bound, c.value, c.value_type);
                 }
             }
-            if let Some((a, b)) = values::compared((*clause).clause.cast(), self.relids) {
+            if let Some((a, b)) = value_equality::compared((*clause).clause.cast(), self.relids) {
                 return Condition::SameValue(clause, a, b);
             }
             let mut cells = columns_of((*clause).clause.cast());
@@ -215,7 +211,7 @@ impl Compiler {
     /// The parameters with the least and the greatest id whose value other ids may have too.
     unsafe fn shared_values(&mut self) -> (u16, u16) {
         // SAFETY: makes nodes of the planner's memory context.
-        let (low, high) = unsafe { values::shared_values() };
+        let (low, high) = unsafe { value_equality::shared_values() };
         let first = self.params.len() as u16;
         self.params
             .extend([(low, pg_sys::INT8OID), (high, pg_sys::INT8OID)]);

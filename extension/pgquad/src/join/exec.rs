@@ -1,10 +1,10 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
 
-use super::feed::Feed;
-use super::native::Native;
-use super::params::Parameter;
+use super::outer_input::OuterInput;
+use super::parameters::Parameter;
 use super::plan::{integers, Private};
 use super::source::{NodeSource, TestExpr};
+use super::vectorised_filters::VectorisedFilter;
 use crate::compat;
 use crate::custom::{self, clear, Callbacks};
 use crate::dictionary::Upcoming;
@@ -66,7 +66,7 @@ pub struct QuadJoin {
     output: Vec<usize>,
     tuning: Tuning,
     /// Where the rows come from that everything starts with, if it is not from one empty row.
-    feed: Option<Feed>,
+    outer_input: Option<OuterInput>,
     /// Values of the parameters.
     values: Vec<Value>,
     started: bool,
@@ -115,7 +115,7 @@ unsafe extern "C-unwind" fn begin(
             let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
             tests.push(TestExpr {
                 state: pg_sys::ExecInitExpr(test, parent),
-                native: Native::new(test, &places, parent),
+                vectorised: VectorisedFilter::new(test, &places, parent),
                 places,
                 volatile: changes(test.cast()),
                 upcoming: Upcoming::new(),
@@ -149,7 +149,7 @@ unsafe extern "C-unwind" fn begin(
             tables.push(reader);
         }
         let tuning = tuning(&plan);
-        let feed = feed(node, scan, estate, eflags, tuning);
+        let outer_input = outer_input(node, scan, estate, eflags, tuning);
         let join = QuadJoin {
             pipeline: Pipeline::new(&plan, names, tuning),
             plan,
@@ -158,7 +158,7 @@ unsafe extern "C-unwind" fn begin(
                 .map(|&table| relids[table as usize])
                 .collect(),
             tuning,
-            feed,
+            outer_input,
             values: Vec::new(),
             source: NodeSource {
                 readers,
@@ -183,19 +183,19 @@ unsafe extern "C-unwind" fn begin(
 }
 
 /// Begins the plan below, if there is one.
-unsafe fn feed(
+unsafe fn outer_input(
     node: *mut pg_sys::CustomScanState,
     scan: *mut pg_sys::CustomScan,
     estate: *mut pg_sys::EState,
     eflags: core::ffi::c_int,
     tuning: Tuning,
-) -> Option<Feed> {
+) -> Option<OuterInput> {
     // SAFETY: arguments are those of `begin`.
     unsafe {
         let children = custom::begin_children(node, estate, eflags);
-        let words = integers(scan, Private::Feed);
+        let words = integers(scan, Private::OuterInput);
         let &child = children.first()?;
-        Some(Feed::new(child, &words, tuning.first))
+        Some(OuterInput::new(child, &words, tuning.first))
     }
 }
 
@@ -270,9 +270,9 @@ unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::
             *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
             *(*slot).tts_isnull.add(place) = null;
         }
-        if let Some(feed) = &join.feed {
-            if let Column::Ids(numbers) = &join.rows.columns[usize::from(feed.row())] {
-                for (place, value, null) in feed.carried(numbers[row] as usize) {
+        if let Some(outer_input) = &join.outer_input {
+            if let Column::Ids(numbers) = &join.rows.columns[usize::from(outer_input.row())] {
+                for (place, value, null) in outer_input.carried(numbers[row] as usize) {
                     *(*slot).tts_values.add(place) = value;
                     *(*slot).tts_isnull.add(place) = null;
                 }
@@ -375,16 +375,16 @@ impl QuadJoin {
     /// Rows of the batch from below that need no join.
     fn loose(&mut self) -> Option<Bindings> {
         let slots = usize::from(self.plan.slots);
-        self.feed.as_mut()?.take_loose(slots)
+        self.outer_input.as_mut()?.take_loose(slots)
     }
 
     /// Begins the join with the next batch from below; false at the end.
     unsafe fn take_batch(&mut self) -> bool {
-        let Some(feed) = &mut self.feed else {
+        let Some(outer_input) = &mut self.outer_input else {
             return false;
         };
         // SAFETY: the plan below was begun with the node.
-        match unsafe { feed.next(usize::from(self.plan.slots), self.tuning.most) } {
+        match unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) } {
             Some(rows) => {
                 self.pipeline.start_from(self.values.clone(), rows);
                 true
@@ -405,7 +405,7 @@ impl QuadJoin {
                 .map(|param| param.value(context))
                 .collect()
         };
-        if self.feed.is_some() {
+        if self.outer_input.is_some() {
             self.values = params;
         } else {
             self.pipeline.start(params);
@@ -428,8 +428,8 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
                 .iter_mut()
                 .for_each(TableReader::close);
             (*join).upcoming.withdraw();
-            if let Some(feed) = &mut (*join).feed {
-                feed.end();
+            if let Some(outer_input) = &mut (*join).outer_input {
+                outer_input.end();
             }
         }
     }
@@ -444,9 +444,9 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         join.rows = Bindings::default();
         join.at = 0;
         join.upcoming.withdraw();
-        if let Some(feed) = &mut join.feed {
+        if let Some(outer_input) = &mut join.outer_input {
             join.pipeline.stop();
-            feed.rescan((*node).ss.ps.chgParam, join.tuning.first);
+            outer_input.rescan((*node).ss.ps.chgParam, join.tuning.first);
         }
         pg_sys::ExecScanReScan(&raw mut (*node).ss);
     }

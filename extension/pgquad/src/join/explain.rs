@@ -91,7 +91,7 @@ unsafe fn explain_tests(
             let tested: Vec<&str> = tests
                 .iter()
                 .zip(&shown)
-                .filter(|(test, _)| test.native.is_some() == on_ids)
+                .filter(|(test, _)| test.vectorised.is_some() == on_ids)
                 .map(|(_, text)| text.as_str())
                 .collect();
             if !tested.is_empty() {

@@ -1,8 +1,8 @@
 //! Paths of `Quad Join`.
 
-use super::describe::Described;
-use super::fed::{self, Fed};
-use super::{hashed, level, plan, rows};
+use super::join_tree::JoinTree;
+use super::outer_input_paths::{self, OuterInputPath};
+use super::{computed_equality, eligible_relations, plan, row_estimates};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::{compat, custom};
@@ -24,7 +24,7 @@ static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
 
 /// The path of a join that is fed by another plan, told from the others by its methods.
-static FED_METHODS: Methods<pg_sys::CustomPathMethods> =
+static OUTER_INPUT_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
 
 /// PostgreSQL's path with ours behind it; the first field must be the path.
@@ -32,9 +32,9 @@ static FED_METHODS: Methods<pg_sys::CustomPathMethods> =
 pub struct QuadJoinPath {
     path: pg_sys::CustomPath,
     /// What is joined; lives in the planner's memory.
-    pub described: *const Described,
+    pub join_tree: *const JoinTree,
     /// What is taken from a plan below; NULL where there is none.
-    pub fed: *const Fed,
+    pub outer_input: *const OuterInputPath,
 }
 
 /// Installs the hook; called once from `_PG_init`.
@@ -122,47 +122,47 @@ unsafe extern "C-unwind" fn set_join_pathlist(
         }
         if JOINING.get() != root {
             if ABOVE.get() == root {
-                fed::add(root, joined, outer, inner, kind, extra);
-                rows::expect_of_join(joined);
+                outer_input_paths::add(root, joined, outer, inner, kind, extra);
+                row_estimates::expect_of_join(joined);
             }
             return;
         }
         if let Some(known) = quad_join_of(joined) {
-            if described(root, outer).is_some() && described(root, inner).is_some() {
+            if join_tree(root, outer).is_some() && join_tree(root, inner).is_some() {
                 cost_no_more(known, outer, inner);
             }
             keep_only(joined, known);
             return;
         }
-        let (Some(left), Some(right)) = (described(root, outer), described(root, inner)) else {
+        let (Some(left), Some(right)) = (join_tree(root, outer), join_tree(root, inner)) else {
             return;
         };
-        let Some(described) = left.join(right, kind, joined, (*extra).restrictlist) else {
+        let Some(join_tree) = left.join(right, kind, joined, (*extra).restrictlist) else {
             return;
         };
         if kind == pg_sys::JoinType::JOIN_INNER {
-            rows::expect_of_patterns(root, joined, &described);
+            row_estimates::expect_of_patterns(root, joined, &join_tree);
         }
-        let path = make(joined, described);
+        let path = make(joined, join_tree);
         cost(path, outer, inner);
         keep_only(joined, path);
     }
 }
 
 /// What a relation joins, if a `Quad Join` can read it.
-unsafe fn described(
+unsafe fn join_tree(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
-) -> Option<Described> {
+) -> Option<JoinTree> {
     // SAFETY: live planner nodes.
     unsafe {
         match (*rel).reloptkind {
             pg_sys::RelOptKind::RELOPT_BASEREL => {
-                pg_sys::bms_is_member((*rel).relid as i32, level::candidates(root))
-                    .then(|| Described::relation(rel))
+                pg_sys::bms_is_member((*rel).relid as i32, eligible_relations::candidates(root))
+                    .then(|| JoinTree::relation(rel))
             }
             pg_sys::RelOptKind::RELOPT_JOINREL => {
-                quad_join_of(rel).map(|path| (*(*path).described).clone())
+                quad_join_of(rel).map(|path| (*(*path).join_tree).clone())
             }
             _ => None,
         }
@@ -213,12 +213,12 @@ unsafe fn keep_only(rel: *mut pg_sys::RelOptInfo, path: *mut QuadJoinPath) {
 ///
 /// # Safety
 /// `rel` is a live planner node.
-pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, described: Described) -> *mut QuadJoinPath {
+pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, join_tree: JoinTree) -> *mut QuadJoinPath {
     // SAFETY: the caller's promise; both live in the planner's context.
     unsafe {
         let path: *mut QuadJoinPath = custom::new_path(rel, &PATH_METHODS);
-        (*path).described =
-            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(described);
+        (*path).join_tree =
+            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(join_tree);
         path
     }
 }
@@ -265,19 +265,19 @@ unsafe fn cost_no_more(
 ///
 /// # Safety
 /// Live planner nodes of one join.
-pub unsafe fn add_fed(
+pub unsafe fn add_with_outer_input(
     joined: *mut pg_sys::RelOptInfo,
     below: *mut pg_sys::Path,
-    described: Described,
-    fed: Fed,
+    join_tree: JoinTree,
+    outer_input: OuterInputPath,
 ) {
     // SAFETY: live planner nodes; what the path points at lives in the planner's context.
     unsafe {
-        let patterns = described.patterns() as f64;
-        let path: *mut QuadJoinPath = custom::new_path(joined, &FED_METHODS);
+        let patterns = join_tree.patterns() as f64;
+        let path: *mut QuadJoinPath = custom::new_path(joined, &OUTER_INPUT_METHODS);
         let mut context = PgMemoryContexts::CurrentMemoryContext;
-        (*path).described = context.leak_and_drop_on_delete(described);
-        (*path).fed = context.leak_and_drop_on_delete(fed);
+        (*path).join_tree = context.leak_and_drop_on_delete(join_tree);
+        (*path).outer_input = context.leak_and_drop_on_delete(outer_input);
         (*path).path.custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         // Keys of a batch are sorted, so that a probe costs less than one of a nested loop.
         let probe = 0.5 * PROBE_OPERATORS * pg_sys::cpu_operator_cost;
@@ -307,8 +307,10 @@ pub unsafe fn add_parameterised(
         let mut sets: Vec<pg_sys::Relids> = Vec::new();
         for &other in others {
             // To test an equality of computed values for each row outside would be to read all patterns for each.
-            let in_vain =
-                || hashed::is_best(root, other, joined) && !hashed::is_lookup(root, other, joined);
+            let in_vain = || {
+                computed_equality::is_best(root, other, joined)
+                    && !computed_equality::is_lookup(root, other, joined)
+            };
             if crate::ffi::have_relevant_joinclause(root, joined, other) && !in_vain() {
                 sets.push((*other).relids);
                 every = pg_sys::bms_union(every, (*other).relids);
@@ -322,10 +324,10 @@ pub unsafe fn add_parameterised(
             if clauses.is_null() {
                 continue;
             }
-            let mut described = (*(*plain).described).clone();
+            let mut join_tree = (*(*plain).join_tree).clone();
             let mut needed: pg_sys::Relids = std::ptr::null_mut();
             for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
-                described.clauses.push(clause);
+                join_tree.clauses.push(clause);
                 needed = pg_sys::bms_union(needed, (*clause).clause_relids);
             }
             let needed = pg_sys::bms_difference(needed, (*joined).relids);
@@ -348,8 +350,8 @@ pub unsafe fn add_parameterised(
             (*info).ppi_rows = ((*joined).rows * selectivity).max(1.0).round();
             (*info).ppi_clauses = clauses;
             (*joined).ppilist = pg_sys::lappend((*joined).ppilist, info.cast());
-            let path = make(joined, described);
-            let patterns = (*(*path).described).relations.len() as f64;
+            let path = make(joined, join_tree);
+            let patterns = (*(*path).join_tree).relations.len() as f64;
             (*path).path.path.param_info = info;
             (*path).path.path.rows = (*info).ppi_rows;
             (*path).path.path.total_cost = patterns * PROBE_OPERATORS * pg_sys::cpu_operator_cost

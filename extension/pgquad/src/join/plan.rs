@@ -26,8 +26,8 @@ pub enum Private {
     Relations = 4,
     /// Places of the quad tables among the relations of the node.
     Tables = 5,
-    /// What is taken from a plan below, as [`super::feed::Feed::new`] reads it; empty where there is none.
-    Feed = 6,
+    /// What is taken from a plan below, as [`super::outer_input::OuterInput::new`] reads it; empty where there is none.
+    OuterInput = 6,
 }
 
 /// PlanCustomPath: turns the chosen path into a plan.
@@ -43,13 +43,16 @@ pub unsafe extern "C-unwind" fn plan_path(
     // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's parameters, which
     // its description contains.
     unsafe {
-        let described = &*(*path.cast::<QuadJoinPath>()).described;
-        let fed = (*path.cast::<QuadJoinPath>()).fed.as_ref();
-        let relids = fed.map_or((*rel).relids, |fed| fed.patterns);
+        let join_tree = &*(*path.cast::<QuadJoinPath>()).join_tree;
+        let outer_input = (*path.cast::<QuadJoinPath>()).outer_input.as_ref();
+        let relids = outer_input.map_or((*rel).relids, |outer_input| outer_input.patterns);
         let relids = compat::base_relations(root, relids);
         // The target list may yet be replaced by one that computes more; it can use no other columns than these.
         let mut used = (*(*rel).reltarget).exprs;
-        for &clause in fed.iter().flat_map(|fed| &fed.above) {
+        for &clause in outer_input
+            .iter()
+            .flat_map(|outer_input| &outer_input.above)
+        {
             used = pg_sys::lappend(pg_sys::list_copy(used), (*clause).clause.cast());
         }
         let of_patterns = |var: &*mut pg_sys::Var| pg_sys::bms_is_member((**var).varno, relids);
@@ -64,12 +67,15 @@ pub unsafe extern "C-unwind" fn plan_path(
             }
         }
         // Rows come out with what tests have read, whichever entry of the scan tuple is found for it above.
-        for &cell in fed.iter().flat_map(|fed| &fed.by_value) {
+        for &cell in outer_input
+            .iter()
+            .flat_map(|outer_input| &outer_input.by_value)
+        {
             if !output.contains(&cell) {
                 output.push(cell);
             }
         }
-        let Some(compiled) = compile(root, described, relids, output, fed) else {
+        let Some(compiled) = compile(root, join_tree, relids, output, outer_input) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "the join of quad patterns has too many conditions",
@@ -87,13 +93,13 @@ pub unsafe extern "C-unwind" fn plan_path(
         let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
 
         let mut scan_tlist = scan_tlist(root, &columns, used);
-        let mut feed = Vec::new();
+        let mut outer_input_words = Vec::new();
         let mut above = std::ptr::null_mut();
-        if let (Some(fed), Some(slots)) = (fed, &compiled.fed) {
+        if let (Some(outer_input), Some(slots)) = (outer_input, &compiled.outer_input) {
             let below: *mut pg_sys::Plan = pg_sys::list_nth(plans, 0).cast();
             let carried = carry(&mut scan_tlist, &carried);
-            feed = fed.words((*below).targetlist, slots, &carried);
-            for &clause in &fed.above {
+            outer_input_words = outer_input.words((*below).targetlist, slots, &carried);
+            for &clause in &outer_input.above {
                 above = pg_sys::lappend(above, (*clause).clause.cast());
             }
         }
@@ -124,7 +130,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             tests,
             compiled.relations.iter().map(relation).collect(),
             compat::members(relids).iter().map(table).collect(),
-            feed,
+            outer_input_words,
         ];
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;

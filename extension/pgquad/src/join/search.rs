@@ -8,10 +8,10 @@
 //! growing the join from the most selective pattern along shared variables finds what the search would find, with one join relation
 //! per step. The building blocks (and the care for outer joins) are those of `optimizer/geqo/geqo_eval.c`.
 
-use super::hashed;
-use super::level;
+use super::computed_equality;
+use super::eligible_relations;
 use super::paths::{self, Above, Joining};
-use super::rows;
+use super::row_estimates;
 use crate::compat;
 use crate::scan::conditions::list_iter;
 use crate::{am, ffi, scan};
@@ -40,16 +40,16 @@ unsafe extern "C-unwind" fn join_search(
 ) -> *mut pg_sys::RelOptInfo {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        let candidates = level::candidates(root);
+        let candidates = eligible_relations::candidates(root);
         let rels: Vec<_> = list_iter(initial).collect();
-        let over_quads = rows::expect_of_subqueries(root, &rels);
+        let over_quads = row_estimates::expect_of_subqueries(root, &rels);
         let _above = Above::new(root, over_quads || !compat::is_empty(candidates));
         if compat::is_empty(candidates) {
-            level::forget(root);
+            eligible_relations::forget(root);
             return search(root, levels, initial);
         }
         let joined = or_undo(root, || quad_joins(root, candidates, &rels));
-        level::forget(root);
+        eligible_relations::forget(root);
         joined.unwrap_or_else(|| {
             for &rel in rels.iter().filter(|&&rel| is_candidate(rel, candidates)) {
                 scan::complete(root, rel);
@@ -104,7 +104,7 @@ unsafe fn quad_joins(
             let mut search = Search {
                 root,
                 clumps: Vec::new(),
-                computed: hashed::is_possible(root, &quads),
+                computed: computed_equality::is_possible(root, &quads),
                 left: quads,
                 total: 0,
                 pick: Pick::First,
@@ -356,7 +356,7 @@ impl Search {
         // SAFETY: live planner nodes.
         unsafe {
             let connected = ffi::have_relevant_joinclause(self.root, a, b);
-            if connected && self.computed && hashed::is_best(self.root, a, b) {
+            if connected && self.computed && computed_equality::is_best(self.root, a, b) {
                 return false;
             }
             connected || pg_sys::have_join_order_restriction(self.root, a, b)
@@ -372,7 +372,7 @@ impl Search {
             }
             let of = |i: usize| self.clumps[i].rel;
             let mut pairs = (0..self.clumps.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
-            pairs.any(|(i, j)| hashed::is_best(self.root, of(i), of(j)))
+            pairs.any(|(i, j)| computed_equality::is_best(self.root, of(i), of(j)))
         }
     }
 

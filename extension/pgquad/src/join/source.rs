@@ -1,7 +1,7 @@
 //! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
 
-use super::native::Native;
-use super::values;
+use super::value_equality;
+use super::vectorised_filters::VectorisedFilter;
 use crate::dictionary::Upcoming;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
@@ -23,7 +23,7 @@ pub struct TestExpr {
     /// Equal rows may have different results.
     pub volatile: bool,
     /// The same as a test of ids, where there is one.
-    pub native: Option<Native>,
+    pub vectorised: Option<VectorisedFilter>,
     /// What the dictionary is told of the rows to come.
     pub upcoming: Upcoming,
 }
@@ -50,8 +50,8 @@ impl NodeSource {
         let natives = self
             .tests
             .iter_mut()
-            .filter_map(|test| test.native.as_mut());
-        natives.for_each(Native::restart);
+            .filter_map(|test| test.vectorised.as_mut());
+        natives.for_each(VectorisedFilter::restart);
     }
 
     fn reader(&self, table: u16) -> &TableReader {
@@ -110,9 +110,9 @@ impl Source for NodeSource {
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         let (slot, context) = (self.slot, self.context);
         let test = &mut self.tests[usize::from(expr)];
-        let mut order: Vec<usize> = match &mut test.native {
+        let mut order: Vec<usize> = match &mut test.vectorised {
             // SAFETY: the context is that of the node.
-            Some(native) => unsafe { native.test(context, needs, rows, keep) },
+            Some(vectorised) => unsafe { vectorised.test(context, needs, rows, keep) },
             None => (0..keep.len()).collect(),
         };
         if order.is_empty() {
@@ -185,14 +185,14 @@ impl Source for NodeSource {
         row: &[Option<u64>],
     ) -> Option<Vec<(u64, u64)>> {
         let context = self.context;
-        let native = self.tests[usize::from(expr)].native.as_mut()?;
+        let vectorised = self.tests[usize::from(expr)].vectorised.as_mut()?;
         // SAFETY: the context is that of the node.
-        let intervals = unsafe { native.pushdown_ranges(context, unknown, row) };
+        let intervals = unsafe { vectorised.pushdown_ranges(context, unknown, row) };
         (!intervals.is_all()).then(|| intervals.ranges().to_vec())
     }
 
     fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
-        values::value_keys(ids)
+        value_equality::value_keys(ids)
     }
 
     fn interrupt(&mut self) {

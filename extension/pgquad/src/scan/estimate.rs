@@ -1,7 +1,7 @@
 //! Estimates from the tree's own counts.
 
+use super::bind_peeking;
 use super::conditions::{list_iter, Condition};
-use super::known;
 use crate::storage;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
@@ -21,7 +21,7 @@ pub unsafe fn counted(
     unsafe {
         let mut key = [None; 4];
         for condition in conditions.iter().filter(|c| c.bound == Bound::Eq) {
-            if let Some(value) = known::value(root, condition.value) {
+            if let Some(value) = bind_peeking::value(root, condition.value) {
                 key[condition.column] = Some(value);
             }
         }
@@ -34,7 +34,7 @@ pub unsafe fn counted(
                 c.clause == clause
                     && c.bound == Bound::Eq
                     && columns[c.column]
-                    && known::value(root, c.value).is_some_and(|v| key[c.column] == Some(v))
+                    && bind_peeking::value(root, c.value).is_some_and(|v| key[c.column] == Some(v))
             })
         };
         // Conditions that no order can bind together stay with the column statistics.

@@ -194,7 +194,8 @@ impl Planning {
     unsafe fn add_quad_join(&self, conditions: &[Condition]) {
         // SAFETY: live planner nodes.
         unsafe {
-            let Some((path, evaluated)) = crate::join::read_alone(self.root, self.rel) else {
+            let Some((path, evaluated)) = crate::join::single_pattern_path(self.root, self.rel)
+            else {
                 return;
             };
             let bounds = bounds(conditions);

@@ -17,7 +17,7 @@ use super::joins;
 use crate::compat;
 use crate::error::raise;
 use crate::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
-use crate::scan::Expecting;
+use crate::scan::BindPeeking;
 use crate::term::TermOut;
 
 /// How the SQL of a query whose constants are parameters is planned.
@@ -155,7 +155,7 @@ impl Plan {
         let whole = |(value, kind): (&pg_sys::Datum, &pg_sys::Oid)| {
             (*kind == pg_sys::INT8OID).then(|| value.value() as i64)
         };
-        let _expecting = Expecting::begin(values.iter().zip(&self.types).map(whole).collect());
+        let _expecting = BindPeeking::begin(values.iter().zip(&self.types).map(whole).collect());
         Spi::connect(|_| {
             let _planning = Planning::begin();
             // SAFETY: SPI is connected. The plan has one statement, so there is a cached plan of it, which is held while its

@@ -1,8 +1,8 @@
-//! Execution of `Quad Walk`: rows of the first term are the first frontier; each frontier goes to the step, and what it reaches that is new is
-//! the next one. Rows are handed out as they are found.
+//! Execution of `Quad Walk`: the semi-naive transitive closure. Rows of the first term are the first frontier; each frontier goes to the step,
+//! and what it reaches that is not in the visited set is the next one. Rows are handed out as they are found.
 
-use super::found::{Found, Row};
 use super::step::{self, QuadStep, Reached};
+use super::visited_set::{Row, VisitedSet};
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::{self, Methods};
 use crate::scan::conditions::list_iter;
@@ -43,7 +43,7 @@ struct QuadWalk {
     most: usize,
     /// All rows of the first term have been taken.
     begun: bool,
-    found: Found,
+    visited: VisitedSet,
     /// Rows of the queue that have been handed to the step, and those in `rows` or handed out before.
     expanded: u64,
     emitted: u64,
@@ -78,7 +78,7 @@ unsafe extern "C-unwind" fn begin(
             step: step::step_of(children[1]),
             begun: false,
             most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER.start, FRONTIER.end),
-            found: Found::new(bytes / 4 * 3, (*estate).es_query_cxt),
+            visited: VisitedSet::new(bytes / 4 * 3, (*estate).es_query_cxt),
             expanded: 0,
             emitted: 0,
             frontier: Vec::new(),
@@ -136,14 +136,14 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
         walk.row = 0;
         loop {
             storage::interrupt();
-            walk.found.read(walk.emitted, BATCH, &mut walk.rows);
+            walk.visited.read(walk.emitted, BATCH, &mut walk.rows);
             if !walk.rows.is_empty() {
                 walk.emitted += walk.rows.len() as u64;
                 return true;
             }
             if !walk.begun {
                 walk.take_first();
-            } else if walk.expanded < walk.found.len() {
+            } else if walk.expanded < walk.visited.len() {
                 walk.expand();
             } else {
                 return false;
@@ -172,15 +172,15 @@ impl QuadWalk {
                         row[part] = (*(*slot).tts_values.add(column)).value() as u64 ^ SIGN;
                     }
                 }
-                self.found.add(row);
+                self.visited.add(row);
             }
-            self.found.settle();
+            self.visited.enqueue_pending();
         }
     }
 
     /// Hands rows to the step.
     unsafe fn expand(&mut self) {
-        self.found
+        self.visited
             .read(self.expanded, self.most, &mut self.frontier);
         self.expanded += self.frontier.len() as u64;
         // NULL leads nowhere. Rows of one column that are not told apart by another one are all the same start.
@@ -193,14 +193,14 @@ impl QuadWalk {
             return;
         }
         self.rounds += 1;
-        let (frontier, found) = (&self.frontier, &mut self.found);
+        let (frontier, visited) = (&self.frontier, &mut self.visited);
         // SAFETY: the step below this node, begun.
         let step = unsafe { &mut *custom::own::<QuadStep, _>(self.step) };
         step.expand(starts, |to, start| {
             let from = &frontier[start as usize];
-            found.add([to, from[1], from[2]]);
+            visited.add([to, from[1], from[2]]);
         });
-        self.found.settle();
+        self.visited.enqueue_pending();
     }
 }
 
@@ -227,7 +227,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     unsafe {
         let walk = custom::own::<QuadWalk, _>(node);
         if !walk.is_null() {
-            (*walk).found.clear();
+            (*walk).visited.clear();
             (*walk).rows = Vec::new();
             (*walk).row = 0;
         }
@@ -243,7 +243,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     unsafe {
         let walk = &mut *custom::own::<QuadWalk, _>(node);
         walk.begun = false;
-        walk.found.clear();
+        walk.visited.clear();
         (walk.expanded, walk.emitted) = (0, 0);
         walk.rows.clear();
         walk.row = 0;
@@ -274,7 +274,7 @@ unsafe extern "C-unwind" fn explain(
         let walk = &*custom::own::<QuadWalk, _>(node);
         for (label, value) in [
             (c"Frontiers", walk.rounds),
-            (c"Runs Spilled", walk.found.spilled),
+            (c"Runs Spilled", walk.visited.spilled),
         ] {
             custom::explain_integer(label, value as i64, es);
         }

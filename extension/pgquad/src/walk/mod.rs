@@ -1,10 +1,10 @@
-//! `Quad Walk`: what can be reached along quads, for `WITH RECURSIVE ... UNION`, a whole frontier at a time. See README.md beside this file.
+//! `Quad Walk`: semi-naive transitive closure along quads, for `WITH RECURSIVE ... UNION`, a whole frontier at a time. See README.md beside this file.
 
 mod exec;
-mod found;
 mod paths;
 mod shape;
 mod step;
+mod visited_set;
 
 pub use paths::add;
 

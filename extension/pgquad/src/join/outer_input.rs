@@ -1,4 +1,4 @@
-//! The rows that a `Quad Join` takes from the plan below it, a batch at a time.
+//! Outer input, executed: the rows that a `Quad Join` takes from the plan below it, a batch at a time.
 
 use crate::ffi;
 use pgquad_btree::SIGN;
@@ -15,7 +15,7 @@ pub struct Carried {
 }
 
 /// The plan below, and the batch of its rows that is being joined.
-pub struct Feed {
+pub struct OuterInput {
     child: *mut pg_sys::PlanState,
     /// Columns that are keys, with the variables that they are.
     keys: Vec<(usize, Slot)>,
@@ -42,8 +42,8 @@ fn room() -> usize {
     unsafe { pg_sys::work_mem as usize * 1024 / 2 }
 }
 
-impl Feed {
-    /// A feed from a begun plan. `words` are those of [`super::plan::Private::Feed`].
+impl OuterInput {
+    /// A feed from a begun plan. `words` are those of [`super::plan::Private::OuterInput`].
     ///
     /// # Safety
     /// The plan lives as long as the current memory context.

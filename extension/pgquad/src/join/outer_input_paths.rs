@@ -1,18 +1,18 @@
-//! Joins of patterns with the rows of another plan: of a subquery, a list of values, a function.
+//! Outer input, planned: joins of patterns with the rows of another plan (a subquery, a list of values, a function).
 //!
-//! Instead of probing the patterns for each of those rows (nested loop) or reading the patterns whole (hash join), the pipeline takes the
-//! rows in batches, as if an earlier pattern had found them.
+//! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join): the pipeline takes the rows in batches,
+//! as if an earlier pattern had found them.
 
 use super::compile::{equal_columns, Cell};
-use super::describe::Described;
-use super::{level, paths, values};
+use super::join_tree::JoinTree;
+use super::{eligible_relations, paths, value_equality};
 use crate::error::raise;
 use crate::scan::conditions::list_iter;
 use pgquad_exec::{Kind, Slot};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 /// What a join takes from the plan below it.
-pub struct Fed {
+pub struct OuterInputPath {
     /// How the patterns take part for each row; `None` = inner join.
     pub kind: Option<Kind>,
     /// Relations of the patterns.
@@ -45,11 +45,13 @@ pub unsafe fn add(
         if below.is_null() || !(*below).param_info.is_null() {
             return;
         }
-        let Some(described) = patterns(root, inner) else {
+        let Some(join_tree) = patterns(root, inner) else {
             return;
         };
-        if let Some(fed) = Fed::new(joined, outer, inner, kind, (*extra).restrictlist) {
-            paths::add_fed(joined, below, described, fed);
+        if let Some(outer_input) =
+            OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
+        {
+            paths::add_with_outer_input(joined, below, join_tree, outer_input);
         }
     }
 }
@@ -58,17 +60,17 @@ pub unsafe fn add(
 unsafe fn patterns(
     root: *mut pg_sys::PlannerInfo,
     inner: *mut pg_sys::RelOptInfo,
-) -> Option<Described> {
+) -> Option<JoinTree> {
     // SAFETY: live planner nodes.
     unsafe {
         if (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_JOINREL {
-            return paths::quad_join_of(inner).map(|path| (*(*path).described).clone());
+            return paths::quad_join_of(inner).map(|path| (*(*path).join_tree).clone());
         }
-        level::may_join(root, inner).then(|| Described::relation(inner))
+        eligible_relations::is_eligible(root, inner).then(|| JoinTree::relation(inner))
     }
 }
 
-impl Fed {
+impl OuterInputPath {
     /// Relations of patterns, and those that the columns of the plan below are of.
     ///
     /// # Safety
@@ -84,7 +86,7 @@ impl Fed {
         }
     }
 
-    /// The words of [`super::plan::Private::Feed`]; `slots` are the variables of the columns and of the row number, `carried` has the places
+    /// The words of [`super::plan::Private::OuterInput`]; `slots` are the variables of the columns and of the row number, `carried` has the places
     /// of what is carried along.
     ///
     /// # Safety
@@ -147,7 +149,7 @@ impl Fed {
         use pg_sys::JoinType::*;
         // SAFETY: live planner nodes.
         unsafe {
-            let mut fed = Self {
+            let mut outer_input = Self {
                 kind: match kind {
                     JOIN_INNER => None,
                     JOIN_LEFT => Some(Kind::Left),
@@ -164,29 +166,31 @@ impl Fed {
             let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
             for clause in list_iter::<pg_sys::RestrictInfo>(restrictions) {
                 // Of an outer join, such a condition is tested on the joined rows (RINFO_IS_PUSHED_DOWN of nodes/pathnodes.h).
-                let on_joined = fed.kind.is_some_and(|kind| kind != Kind::Semi)
+                let on_joined = outer_input.kind.is_some_and(|kind| kind != Kind::Semi)
                     && ((*clause).is_pushed_down
                         || !pg_sys::bms_is_subset((*clause).required_relids, (*joined).relids));
                 match key(clause, outer, inner).filter(|_| !on_joined) {
                     Some(column) => {
-                        fed.keys.push(clause);
+                        outer_input.keys.push(clause);
                         if equal_columns(clause, both).is_none() {
-                            fed.by_value.push(column);
+                            outer_input.by_value.push(column);
                         }
-                        if !fed.columns.contains(&column) {
-                            fed.columns.push(column);
+                        if !outer_input.columns.contains(&column) {
+                            outer_input.columns.push(column);
                         }
                     }
-                    None if fed.kind.is_none() || (on_joined && fed.kind == Some(Kind::Left)) => {
-                        fed.above.push(clause);
+                    None if outer_input.kind.is_none()
+                        || (on_joined && outer_input.kind == Some(Kind::Left)) =>
+                    {
+                        outer_input.above.push(clause);
                     }
                     None => return None,
                 }
             }
             // A row that stays for want of one key would lose the others.
-            let keeps = matches!(fed.kind, Some(Kind::Left | Kind::Anti));
-            let loses = keeps && !fed.by_value.is_empty() && fed.columns.len() > 1;
-            (!fed.keys.is_empty() && !loses).then_some(fed)
+            let keeps = matches!(outer_input.kind, Some(Kind::Left | Kind::Anti));
+            let loses = keeps && !outer_input.by_value.is_empty() && outer_input.columns.len() > 1;
+            (!outer_input.keys.is_empty() && !loses).then_some(outer_input)
         }
     }
 }
@@ -200,7 +204,7 @@ unsafe fn key(
     // SAFETY: live planner nodes.
     unsafe {
         let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
-        let by_value = || values::compared((*clause).clause.cast(), both);
+        let by_value = || value_equality::compared((*clause).clause.cast(), both);
         let (a, b) = equal_columns(clause, both).or_else(by_value)?;
         let of_inner = |cell: Cell| pg_sys::bms_is_member(cell.0 as i32, (*inner).relids);
         match (of_inner(a), of_inner(b)) {

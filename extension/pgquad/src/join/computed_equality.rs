@@ -1,9 +1,9 @@
-//! Groups of patterns that nothing connects but an equality of computed values, such as `lcase(?a) = lcase(?b)`.
+//! Equality of computed values: groups of patterns that nothing connects but, say, `lcase(?a) = lcase(?b)`.
 //!
 //! `Quad Join` could only test it pair by pair. PostgreSQL hashes both sides, so the groups are left to its own joins.
 
 use super::compile::equal_columns;
-use super::values;
+use super::value_equality;
 use crate::compat;
 use crate::scan::conditions::{self, list_iter};
 use pgrx::pg_sys;
@@ -54,7 +54,9 @@ pub unsafe fn is_best(
         let mut hashed = false;
         for clause in between(root, both, a, b) {
             let expr = (*clause).clause.cast();
-            if equal_columns(clause, both).is_some() || values::compared(expr, both).is_some() {
+            if equal_columns(clause, both).is_some()
+                || value_equality::compared(expr, both).is_some()
+            {
                 return false;
             }
             hashed |= is_hashable(clause, (*a).relids, (*b).relids);

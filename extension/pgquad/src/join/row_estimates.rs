@@ -1,11 +1,11 @@
-//! Numbers of rows that joins above the patterns are planned with.
+//! Row estimates that joins above the patterns are planned with.
 //!
 //! PostgreSQL multiplies what it knows of columns, as if the patterns of a group had nothing to do with each other, and soon expects a
 //! single row. A nested loop that reads its inner side anew for each row looks as good as any other join then, and is a disaster when
 //! there are hundreds. What is expected of a group of patterns is therefore no less than of the most selective of them, and no result
 //! of a subquery is taken for a single row unless it must be one.
 
-use super::describe::Described;
+use super::join_tree::JoinTree;
 use crate::am;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
@@ -16,14 +16,14 @@ const FEW: f64 = 20.0;
 /// Raises the rows expected of a join of patterns to those of its most selective pattern.
 ///
 /// # Safety
-/// `joined` is a join relation that is being planned, `described` what it joins.
+/// `joined` is a join relation that is being planned, `join_tree` what it joins.
 pub unsafe fn expect_of_patterns(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
-    described: &Described,
+    join_tree: &JoinTree,
 ) {
     // SAFETY: the caller's promise: the relations described are base relations of the level.
-    let least = described
+    let least = join_tree
         .relations
         .iter()
         .map(|&rti| unsafe { (**(*root).simple_rel_array.add(rti as usize)).rows })

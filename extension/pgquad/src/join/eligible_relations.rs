@@ -1,4 +1,4 @@
-//! Which relations of a query level may become part of a `Quad Join`.
+//! Eligible relations: which relations of a query level may become part of a `Quad Join`.
 
 use crate::scan::conditions::list_iter;
 use crate::{am, compat, guc};
@@ -57,7 +57,7 @@ pub unsafe fn outer_candidates(
 ///
 /// # Safety
 /// `rel` is a relation of the level, which is past the setting up of base relations.
-pub unsafe fn may_join(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
+pub unsafe fn is_eligible(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         if (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL {

@@ -1,4 +1,4 @@
-//! Filters that are tested on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts evaluated.
+//! Vectorised filters on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts evaluated.
 
 use super::operators::{operator, Operator};
 use crate::scan::conditions::{list_iter, list_node};
@@ -15,7 +15,7 @@ use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
 
 /// A filter's expression as a test of ids.
-pub struct Native {
+pub struct VectorisedFilter {
     test: Test,
     constants: Vec<Constant>,
     /// Values of the constants in this run, once they are needed.
@@ -42,7 +42,7 @@ enum Kind {
     Datatypes,
 }
 
-impl Native {
+impl VectorisedFilter {
     /// Makes a test of `expr`, whose variables are columns of the scan tuple at `places`. `None` where it does anything that is not known.
     ///
     /// # Safety

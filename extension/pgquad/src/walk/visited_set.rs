@@ -1,4 +1,4 @@
-//! The rows that a walk has found: a queue of all of them, and the set of them that keeps each from being found twice.
+//! The visited set of a transitive closure: a queue of all rows found, and the set that keeps each from being found twice.
 //!
 //! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary file, and what is found
 //! from then on is compared with the runs, many rows at a time: only blocks of a run that can hold one of them are read. The queue goes on
@@ -97,7 +97,7 @@ impl Run {
 }
 
 /// The rows of a walk.
-pub struct Found {
+pub struct VisitedSet {
     context: pg_sys::MemoryContext,
     most_in_set: usize,
     most_in_queue: usize,
@@ -113,7 +113,7 @@ pub struct Found {
     pub spilled: u64,
 }
 
-impl Found {
+impl VisitedSet {
     /// No rows yet. Uses about `bytes` of memory; files live in `context`.
     pub fn new(bytes: usize, context: pg_sys::MemoryContext) -> Self {
         Self {
@@ -145,13 +145,13 @@ impl Found {
         if self.set.insert(row) {
             self.pending.push(row);
             if self.pending.len() >= MANY || self.set.len() >= self.most_in_set {
-                self.settle();
+                self.enqueue_pending();
             }
         }
     }
 
     /// Lets all rows added so far be in the queue.
-    pub fn settle(&mut self) {
+    pub fn enqueue_pending(&mut self) {
         let mut pending = std::mem::take(&mut self.pending);
         if !self.runs.is_empty() {
             pending.sort_unstable();

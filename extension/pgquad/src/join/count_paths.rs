@@ -4,8 +4,8 @@
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level without HAVING gets it,
 //! whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns.
 
+use super::count_exec;
 use super::paths::quad_join_of;
-use super::tally;
 use crate::counts::{self, COUNT_ROWS, COUNT_VALUES};
 use crate::custom;
 use crate::ffi::Methods;
@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(tally::NAME, plan_path);
+    custom::path_methods(count_exec::NAME, plan_path);
 
 /// About the bytes of a group apart from its columns and counts.
 const GROUP: f64 = 16.0;
@@ -161,7 +161,7 @@ unsafe extern "C-unwind" fn plan_path(
         for part in counted_parts(root, rel).into_iter().flatten() {
             columns = custom::with_entry(columns, part.cast());
         }
-        let scan = custom::new_plan(path, tlist, &tally::SCAN_METHODS);
+        let scan = custom::new_plan(path, tlist, &count_exec::SCAN_METHODS);
         (*scan).custom_plans = plans;
         (*scan).custom_scan_tlist = columns;
         scan.cast()

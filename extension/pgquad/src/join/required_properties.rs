@@ -1,10 +1,10 @@
-//! What a query level asks of the rows of its join.
+//! Required row properties: what a query level asks of the rows of its join (a set or a bag, all rows or the first few).
 
 use pgrx::pg_sys;
 
 /// What matters about the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
+pub struct RequiredProperties {
     /// Which rows there are, not how often.
     pub distinct: bool,
     /// All of them: something above reads the last one before it hands out its first.
@@ -15,13 +15,13 @@ pub struct Demand {
 ///
 /// # Safety
 /// `root` is the planner's own, at the time when plans are made of its paths.
-pub unsafe fn demand(root: *mut pg_sys::PlannerInfo) -> Demand {
+pub unsafe fn required_properties(root: *mut pg_sys::PlannerInfo) -> RequiredProperties {
     // SAFETY: the caller's promise.
     unsafe {
         let query = (*root).parse;
         let grouped = !(*query).groupClause.is_null();
         let distinct = !(*query).distinctClause.is_null();
-        Demand {
+        RequiredProperties {
             distinct: (distinct || grouped) && only_sets(query),
             whole: distinct || grouped || (*query).hasAggs || !(*root).query_pathkeys.is_null(),
         }

@@ -1,6 +1,7 @@
-//! Execution of `Quad Count`: the join below counts its rows group by group; groups that memory has no room for wait in a temporary file.
+//! Execution of `Quad Count` (hash aggregation): the join below counts its rows group by group; groups that memory has no room for wait in a
+//! temporary file.
 
-use super::count::argument;
+use super::count_paths::argument;
 use super::exec;
 use crate::custom::{self, clear, Callbacks};
 use crate::ffi::Methods;

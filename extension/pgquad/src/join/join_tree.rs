@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 /// A group of relations joined with each other.
 #[derive(Clone, Default)]
-pub struct Described {
+pub struct JoinTree {
     /// Range table indexes.
     pub relations: Vec<pg_sys::Index>,
     /// Conditions of the relations and of their joins.
@@ -24,10 +24,10 @@ pub struct Inner {
     /// How it takes part.
     pub kind: Kind,
     /// Its relations; its conditions are those that decide about a match.
-    pub group: Described,
+    pub group: JoinTree,
 }
 
-impl Described {
+impl JoinTree {
     /// A single base relation.
     ///
     /// # Safety

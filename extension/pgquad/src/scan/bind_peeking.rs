@@ -1,4 +1,4 @@
-//! Values that conditions compare with, as far as planning can know them: for estimates only.
+//! Bind peeking: a plan for all values is estimated with the values of the parameters that it is first wanted for.
 
 use super::conditions::list_iter;
 use super::exec;
@@ -11,9 +11,9 @@ thread_local! {
 }
 
 /// While it lives, plans for all values are made as if they were for these.
-pub struct Expecting;
+pub struct BindPeeking;
 
-impl Expecting {
+impl BindPeeking {
     /// Begins; `None` stands for a parameter that is no whole number.
     pub fn begin(values: Vec<Option<i64>>) -> Self {
         EXPECTED.set(values);
@@ -21,7 +21,7 @@ impl Expecting {
     }
 }
 
-impl Drop for Expecting {
+impl Drop for BindPeeking {
     fn drop(&mut self) {
         EXPECTED.take();
     }
