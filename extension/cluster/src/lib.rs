@@ -3,6 +3,7 @@
 
 pub mod deal;
 pub mod dictionary;
+pub mod exchange;
 pub mod groups;
 pub mod hash;
 pub mod message;

@@ -61,6 +61,14 @@ impl Writer {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Puts four bytes in the place of those that were written at `at`.
+    ///
+    /// # Panics
+    /// So much has not been written.
+    pub fn set_u32(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
     /// Eight bytes.
     pub fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());

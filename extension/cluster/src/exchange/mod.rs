@@ -1,0 +1,24 @@
+//! Batches of rows pushed from node to node while a join runs: a repartition at every step. See README.md in this folder.
+//!
+//! [`Exchange`] drives the [`Work`] of one participant over a [`Transport`]: it takes what peers have sent, has the work do one unit, cuts
+//! what the work has dealt out into frames, and notices the end. Knows nothing of PostgreSQL, of quads or of what the work is.
+
+mod driver;
+mod ending;
+pub mod frame;
+mod inbox;
+pub mod memory;
+mod outbox;
+mod rows;
+mod spill;
+mod stats;
+mod transport;
+mod work;
+
+pub use driver::{Error, Exchange, Settings, Step};
+pub use outbox::{Dealt, LEAST_BATCH_BYTES, MOST_BATCH_BYTES};
+pub use rows::{Rows, MOST_ROWS};
+pub use spill::SpillFile;
+pub use stats::{PeerStats, StateStats, Stats};
+pub use transport::{Lost, Transport};
+pub use work::{Ran, Work};
