@@ -291,7 +291,7 @@ impl<T: Transport, W: Work> Exchange<T, W> {
                 let why = frame::why(&mut reader).map_err(damaged)?;
                 return Err(Error::GivenUp { by: from, why });
             }
-            Kind::Report | Kind::End => return Err(Error::Damaged { by: from }),
+            Kind::Report | Kind::End | Kind::Greeting => return Err(Error::Damaged { by: from }),
         }
         Ok(())
     }

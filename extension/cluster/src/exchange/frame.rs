@@ -3,6 +3,7 @@
 //! Four bytes say how many follow; then come the version of the format, the kind of the frame, the number of the query, and the body.
 
 use super::ending::Counts;
+use super::greeting::Refused;
 use super::rows::Rows;
 use crate::wire::{Damaged, Reader, Result, Writer};
 
@@ -33,13 +34,21 @@ pub(super) enum Kind {
     End = 3,
     /// A participant gives up.
     Abort = 4,
+    /// A link begins.
+    Greeting = 16,
 }
 
 impl Kind {
     fn from_number(number: u8) -> Option<Self> {
-        [Self::Rows, Self::Report, Self::End, Self::Abort]
-            .into_iter()
-            .find(|kind| *kind as u8 == number)
+        [
+            Self::Rows,
+            Self::Report,
+            Self::End,
+            Self::Abort,
+            Self::Greeting,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == number)
     }
 }
 
@@ -56,6 +65,27 @@ fn finish(mut writer: Writer) -> Vec<u8> {
     let length = writer.len() - LENGTH_BYTES;
     writer.set_u32(0, length as u32);
     writer.finish()
+}
+
+/// A frame of the greeting; [`finish_greeting`] ends it.
+pub(super) fn greeting() -> Writer {
+    begin(Kind::Greeting, 0)
+}
+
+/// The frame.
+pub(super) fn finish_greeting(writer: Writer) -> Vec<u8> {
+    finish(writer)
+}
+
+/// The body of a frame of the greeting.
+pub(super) fn open_greeting(frame: &[u8]) -> std::result::Result<Reader<'_>, Refused> {
+    match frame.get(LENGTH_BYTES) {
+        Some(&version) if version != VERSION => Err(Refused::Version(version)),
+        _ => match open(frame)? {
+            (Kind::Greeting, 0, reader) => Ok(reader),
+            _ => Err(Refused::Damaged),
+        },
+    }
 }
 
 /// A frame of rows under way.
@@ -110,7 +140,7 @@ pub(super) fn of_abort(query: u64, why: &str) -> Vec<u8> {
 /// A frame that has come: its kind, its query, and where its body is.
 pub(super) fn open(frame: &[u8]) -> Result<(Kind, u64, Reader<'_>)> {
     let mut reader = Reader::new(frame);
-    if reader.u32()? as usize != frame.len() - LENGTH_BYTES || reader.u8()? != VERSION {
+    if reader.u32()? as usize + LENGTH_BYTES != frame.len() || reader.u8()? != VERSION {
         return Err(Damaged);
     }
     let kind = Kind::from_number(reader.u8()?).ok_or(Damaged)?;

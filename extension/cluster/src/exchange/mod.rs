@@ -6,7 +6,9 @@
 mod driver;
 mod ending;
 pub mod frame;
+mod greeting;
 mod inbox;
+mod link;
 pub mod memory;
 mod outbox;
 mod rows;
@@ -16,6 +18,8 @@ mod transport;
 mod work;
 
 pub use driver::{Error, Exchange, Settings, Step};
+pub use greeting::{Ends, Greeting, Refused, MESH_BYTES, NONCE_BYTES};
+pub use link::Link;
 pub use outbox::{Dealt, LEAST_BATCH_BYTES, MOST_BATCH_BYTES};
 pub use rows::{Rows, MOST_ROWS};
 pub use spill::SpillFile;

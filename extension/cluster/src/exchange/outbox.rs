@@ -106,13 +106,45 @@ impl Dealt {
         self.outboxes.len()
     }
 
-    /// Deals the rows with these numbers to another participant, which goes on with them in `state`.
+    /// Deals rows to another participant, which goes on with them in `state`.
     ///
     /// # Panics
-    /// `to` is no other participant, or a row is not in the columns.
-    pub fn add(&mut self, to: usize, state: &[u8], columns: &[&[u64]], rows: &[u32]) {
+    /// `to` is no other participant, or other rows of the state have other columns.
+    pub fn add(&mut self, to: usize, state: &[u8], rows: Rows) {
+        let columns = rows.columns.len();
+        self.part(to, state, rows.len, columns, |part| {
+            if part.len == 0 {
+                *part = rows;
+            } else {
+                part.extend(&rows, 0, rows.len);
+            }
+        });
+    }
+
+    /// Deals the rows with these numbers, as [`Self::add`].
+    ///
+    /// # Panics
+    /// As [`Self::add`]; a row is not in the columns.
+    pub fn add_chosen(&mut self, to: usize, state: &[u8], columns: &[&[u64]], rows: &[u32]) {
+        self.part(to, state, rows.len(), columns.len(), |part| {
+            for (to, from) in part.columns.iter_mut().zip(columns) {
+                to.extend(rows.iter().map(|&row| from[row as usize]));
+            }
+            part.len += rows.len();
+        });
+    }
+
+    /// Lets `add` put so many rows to those of a peer and state.
+    fn part(
+        &mut self,
+        to: usize,
+        state: &[u8],
+        len: usize,
+        columns: usize,
+        add: impl FnOnce(&mut Rows),
+    ) {
         assert!(to != self.me, "rows that stay here are not dealt");
-        if rows.is_empty() {
+        if len == 0 {
             return;
         }
         let known = self.states.iter().position(|(known, _)| known == state);
@@ -123,19 +155,16 @@ impl Dealt {
         let outbox = &mut self.outboxes[to];
         let part = outbox.parts.iter().position(|(of, _)| *of == state);
         let part = part.unwrap_or_else(|| {
-            outbox.parts.push((state, Rows::new(columns.len())));
+            outbox.parts.push((state, Rows::new(columns)));
             outbox.parts.len() - 1
         });
         let part = &mut outbox.parts[part].1;
         assert!(
-            part.columns.len() == columns.len(),
+            part.columns.len() == columns,
             "rows of one state have the same columns"
         );
-        for (to, from) in part.columns.iter_mut().zip(columns) {
-            to.extend(rows.iter().map(|&row| from[row as usize]));
-        }
-        part.len += rows.len();
-        outbox.bytes += Rows::bytes_of(rows.len(), columns.len());
+        add(part);
+        outbox.bytes += Rows::bytes_of(len, columns);
     }
 
     /// Whether a frame for this peer is due.

@@ -130,7 +130,7 @@ impl<'a> Join<'a> {
         for to in (0..self.part.nodes).filter(|&to| to != self.part.me) {
             let there = (0..rows.len()).filter(|&row| owner(&rows[row]) == to);
             let there: Vec<u32> = there.map(|row| row as u32).collect();
-            dealt.add(to, &[step as u8], &columns, &there);
+            dealt.add_chosen(to, &[step as u8], &columns, &there);
         }
         let me = self.part.me;
         let here: Vec<Vec<u64>> = rows

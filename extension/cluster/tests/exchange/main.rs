@@ -1,12 +1,28 @@
 //! Joins whose rows go from participant to participant, against nested loops: in threads, and in a simulated network whose delays, room
 //! and losses are random.
 
-mod exchange_parts;
+mod links;
+mod simulation;
+mod toy;
 
-use exchange_parts::simulation::{simulate, Outcome, Simulated};
-use exchange_parts::toy::{Join, Part, Query};
 use pgquad_cluster::exchange::{memory, Exchange, Settings};
 use proptest::prelude::*;
+use simulation::{simulate, Outcome, Simulated};
+use toy::{Join, Part, Query};
+
+/// Random numbers that a seed decides (splitmix64).
+struct Random(u64);
+
+impl Random {
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % end as u64) as usize
+    }
+}
 
 fn settings(query: u64, batch_bytes: usize, most_rows: usize, memory: usize) -> Settings {
     Settings {
