@@ -57,6 +57,7 @@ class Checks:
             self.refuses_what_cannot_be,
             self.names_of_all_kinds,
             self.writes_from_every_node,
+            self.aggregates_over_all_shards,
             self.delete_and_update,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
@@ -247,6 +248,42 @@ class Checks:
             quads |= set(many)
             self.holds("films", quads)
         self.quads = quads
+
+    def aggregates_over_all_shards(self):
+        """Counts, groups and distinct values of every column, which each node makes of its own shards."""
+        # 40,000 graphs, two quads in each: groups by a column that no order begins with.
+        quads = {(NUMBERS + n % 997, NUMBERS + n % 7, NUMBERS + n % 4999, NUMBERS + n // 2) for n in range(80_000)}
+        self.create("grouped")
+        self.copy("quad_stores.grouped", quads)
+        self.execute("vacuum quad_stores.grouped")
+        for node in range(3):
+            for number, column in enumerate("spog"):
+                expected = {}
+                for quad in quads:
+                    expected[quad[number]] = expected.get(quad[number], 0) + 1
+                got = self.rows(f"select {column}, count(*) from quad_stores.grouped group by {column}", node=node)
+                same(f"groups by {column}", sorted(got), sorted(expected.items()))
+                same(f"distinct {column}", sorted(self.rows(f"select distinct {column} from quad_stores.grouped", node=node)), [(value,) for value in sorted(expected)])
+                same(f"least and greatest {column}", self.rows(f"select min({column}), max({column}), count(distinct {column}), count(*) from quad_stores.grouped", node=node),
+                     [(min(expected), max(expected), len(expected), len(quads))])
+            some = NUMBERS + 3
+            expected = {}
+            for s, p, o, g in quads:
+                if s == some and o != some:
+                    expected[o] = expected.get(o, 0) + 1
+            got = self.rows("select o, count(*) from quad_stores.grouped where s = %s and o <> %s group by o", (some, some), node=node)
+            same("groups of a subject by object", sorted(got), sorted(expected.items()))
+            same("first rows", self.rows("select s, p, o, g from quad_stores.grouped order by g desc, s limit 5", node=node),
+                 sorted(quads, key=lambda quad: (-quad[3], quad[0]))[:5])
+            plan = "\n".join(line for (line,) in self.rows("explain (analyze, costs off, timing off) select g, count(*) from quad_stores.grouped group by g", node=node))
+            if "Quad Groups" not in plan or "Scattered Groups: g" not in plan:
+                raise Mismatch(plan)
+        # What the transaction has changed counts.
+        self.execute("begin")
+        self.execute("delete from quad_stores.grouped where g >= %s", (NUMBERS + 10,))
+        same("groups after a deletion", self.value("select count(*) from (select g, count(*) from quad_stores.grouped group by g) x"), 10)
+        self.execute("rollback")
+        self.execute("select quad.drop_store('grouped')")
 
     def delete_and_update(self):
         for node in range(3):

@@ -3,6 +3,7 @@
 use crate::message::{Kind, VERSION};
 use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Filter, Groups, Key};
+use std::collections::BTreeMap;
 
 /// Groups of one shard, or of all shards of another node, ascending.
 pub trait GroupSource {
@@ -76,6 +77,18 @@ impl<S: GroupSource> Merge<S> {
     }
 }
 
+fn write_range(writer: &mut Writer, (low, high): &(Key, Key)) {
+    low.iter().chain(high).for_each(|&value| writer.u64(value));
+}
+
+fn read_range(reader: &mut Reader<'_>) -> Result<(Key, Key)> {
+    let mut range = ([0; 4], [0; 4]);
+    for value in range.0.iter_mut().chain(&mut range.1) {
+        *value = reader.u64()?;
+    }
+    Ok(range)
+}
+
 /// Asks for the groups of a key range in shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRequest {
@@ -104,9 +117,7 @@ impl GroupRequest {
         writer.u8(self.depth);
         writer.u8(u8::from(self.counting));
         writer.u32(self.enough);
-        for value in self.range.0.iter().chain(&self.range.1) {
-            writer.u64(*value);
-        }
+        write_range(&mut writer, &self.range);
         crate::message::write_filters(&mut writer, &self.filters);
         writer.u32(self.shards.len() as u32);
         self.shards.iter().for_each(|&shard| writer.u64(shard));
@@ -127,10 +138,7 @@ impl GroupRequest {
             filters: Vec::new(),
             shards: Vec::new(),
         };
-        let (low, high) = &mut request.range;
-        for value in low.iter_mut().chain(high) {
-            *value = reader.u64()?;
-        }
+        request.range = read_range(reader)?;
         request.filters = crate::message::read_filters(reader)?;
         for _ in 0..reader.count(8)? {
             request.shards.push(reader.u64()?);
@@ -154,6 +162,115 @@ impl GroupRequest {
         next[place + 1..].fill(0);
         self.range.0 = next;
         (next <= self.range.1).then_some(self)
+    }
+}
+
+/// Asks for the values of a key column that an order does not have together, with numbers of keys: the smallest of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValuesRequest {
+    /// Number of the order in the shards.
+    pub order: u8,
+    /// The column of the key.
+    pub column: u8,
+    /// At most so many values are wanted; fewer say that these are all.
+    pub most: u32,
+    /// Values above this one only.
+    pub after: Option<u64>,
+    /// The range of keys, both bounds included.
+    pub range: (Key, Key),
+    /// Conditions on columns of the key.
+    pub filters: Vec<Filter>,
+    /// Citus' numbers of the shards.
+    pub shards: Vec<u64>,
+}
+
+impl ValuesRequest {
+    /// The message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = crate::message::request(Kind::Values);
+        writer.u8(self.order);
+        writer.u8(self.column);
+        writer.u32(self.most);
+        writer.u8(u8::from(self.after.is_some()));
+        writer.u64(self.after.unwrap_or(0));
+        write_range(&mut writer, &self.range);
+        crate::message::write_filters(&mut writer, &self.filters);
+        writer.u32(self.shards.len() as u32);
+        self.shards.iter().for_each(|&shard| writer.u64(shard));
+        writer.finish()
+    }
+
+    /// The request behind version and kind.
+    ///
+    /// # Errors
+    /// The message is damaged.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let (order, column, most) = (reader.u8()?, reader.u8()?, reader.u32()?);
+        let (has_after, after) = (reader.u8()? != 0, reader.u64()?);
+        let range = read_range(reader)?;
+        let filters = crate::message::read_filters(reader)?;
+        let count = reader.count(8)?;
+        let shards = (0..count).map(|_| reader.u64()).collect::<Result<_>>()?;
+        reader.end()?;
+        if column > 3 || most == 0 || most as usize > crate::message::MOST_ROWS {
+            return Err(Damaged);
+        }
+        Ok(Self {
+            order,
+            column,
+            most,
+            after: has_after.then_some(after),
+            range,
+            filters,
+            shards,
+        })
+    }
+}
+
+/// Values with numbers of keys, of which the smallest are kept: each with all of its keys, however many others come between them.
+pub struct Smallest {
+    most: usize,
+    after: Option<u64>,
+    counts: BTreeMap<u64, u64>,
+    /// The smallest value that there was no room for.
+    dropped: Option<u64>,
+}
+
+impl Smallest {
+    /// Keeps at most `most` values above `after`.
+    #[must_use]
+    pub fn new(most: usize, after: Option<u64>) -> Self {
+        Self {
+            most: most.max(1),
+            after,
+            counts: BTreeMap::new(),
+            dropped: None,
+        }
+    }
+
+    /// Adds keys with a value.
+    pub fn add(&mut self, value: u64, keys: u64) {
+        let is_wanted = self.after.is_none_or(|after| value > after)
+            && self.dropped.is_none_or(|dropped| value < dropped);
+        if !is_wanted {
+            return;
+        }
+        *self.counts.entry(value).or_insert(0) += keys;
+        if self.counts.len() > self.most {
+            self.dropped = self.counts.pop_last().map(|(value, _)| value);
+        }
+    }
+
+    /// The values, ascending, as groups of one column.
+    #[must_use]
+    pub fn into_groups(self) -> Groups {
+        let mut groups = Groups::default();
+        groups.clear(1);
+        for (value, keys) in self.counts {
+            groups.push(&[value, 0, 0, 0], keys);
+        }
+        groups
     }
 }
 
@@ -194,7 +311,6 @@ pub fn decode_groups(bytes: &[u8], depth: usize, groups: &mut Groups) -> Result<
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     /// Groups from a list, a few at a time.
     struct Listed {
@@ -237,6 +353,33 @@ mod tests {
                 found.extend((0..read.len()).map(|i| (read.key(i), read.counts[i])));
             }
             prop_assert_eq!(found, all.into_iter().collect::<Vec<_>>());
+        }
+
+        /// All values come, a few at a time, each once and with all of its keys.
+        #[test]
+        fn values_are_complete(pairs in prop::collection::vec((0u64..20, 1u64..4), 0..60), most in 1u32..7) {
+            let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
+            pairs.iter().for_each(|(value, keys)| *expected.entry(*value).or_insert(0) += keys);
+            let mut request = ValuesRequest {
+                order: 1, column: 3, most, after: None, range: ([0; 4], [u64::MAX; 4]), filters: Vec::new(), shards: vec![7, 9],
+            };
+            let mut found = Vec::new();
+            loop {
+                let message = request.encode();
+                let mut reader = Reader::new(&message);
+                reader.u8().unwrap();
+                reader.u8().unwrap();
+                prop_assert_eq!(&ValuesRequest::decode(&mut reader).unwrap(), &request);
+                let mut smallest = Smallest::new(most as usize, request.after);
+                pairs.iter().for_each(|(value, keys)| smallest.add(*value, *keys));
+                let groups = smallest.into_groups();
+                found.extend((0..groups.len()).map(|i| (groups.key(i)[0], groups.counts[i])));
+                if groups.len() < most as usize {
+                    break;
+                }
+                request.after = found.last().map(|last| last.0);
+            }
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
         }
 
         /// What comes after a group is the least key that is in no group so far.

@@ -9,6 +9,7 @@ pub mod hash;
 pub mod message;
 pub mod placement;
 pub mod reading;
+pub mod status;
 pub mod traffic;
 pub mod waiting;
 pub mod wire;

@@ -27,6 +27,8 @@ pub enum Kind {
     CountVisible = 3,
     /// [`crate::groups::GroupRequest`].
     Groups = 4,
+    /// [`crate::groups::ValuesRequest`].
+    Values = 5,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -40,11 +42,27 @@ impl Kind {
             Self::Estimate,
             Self::CountVisible,
             Self::Groups,
+            Self::Values,
             Self::Dictionary,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == number)
     }
+
+    /// Whether its messages carry keys, quads, groups or terms; the others ask for numbers only.
+    #[must_use]
+    pub fn is_batch(self) -> bool {
+        matches!(
+            self,
+            Self::Read | Self::Groups | Self::Values | Self::Dictionary
+        )
+    }
+}
+
+/// The kind of an encoded request.
+#[must_use]
+pub fn kind_of(request: &[u8]) -> Option<Kind> {
+    Kind::from_number(*request.get(1)?)
 }
 
 /// The start of a request.

@@ -4,15 +4,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, GroupCursor, Groups, Work};
-use pgquad_cluster::groups::{encode_groups, GroupRequest};
-use pgquad_cluster::message::{self, Count, Kind, Part, Read};
+use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
+use pgquad_cluster::message::{self, Count, Kind, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::groups::{Here, ShardedGroups, Source};
-use super::{map, secret};
+use super::{counters, map, secret};
 use crate::dictionary;
 use crate::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
@@ -86,14 +86,23 @@ fn cluster_answer(request: &[u8]) -> Vec<u8> {
     let mut reader = Reader::new(request);
     check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
     let kind = reader.u8().unwrap_or_else(|e| damaged(e));
-    match Kind::from_number(kind) {
-        Some(Kind::Read) => read(&mut reader),
-        Some(Kind::Estimate) => estimate(&mut reader),
-        Some(Kind::CountVisible) => count_visible(&mut reader),
-        Some(Kind::Groups) => groups(&mut reader),
-        Some(Kind::Dictionary) => dictionary::answer(&mut reader),
-        None => damaged(Damaged),
-    }
+    let kind = Kind::from_number(kind).unwrap_or_else(|| damaged(Damaged));
+    let counted = match kind {
+        Kind::Dictionary => counters::Kind::Dictionary,
+        _ => counters::Kind::Pull,
+    };
+    counters::received(counted, request.len());
+    let answer = match kind {
+        Kind::Read => read(&mut reader),
+        Kind::Estimate => estimate(&mut reader),
+        Kind::CountVisible => count_visible(&mut reader),
+        Kind::Groups => groups(&mut reader),
+        Kind::Values => values(&mut reader),
+        Kind::Dictionary => dictionary::answer(&mut reader),
+    };
+    counters::sent(counted, answer.len());
+    counters::batches(counted, usize::from(kind.is_batch()));
+    answer
 }
 
 /// Shards of this node, open while a message is answered.
@@ -104,13 +113,13 @@ struct Open {
 
 impl Open {
     /// Opens the shards of a request.
-    fn new<'a>(parts: impl Iterator<Item = &'a Part>) -> Self {
+    fn new(shards: impl Iterator<Item = u64>) -> Self {
         let mut open = Self {
             relations: Vec::new(),
             readers: Vec::new(),
         };
-        for part in parts {
-            let oid = map::local_shard(part.shard);
+        for shard in shards {
+            let oid = map::local_shard(shard);
             // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by `close`, or by
             // PostgreSQL after an error.
             unsafe {
@@ -144,7 +153,7 @@ impl Open {
 
 fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(request.parts.iter());
+    let open = Open::new(request.parts.iter().map(|part| part.shard));
     let order = open.check_order(request.order);
     let rows = reading::answer(
         &request,
@@ -158,7 +167,7 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
 
 fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(request.parts.iter().map(|(_, part)| part));
+    let open = Open::new(request.parts.iter().map(|(_, part)| part.shard));
     let parts = request.parts.iter().zip(&open.readers);
     let counts: Vec<u64> = parts
         .flat_map(|((order, part), reader)| {
@@ -173,7 +182,7 @@ fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
 
 fn count_visible(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Count::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(request.parts.iter().map(|(_, part)| part));
+    let open = Open::new(request.parts.iter().map(|(_, part)| part.shard));
     let mut sum = 0;
     for ((order, part), reader) in request.parts.iter().zip(&open.readers) {
         let order = open.check_order(*order);
@@ -186,17 +195,24 @@ fn count_visible(reader: &mut Reader<'_>) -> Vec<u8> {
     message::encode_numbers(&[sum])
 }
 
+fn values(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = ValuesRequest::decode(reader).unwrap_or_else(|e| damaged(e));
+    let open = Open::new(request.shards.iter().copied());
+    let order = open.check_order(request.order);
+    let mut smallest = Smallest::new(request.most as usize, request.after);
+    for shard in &open.readers {
+        let (low, high) = (&request.range.0, &request.range.1);
+        let (column, work) = (usize::from(request.column), &mut Work::default());
+        let each = |value, keys| smallest.add(value, keys);
+        shard.values(order, (low, high), column, &request.filters, work, each);
+    }
+    open.close();
+    encode_groups(&smallest.into_groups(), 1)
+}
+
 fn groups(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = GroupRequest::decode(reader).unwrap_or_else(|e| damaged(e));
-    let parts: Vec<Part> = request
-        .shards
-        .iter()
-        .map(|&shard| Part {
-            shard,
-            ranges: Vec::new(),
-        })
-        .collect();
-    let mut open = Open::new(parts.iter());
+    let mut open = Open::new(request.shards.iter().copied());
     let order = open.check_order(request.order);
     let depth = usize::from(request.depth);
     let (low, high) = request.range;

@@ -11,7 +11,8 @@ use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
 use std::time::Instant;
 
-use pgquad_cluster::{message, Traffic};
+use pgquad_cluster::message::{self, Kind};
+use pgquad_cluster::Traffic;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -19,7 +20,7 @@ use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingSt
 
 use super::answer::current_role;
 use super::nodes::{self, as_superuser, Node};
-use super::{map, secret};
+use super::{counters, map, secret};
 use crate::error::{raise, raise_detail};
 
 /// Milliseconds until an attempt to connect to a node is given up.
@@ -37,6 +38,16 @@ pub enum Mode {
     Query,
     /// Each message is a transaction.
     Autonomous,
+}
+
+impl Mode {
+    /// What its messages are counted as.
+    fn kind(self) -> counters::Kind {
+        match self {
+            Self::Query => counters::Kind::Pull,
+            Self::Autonomous => counters::Kind::Dictionary,
+        }
+    }
 }
 
 /// A libpq connection.
@@ -183,6 +194,9 @@ impl Scope {
             .entry(group)
             .or_insert_with(|| Session::take(group, self.mode));
         session.send(request);
+        counters::sent(self.mode.kind(), request.len());
+        let batches = message::kind_of(request).is_some_and(Kind::is_batch);
+        counters::batches(self.mode.kind(), usize::from(batches));
         self.count(Traffic {
             messages: 1,
             sent: request.len() as u64,
@@ -200,6 +214,7 @@ impl Scope {
             };
             session.receive()
         };
+        counters::received(self.mode.kind(), answer.len());
         self.count(Traffic {
             received: answer.len() as u64,
             waited: since.elapsed().as_nanos() as u64,
@@ -448,11 +463,18 @@ impl Session {
     /// Gives all that is to be sent to the kernel; takes what arrives meanwhile, so that two nodes that send to each other do not wait
     /// for ever.
     fn flush(&mut self) {
+        let mut blocked = None;
         loop {
             // SAFETY: a live connection.
             match unsafe { pq_sys::PQflush(self.conn) } {
-                0 => return,
+                0 => {
+                    if let Some(since) = blocked {
+                        counters::blocked(self.mode.kind(), Instant::elapsed(&since));
+                    }
+                    return;
+                }
                 1 => {
+                    blocked.get_or_insert_with(Instant::now);
                     // SAFETY: the latch of this process and an open socket.
                     let ready = unsafe {
                         pg_sys::WaitLatchOrSocket(
@@ -543,9 +565,11 @@ impl Session {
 
     /// The next result, `None` at the end of those of one command. Waits.
     fn next_result(&mut self) -> Option<Received> {
+        let mut waiting = None;
         // SAFETY: a live connection; the latch of this process.
         unsafe {
             while pq_sys::PQisBusy(self.conn) == 1 {
+                waiting.get_or_insert_with(|| counters::wait(self.mode.kind()));
                 let mut event = pg_sys::WaitEvent::default();
                 pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
                 if event.events & pg_sys::WL_LATCH_SET != 0 {

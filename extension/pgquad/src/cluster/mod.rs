@@ -4,6 +4,7 @@
 mod answer;
 mod citus;
 pub mod connection;
+pub mod counters;
 pub mod ddl;
 mod estimates;
 pub mod groups;
@@ -16,6 +17,7 @@ mod own_writes;
 pub mod reader;
 mod secret;
 pub mod statements;
+mod status;
 pub mod store;
 mod stores_view;
 pub mod write;
@@ -29,4 +31,5 @@ pub use secret::ensure as ensure_secret;
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {
     connection::init();
+    counters::init();
 }

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, Filter, GroupCursor, Key, Order, Probe, Span, Work};
-use pgquad_cluster::groups::GroupRequest;
+use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work};
+use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
 use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards, Traffic};
 use pgrx::pg_sys;
@@ -26,6 +26,9 @@ const PLACED_BY: [u8; 2] = [0, 2];
 
 /// Shards here that are counted to estimate a range that all shards may have quads of.
 const SAMPLED_SHARDS: usize = 4;
+
+/// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
+const MOST_VALUES: u32 = 256 * 1024;
 
 /// The tables of a distributed store, as one snapshot sees them.
 pub struct ShardedReader {
@@ -165,7 +168,8 @@ impl ShardedReader {
                 },
             }
         }
-        self.ask(asked, &[], Kind::Estimate, |numbers, found| {
+        let asked = self.ask(asked, &[], Kind::Estimate);
+        self.answers(&asked, Kind::Estimate, |numbers, found| {
             for (number, count) in numbers.iter().zip(found) {
                 counts[*number as usize] += count;
             }
@@ -178,14 +182,8 @@ impl ShardedReader {
         counts
     }
 
-    /// Asks the other nodes for counts; `each` gets the numbers of the ranges and their counts.
-    fn ask(
-        &self,
-        ranges: Vec<Asked>,
-        filters: &[Filter],
-        kind: Kind,
-        mut each: impl FnMut(&[u32], &[u64]),
-    ) {
+    /// Asks the other nodes for counts; [`Self::answers`] takes them.
+    fn ask(&self, ranges: Vec<Asked>, filters: &[Filter], kind: Kind) -> Vec<(i32, Vec<u32>)> {
         let mut nodes: Vec<(i32, Count, Vec<u32>)> = Vec::new();
         for Asked {
             group,
@@ -209,7 +207,13 @@ impl ShardedReader {
         for (group, count, _) in &nodes {
             self.send(*group, &count.encode(kind));
         }
-        for (group, _, numbers) in &nodes {
+        let asked = nodes.into_iter();
+        asked.map(|(group, _, numbers)| (group, numbers)).collect()
+    }
+
+    /// Waits for the answers to [`Self::ask`]; `each` gets the numbers of the ranges and their counts.
+    fn answers(&self, asked: &[(i32, Vec<u32>)], kind: Kind, mut each: impl FnMut(&[u32], &[u64])) {
+        for (group, numbers) in asked {
             let answer = self.receive(*group);
             let expected = match kind {
                 Kind::CountVisible => 1,
@@ -239,6 +243,8 @@ impl ShardedReader {
         let side = self.side(order);
         let placement = &side.table().placement;
         let mut sum = 0;
+        // The other nodes count while this one does.
+        let asked = self.ask(side.deal((*low, *high), 0), filters, Kind::CountVisible);
         let only = shard_of_range(placement, side.key_place(), &(*low, *high));
         for shard in (0..placement.shards().len()).filter(|&n| only.is_none_or(|only| only == n)) {
             if side.is_here(shard) {
@@ -246,11 +252,58 @@ impl ShardedReader {
                 sum += local.count_visible(side.order, (low, high), filters, work);
             }
         }
-        let asked = side.deal((*low, *high), 0);
-        self.ask(asked, filters, Kind::CountVisible, |_, found| {
+        self.answers(&asked, Kind::CountVisible, |_, found| {
             sum += found.iter().sum::<u64>();
         });
         sum
+    }
+
+    /// The values of a key column between two keys (inclusive), with numbers of keys; a value may come several times.
+    pub fn values(
+        &self,
+        order: usize,
+        range: (&Key, &Key),
+        column: usize,
+        filters: &[Filter],
+        work: &mut Work,
+        mut each: impl FnMut(u64, u64),
+    ) {
+        let side = self.side(order);
+        let (here, there) = side.shards_of(&(*range.0, *range.1));
+        let mut requests: Vec<(i32, ValuesRequest)> = there
+            .into_iter()
+            .map(|(group, shards)| {
+                let request = ValuesRequest {
+                    order: side.order as u8,
+                    column: column as u8,
+                    most: MOST_VALUES,
+                    after: None,
+                    range: (*range.0, *range.1),
+                    filters: filters.to_vec(),
+                    shards,
+                };
+                (group, request)
+            })
+            .collect();
+        let send = |(group, request): &(i32, ValuesRequest)| self.send(*group, &request.encode());
+        requests.iter().for_each(send);
+        // The other nodes count while this one does.
+        for shard in here {
+            let local = side.local(shard);
+            local.values(side.order, range, column, filters, work, &mut each);
+        }
+        let mut found = Groups::default();
+        while !requests.is_empty() {
+            requests.retain_mut(|(group, request)| {
+                let answer = self.receive(*group);
+                decode_groups(&answer, 1, &mut found).unwrap_or_else(|e| damaged(e));
+                let values = found.columns[0].iter().zip(&found.counts);
+                values.for_each(|(&value, &keys)| each(value, keys));
+                request.after = found.columns[0].last().copied();
+                found.len() >= request.most as usize
+            });
+            requests.iter().for_each(send);
+        }
     }
 
     /// The groups of the keys between two keys (inclusive) by their first `depth` columns, of all shards.
@@ -262,29 +315,18 @@ impl ShardedReader {
         filters: &[Filter],
     ) -> ShardedGroups {
         let side = self.side(order);
-        let placement = &side.table().placement;
-        let only = shard_of_range(placement, side.key_place(), &range);
-        let (mut sources, mut nodes) = (Vec::new(), Vec::<(i32, Vec<u64>)>::new());
-        for (n, shard) in placement.shards().iter().enumerate() {
-            if only.is_some_and(|only| only != n) {
-                continue;
-            }
-            if side.is_here(n) {
-                sources.push(groups::Source::Here(Box::new(groups::Here {
-                    reader: side.local(n),
-                    order: side.order,
-                    cursor: GroupCursor::new(range.0, range.1, depth, counting),
-                    filters: filters.to_vec(),
-                    enough: 0,
-                })));
-                continue;
-            }
-            match nodes.iter_mut().find(|node| node.0 == shard.group) {
-                Some(node) => node.1.push(shard.id),
-                None => nodes.push((shard.group, vec![shard.id])),
-            }
+        let (here, there) = side.shards_of(&range);
+        let mut sources = Vec::new();
+        for shard in here {
+            sources.push(groups::Source::Here(Box::new(groups::Here {
+                reader: side.local(shard),
+                order: side.order,
+                cursor: GroupCursor::new(range.0, range.1, depth, counting),
+                filters: filters.to_vec(),
+                enough: 0,
+            })));
         }
-        for (group, shards) in nodes {
+        for (group, shards) in there {
             let request = GroupRequest {
                 order: side.order as u8,
                 depth: depth as u8,
@@ -358,6 +400,27 @@ struct Side<'a> {
 impl Side<'_> {
     fn table(&self) -> &map::Table {
         &self.reader.sides[self.number]
+    }
+
+    /// The shards that may have keys of a range: the places of those here, and the numbers of those of each other node.
+    fn shards_of(&self, range: &(Key, Key)) -> (Vec<usize>, Vec<(i32, Vec<u64>)>) {
+        let placement = &self.table().placement;
+        let only = shard_of_range(placement, self.key_place(), range);
+        let (mut here, mut there) = (Vec::new(), Vec::<(i32, Vec<u64>)>::new());
+        for (n, shard) in placement.shards().iter().enumerate() {
+            if only.is_some_and(|only| only != n) {
+                continue;
+            }
+            if self.is_here(n) {
+                here.push(n);
+                continue;
+            }
+            match there.iter_mut().find(|node| node.0 == shard.group) {
+                Some(node) => node.1.push(shard.id),
+                None => there.push((shard.group, vec![shard.id])),
+            }
+        }
+        (here, there)
     }
 
     /// A shard of this node, opened when it is first used.

@@ -266,7 +266,7 @@ impl QuadGroups {
                         flush(&mut counts);
                     }
                 };
-                self.reader.local().values(
+                self.reader.values(
                     self.plan.order,
                     (low, high),
                     place,

@@ -193,10 +193,6 @@ impl Shape {
                     _ if depths.is_none() => continue,
                     _ => None,
                 };
-                // Scattered groups are not put together from several shards.
-                if sharded && scattered.is_some() {
-                    continue;
-                }
                 let (depth, inner_depth) = depths.unwrap_or_default();
                 let left = |i: &usize| !prefix.used.contains(i);
                 let tested: Vec<usize> = (0..usable.len()).filter(left).collect();

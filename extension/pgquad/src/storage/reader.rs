@@ -171,11 +171,15 @@ impl TableReader {
         groups: &mut Groups,
         work: &mut Work,
     ) -> bool {
-        match scan {
-            GroupScan::Tree(cursor) => self
-                .local()
-                .groups(order, cursor, filters, enough, groups, work),
-            GroupScan::Shards(shards) => shards.next_batch(enough, groups),
+        match (self, scan) {
+            (_, GroupScan::Shards(shards)) => shards.next_batch(enough, groups),
+            (Self::Local(local), GroupScan::Tree(cursor)) => {
+                local.groups(order, cursor, filters, enough, groups, work)
+            }
+            (Self::Sharded(_), GroupScan::Tree(_)) => crate::error::raise(
+                pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                "a scan of a table's groups goes on in shards",
+            ),
         }
     }
 
@@ -187,14 +191,19 @@ impl TableReader {
         }
     }
 
-    /// The reader of a table that holds its quads itself. Scattered groups are planned for no other.
-    pub fn local(&self) -> &LocalReader {
+    /// The values of a key column between two keys (inclusive), with numbers of keys; a value may come several times.
+    pub fn values(
+        &self,
+        order: usize,
+        range: (&Key, &Key),
+        column: usize,
+        filters: &[Filter],
+        work: &mut Work,
+        each: impl FnMut(u64, u64),
+    ) {
         match self {
-            Self::Local(local) => local,
-            Self::Sharded(_) => crate::error::raise(
-                pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                "scattered groups of a distributed store",
-            ),
+            Self::Local(local) => local.values(order, range, column, filters, work, each),
+            Self::Sharded(sharded) => sharded.values(order, range, column, filters, work, each),
         }
     }
 

@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+"""What the nodes of a cluster tell of themselves: status lines, counters, rights, nodes that are down. Usage: status.py (by `run`)."""
+
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import psycopg2
+
+from nodes import Cluster
+from pgquad_test import Report
+
+LINE = re.compile(
+    r"(?P<name>.*?)[:.] +(?P<messages>[\d,]+) m/s  (?P<kb>[\d,]+) KB/s  (?P<cpu>\d+)% cpu  (?P<read>\d+)% read  (?P<clw>\d+)% clw  "
+    r"sessions (?P<running>\d+)r (?P<waiting>\d+)w (?P<idle>\d+)i  buffers (?P<buffers>[\d,]+)  (?P<dirty>[\d,]+) d  (?P<writing>[\d,]+) w"
+)
+NODES = 3
+
+
+class Mismatch(AssertionError):
+    """Something that is not as it has to be."""
+
+
+def expect(what, holds, got):
+    if not holds:
+        raise Mismatch(f"{what}: {got}")
+
+
+class Checks:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.report = Report("status")
+        self.connections = [server.connect() for server in cluster.servers]
+
+    def run(self):
+        for check in (
+            self.lines_of_all_nodes,
+            self.both_ends_count_the_same,
+            self.counters_start_anew,
+            self.waits_are_seen_while_they_last,
+            self.roles,
+            self.cancelled,
+            self.node_that_is_down,
+        ):
+            started = time.monotonic()
+            try:
+                check()
+            except Exception as error:  # whatever it is, the other checks still run
+                self.report.check(False, check.__name__, " ".join(str(error).splitlines()[:3]))
+                traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
+            else:
+                self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")
+        for server in self.cluster.servers:
+            crashes = server.crashes_in_log()
+            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+
+    def rows(self, query, parameters=None, node=0):
+        with self.connections[node].cursor() as cursor:
+            cursor.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def value(self, query, parameters=None, node=0):
+        return self.rows(query, parameters, node)[0][0]
+
+    def status(self, seconds, node=0):
+        """The line of all, and those of the nodes, as dictionaries."""
+        lines = [line for (line,) in self.rows("select quad.cluster_status(%s)", (seconds,), node)]
+        found = [LINE.fullmatch(line) for line in lines]
+        expect("a line has another form", all(found), lines)
+        parsed = [
+            {key: text if key == "name" else int(text.replace(",", "")) for key, text in match.groupdict().items()} for match in found
+        ]
+        return parsed[0], parsed[1:]
+
+    def fill(self):
+        self.rows("select quad.create_store('seen', distributed => true, shards => 6)")
+        self.rows("select quad.load_text((select string_agg(format('<http://x/s%s> <http://x/p> <http://x/s%s> .', i, i * 7 % 5000), E'\\n') "
+                  "from generate_series(1, 5000) i), 'nt', store => 'seen')")  # fmt: skip
+
+    # -- checks
+
+    def lines_of_all_nodes(self):
+        self.fill()
+        # A join that reads from all nodes, on every node at once.
+        ends = time.monotonic() + 4
+        failures = []
+
+        def ask(server):
+            connection = server.connect()
+            with connection.cursor() as cursor:
+                while time.monotonic() < ends:
+                    cursor.execute("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o where a.g = 0 and b.g = 0")
+                    count = cursor.fetchone()[0]
+                    if count == 0:
+                        failures.append(count)
+            connection.close()
+
+        threads = [threading.Thread(target=ask, args=(server,)) for server in self.cluster.servers]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        total, nodes = self.status(2)
+        for thread in threads:
+            thread.join()
+        expect("answers", not failures, failures)
+        expect("the first line", re.fullmatch(r"Cluster 3 nodes, 2(\.\d)? s", total["name"]), total["name"])
+        expect("nodes", len(nodes) == NODES, nodes)
+        ports = sorted(int(node["name"].rsplit(":", 1)[1]) for node in nodes)
+        expect("ports", ports == sorted(server.port for server in self.cluster.servers), nodes)
+        for key in ("messages", "kb", "running", "waiting", "idle", "buffers", "dirty"):
+            # Rates are rounded in each line.
+            expect(f"sum of {key}", abs(total[key] - sum(node[key] for node in nodes)) <= NODES, (total, nodes))
+        for node in nodes:
+            expect("every node sends, works and waits for others", min(node[key] for key in ("messages", "kb", "cpu", "clw", "buffers")) > 0, node)
+            expect("a share is at most all", max(node["read"], node["clw"]) <= 100, node)
+
+    def both_ends_count_the_same(self):
+        self.rows("select * from quad.cluster_stats_reset()")
+        for node in range(NODES):
+            self.rows("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o", node=node)
+            self.rows("select * from quad.sparql('select * { ?s <http://x/p> ?o } limit 200', 'seen')", node=node)
+        stats = self.rows("select node, kind, messages_sent, bytes_sent, messages_received, bytes_received, average_message_bytes, batches, blocked_writes, "
+                          "blocked_ms, waited_ms from quad.cluster_stats")  # fmt: skip
+        expect("rows", len(stats) == 3 * NODES, stats)
+        for kind in ("pull", "dictionary"):
+            rows = [row for row in stats if row[1] == kind]
+            expect(f"every node sends {kind}", all(row[2] > 0 and row[3] > 0 for row in rows), rows)
+            expect(f"what is sent is received, {kind}", sum(row[2] for row in rows) == sum(row[4] for row in rows), rows)
+            expect(f"bytes too, {kind}", sum(row[3] for row in rows) == sum(row[5] for row in rows), rows)
+            expect("average", all(row[6] == row[3] // row[2] for row in rows), rows)
+            expect("batches", all(0 < row[7] <= row[2] for row in rows), rows)
+            # A node that has the terms in its caches asks nobody for them.
+            expect("waits", all(row[10] > 0 for row in rows) if kind == "pull" else sum(row[10] for row in rows) > 0, rows)
+        again = self.rows("select sum(messages_sent), sum(bytes_sent) from quad.cluster_stats", node=1)
+        expect("looking sends nothing that counts", again == [(sum(r[2] for r in stats), sum(r[3] for r in stats))], (again, stats))
+
+    def counters_start_anew(self):
+        before = self.rows("select node, kind, messages_sent, bytes_sent from quad.cluster_stats")
+        expect("something was counted", sum(row[2] for row in before) > 0, before)
+        cleared = self.rows("select node, kind, messages_sent, bytes_sent from quad.cluster_stats_reset()", node=2)
+        expect("a reset gives what there was", sorted(before) == sorted(cleared), (before, cleared))
+        left = self.rows("select sum(messages_sent + messages_received + bytes_sent + bytes_received + batches + blocked_writes), sum(blocked_ms + waited_ms) from quad.cluster_stats")
+        expect("and sets all nodes to zero", left == [(0, 0.0)], left)
+
+    def waits_are_seen_while_they_last(self):
+        """A node waits for another that waits for a lock; the wait counts before it is over."""
+        self.rows("select * from quad.cluster_stats_reset()")
+        other = self.cluster.workers[0].connect()
+        other.autocommit = False
+        shards = "select shard_name from citus_shards where table_name::text = 'quad_shards.seen_s' and nodeport = %s"
+        waiter = self.cluster.coordinator.connect()
+        with other.cursor() as lock, waiter.cursor() as ask:
+            lock.execute("set citus.enable_ddl_propagation = off")
+            for (shard,) in self.rows(shards, (self.cluster.workers[0].port,)):
+                lock.execute(f"lock table {shard} in access exclusive mode")
+            thread = threading.Thread(target=lambda: ask.execute("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o"))
+            thread.start()
+            time.sleep(0.5)
+            _, nodes = self.status(2)
+            waited = self.rows("select waited_ms from quad.cluster_stats where kind = 'pull' and node = (select nodeid from pg_dist_node where groupid = 0)")
+            other.rollback()
+            thread.join()
+        expect("it waits for the other node", nodes[0]["clw"] >= 90, nodes)
+        expect("in time as well", waited[0][0] > 2000, waited)
+        expect("and is a waiting session", nodes[0]["waiting"] >= 1, nodes)
+        other.close()
+        waiter.close()
+
+    def roles(self):
+        self.rows("create role watcher login")
+        self.rows("create role nobody login")
+        self.rows("grant pg_monitor to watcher")
+        for server in self.cluster.servers[:1]:
+            connection = psycopg2.connect(host="127.0.0.1", port=server.port, user="watcher", dbname="postgres")
+            with connection.cursor() as cursor:
+                cursor.execute("select count(*) from quad.cluster_status(0.1)")
+                expect("lines", cursor.fetchone()[0] == NODES + 1, "")
+                cursor.execute("select count(*) from quad.cluster_stats")
+                expect("rows", cursor.fetchone()[0] == 3 * NODES, "")
+                cursor.execute("select count(*) from quad.cluster_stats_reset()")
+                expect("rows", cursor.fetchone()[0] == 3 * NODES, "")
+            connection.close()
+        connection = psycopg2.connect(host="127.0.0.1", port=self.cluster.coordinator.port, user="nobody", dbname="postgres")
+        connection.autocommit = True
+        for call in ("quad.cluster_status(1)", "quad.cluster_stats", "quad.cluster_stats_reset()"):
+            with connection.cursor() as cursor:
+                try:
+                    cursor.execute(f"select * from {call}")
+                except psycopg2.errors.InsufficientPrivilege:
+                    continue
+                raise Mismatch(f"{call} is open to everybody")
+        connection.close()
+
+    def cancelled(self):
+        began = time.monotonic()
+        self.rows("set statement_timeout = 500")
+        try:
+            self.rows("select quad.cluster_status(60)")
+        except psycopg2.errors.QueryCanceled:
+            expect("soon", time.monotonic() - began < 5, time.monotonic() - began)
+        else:
+            raise Mismatch("it was not cancelled")
+        finally:
+            self.rows("set statement_timeout = 0")
+        # The other nodes stop as well.
+        query = "select count(*) from pg_stat_activity where query like '%node_status%' and state = 'active' and pid <> pg_backend_pid()"
+        ends = time.monotonic() + 10
+        while any(self.value(query, node=node) for node in range(NODES)):
+            expect("nobody goes on", time.monotonic() < ends, "a node still watches")
+            time.sleep(0.2)
+
+    def node_that_is_down(self):
+        self.cluster.workers[1].stop()
+        try:
+            lines = [line for (line,) in self.rows("select quad.cluster_status(0.2)")]
+            expect("lines", len(lines) == NODES + 1 and lines[0].startswith("Cluster 2 nodes, "), lines)
+            down = [line for line in lines if f":{self.cluster.workers[1].port}: does not answer: " in line]
+            expect("the node that is down", len(down) == 1, lines)
+            self.connections[0].notices.clear()
+            expect("counters of the others", self.value("select count(*) from quad.cluster_stats") == 6, "")
+            notices = " ".join(self.connections[0].notices)
+            expect("a warning", "WARNING" in notices and f":{self.cluster.workers[1].port} does not answer" in notices, notices)
+        finally:
+            self.cluster.workers[1].start()
+        lines = [line for (line,) in self.rows("select quad.cluster_status(0.2)")]
+        expect("it is back", lines[0].startswith("Cluster 3 nodes, "), lines)
+
+
+if __name__ == "__main__":
+    with Cluster(shards_on_coordinator=True) as cluster:
+        checks = Checks(cluster)
+        checks.run()
+    checks.report.finish()
