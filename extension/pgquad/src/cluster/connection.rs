@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pgquad_cluster::message::{self, Kind};
 use pgquad_cluster::Traffic;
@@ -107,6 +107,16 @@ pub fn init() {
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
     }
+}
+
+/// Time after which an attempt to connect is given up.
+pub fn connect_timeout() -> Duration {
+    Duration::from_millis(CONNECT_TIMEOUT.get().max(1) as u64)
+}
+
+/// Time after which a node that acknowledges nothing counts as lost.
+pub fn lost_after() -> Duration {
+    Duration::from_millis(LOST_AFTER.get().max(1) as u64)
 }
 
 #[pg_guard]

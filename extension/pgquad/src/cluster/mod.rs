@@ -7,6 +7,7 @@ pub mod connection;
 pub mod counters;
 pub mod ddl;
 mod estimates;
+pub mod exchange;
 pub mod groups;
 pub mod guard;
 pub mod inspect;
@@ -32,4 +33,5 @@ pub use secret::ensure as ensure_secret;
 pub fn init() {
     connection::init();
     counters::init();
+    exchange::init();
 }

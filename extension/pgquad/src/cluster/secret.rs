@@ -63,19 +63,32 @@ pub fn ensure() {
     });
 }
 
+/// What participants of a join show each other: a key made from the secret, so that nothing that is computed with it says anything about
+/// the tokens of sessions.
+pub fn exchange_key() -> Vec<u8> {
+    let mut mac = keyed();
+    mac.update(b"pgquad exchange");
+    mac.finalize().into_bytes().to_vec()
+}
+
 /// What a session of `role` shows: a keyed hash of the format's version and the role.
 pub fn token(role: &str) -> Vec<u8> {
-    let mut mac = with_secret(|secret| {
+    let mut mac = keyed();
+    mac.update(&[pgquad_cluster::message::VERSION]);
+    mac.update(role.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// A hash keyed by the secret.
+fn keyed() -> Hmac<Sha256> {
+    with_secret(|secret| {
         <Hmac<Sha256> as Mac>::new_from_slice(secret).unwrap_or_else(|_| {
             raise(
                 PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
                 "the secret of the cluster is damaged",
             )
         })
-    });
-    mac.update(&[pgquad_cluster::message::VERSION]);
-    mac.update(role.as_bytes());
-    mac.finalize().into_bytes().to_vec()
+    })
 }
 
 /// Whether a token is the one that a session of `role` shows. Takes the same time whatever differs.

@@ -10,6 +10,7 @@ const SEGMENT: u64 = 1 << 30;
 /// What a file may hold: any bytes are a value of it.
 pub trait Record: Copy {}
 
+impl Record for u8 {}
 impl Record for u64 {}
 impl<const N: usize> Record for [u64; N] {}
 
@@ -50,13 +51,18 @@ impl<T: Record> TempFile<T> {
 
     /// Writes records at the end.
     pub fn append(&mut self, records: &[T]) {
-        self.seek(self.len);
+        self.write(self.len, records);
+    }
+
+    /// Writes records from number `from` on, which is at most the end.
+    pub fn write(&mut self, from: u64, records: &[T]) {
+        self.seek(from);
         // SAFETY: an open temporary file and plain numbers, which are only read.
         unsafe {
             let from = records.as_ptr().cast_mut().cast();
             pg_sys::BufFileWrite(self.file, from, size_of_val(records));
         }
-        self.len += records.len() as u64;
+        self.len = self.len.max(from + records.len() as u64);
     }
 
     /// Fills `records` with those from number `from` on; there must be so many.

@@ -1,0 +1,64 @@
+//! Waiting for many sockets and the latch at once.
+
+use std::os::fd::RawFd;
+
+use pgrx::{check_for_interrupts, pg_sys};
+
+/// A `WaitEventSet`, freed at its end. Always has the latch and the death of the postmaster in it.
+pub struct EventSet {
+    set: *mut pg_sys::WaitEventSet,
+}
+
+impl EventSet {
+    /// A set with room for so many sockets.
+    pub fn new(sockets: usize) -> Self {
+        // SAFETY: the set is freed by `drop`; what does not fit is not added.
+        unsafe {
+            let set = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, sockets as i32 + 2);
+            let own = Self { set };
+            let (no_latch, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
+            pg_sys::AddWaitEventToSet(set, pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch, no_data);
+            pg_sys::AddWaitEventToSet(set, pg_sys::WL_EXIT_ON_PM_DEATH, -1, no_latch, no_data);
+            own
+        }
+    }
+
+    /// Adds an open socket; gives its place.
+    pub fn add(&mut self, socket: RawFd, events: u32) -> i32 {
+        let (no_latch, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the socket is open as long as the set is waited for.
+        unsafe { pg_sys::AddWaitEventToSet(self.set, events, socket, no_latch, no_data) }
+    }
+
+    /// Waits for other events of the socket at a place.
+    pub fn modify(&mut self, place: i32, events: u32) {
+        // SAFETY: a place that `add` has given.
+        unsafe { pg_sys::ModifyWaitEvent(self.set, place, events, std::ptr::null_mut()) }
+    }
+
+    /// Waits until something happens with a socket, or so many milliseconds (-1: any). An interrupt raises its error.
+    pub fn wait(&mut self, milliseconds: i64) {
+        let mut event = pg_sys::WaitEvent::default();
+        // SAFETY: a set that is not freed; room for one event.
+        unsafe {
+            pg_sys::WaitEventSetWait(
+                self.set,
+                milliseconds,
+                &mut event,
+                1,
+                pg_sys::PG_WAIT_EXTENSION,
+            );
+            if event.events & pg_sys::WL_LATCH_SET != 0 {
+                pg_sys::ResetLatch(pg_sys::MyLatch);
+            }
+        }
+        check_for_interrupts!();
+    }
+}
+
+impl Drop for EventSet {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, freed only here.
+        unsafe { pg_sys::FreeWaitEventSet(self.set) }
+    }
+}

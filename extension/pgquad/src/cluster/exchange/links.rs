@@ -1,0 +1,192 @@
+//! The links of a participant during one query.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::time::Instant;
+
+use pgquad_cluster::exchange::{Error, Lost, Transport};
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+
+use super::event_set::EventSet;
+use super::mesh::{keep, Connected, Mesh, Peer};
+use crate::error::{raise, raise_detail};
+
+/// The transport of a query. Dropped without [`Self::keep`], it closes the links.
+pub struct Links {
+    mesh: Mesh,
+    query: u64,
+    /// Whom to ask next for frames.
+    turn: usize,
+    /// What is waited for; made anew when other links are.
+    events: Option<EventSet>,
+    /// By participant: what is waited for, and the place in the set.
+    watched: Vec<(u32, i32)>,
+    began: Instant,
+}
+
+impl Links {
+    pub(super) fn new(mesh: Mesh, query: u64) -> Self {
+        let watched = vec![(0, 0); mesh.peers.len()];
+        Self {
+            mesh,
+            query,
+            turn: 0,
+            events: None,
+            watched,
+            began: Instant::now(),
+        }
+    }
+
+    /// All participants.
+    pub fn peers(&self) -> &[Peer] {
+        &self.mesh.peers
+    }
+
+    /// Keeps the links for the next query; this one has come to its end.
+    pub fn keep(self) {
+        keep(self.mesh);
+    }
+
+    /// The link to a participant.
+    fn link(&mut self, peer: usize) -> Result<&mut Connected, Lost> {
+        let link = self.mesh.links.get_mut(peer).and_then(Option::as_mut);
+        link.ok_or_else(|| Lost {
+            peer,
+            why: "the link is closed".to_owned(),
+        })
+    }
+
+    /// What is to be waited for with each link.
+    fn wanted(&self, writable: &[usize]) -> Vec<u32> {
+        let wanted = |(peer, connected): (usize, &Option<Connected>)| {
+            let Some(Connected { link, .. }) = connected else {
+                return 0;
+            };
+            let read = match link.is_held() {
+                true => 0,
+                false => pg_sys::WL_SOCKET_READABLE,
+            };
+            let write = match link.is_flushed() && !writable.contains(&peer) {
+                true => 0,
+                false => pg_sys::WL_SOCKET_WRITEABLE,
+            };
+            read | write
+        };
+        self.mesh.links.iter().enumerate().map(wanted).collect()
+    }
+
+    /// Brings the set of events up to date.
+    fn watch(&mut self, wanted: &[u32]) -> &mut EventSet {
+        let same = |(&now, &(before, _)): (&u32, &(u32, i32))| (now == 0) == (before == 0);
+        if !wanted.iter().zip(&self.watched).all(same) {
+            self.events = None;
+        }
+        let is_new = self.events.is_none();
+        let set = self
+            .events
+            .get_or_insert_with(|| EventSet::new(wanted.len()));
+        for ((connected, &now), (before, place)) in
+            self.mesh.links.iter().zip(wanted).zip(&mut self.watched)
+        {
+            if let (Some(Connected { link, .. }), true) = (connected, now != 0) {
+                if is_new {
+                    *place = set.add(link.stream().as_raw_fd(), now);
+                } else if *before != now {
+                    set.modify(*place, now);
+                }
+            }
+            *before = now;
+        }
+        set
+    }
+}
+
+fn lost(peer: usize) -> impl Fn(io::Error) -> Lost {
+    move |error| Lost {
+        peer,
+        why: error.to_string(),
+    }
+}
+
+impl Transport for Links {
+    fn peers(&self) -> usize {
+        self.mesh.peers.len()
+    }
+
+    fn me(&self) -> usize {
+        self.mesh.me
+    }
+
+    fn takes(&mut self, to: usize) -> Result<bool, Lost> {
+        self.link(to)?.link.flush().map_err(lost(to))
+    }
+
+    fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<(), Lost> {
+        self.link(to)?.link.send(frame).map_err(lost(to))
+    }
+
+    fn receive(&mut self) -> Result<Option<(usize, Vec<u8>)>, Lost> {
+        check_for_interrupts!();
+        let (peers, query) = (self.mesh.links.len(), self.query);
+        for _ in 0..peers {
+            let from = self.turn % peers;
+            let Some(Connected { link, .. }) = &mut self.mesh.links[from] else {
+                self.turn = from + 1;
+                continue;
+            };
+            if let Some(frame) = link.receive_of(query).map_err(lost(from))? {
+                return Ok(Some((from, frame)));
+            }
+            self.turn = from + 1;
+        }
+        Ok(None)
+    }
+
+    fn wait(&mut self, writable: &[usize]) -> Result<(), Lost> {
+        let wanted = self.wanted(writable);
+        self.watch(&wanted).wait(-1);
+        for (peer, connected) in self.mesh.links.iter_mut().enumerate() {
+            if let Some(Connected { link, .. }) = connected {
+                link.flush().map_err(lost(peer))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, peer: usize) {
+        if let Some(Connected { link, .. }) = self.mesh.links.get_mut(peer).and_then(Option::take) {
+            self.events = None;
+            // A peer that is gone already needs no word.
+            let _ = link.stream().shutdown(Shutdown::Both);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+}
+
+/// Raises the error that has ended an exchange, with the names of both nodes.
+pub fn raise_error(me: usize, peers: &[Peer], error: Error<Infallible>) -> ! {
+    let name = |peer: usize| peers.get(peer).map_or("?", |peer| peer.name.as_str());
+    let own = name(me);
+    match error {
+        Error::Lost(lost) => raise_detail(
+            PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+            format!("node {own} lost the connection to node {}", name(lost.peer)),
+            lost.why,
+        ),
+        Error::GivenUp { by, why } => raise_detail(
+            PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION,
+            format!("node {} has given up its part of the query", name(by)),
+            why,
+        ),
+        Error::Damaged { by } => raise(
+            PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
+            format!("a message of node {} to node {own} is damaged", name(by)),
+        ),
+        Error::Work(never) => match never {},
+    }
+}

@@ -1,0 +1,90 @@
+//! Where this process takes connections of other participants: a socket that is opened once.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+use pgrx::PgSqlErrorCode;
+use socket2::{Domain, Socket, Type};
+
+use super::descriptor::Descriptor;
+use super::settings::ports;
+use crate::cluster::query;
+use crate::error::raise_all;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+struct Listener {
+    listener: TcpListener,
+    address: SocketAddr,
+    _descriptor: Descriptor,
+}
+
+thread_local! {
+    static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
+}
+
+/// Where this process takes connections: the address at which its client has found it, and a port of `quad.exchange_ports`. Listens from
+/// the first call on.
+pub fn address() -> SocketAddr {
+    if let Some(address) = LISTENER.with_borrow(|known| known.as_ref().map(|l| l.address)) {
+        return address;
+    }
+    let host = own_host();
+    let descriptor = Descriptor::acquire();
+    let (listener, address) = listen(host).unwrap_or_else(|error| {
+        raise_all(
+            PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION,
+            format!("could not listen on {host} for rows of other nodes"),
+            error.to_string(),
+            "quad.exchange_ports must have a port for each session that takes part in joins of distributed stores.",
+        )
+    });
+    LISTENER.set(Some(Listener {
+        listener,
+        address,
+        _descriptor: descriptor,
+    }));
+    address
+}
+
+/// Calls `body` with the socket, if there is one.
+pub fn with_listener<T>(body: impl FnOnce(&TcpListener) -> T) -> Option<T> {
+    LISTENER.with_borrow(|known| known.as_ref().map(|own| body(&own.listener)))
+}
+
+fn listen(host: IpAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let mut failed = None;
+    for port in ports() {
+        match listen_on(SocketAddr::new(host, port)) {
+            Ok(listener) => {
+                let address = listener.local_addr()?;
+                return Ok((listener, address));
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    Err(failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // Connections of an earlier process on the port may not have been forgotten yet.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The address of this end of the client's connection; that of the machine itself for a local socket.
+fn own_host() -> IpAddr {
+    let rows = query(
+        c"SELECT pg_catalog.host(pg_catalog.inet_server_addr())",
+        |row| row.get::<String>(1),
+    );
+    let host = rows.into_iter().flatten().next();
+    let host = host.and_then(|host| host.parse().ok());
+    host.unwrap_or(Ipv4Addr::LOCALHOST.into())
+}

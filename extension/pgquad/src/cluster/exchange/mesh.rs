@@ -1,0 +1,347 @@
+//! How the participants of a query come to have links: each connects to those after it and accepts those before it, all at once.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use pgquad_cluster::exchange::{Ends, Greeting, Link, Lost, MESH_BYTES, NONCE_BYTES};
+use pgrx::{pg_sys, PgSqlErrorCode};
+use socket2::{Domain, Socket, TcpKeepalive, Type};
+
+use super::descriptor::Descriptor;
+use super::event_set::EventSet;
+use super::links::Links;
+use super::listener::with_listener;
+use crate::cluster::{connection, secret};
+use crate::error::raise;
+
+/// Connections that have not shown who they are, beyond those that are expected; further ones wait in the kernel.
+const MOST_STRANGERS: usize = 32;
+
+/// A participant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// How messages name its node.
+    pub name: String,
+    /// Where it takes connections.
+    pub address: SocketAddr,
+}
+
+/// What a participant is told about the others.
+#[derive(Clone, Debug)]
+pub struct Meeting {
+    /// A random number for these participants, a new one whenever one of them is a new process or a query has not come to its end.
+    pub mesh: [u8; MESH_BYTES],
+    /// The number of this participant.
+    pub me: usize,
+    /// All participants.
+    pub peers: Vec<Peer>,
+    /// The number of the query, greater than that of any before.
+    pub query: u64,
+}
+
+/// A link to another participant.
+pub struct Connected {
+    pub link: Link<TcpStream>,
+    _descriptor: Descriptor,
+}
+
+/// Links to all others.
+pub struct Mesh {
+    pub id: [u8; MESH_BYTES],
+    pub me: usize,
+    pub peers: Vec<Peer>,
+    /// By participant; none for this one.
+    pub links: Vec<Option<Connected>>,
+}
+
+thread_local! {
+    /// The links of the last query that came to its end.
+    static KEPT: RefCell<Option<Mesh>> = const { RefCell::new(None) };
+}
+
+/// Keeps links for the next query.
+pub fn keep(mesh: Mesh) {
+    KEPT.set(Some(mesh));
+}
+
+/// The links for a query: those that were kept, or new ones. Waits until all participants are linked.
+///
+/// # Errors
+/// A participant that cannot be reached.
+pub fn join(meeting: Meeting) -> Result<Links, Lost> {
+    let kept = KEPT.take().filter(|mesh| {
+        mesh.id == meeting.mesh && mesh.me == meeting.me && mesh.peers == meeting.peers
+    });
+    let mesh = match kept {
+        Some(mesh) => mesh,
+        None => Joining::new(&meeting).run()?,
+    };
+    Ok(Links::new(mesh, meeting.query))
+}
+
+/// A link that begins.
+enum Begun {
+    /// A connection is being made to a participant.
+    Connecting {
+        peer: usize,
+        socket: Socket,
+        descriptor: Descriptor,
+    },
+    /// The ends show each other who they are; `peer` is known to the end that has connected.
+    Greeting {
+        peer: Option<usize>,
+        link: Link<TcpStream>,
+        greeting: Greeting,
+        descriptor: Descriptor,
+    },
+}
+
+/// What has become of a link that begins.
+enum Advanced {
+    Waits(Begun),
+    Linked(usize, Connected),
+    /// A connection that is none of a participant's.
+    Dropped,
+}
+
+/// The links of a mesh, while they are made.
+struct Joining<'a> {
+    meeting: &'a Meeting,
+    secret: Vec<u8>,
+    begun: Vec<Begun>,
+    links: Vec<Option<Connected>>,
+}
+
+impl<'a> Joining<'a> {
+    fn new(meeting: &'a Meeting) -> Self {
+        Self {
+            meeting,
+            secret: secret::exchange_key(),
+            begun: Vec::new(),
+            links: meeting.peers.iter().map(|_| None).collect(),
+        }
+    }
+
+    fn run(mut self) -> Result<Mesh, Lost> {
+        for peer in self.meeting.me + 1..self.meeting.peers.len() {
+            let descriptor = Descriptor::acquire();
+            let socket = connect(self.meeting.peers[peer].address).map_err(|e| lost(peer, &e))?;
+            self.begun.push(Begun::Connecting {
+                peer,
+                socket,
+                descriptor,
+            });
+        }
+        let patience = connection::connect_timeout();
+        let since = Instant::now();
+        loop {
+            with_listener(|listener| self.accept(listener));
+            self.advance_all()?;
+            let Some(missing) = self.missing() else {
+                break;
+            };
+            let Some(left) = patience.checked_sub(since.elapsed()) else {
+                let why = format!("timeout after {} ms", patience.as_millis());
+                return Err(Lost { peer: missing, why });
+            };
+            self.wait(left);
+        }
+        Ok(Mesh {
+            id: self.meeting.mesh,
+            me: self.meeting.me,
+            peers: self.meeting.peers.clone(),
+            links: self.links,
+        })
+    }
+
+    /// The first participant that there is no link to.
+    fn missing(&self) -> Option<usize> {
+        let mut others = (0..self.links.len()).filter(|&peer| peer != self.meeting.me);
+        others.find(|&peer| self.links[peer].is_none())
+    }
+
+    /// Accepts the connections that wait. One that ends before it is accepted is no error.
+    fn accept(&mut self, listener: &TcpListener) {
+        while self.begun.len() < self.links.len() + MOST_STRANGERS {
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            let descriptor = Descriptor::acquire();
+            let socket = Socket::from(stream);
+            if prepare(&socket).is_err() {
+                continue;
+            }
+            let me = self.meeting.me as u32;
+            self.begun.push(Begun::Greeting {
+                peer: None,
+                link: Link::new(socket.into()),
+                greeting: Greeting::accept(&self.secret, self.meeting.mesh, me, nonce()),
+                descriptor,
+            });
+        }
+    }
+
+    fn advance_all(&mut self) -> Result<(), Lost> {
+        for begun in std::mem::take(&mut self.begun) {
+            match self.advance(begun)? {
+                Advanced::Waits(begun) => self.begun.push(begun),
+                Advanced::Linked(peer, connected) => self.links[peer] = Some(connected),
+                Advanced::Dropped => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&self, begun: Begun) -> Result<Advanced, Lost> {
+        match begun {
+            Begun::Connecting {
+                peer,
+                socket,
+                descriptor,
+            } => {
+                if !is_connected(&socket).map_err(|error| lost(peer, &error))? {
+                    return Ok(Advanced::Waits(Begun::Connecting {
+                        peer,
+                        socket,
+                        descriptor,
+                    }));
+                }
+                let ends = Ends {
+                    mesh: self.meeting.mesh,
+                    from: self.meeting.me as u32,
+                    to: peer as u32,
+                };
+                let mut link = Link::new(socket.into());
+                let greeting = Greeting::connect(&mut link, &self.secret, ends, nonce());
+                Ok(Advanced::Waits(Begun::Greeting {
+                    peer: Some(peer),
+                    link,
+                    greeting: greeting.map_err(|error| lost(peer, &error))?,
+                    descriptor,
+                }))
+            }
+            Begun::Greeting {
+                peer,
+                mut link,
+                mut greeting,
+                descriptor,
+            } => match greeting.advance(&mut link) {
+                Ok(None) => Ok(Advanced::Waits(Begun::Greeting {
+                    peer,
+                    link,
+                    greeting,
+                    descriptor,
+                })),
+                Ok(Some(ends)) => {
+                    let peer = peer.unwrap_or(ends.from as usize);
+                    let expected = peer < self.links.len()
+                        && peer != self.meeting.me
+                        && self.links[peer].is_none();
+                    if !expected {
+                        return Ok(Advanced::Dropped);
+                    }
+                    let connected = Connected {
+                        link,
+                        _descriptor: descriptor,
+                    };
+                    Ok(Advanced::Linked(peer, connected))
+                }
+                // Who connects to this port may be anybody.
+                Err(_) if peer.is_none() => Ok(Advanced::Dropped),
+                Err(refused) => {
+                    let why = refused.to_string();
+                    let peer = peer.unwrap_or_default();
+                    Err(Lost { peer, why })
+                }
+            },
+        }
+    }
+
+    /// Waits until one of the connections goes on, or another comes.
+    fn wait(&self, left: Duration) {
+        let mut set = EventSet::new(self.begun.len() + 1);
+        with_listener(|listener| set.add(listener.as_raw_fd(), pg_sys::WL_SOCKET_READABLE));
+        for begun in &self.begun {
+            match begun {
+                Begun::Connecting { socket, .. } => {
+                    set.add(socket.as_raw_fd(), pg_sys::WL_SOCKET_WRITEABLE);
+                }
+                Begun::Greeting { link, .. } => {
+                    let write = match link.is_flushed() {
+                        true => 0,
+                        false => pg_sys::WL_SOCKET_WRITEABLE,
+                    };
+                    set.add(
+                        link.stream().as_raw_fd(),
+                        pg_sys::WL_SOCKET_READABLE | write,
+                    );
+                }
+            }
+        }
+        set.wait(left.as_millis() as i64 + 1);
+    }
+}
+
+fn lost(peer: usize, error: &io::Error) -> Lost {
+    Lost {
+        peer,
+        why: error.to_string(),
+    }
+}
+
+/// Random bytes.
+fn nonce() -> [u8; NONCE_BYTES] {
+    let mut bytes = [0u8; NONCE_BYTES];
+    // SAFETY: fills the buffer.
+    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), NONCE_BYTES) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "could not make random numbers for a connection between nodes",
+        );
+    }
+    bytes
+}
+
+/// Begins to connect.
+fn connect(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    prepare(&socket)?;
+    match socket.connect(&address.into()) {
+        Err(error)
+            if error.raw_os_error() != Some(libc::EINPROGRESS)
+                && error.kind() != ErrorKind::WouldBlock =>
+        {
+            Err(error)
+        }
+        _ => Ok(socket),
+    }
+}
+
+/// Whether a connection that was begun stands.
+fn is_connected(socket: &Socket) -> io::Result<bool> {
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    match socket.peer_addr() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets what all sockets have: they do not block, send at once, and notice a peer that is silent for `quad.node_timeout`, with probes
+/// from a third of that time on.
+fn prepare(socket: &Socket) -> io::Result<()> {
+    let patience = connection::lost_after();
+    let keepalive = TcpKeepalive::new()
+        .with_time((patience / 3).max(Duration::from_secs(1)))
+        .with_interval((patience / 9).max(Duration::from_secs(1)))
+        .with_retries(6);
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(patience))?;
+    socket.set_tcp_keepalive(&keepalive)
+}
