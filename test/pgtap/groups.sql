@@ -90,7 +90,7 @@ select is(pg_temp.groups(query), 0::bigint, 'few quads in another order: ' || qu
     ('select distinct s from far where p = 50'), ('select distinct o from far where s = 15001'),
     ('select count(distinct o) from far where s = 15001'), ('select o, count(*) from far where s = 15001 group by o'),
     ('select distinct s from far where p = 50 and s > 2')) v(query);
-select alike(pg_temp.plan_of('select count(*) from q where p = 3 and g <> 0'), E'%Quad Cond: (p = 3)\n%Tested: (g <> 0)%', 'EXPLAIN shows conditions');
+select alike(pg_temp.plan_of('select count(*) from q where p = 3 and g <> 0'), E'%Index Cond: (p = 3)\n%Filter on Ids: (g <> 0)%', 'EXPLAIN shows conditions');
 select is(quad.range_count('q', null, 3, null, 1), (select count(*) from q where p + 0 = 3 and g + 0 = 1), 'a count that no order has at hand');
 -- A condition without columns is none on groups.
 select results_eq('select count(*) from q where s is null', 'values (0::bigint)', 'no column is ever null');

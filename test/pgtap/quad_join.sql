@@ -78,8 +78,8 @@ reset work_mem;
 
 -- Which kinds of steps were taken.
 analyze many;
-select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2', 'analyze, costs off, timing off'), 'by=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');
-select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2 and a.o < 10', 'analyze, costs off, timing off'), 'by=probe ', 'a small one is');
+select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2', 'analyze, costs off, timing off'), 'method=(probe:\d+,)?(merge|hash)', 'a large batch is not probed');
+select matches(pg_temp.plan_of('select a.s, b.o from many a, many b where a.s = b.s and a.p = 1 and b.p = 2 and a.o < 10', 'analyze, costs off, timing off'), 'method=probe ', 'a small one is');
 
 -- Batches of one row, and next to no memory.
 set local quad.join_batch_size = 1;

@@ -63,14 +63,14 @@ insert into shapes values
     ('beside other relations', 'select x, s from generate_series(1, 5) x, q where p = 1 and quad.eq(quad.decode(o), ''1'') and s % 5 = x'),
     ('an outer join', 'select x, s from generate_series(1, 5) x left join q on p = 1 and quad.eq(quad.decode(o), ''1'') and s % 7 = x'),
     ('a part of a union', 'select s from q where quad.fn_isiri(quad.decode(o)) union all select s from q where quad.fn_isblank(quad.decode(o))');
-select matches(pg_temp.plan_of(query), 'Quad Join.*Tested on Ids', name) from shapes where name not in ('a subquery per row', 'exists, or not');
+select matches(pg_temp.plan_of(query), 'Quad Join.*Filter on Ids', name) from shapes where name not in ('a subquery per row', 'exists, or not');
 select pg_temp.same(query, 'same answer: ' || name) from shapes;
 set local quad.join_batch_size = 1;
 select pg_temp.same(query, 'batches of one row: ' || name) from shapes where name in ('a datatype', 'more conditions', 'counts of groups', 'a value per row');
 reset quad.join_batch_size;
 
 select matches(pg_temp.plan_of('select s from q where p = 1 and quad.gt(quad.decode(o), ''990'') and quad.decode(o)::text like ''%9%'''),
-    'Tested on Ids: quad.gt[^\n]*\n *Tested: [^\n]*~~', 'EXPLAIN tells which filters ids decide');
+    'Filter on Ids: quad.gt[^\n]*\n *Filter: [^\n]*~~', 'EXPLAIN tells which filters ids decide');
 -- Ranges of the tree, not all of it.
 create function pg_temp.rows_read(query text) returns bigint language sql as
     $f$ select substring(pg_temp.plan_of(query, 'analyze, costs off, timing off') from 'Pattern: .* rows=(\d+)')::bigint $f$;
@@ -114,7 +114,7 @@ select lives_ok($$select a.s from q a join q b on b.s = a.s
 select lives_ok($$select a.s from q a join q b on b.s = a.s
     where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), coalesce(pg_temp.fails(), '7')), '5')$$, 'nor one inside another');
 select matches(pg_temp.plan_of($$select a.s from q a join q b on b.s = a.s
-    where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), '7'), '5')$$), 'Tested on Ids', 'a constant is as good as before');
+    where a.p = 1 and b.p = 1 and quad.lt(coalesce(quad.decode(a.o), '7'), '5')$$), 'Filter on Ids', 'a constant is as good as before');
 
 -- Rights and policies.
 create role reader_alone;

@@ -73,10 +73,10 @@ select pg_temp.same('SELECT * ' || query, 'same answer for ' || name) from shape
 select pg_temp.same('SELECT DISTINCT ?x ' || query, 'distinct: same answer for ' || name) from shapes where name in ('names', 'all kinds of terms');
 select pg_temp.same('SELECT (COUNT(*) AS ?n) ' || query, 'same count for ' || name) from shapes where name in ('names', 'all kinds of terms', 'lower case');
 
-select matches(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), 'Pattern: q2 .* order=posg by=(probe:1,)?(merge|hash)',
+select matches(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), 'Pattern: q2 .* order=posg method=(probe:1,)?(merge|hash)',
     'names are looked up');
 select doesnt_match(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), 'rows=[0-9]{7}', 'not tested pair by pair');
-select matches(pg_temp.plan('SELECT * { ?a :number ?x . ?b :size ?y FILTER(?x = ?y) }'), 'by=hash', 'numbers are joined by a hash of the value');
+select matches(pg_temp.plan('SELECT * { ?a :number ?x . ?b :size ?y FILTER(?x = ?y) }'), 'method=hash', 'numbers are joined by a hash of the value');
 select doesnt_match(pg_temp.plan('SELECT * { ?a :number ?x . ?b :size ?y FILTER(?x = ?y) }'), 'rows=[0-9]{6}', 'nor are they tested pair by pair');
 select matches(pg_temp.plan('SELECT * { ?a :name ?x . ?b :label ?y FILTER(LCASE(?x) = LCASE(STR(?y))) }'), 'Hash Join|Merge Join', 'computed values are hashed');
 select matches(pg_temp.plan('SELECT * { ?a :name ?x OPTIONAL { ?b :label ?y FILTER(LCASE(?x) = LCASE(STR(?y))) } }'), 'Hash (Right|Left) Join|Merge',

@@ -45,14 +45,14 @@ END $$;
 SELECT quad.create_view('names', 'SELECT ?person ?name { ?person <http://x/name> ?name }');
 SELECT quad.load_text(string_agg(format('<http://x/p%s> <http://x/name> "name %s" .', i, i), E'\n')) FROM generate_series(1, 5000) i;
 ANALYZE quad_stores.main;
-SELECT matches(pg_temp.plan($$SELECT * FROM names WHERE person = '<http://x/ada>'$$), 'Quad Cond: [^\n]*s = id_of\(''<http://x/ada>''::term\)',
+SELECT matches(pg_temp.plan($$SELECT * FROM names WHERE person = '<http://x/ada>'$$), 'Index Cond: [^\n]*s = id_of\(''<http://x/ada>''::term\)',
     'a filter on a term is a condition of the scan');
-SELECT matches(pg_temp.plan($$SELECT * FROM names WHERE name = '"Ada"'$$), 'Quad Cond: [^\n]*o = id_of\(''"Ada"''::term\)', 'on an object too');
+SELECT matches(pg_temp.plan($$SELECT * FROM names WHERE name = '"Ada"'$$), 'Index Cond: [^\n]*o = id_of\(''"Ada"''::term\)', 'on an object too');
 SELECT unalike(pg_temp.plan($$SELECT * FROM names WHERE name = '"Ada"'$$), '%Subquery%', 'the view is no subquery of its own');
 CREATE TABLE badges (iri text PRIMARY KEY, number int);
 INSERT INTO badges SELECT 'http://x/p' || i, i FROM generate_series(10, 20) i;
 ANALYZE badges;
-SELECT matches(pg_temp.plan('SELECT * FROM badges b JOIN names n ON n.person = quad.iri(b.iri)'), 'Quad Cond: [^\n]*(id_of\(iri\(b\.iri\)\) = q1\.s|q1\.s = id_of\(iri\(b\.iri\)\))',
+SELECT matches(pg_temp.plan('SELECT * FROM badges b JOIN names n ON n.person = quad.iri(b.iri)'), 'Index Cond: [^\n]*(id_of\(iri\(b\.iri\)\) = q1\.s|q1\.s = id_of\(iri\(b\.iri\)\))',
     'a join with a table looks terms up');
 SELECT results_eq('SELECT n.name::text FROM badges b JOIN names n ON n.person = quad.iri(b.iri) WHERE b.number = 12', $$VALUES ('name 12')$$, 'and gives its rows');
 SELECT unalike(pg_temp.plan('SELECT * FROM names a JOIN names b ON a.person = b.person'), '%decode(%=%decode(%', 'two views are joined on ids');

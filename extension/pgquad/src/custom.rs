@@ -347,6 +347,40 @@ pub unsafe fn explain_integer(label: &CStr, value: i64, es: *mut pg_sys::Explain
     unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, es) }
 }
 
+/// Shows a time of a node in EXPLAIN; `nanoseconds` become milliseconds.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes.
+pub unsafe fn explain_milliseconds(label: &CStr, nanoseconds: u64, es: *mut pg_sys::ExplainState) {
+    let milliseconds = nanoseconds as f64 / 1e6;
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::ExplainPropertyFloat(label.as_ptr(), c"ms".as_ptr(), milliseconds, 3, es) }
+}
+
+/// Shows a group of properties in EXPLAIN: an object (`is_object`), or a list of groups.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes; `content` shows properties by it and nothing else.
+pub unsafe fn explain_group(
+    label: &CStr,
+    is_object: bool,
+    es: *mut pg_sys::ExplainState,
+    content: impl FnOnce(),
+) {
+    // A member of a list has no label of its own.
+    let own_label = if is_object {
+        std::ptr::null()
+    } else {
+        label.as_ptr()
+    };
+    // SAFETY: the caller's promise; the group is closed as it was opened.
+    unsafe {
+        pg_sys::ExplainOpenGroup(label.as_ptr(), own_label, is_object, es);
+        content();
+        pg_sys::ExplainCloseGroup(label.as_ptr(), own_label, is_object, es);
+    }
+}
+
 /// Expressions of a plan as SQL, for EXPLAIN.
 ///
 /// # Safety

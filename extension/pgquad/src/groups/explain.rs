@@ -26,11 +26,11 @@ pub unsafe extern "C-unwind" fn explain(
             let names: Vec<&str> = columns.iter().map(|&c| COLUMNS[usize::from(c)]).collect();
             names.join(", ")
         };
-        text("Order", &names(&order).replace(", ", ""), es);
+        text("Index Order", &names(&order).replace(", ", ""), es);
         if let Some(column) = plan.scattered {
             text("Scattered Groups", COLUMNS[column], es);
         } else if plan.grouped {
-            text("Groups", &names(&order[..plan.depth]), es);
+            text("Group Key", &names(&order[..plan.depth]), es);
         }
         if plan.inner_depth > plan.depth {
             text("Distinct", &names(&order[plan.depth..plan.inner_depth]), es);
@@ -47,7 +47,7 @@ pub unsafe extern "C-unwind" fn explain(
             .map(|(compared, value)| condition(compared, value))
             .collect();
         let (bounds, tests) = shown.split_at(plan.bounds);
-        for (label, conditions) in [("Quad Cond", bounds), ("Tested", tests)] {
+        for (label, conditions) in [("Index Cond", bounds), ("Filter on Ids", tests)] {
             if !conditions.is_empty() {
                 text(label, &conditions.join(" AND "), es);
             }

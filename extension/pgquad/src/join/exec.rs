@@ -119,6 +119,7 @@ unsafe extern "C-unwind" fn begin(
                 places,
                 volatile: changes(test.cast()),
                 upcoming: Upcoming::new(),
+                removed: 0,
             });
             at = end;
         }

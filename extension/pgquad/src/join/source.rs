@@ -26,6 +26,8 @@ pub struct TestExpr {
     pub vectorised: Option<VectorisedFilter>,
     /// What the dictionary is told of the rows to come.
     pub upcoming: Upcoming,
+    /// Rows that have failed it.
+    pub removed: u64,
 }
 
 /// Tables and expressions of a begun node.
@@ -57,57 +59,9 @@ impl NodeSource {
     fn reader(&self, table: u16) -> &TableReader {
         &self.readers[self.tables[usize::from(table)]]
     }
-}
 
-impl Source for NodeSource {
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
-        self.reader(table).orders()
-    }
-
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.reader(table).count(order, low, high)
-    }
-
-    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
-        self.reader(table).counts(order, ranges)
-    }
-
-    fn is_remote(&self) -> bool {
-        self.readers.iter().any(TableReader::is_remote)
-    }
-
-    fn count_ahead(&mut self, wanted: &[Wanted]) {
-        for (n, reader) in self.readers.iter().enumerate() {
-            let of_reader = wanted
-                .iter()
-                .filter(|w| self.tables[usize::from(w.table)] == n);
-            let ranges = of_reader.flat_map(|wanted| {
-                let ranges = wanted.ranges.iter();
-                ranges.map(|(low, high)| (wanted.order, *low, *high))
-            });
-            reader.count_ahead(&ranges.collect::<Vec<_>>());
-        }
-    }
-
-    fn is_ordered(&self, table: u16) -> bool {
-        self.reader(table).is_ordered()
-    }
-
-    fn read(
-        &mut self,
-        table: u16,
-        order: usize,
-        reading: &mut Reading,
-        ranges: &[(Key, Key)],
-        enough: usize,
-        batch: &mut Batch,
-        spans: &mut Vec<Span>,
-    ) -> bool {
-        self.reader(table)
-            .read(order, reading, ranges, enough, batch, spans)
-    }
-
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    /// Clears those of `keep` whose rows fail a filter.
+    fn evaluate(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         let (slot, context) = (self.slot, self.context);
         let test = &mut self.tests[usize::from(expr)];
         let mut order: Vec<usize> = match &mut test.vectorised {
@@ -175,6 +129,62 @@ impl Source for NodeSource {
                 }
             });
         }
+    }
+}
+
+impl Source for NodeSource {
+    fn orders(&self, table: u16) -> &[[u8; 4]] {
+        self.reader(table).orders()
+    }
+
+    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+        self.reader(table).count(order, low, high)
+    }
+
+    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        self.reader(table).counts(order, ranges)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.readers.iter().any(TableReader::is_remote)
+    }
+
+    fn count_ahead(&mut self, wanted: &[Wanted]) {
+        for (n, reader) in self.readers.iter().enumerate() {
+            let of_reader = wanted
+                .iter()
+                .filter(|w| self.tables[usize::from(w.table)] == n);
+            let ranges = of_reader.flat_map(|wanted| {
+                let ranges = wanted.ranges.iter();
+                ranges.map(|(low, high)| (wanted.order, *low, *high))
+            });
+            reader.count_ahead(&ranges.collect::<Vec<_>>());
+        }
+    }
+
+    fn is_ordered(&self, table: u16) -> bool {
+        self.reader(table).is_ordered()
+    }
+
+    fn read(
+        &mut self,
+        table: u16,
+        order: usize,
+        reading: &mut Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        self.reader(table)
+            .read(order, reading, ranges, enough, batch, spans)
+    }
+
+    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+        let left = |keep: &[bool]| keep.iter().filter(|&&kept| kept).count() as u64;
+        let before = left(keep);
+        self.evaluate(expr, needs, rows, keep);
+        self.tests[usize::from(expr)].removed += before - left(keep);
     }
 
     fn pushdown_ranges(

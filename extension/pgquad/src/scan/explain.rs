@@ -17,13 +17,13 @@ pub unsafe extern "C-unwind" fn explain(
     unsafe {
         let scan = &*custom::own::<QuadScan, _>(node);
         let way = if scan.backward { " backward" } else { "" };
-        text("Order", &format!("{}{way}", scan.order), es);
+        text("Index Order", &format!("{}{way}", scan.order), es);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         // The values of the conditions are followed by the conditions.
         let exprs: Vec<*mut pg_sys::Node> = list_iter((*plan).custom_exprs).collect();
         let shown = custom::deparse(node, &exprs[exprs.len() / 2..], ancestors, es);
         if !shown.is_empty() {
-            text("Quad Cond", &shown.join(" AND "), es);
+            text("Index Cond", &shown.join(" AND "), es);
         }
         if (*es).analyze {
             let counters = scan.counters;

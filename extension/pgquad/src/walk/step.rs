@@ -369,25 +369,52 @@ unsafe extern "C-unwind" fn explain(
     // SAFETY: EXPLAIN passes a begun node of ours and its own state.
     unsafe {
         let step = &*custom::own::<QuadStep, _>(node);
-        for hop in &step.hops {
+        let show = |hop: &Hop| {
             let alias = custom::relation_name(hop.relation, es);
             let order: String = step.readers[hop.reader].orders()[hop.order]
                 .iter()
                 .map(|&c| COLUMNS[usize::from(c)])
                 .collect();
             let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
+            let reader = &step.readers[hop.reader];
+            let counts = [
+                (c"Frontiers", "frontiers", hop.rounds),
+                (c"Keys", "keys", hop.keys),
+                (c"Probes", "probes", hop.probes),
+                (c"Actual Rows", "rows", hop.rows),
+            ];
+            if (*es).format != pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                custom::explain_group(c"Hop", true, es, || {
+                    custom::explain_text("Alias", &alias, es);
+                    custom::explain_text("From", from, es);
+                    custom::explain_text("To", to, es);
+                    custom::explain_text("Index Order", &order, es);
+                    if (*es).analyze {
+                        for (label, _, value) in counts {
+                            custom::explain_integer(label, value as i64, es);
+                        }
+                        if !reader.is_ordered() {
+                            custom::explain_traffic(&reader.traffic(), es);
+                        }
+                    }
+                });
+                return;
+            }
             let mut line = format!("{alias} ({from} to {to}): order={order}");
             if (*es).analyze {
-                line += &format!(
-                    " rounds={} keys={} probes={} rows={}",
-                    hop.rounds, hop.keys, hop.probes, hop.rows
-                );
-                let reader = &step.readers[hop.reader];
+                for (_, name, value) in counts {
+                    line += &format!(" {name}={value}");
+                }
                 if !reader.is_ordered() {
                     line += &custom::traffic(&reader.traffic(), (*es).timing);
                 }
             }
             custom::explain_text("Hop", &line, es);
+        };
+        if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+            step.hops.iter().for_each(show);
+        } else {
+            custom::explain_group(c"Hops", false, es, || step.hops.iter().for_each(show));
         }
     }
 }
