@@ -8,6 +8,7 @@ pub mod groups;
 pub mod hash;
 pub mod message;
 pub mod placement;
+pub mod push;
 pub mod reading;
 pub mod status;
 pub mod traffic;

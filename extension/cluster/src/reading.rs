@@ -20,6 +20,11 @@ pub trait Shards {
     /// Whether a shard (by its place in the placement) is on this node.
     fn is_here(&self, shard: usize) -> bool;
 
+    /// Whether only shards of this node are to be read.
+    fn only_here(&self) -> bool {
+        false
+    }
+
     /// Column of the key by which rows are placed.
     fn key_place(&self) -> usize;
 
@@ -253,6 +258,9 @@ impl Spread {
                     ranges: of_shard.ranges,
                     numbers: of_shard.numbers,
                 });
+                continue;
+            }
+            if shards.only_here() {
                 continue;
             }
             let known = self.there.iter().position(|t| t.group == shard.group);

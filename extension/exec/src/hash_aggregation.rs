@@ -88,6 +88,11 @@ impl HashAggregation {
         self.overflow.as_ref().map_or(0, |o| o.file.bytes())
     }
 
+    /// What rows are counted by, and what is counted.
+    pub fn what(&self) -> (&[Slot], &[Counted]) {
+        (&self.by, &self.counted)
+    }
+
     /// Number of all rows that there were, whichever groups are in memory.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -207,8 +212,38 @@ impl HashAggregation {
         self.counts.iter_mut().for_each(Vec::clear);
     }
 
+    /// The groups in memory: the columns of their values, with a last one that says bit by bit which are none, and their counts.
+    pub fn groups(&self) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+        let counts = self.counts.clone();
+        if self.by.is_empty() {
+            return (vec![vec![0; self.len()]], counts);
+        }
+        let places = 0..=self.by.len();
+        let keys = places.map(|place| self.keys.column(place).to_vec());
+        (keys.collect(), counts)
+    }
+
+    /// Notes rows whose groups come by [`Self::add_groups`].
+    pub fn add_rows(&mut self, rows: u64) {
+        self.rows += rows;
+    }
+
+    /// Adds groups that another one has counted, in the form of [`Self::groups`].
+    pub fn add_groups(&mut self, keys: &[Vec<u64>], counts: &[Vec<u64>]) {
+        if self.by.is_empty() {
+            for (of_all, more) in self.counts.iter_mut().zip(counts) {
+                of_all.resize(1, 0);
+                of_all[0] += more.iter().sum::<u64>();
+            }
+            return;
+        }
+        let keys: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
+        self.add_columns(&keys, counts);
+        self.make_room();
+    }
+
     /// To be called when all rows have been counted: the groups are then in memory, or a part of them.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if self.divide() {
             self.next_part();
         }
@@ -262,11 +297,16 @@ impl HashAggregation {
         let column = |place: usize| words.iter().skip(place).step_by(record).copied().collect();
         let columns: Vec<Vec<u64>> = (0..record).map(column).collect();
         let keys: Vec<&[u64]> = columns[..places].iter().map(Vec::as_slice).collect();
-        for row in 0..words.len() / record {
-            let group = self.keys.find_or_add(hash(&keys, row), &keys, row);
-            for (of_all, again) in self.counts.iter_mut().zip(&columns[places..]) {
+        self.add_columns(&keys, &columns[places..]);
+    }
+
+    fn add_columns(&mut self, keys: &[&[u64]], counts: &[Vec<u64>]) {
+        let len = keys.first().map_or(0, |column| column.len());
+        for row in 0..len {
+            let group = self.keys.find_or_add(hash(keys, row), keys, row);
+            for (of_all, more) in self.counts.iter_mut().zip(counts) {
                 of_all.resize(self.keys.len(), 0);
-                of_all[group as usize] += again[row];
+                of_all[group as usize] += more[row];
             }
         }
     }

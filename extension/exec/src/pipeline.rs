@@ -200,6 +200,13 @@ impl Pipeline {
         self.pending = None;
     }
 
+    /// Replaces the rows that everything starts from.
+    pub(crate) fn set_start(&mut self, rows: Bindings) {
+        if let Some(pending) = &mut self.pending {
+            pending.0 = rows;
+        }
+    }
+
     pub(crate) fn set_origin(&mut self, origin: Origin) {
         if let Some(pending) = &mut self.pending {
             pending.2 = origin;
@@ -270,6 +277,13 @@ impl Pipeline {
         (self.output, self.distinct) = self.answer;
         aggregation.finish();
         aggregation
+    }
+
+    /// Adds what the patterns have cost another participant.
+    pub fn add_steps(&mut self, steps: &[[u64; 19]]) {
+        for (stats, numbers) in self.steps.iter_mut().zip(steps) {
+            stats.add_numbers(numbers);
+        }
     }
 
     /// What each pattern has cost, in the order of the plan (a group's patterns before those of the groups inside it).

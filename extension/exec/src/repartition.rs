@@ -61,7 +61,7 @@ pub struct Parcel {
 }
 
 /// Where a join begins, by what one participant expects.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outlook {
     /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start alone.
     pub first: Option<usize>,
@@ -122,6 +122,19 @@ impl Pipeline {
             least,
             parcels: Vec::new(),
         });
+    }
+
+    /// Begins the share of participant `me` in a join for rows that have some variables already: participant 0 has all of them, and gives
+    /// them to those who hold the quads of their first keys.
+    pub fn start_share_from(
+        &mut self,
+        params: Vec<Value>,
+        rows: Bindings,
+        me: usize,
+        least: usize,
+    ) {
+        self.start_share(params, None, me, least);
+        self.set_start(rows);
     }
 
     /// Rows to be given to other participants since the last call.

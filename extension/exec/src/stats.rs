@@ -40,6 +40,74 @@ pub struct StepStats {
     pub traffic: Traffic,
 }
 
+impl StepStats {
+    /// The figures as numbers, for a message.
+    pub fn numbers(&self) -> [u64; 19] {
+        let Traffic {
+            messages,
+            sent,
+            received,
+            waited,
+        } = self.traffic;
+        [
+            u64::from(self.turn),
+            self.order as u64,
+            self.estimate as u64,
+            self.batches,
+            self.hashed,
+            self.merged,
+            self.starred,
+            self.memory,
+            self.keys,
+            self.probes,
+            self.rows,
+            self.dealt,
+            self.time,
+            self.hit,
+            self.read,
+            messages,
+            sent,
+            received,
+            waited,
+        ]
+    }
+
+    /// Adds the figures of another participant, as [`Self::numbers`] gives them.
+    pub fn add_numbers(&mut self, numbers: &[u64; 19]) {
+        let [turn, order, estimate, batches, hashed, merged, starred, memory, rest @ ..] = numbers;
+        let [keys, probes, rows, dealt, time, hit, read, messages, sent, received, waited] = rest;
+        if *turn > 0 && (self.turn == 0 || u64::from(self.turn) > *turn) {
+            self.turn = *turn as u32;
+        }
+        if *turn > 0 {
+            self.order = *order as usize & 3;
+        }
+        self.estimate += *estimate as f64;
+        self.memory += memory;
+        for (sum, more) in [
+            (&mut self.batches, batches),
+            (&mut self.hashed, hashed),
+            (&mut self.merged, merged),
+            (&mut self.starred, starred),
+            (&mut self.keys, keys),
+            (&mut self.probes, probes),
+            (&mut self.rows, rows),
+            (&mut self.dealt, dealt),
+            (&mut self.time, time),
+            (&mut self.hit, hit),
+            (&mut self.read, read),
+        ] {
+            *sum += more;
+        }
+        self.traffic += Traffic {
+            messages: *messages,
+            sent: *sent,
+            received: *received,
+            waited: *waited,
+        };
+    }
+}
+
 /// When some work began, and after how many pages.
 pub(crate) struct Moment {
     clock: u64,

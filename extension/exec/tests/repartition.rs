@@ -203,6 +203,11 @@ impl<'a> Cluster<'a> {
                 pipeline.begin_aggregation(aggregation());
             }
         }
+        self.drive(turns)
+    }
+
+    /// Runs participants that have been started until all are idle.
+    fn drive(&mut self, turns: &mut Turns<'_>) -> Vec<Bindings> {
         let mut found = Vec::new();
         let mut idle = vec![false; self.participants.len()];
         while idle.contains(&false) || self.participants.iter().any(|p| !p.inbox.is_empty()) {
@@ -427,4 +432,62 @@ fn a_chain_reads_own_quads_only() {
         // Single keys may be read by the orders of the whole table, but they are the holder's own.
         assert!(cluster.participants.iter().all(|p| p.source.others == 0));
     }
+}
+
+/// Rows that have a variable already are dealt out by the participant that has them.
+#[test]
+fn given_rows_go_to_the_holders_of_their_keys() {
+    let quads: Vec<Quad> = (0..60)
+        .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 60, 0]])
+        .collect();
+    let tables = [quads];
+    let hop = |p: u16, s: Slot, o: Slot| Pattern {
+        cells: [Some(s), None, Some(o), None],
+        conditions: vec![(1, Bound::Eq, p)],
+        ..Pattern::default()
+    };
+    let plan = Plan {
+        root: Group {
+            patterns: vec![hop(0, 0, 1), hop(1, 1, 2)],
+            ..Group::default()
+        },
+        slots: 3,
+        output: vec![0, 2],
+        distinct: false,
+        whole: true,
+    };
+    let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
+    let mut cluster = Cluster::new(
+        &plan,
+        &params,
+        &tables,
+        (3, tuning(100, 1000, 16, 1 << 20), 0),
+    );
+    let given: Vec<u64> = (10..40).map(|s| FLIP + s).collect();
+    for (me, participant) in cluster.participants.iter_mut().enumerate() {
+        let mut rows = Bindings::one_row(3);
+        rows.len = given.len();
+        rows.columns[0] = Column::Ids(given.clone());
+        participant
+            .pipeline
+            .start_share_from(params.to_vec(), rows, me, 0);
+    }
+    let choices = [3, 1, 2];
+    let found = cluster.drive(&mut Turns {
+        choices: &choices,
+        at: 0,
+    });
+    let mut found: Vec<(u64, u64)> = found
+        .iter()
+        .flat_map(|batch| {
+            let (a, b) = (batch.ids(0).unwrap(), batch.ids(2).unwrap());
+            a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>()
+        })
+        .collect();
+    found.sort_unstable();
+    let expected: Vec<(u64, u64)> = (10..40)
+        .map(|s| (FLIP + s, FLIP + (s + 1) * 7 % 60))
+        .collect();
+    assert_eq!(found, expected);
+    assert!(cluster.participants.iter().all(|p| p.source.others == 0));
 }
