@@ -19,6 +19,8 @@ SUITES = {
     "differential": (["--cases", "150"], []),
     "w3c": ([], []),
 }
+# Joins as they come, and all of them pushed from node to node, in batches of 1 kB.
+MODES = {"": "", " pushed": "-c quad.exchange_mode=push -c quad.exchange_batch_bytes=1024"}
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 
 
@@ -29,15 +31,16 @@ def main():
     with Cluster() as cluster:
         ports = ",".join(str(server.port) for server in cluster.servers)
         environment = os.environ | {"PGQUAD_NODES": ports, "PGHOST": "127.0.0.1", "PGPORT": ports.split(",")[0], "PGUSER": "postgres"}
-        for suite, arguments in SUITES.items():
+        runs = [(suite, arguments, mode) for mode in MODES for suite, arguments in SUITES.items()]
+        for suite, arguments, mode in runs:
             command = [os.path.join(root, "test", suite, "run"), *arguments[whole]]
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = subprocess.run(command, env=environment | {"PGOPTIONS": MODES[mode]}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             counts = COUNTS.findall(done.stdout)
             if done.returncode == 77:
-                report.skip(suite, done.stdout.strip().splitlines()[-1])
+                report.skip(suite + mode, done.stdout.strip().splitlines()[-1])
                 continue
             if not counts:
-                report.check(False, suite, done.stdout[-2000:])
+                report.check(False, suite + mode, done.stdout[-2000:])
                 continue
             passed, failed, skipped = map(int, counts[-1])
             if failed or done.returncode:
@@ -45,7 +48,7 @@ def main():
             report.passed += passed
             report.failed += max(failed, done.returncode != 0)
             report.skipped += skipped
-            print(f"{suite}: {counts[-1]}")
+            print(f"{suite}{mode}: {counts[-1]}")
         for server in cluster.servers:
             crashes = server.crashes_in_log()
             report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))

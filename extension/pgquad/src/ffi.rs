@@ -66,6 +66,12 @@ mod raw {
             walker: super::TreeWalker,
             context: *mut core::ffi::c_void,
         ) -> bool;
+        #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
+        pub fn expression_tree_mutator(
+            node: *mut pg_sys::Node,
+            mutator: super::TreeMutator,
+            context: *mut core::ffi::c_void,
+        ) -> *mut pg_sys::Node;
         #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
         pub fn query_tree_walker(
             query: *mut pg_sys::Query,
@@ -210,6 +216,10 @@ pub mod unguarded {
     };
 }
 
+/// What gives the copy of a node with its children changed.
+pub type TreeMutator =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut core::ffi::c_void) -> *mut pg_sys::Node;
+
 /// What is called with each node below another one; true ends the walk.
 pub type TreeWalker =
     unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut core::ffi::c_void) -> bool;
@@ -226,6 +236,21 @@ pub unsafe fn expression_tree_walker(
     // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_walker(node, walker, context))
+    }
+}
+
+/// A copy of a node with its children changed (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// As for [`expression_tree_walker`].
+pub unsafe fn expression_tree_mutator(
+    node: *mut pg_sys::Node,
+    mutator: TreeMutator,
+    context: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_mutator(node, mutator, context))
     }
 }
 

@@ -23,6 +23,24 @@ pub static ENABLE_QUAD_WALK: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Most rows of a batch of `Quad Join`: `quad.join_batch_size`.
 pub static JOIN_BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
+/// Where the quads of a distributed store meet the rows that they are joined with: `quad.exchange_mode`.
+pub static EXCHANGE_MODE: GucSetting<ExchangeMode> =
+    GucSetting::<ExchangeMode>::new(ExchangeMode::Auto);
+
+/// Values of `quad.exchange_mode`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+pub enum ExchangeMode {
+    /// By what the join is expected to find.
+    #[name = c"auto"]
+    Auto,
+    /// The quads come to the node that was asked.
+    #[name = c"pull"]
+    Pull,
+    /// The rows go from node to node.
+    #[name = c"push"]
+    Push,
+}
+
 /// Default graph of requests that name none: `quad.default_graph`.
 pub static DEFAULT_GRAPH: GucSetting<DefaultGraphSetting> =
     GucSetting::<DefaultGraphSetting>::new(DefaultGraphSetting::Default);
@@ -120,6 +138,15 @@ pub fn init() {
         &JOIN_BATCH_SIZE,
         1,
         1_000_000,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_enum_guc(
+        c"quad.exchange_mode",
+        c"How Quad Join brings rows and the quads of a distributed store together.",
+        c"pull: the quads come to the node that was asked; push: the rows go to the nodes that hold their next quads; auto: by what is to be \
+          expected.",
+        &EXCHANGE_MODE,
         GucContext::Userset,
         GucFlags::default(),
     );

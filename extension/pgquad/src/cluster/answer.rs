@@ -75,14 +75,19 @@ fn refuse() -> ! {
     )
 }
 
-/// Called by other nodes: a message and its answer.
-#[pg_extern]
-fn cluster_answer(request: &[u8]) -> Vec<u8> {
+/// Refuses whoever has not shown to speak for a node.
+pub fn check_trusted() {
     // SAFETY: plain session state.
     let user = unsafe { pg_sys::GetUserId() };
     if user == pg_sys::InvalidOid || TRUSTED.get() != user {
         refuse();
     }
+}
+
+/// Called by other nodes: a message and its answer.
+#[pg_extern]
+fn cluster_answer(request: &[u8]) -> Vec<u8> {
+    check_trusted();
     let mut reader = Reader::new(request);
     check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
     let kind = reader.u8().unwrap_or_else(|e| damaged(e));

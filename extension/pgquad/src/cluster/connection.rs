@@ -5,12 +5,15 @@
 //! it begins with the first message and ends with the scope, without a round trip of its own. In an autonomous scope each message is a
 //! transaction.
 
+mod participants;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
+use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
 use pgquad_cluster::Traffic;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -22,6 +25,8 @@ use super::answer::current_role;
 use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, secret};
 use crate::error::{raise, raise_detail};
+
+pub use participants::Participants;
 
 /// Milliseconds until an attempt to connect to a node is given up.
 static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
@@ -38,6 +43,8 @@ pub enum Mode {
     Query,
     /// Each message is a transaction.
     Autonomous,
+    /// The node takes part in a join: [`Participants`].
+    Push,
 }
 
 impl Mode {
@@ -46,6 +53,7 @@ impl Mode {
         match self {
             Self::Query => counters::Kind::Pull,
             Self::Autonomous => counters::Kind::Dictionary,
+            Self::Push => counters::Kind::Push,
         }
     }
 }
@@ -65,6 +73,10 @@ struct Session {
     syncs: usize,
     /// A message has been sent since the last synchronisation point.
     open: bool,
+    /// Imports of snapshots whose results have not been taken.
+    imports: usize,
+    /// As a participant: those that it is linked with, [`Participants`].
+    mesh: Option<[u8; MESH_BYTES]>,
 }
 
 thread_local! {
@@ -144,6 +156,8 @@ unsafe extern "C-unwind" fn at_transaction_end(
 /// Sessions for the messages of a statement.
 pub struct Scope {
     mode: Mode,
+    /// Names of the snapshots under which nodes are to be read, by group; others choose their own.
+    snapshots: RefCell<HashMap<i32, String>>,
     sessions: RefCell<HashMap<i32, Session>>,
     traffic: Cell<Traffic>,
 }
@@ -153,6 +167,7 @@ impl Scope {
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
+            snapshots: RefCell::default(),
             sessions: RefCell::default(),
             traffic: Cell::default(),
         }
@@ -182,6 +197,11 @@ impl Scope {
         })
     }
 
+    /// Reads the nodes of these groups under snapshots that have been exported there, from their first message on.
+    pub fn import(&self, snapshots: HashMap<i32, String>) {
+        self.snapshots.replace(snapshots);
+    }
+
     /// What has gone over the wire.
     pub fn traffic(&self) -> Traffic {
         self.traffic.get()
@@ -200,9 +220,13 @@ impl Scope {
     /// Sends a request to the node of a group; does not wait for the answer.
     pub fn send(&self, group: i32, request: &[u8]) {
         let mut sessions = self.sessions.borrow_mut();
-        let session = sessions
-            .entry(group)
-            .or_insert_with(|| Session::take(group, self.mode));
+        let session = sessions.entry(group).or_insert_with(|| {
+            let mut session = Session::take(group, self.mode);
+            if let Some(name) = self.snapshots.borrow().get(&group) {
+                session.import(name);
+            }
+            session
+        });
         session.send(request);
         counters::sent(self.mode.kind(), request.len());
         let batches = message::kind_of(request).is_some_and(Kind::is_batch);
@@ -251,12 +275,7 @@ impl Drop for Scope {
     fn drop(&mut self) {
         for (_, mut session) in self.sessions.take() {
             if session.end() {
-                IDLE.with_borrow_mut(|idle| {
-                    let same = |other: &&Session| other.group == session.group;
-                    if idle.iter().filter(same).count() < MOST_IDLE {
-                        idle.push(session);
-                    }
-                });
+                session.keep();
             }
         }
     }
@@ -279,6 +298,16 @@ impl Session {
             Some(session) => session,
             None => Self::connect(node, role, mode),
         }
+    }
+
+    /// Keeps the session for a later statement.
+    fn keep(self) {
+        IDLE.with_borrow_mut(|idle| {
+            let same = |other: &&Self| other.group == self.group && other.mode == self.mode;
+            if idle.iter().filter(same).count() < MOST_IDLE {
+                idle.push(self);
+            }
+        });
     }
 
     /// Whether nobody has closed it while it was idle, as far as that is known.
@@ -312,6 +341,8 @@ impl Session {
             waiting: 0,
             syncs: 0,
             open: false,
+            imports: 0,
+            mesh: None,
         };
         session.finish_connecting();
         session.watch();
@@ -440,6 +471,33 @@ impl Session {
         sent
     }
 
+    /// Begins the transaction under a snapshot that another one of the node has exported.
+    fn import(&mut self, name: &str) {
+        let sql = format!(
+            "SET TRANSACTION SNAPSHOT {}",
+            pgrx::spi::quote_literal(name)
+        );
+        let sql = CString::new(sql).unwrap_or_default();
+        // SAFETY: a live connection in pipeline mode; the text is copied.
+        let sent = unsafe {
+            pq_sys::PQsendQueryParams(
+                self.conn,
+                sql.as_ptr(),
+                0,
+                std::ptr::null(),
+                std::ptr::null(),
+                std::ptr::null(),
+                std::ptr::null(),
+                1,
+            ) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.open = true;
+        self.imports += 1;
+    }
+
     fn send(&mut self, request: &[u8]) {
         let value = request.as_ptr().cast();
         // SAFETY: a live connection in pipeline mode; the parameter is copied.
@@ -463,6 +521,7 @@ impl Session {
             // SAFETY: as above.
             Mode::Query => unsafe { pq_sys::PQsendFlushRequest(self.conn) == 1 },
             Mode::Autonomous => self.sync(),
+            Mode::Push => true,
         };
         if !pushed {
             self.lost("lost the connection to");
@@ -527,15 +586,7 @@ impl Session {
         if self.mode == Mode::Autonomous {
             self.take_commit();
         }
-        // SAFETY: a result of one row with one column, which was asked for in binary.
-        unsafe {
-            let length = pq_sys::PQgetlength(result.0, 0, 0) as usize;
-            let value = pq_sys::PQgetvalue(result.0, 0, 0).cast::<u8>();
-            if value.is_null() {
-                return Vec::new();
-            }
-            std::slice::from_raw_parts(value, length).to_vec()
-        }
+        result.bytes()
     }
 
     /// Waits until the transaction of the message just answered has been committed.
@@ -563,6 +614,7 @@ impl Session {
             };
             match result.status() {
                 ExecStatusType::PGRES_PIPELINE_SYNC => self.syncs = self.syncs.saturating_sub(1),
+                ExecStatusType::PGRES_COMMAND_OK if self.imports > 0 => self.imports -= 1,
                 _ => break result,
             }
         };
@@ -611,7 +663,7 @@ impl Session {
             }
         };
         let message = field(b'M').unwrap_or_else(|| "it did not answer".to_owned());
-        let code = field(b'C').and_then(|code| sqlstate(&code));
+        let code = result.code();
         let code = code.unwrap_or(PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION);
         let mut text = format!("node {}: {message}", self.node.name());
         if let Some(hint) = field(b'H') {
@@ -660,6 +712,29 @@ impl Drop for Session {
 struct Received(*mut PGresult);
 
 impl Received {
+    /// The error's SQLSTATE, where it is one.
+    fn code(&self) -> Option<PgSqlErrorCode> {
+        // SAFETY: a field is a C string of the result, or null.
+        let text = unsafe {
+            let text = pq_sys::PQresultErrorField(self.0, i32::from(b'C'));
+            (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())
+        };
+        sqlstate(&text?)
+    }
+
+    /// The value of a result of one row with one column, which was asked for in binary.
+    fn bytes(&self) -> Vec<u8> {
+        // SAFETY: a live result, which has this value.
+        unsafe {
+            let length = pq_sys::PQgetlength(self.0, 0, 0) as usize;
+            let value = pq_sys::PQgetvalue(self.0, 0, 0).cast::<u8>();
+            if value.is_null() {
+                return Vec::new();
+            }
+            std::slice::from_raw_parts(value, length).to_vec()
+        }
+    }
+
     fn status(&self) -> ExecStatusType {
         // SAFETY: a live result.
         unsafe { pq_sys::PQresultStatus(self.0) }
@@ -701,7 +776,13 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
     add("application_name", "pgquad");
     add("client_encoding", "UTF8");
     let mut options = String::from("-c jit=off");
-    if mode == Mode::Query {
+    if mode == Mode::Push {
+        // A participant whose asker has gone stops soon.
+        options += " -c search_path=pg_catalog -c client_connection_check_interval=500";
+    }
+    if mode != Mode::Autonomous {
+        // Snapshots are imported without BEGIN, which PostgreSQL warns of.
+        options += " -c client_min_messages=error";
         options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
     }
     add("options", &options);

@@ -23,7 +23,7 @@ pub mod store;
 mod stores_view;
 pub mod write;
 
-pub use answer::damaged;
+pub use answer::{check_trusted, check_version, damaged};
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;

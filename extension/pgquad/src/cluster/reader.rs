@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work};
+use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, SIGN};
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
 use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards, Traffic};
@@ -40,6 +40,8 @@ pub struct ShardedReader {
     written: bool,
     /// Shards of this node that have been used, by side.
     open: RefCell<[Vec<Option<Open>>; 2]>,
+    /// In a join that several participants run: the participant that holds each shard, by side.
+    holders: Option<[Vec<u16>; 2]>,
 }
 
 /// A shard of this node.
@@ -74,7 +76,25 @@ impl ShardedReader {
             scope: Scope::of_snapshot(snapshot),
             traffic: Rc::default(),
             written: store::has_written(),
+            holders: None,
         }
+    }
+
+    /// A reader of the store with this mark.
+    ///
+    /// # Safety
+    /// As for [`Self::new`].
+    pub unsafe fn of_store(mark: &str, snapshot: pg_sys::Snapshot) -> Self {
+        let Some(sides) = store::sides_of_mark(mark) else {
+            crate::error::raise(
+                pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                format!(
+                    "this node has no shards of the distributed store with the mark \"{mark}\""
+                ),
+            )
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Self::new(sides, snapshot) }
     }
 
     /// The column permutations.
@@ -121,6 +141,7 @@ impl ShardedReader {
             reader: self,
             number: order / 2,
             order: order % 2,
+            own: false,
         }
     }
 
@@ -138,6 +159,76 @@ impl ShardedReader {
             return reading.read(&self.through_citus(order), ranges, enough, batch, spans);
         }
         reading.read(&self.side(order), ranges, enough, batch, spans)
+    }
+
+    /// Groups of nodes that hold shards of the store, ascending.
+    pub fn groups_of_nodes(&self) -> Vec<i32> {
+        let shards = self.sides.iter().flat_map(|side| side.placement.shards());
+        let mut groups: Vec<i32> = shards.map(|shard| shard.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// A hash of where the shards are: participants that see different ones must not join together.
+    pub fn placement_hash(&self) -> u64 {
+        let shards = self.sides.iter().flat_map(|side| side.placement.shards());
+        let words = shards.flat_map(|s| [s.id, s.low as u64, s.high as u64, s.group as u64]);
+        // FNV-1a, by words.
+        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+            (hash ^ word).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
+    /// Takes part in a join of the participants on these groups of nodes, which are numbered in this order.
+    pub fn take_part(&mut self, groups: &[i32]) {
+        let holders = |side: &Rc<map::Table>| {
+            let number = |group| groups.iter().position(|&g| g == group).unwrap_or(0) as u16;
+            let shards = side.placement.shards().iter();
+            shards.map(|shard| number(shard.group)).collect()
+        };
+        self.holders = Some([holders(&self.sides[0]), holders(&self.sides[1])]);
+    }
+
+    /// The column (0 = subject, 2 = object) by which the quads of an order are placed, where that says which participant has them.
+    pub fn placed_by(&self, order: usize) -> Option<u8> {
+        self.holders.as_ref().map(|_| PLACED_BY[order / 2])
+    }
+
+    /// The participants that hold the quads with these values of a column, in the form of keys.
+    pub fn holders(&self, column: u8, values: &[u64]) -> Vec<u16> {
+        let side = usize::from(column == PLACED_BY[1]);
+        let (Some(holders), placement) = (&self.holders, &self.sides[side].placement) else {
+            return vec![0; values.len()];
+        };
+        let of_value = |&value: &u64| holders[side][placement.shard_of((value ^ SIGN) as i64)];
+        values.iter().map(of_value).collect()
+    }
+
+    /// As [`Self::read`], of the shards of this node only.
+    pub fn read_own(
+        &self,
+        order: usize,
+        reading: &mut Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        let side = Side {
+            own: true,
+            ..self.side(order)
+        };
+        reading.read(&side, ranges, enough, batch, spans)
+    }
+
+    /// As [`Self::counts`], of the shards of this node only.
+    pub fn counts_own(&self, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        let side = self.side(order);
+        ranges
+            .iter()
+            .map(|range| side.estimate_own(range))
+            .collect()
     }
 
     fn through_citus(&self, order: usize) -> Written {
@@ -395,6 +486,8 @@ struct Side<'a> {
     number: usize,
     /// Number of the order in the shards.
     order: usize,
+    /// Only shards of this node are read.
+    own: bool,
 }
 
 impl Side<'_> {
@@ -469,6 +562,20 @@ impl Side<'_> {
         }
     }
 
+    /// About how many entries of a range are in shards of this node.
+    fn estimate_own(&self, range: &(Key, Key)) -> u64 {
+        let table = self.table();
+        match shard_of_range(&table.placement, self.key_place(), range) {
+            Some(shard) if !self.is_here(shard) => 0,
+            Some(shard) => self.local(shard).count(self.order, &range.0, &range.1),
+            None => {
+                let here = (0..table.here.len()).filter(|&n| self.is_here(n)).count();
+                let all = self.sampled(range).unwrap_or(0);
+                all * here as u64 / table.here.len() as u64
+            }
+        }
+    }
+
     /// What other nodes are to be asked about a range, which has this number.
     fn deal(&self, range: (Key, Key), number: usize) -> Vec<Asked> {
         let placement = &self.table().placement;
@@ -506,6 +613,10 @@ impl Shards for Side<'_> {
 
     fn is_here(&self, shard: usize) -> bool {
         self.table().here[shard].is_some()
+    }
+
+    fn only_here(&self) -> bool {
+        self.own
     }
 
     fn key_place(&self) -> usize {

@@ -107,6 +107,15 @@ fn sides_named(relid: pg_sys::Oid, base: &str) -> Sides {
     }
 }
 
+/// The tables that a mark names, on a node whose relation need not be looked at.
+pub fn sides_of_mark(base: &str) -> Option<Sides> {
+    let side = |column: char| table_in_shard_schema(&side_name(base, column));
+    Some(Sides {
+        by_subject: side('s')?,
+        by_object: side('o')?,
+    })
+}
+
 /// Name of one of the two tables of a base; `column`: `s` or `o`.
 pub fn side_name(base: &str, column: char) -> String {
     format!("{base}_{column}")

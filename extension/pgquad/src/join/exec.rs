@@ -3,8 +3,10 @@
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::plan::{integers, Private};
+use super::push::{Pushed, Report};
 use super::source::{NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
+use super::with_feedback;
 use crate::compat;
 use crate::custom::{self, clear, Callbacks};
 use crate::dictionary::Upcoming;
@@ -13,13 +15,10 @@ use crate::guc;
 use crate::scan::conditions::{list_iter, list_node};
 use crate::storage::TableReader;
 use pgquad_btree::SIGN;
-use pgquad_exec::{
-    Bindings, CardinalityFeedback, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning,
-    Value,
-};
+use pgquad_cluster::push::{Cost, Start};
+use pgquad_exec::{Bindings, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::cell::RefCell;
 use std::time::Instant;
 
 const NAME: &std::ffi::CStr = c"Quad Join";
@@ -46,11 +45,6 @@ const BULK_BATCH: usize = 128;
 /// Quads from which on it is worth to see what filters leave of them.
 const RANGE_PUSHDOWN_FROM: usize = 1000;
 
-thread_local! {
-    /// What probes of this session have found.
-    static FEEDBACK: RefCell<CardinalityFeedback> = RefCell::new(CardinalityFeedback::new());
-}
-
 /// The node's own part, in the executor's per-query context.
 pub struct QuadJoin {
     /// The plan, decoded.
@@ -61,12 +55,22 @@ pub struct QuadJoin {
     pub relations: Vec<i32>,
     /// What it reads from.
     pub source: NodeSource,
+    /// The relation of each of its readers.
+    pub relids: Vec<pg_sys::Oid>,
     params: Vec<Parameter>,
     /// Place in the scan tuple of each variable of the answer.
     output: Vec<usize>,
-    tuning: Tuning,
+    pub(super) tuning: Tuning,
     /// Where the rows come from that everything starts with, if it is not from one empty row.
-    outer_input: Option<OuterInput>,
+    pub(super) outer_input: Option<OuterInput>,
+    /// What the participants find, where the join is pushed from node to node.
+    pushed: Option<Pushed>,
+    /// Perhaps only the first few rows will be asked for.
+    pub(super) limited: bool,
+    /// What they are told of rows that come from the plan below, where the join is pushed for these.
+    pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
+    /// What that has cost.
+    pub report: Report,
     /// Values of the parameters.
     values: Vec<Value>,
     started: bool,
@@ -123,7 +127,7 @@ unsafe extern "C-unwind" fn begin(
             });
             at = end;
         }
-        let mut readers = Vec::new();
+        let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
         let mut tables = Vec::new();
         let mut names: Vec<u64> = Vec::new();
         let members = compat::members((*scan).custom_relids);
@@ -143,6 +147,7 @@ unsafe extern "C-unwind" fn begin(
                 None => {
                     let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
                     readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                    of_readers.push(relid);
                     readers.len() - 1
                 }
             };
@@ -159,7 +164,12 @@ unsafe extern "C-unwind" fn begin(
                 .map(|&table| relids[table as usize])
                 .collect(),
             tuning,
+            relids: of_readers,
             outer_input,
+            pushed: None,
+            limited: integers(scan, Private::Limited).contains(&1),
+            for_fed_rows: None,
+            report: Report::default(),
             values: Vec::new(),
             source: NodeSource {
                 readers,
@@ -292,14 +302,11 @@ unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
         if !join.started {
-            join.start(state);
+            join.start(state, None);
         }
         join.at = 0;
         loop {
-            // A filter may run a query of its own, whose node then learns for itself.
-            let mut feedback = FEEDBACK.take();
-            let rows = join.pipeline.next(&mut join.source, &mut feedback);
-            FEEDBACK.set(feedback);
+            let rows = join.next_rows();
             join.rows = rows.or_else(|| join.loose()).unwrap_or_default();
             if join.rows.len > 0 {
                 join.offer();
@@ -323,13 +330,15 @@ pub unsafe fn aggregate_rows(
     // SAFETY: the caller's promise.
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
-        join.start(state.cast());
-        let mut feedback = FEEDBACK.take();
-        let counted = join
-            .pipeline
-            .aggregate(&mut join.source, &mut feedback, tally);
-        FEEDBACK.set(feedback);
-        counted
+        join.start(state.cast(), Some(&tally));
+        let (pipeline, source) = (&mut join.pipeline, &mut join.source);
+        match &mut join.pushed {
+            Some(pushed) => {
+                let ended = |cost: &Cost| note(pipeline, source, cost);
+                pushed.count(tally, &mut join.report, ended)
+            }
+            None => with_feedback(|feedback| pipeline.aggregate(source, feedback, tally)),
+        }
     }
 }
 
@@ -363,6 +372,14 @@ pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool
     patterns.iter().any(|p| p.cells.contains(&Some(slot)))
 }
 
+/// Adds what a join has cost a participant to what patterns and filters have cost.
+fn note(pipeline: &mut Pipeline, source: &mut NodeSource, cost: &Cost) {
+    pipeline.add_steps(&cost.steps);
+    for (test, removed) in source.tests.iter_mut().zip(&cost.removed) {
+        test.removed += removed;
+    }
+}
+
 impl QuadJoin {
     /// Lets the dictionary know the ids of the batch.
     fn offer(&mut self) {
@@ -371,6 +388,26 @@ impl QuadJoin {
             let ids = variables.iter().filter_map(|&slot| rows.ids(slot));
             ids.map(<[u64]>::to_vec).collect()
         });
+    }
+
+    /// The next rows, from the pipeline or the participants.
+    fn next_rows(&mut self) -> Option<Bindings> {
+        let (pipeline, source) = (&mut self.pipeline, &mut self.source);
+        match &mut self.pushed {
+            Some(pushed) => {
+                let ended = |cost: &Cost| note(pipeline, source, cost);
+                let shape = (usize::from(self.plan.slots), &self.plan.output[..]);
+                pushed.rows(shape, &mut self.report, ended)
+            }
+            None => with_feedback(|feedback| pipeline.next(source, feedback)),
+        }
+    }
+
+    /// Ends what participants are doing.
+    fn stop_pushed(&mut self) {
+        if let Some(mut pushed) = self.pushed.take() {
+            pushed.finish(&mut self.report);
+        }
     }
 
     /// Rows of the batch from below that need no join.
@@ -387,15 +424,21 @@ impl QuadJoin {
         // SAFETY: the plan below was begun with the node.
         match unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) } {
             Some(rows) => {
-                self.pipeline.start_from(self.values.clone(), rows);
+                self.stop_pushed();
+                if rows.len > 0 {
+                    self.pushed = self.push_rows(&rows);
+                }
+                if self.pushed.is_none() {
+                    self.pipeline.start_from(self.values.clone(), rows);
+                }
                 true
             }
             None => false,
         }
     }
 
-    /// Evaluates the parameters and begins the join.
-    unsafe fn start(&mut self, state: *mut pg_sys::ScanState) {
+    /// Evaluates the parameters and begins the join; `counting`: its rows are to be counted.
+    unsafe fn start(&mut self, state: *mut pg_sys::ScanState, counting: Option<&HashAggregation>) {
         self.started = true;
         self.source.restart();
         // SAFETY: the node that this is a part of, begun.
@@ -406,9 +449,12 @@ impl QuadJoin {
                 .map(|param| param.value(context))
                 .collect()
         };
+        self.for_fed_rows = None;
+        // SAFETY: as above.
+        self.pushed = unsafe { self.push(state, &params, counting) };
         if self.outer_input.is_some() {
             self.values = params;
-        } else {
+        } else if self.pushed.is_none() {
             self.pipeline.start(params);
         }
     }
@@ -421,6 +467,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
         let join = custom::own::<QuadJoin, _>(node);
         if !join.is_null() {
             (*join).pipeline.stop();
+            (*join).stop_pushed();
             (*join).rows = Bindings::default();
             (*join).at = 0;
             (*join)
@@ -445,6 +492,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         join.rows = Bindings::default();
         join.at = 0;
         join.upcoming.withdraw();
+        join.stop_pushed();
         if let Some(outer_input) = &mut join.outer_input {
             join.pipeline.stop();
             outer_input.rescan((*node).ss.ps.chgParam, join.tuning.first);

@@ -3,6 +3,7 @@
 //! The text format has one line per pattern. The other formats (JSON, XML, YAML) have a group `Patterns` with one property per figure.
 
 use super::exec::QuadJoin;
+use super::push::Report;
 use crate::custom;
 use crate::scan::conditions::list_iter;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
@@ -67,6 +68,47 @@ pub unsafe extern "C-unwind" fn explain(
             });
         }
         explain_filters(node, ancestors, es);
+        if (*es).analyze {
+            explain_exchange(&join.report, es);
+        }
+    }
+}
+
+/// How rows and the quads of shards came together: where the join was pushed from node to node, what it has cost each of them.
+unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
+    // SAFETY: EXPLAIN's own state.
+    let shows_time = unsafe { (*es).timing };
+    let waiting = |nanoseconds: u64| match shows_time {
+        true => format!(" waiting={:.3} ms", nanoseconds as f64 / 1e6),
+        false => String::new(),
+    };
+    let how = match report.refused {
+        Some(why) if report.times == 0 => format!("pull ({why})"),
+        _ if report.times == 0 => return,
+        _ => format!(
+            "push nodes={} received={}kB{}",
+            report.nodes.len(),
+            report.received.div_ceil(1024),
+            waiting(report.waited)
+        ),
+    };
+    // SAFETY: as above.
+    unsafe { custom::explain_text("Exchange", &how, es) };
+    for (name, cost) in &report.nodes {
+        let mut text = format!(
+            "{name} rows={} pushed={} messages={} sent={}kB blocked_writes={}",
+            cost.answered,
+            cost.rows,
+            cost.messages,
+            cost.bytes.div_ceil(1024),
+            cost.blocked_writes
+        );
+        if cost.spilled > 0 {
+            let _ = write!(text, " spilled={}kB", cost.spilled.div_ceil(1024));
+        }
+        text += &waiting(cost.waited);
+        // SAFETY: as above.
+        unsafe { custom::explain_text("Participant", &text, es) };
     }
 }
 
@@ -147,6 +189,9 @@ unsafe fn line(shown: &Shown, es: *mut pg_sys::ExplainState) -> String {
         stats.keys,
         stats.probes
     );
+    if stats.dealt > 0 {
+        let _ = write!(line, " pushed={}", stats.dealt);
+    }
     if stats.memory > 0 {
         let _ = write!(line, " memory={}kB", stats.memory.div_ceil(1024));
     }
@@ -205,6 +250,7 @@ unsafe fn properties(shown: &Shown, es: *mut pg_sys::ExplainState) {
             custom::explain_milliseconds(c"Actual Time", stats.time, es);
         }
         if shown.is_remote {
+            custom::explain_integer(c"Pushed Rows", stats.dealt as i64, es);
             custom::explain_traffic(&stats.traffic, es);
         }
     }

@@ -6,6 +6,7 @@
 use super::compile::{compile, Cell};
 use super::exec;
 use super::paths::QuadJoinPath;
+use super::required_properties::required_properties;
 use crate::error::raise_hint;
 use crate::{compat, custom};
 use pgrx::prelude::*;
@@ -28,6 +29,8 @@ pub enum Private {
     Tables = 5,
     /// What is taken from a plan below, as [`super::outer_input::OuterInput::new`] reads it; empty where there is none.
     OuterInput = 6,
+    /// Whether perhaps only the first few rows will be asked for.
+    Limited = 7,
 }
 
 /// PlanCustomPath: turns the chosen path into a plan.
@@ -119,7 +122,9 @@ pub unsafe extern "C-unwind" fn plan_path(
         let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32);
         let all = (*rel).relids;
         let table = |rti: &i32| pg_sys::bms_member_index(all, *rti);
-        let lists: [Vec<i32>; 7] = [
+        let required = required_properties(root);
+        let is_limited = required.limited && !required.whole;
+        let lists: [Vec<i32>; 8] = [
             compiled.plan.encode(),
             compiled.output.iter().map(place).collect(),
             compiled
@@ -131,6 +136,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             compiled.relations.iter().map(relation).collect(),
             compat::members(relids).iter().map(table).collect(),
             outer_input_words,
+            vec![i32::from(is_limited)],
         ];
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;

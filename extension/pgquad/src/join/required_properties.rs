@@ -9,6 +9,8 @@ pub struct RequiredProperties {
     pub distinct: bool,
     /// All of them: something above reads the last one before it hands out its first.
     pub whole: bool,
+    /// Perhaps only the first few: there is a LIMIT, or a cursor.
+    pub limited: bool,
 }
 
 /// What the level of `root` asks.
@@ -24,6 +26,7 @@ pub unsafe fn required_properties(root: *mut pg_sys::PlannerInfo) -> RequiredPro
         RequiredProperties {
             distinct: (distinct || grouped) && only_sets(query),
             whole: distinct || grouped || (*query).hasAggs || !(*root).query_pathkeys.is_null(),
+            limited: (*root).tuple_fraction != 0.0,
         }
     }
 }

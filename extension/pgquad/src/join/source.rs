@@ -2,11 +2,13 @@
 
 use super::value_equality;
 use super::vectorised_filters::VectorisedFilter;
+use crate::cluster::reader::ORDERS;
+use crate::cluster::ShardedReader;
 use crate::dictionary::Upcoming;
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
-use pgquad_exec::{Bindings, Slot, Source, ValueKey, Wanted};
+use pgquad_exec::{whole, Bindings, Slot, Source, ValueKey, Wanted, BY_SUBJECT};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -57,7 +59,17 @@ impl NodeSource {
     }
 
     fn reader(&self, table: u16) -> &TableReader {
-        &self.readers[self.tables[usize::from(table)]]
+        &self.readers[self.tables[usize::from(whole(table))]]
+    }
+
+    /// The reader of a part of a table, and the number of its first order in the whole table; `None` for a whole table.
+    fn part(&self, table: u16) -> Option<(&ShardedReader, usize)> {
+        let first = match table - whole(table) {
+            0 => return None,
+            BY_SUBJECT => 0,
+            _ => ORDERS.len() / 2,
+        };
+        self.reader(table).sharded().map(|sharded| (sharded, first))
     }
 
     /// Clears those of `keep` whose rows fail a filter.
@@ -134,15 +146,24 @@ impl NodeSource {
 
 impl Source for NodeSource {
     fn orders(&self, table: u16) -> &[[u8; 4]] {
-        self.reader(table).orders()
+        match self.part(table) {
+            None => self.reader(table).orders(),
+            Some((_, first)) => &ORDERS[first..first + ORDERS.len() / 2],
+        }
     }
 
     fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.reader(table).count(order, low, high)
+        match self.part(table) {
+            None => self.reader(table).count(order, low, high),
+            Some((sharded, first)) => sharded.counts_own(first + order, &[(*low, *high)])[0],
+        }
     }
 
     fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
-        self.reader(table).counts(order, ranges)
+        match self.part(table) {
+            None => self.reader(table).counts(order, ranges),
+            Some((sharded, first)) => sharded.counts_own(first + order, ranges),
+        }
     }
 
     fn is_remote(&self) -> bool {
@@ -153,7 +174,7 @@ impl Source for NodeSource {
         for (n, reader) in self.readers.iter().enumerate() {
             let of_reader = wanted
                 .iter()
-                .filter(|w| self.tables[usize::from(w.table)] == n);
+                .filter(|w| self.tables[usize::from(whole(w.table))] == n);
             let ranges = of_reader.flat_map(|wanted| {
                 let ranges = wanted.ranges.iter();
                 ranges.map(|(low, high)| (wanted.order, *low, *high))
@@ -176,8 +197,14 @@ impl Source for NodeSource {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
-        self.reader(table)
-            .read(order, reading, ranges, enough, batch, spans)
+        match self.part(table) {
+            None => self
+                .reader(table)
+                .read(order, reading, ranges, enough, batch, spans),
+            Some((sharded, first)) => {
+                sharded.read_own(first + order, reading, ranges, enough, batch, spans)
+            }
+        }
     }
 
     fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
@@ -203,6 +230,21 @@ impl Source for NodeSource {
 
     fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
         value_equality::value_keys(ids)
+    }
+
+    fn placed_by(&self, table: u16, order: usize) -> Option<u8> {
+        self.reader(table).sharded()?.placed_by(order)
+    }
+
+    fn holders(&mut self, table: u16, column: u8, values: &[u64]) -> Vec<u16> {
+        match self.reader(table).sharded() {
+            Some(sharded) => sharded.holders(column, values),
+            None => vec![0; values.len()],
+        }
+    }
+
+    fn whole_order(&self, table: u16, order: usize) -> usize {
+        order + self.part(table).map_or(0, |(_, first)| first)
     }
 
     fn interrupt(&mut self) {

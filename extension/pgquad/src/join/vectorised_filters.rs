@@ -46,7 +46,7 @@ impl VectorisedFilter {
     /// Makes a test of `expr`, whose variables are columns of the scan tuple at `places`. `None` where it does anything that is not known.
     ///
     /// # Safety
-    /// `expr` is a boolean expression of the plan of the begun node `parent`.
+    /// `expr` is a boolean expression of the plan of the begun node `parent`, or one without subplans and `parent` is NULL.
     pub unsafe fn new(
         expr: *mut pg_sys::Expr,
         places: &[usize],
@@ -55,7 +55,7 @@ impl VectorisedFilter {
         let mut compiler = Compiler {
             relation: pg_sys::INDEX_VAR,
             places,
-            parent,
+            parent: Some(parent),
             constants: Vec::new(),
             is_fallback: false,
         };
@@ -77,7 +77,7 @@ impl VectorisedFilter {
         let mut compiler = Compiler {
             relation: relation as i32,
             places: &[0, 1, 2, 3],
-            parent: std::ptr::null_mut(),
+            parent: None,
             constants: Vec::new(),
             is_fallback: false,
         };
@@ -266,8 +266,8 @@ struct Compiler<'a> {
     relation: i32,
     /// Which of its columns they are.
     places: &'a [usize],
-    /// NULL where it is only asked whether a test can be made.
-    parent: *mut pg_sys::PlanState,
+    /// The node, NULL where there is none; `None` where it is only asked whether a test can be made.
+    parent: Option<*mut pg_sys::PlanState>,
     constants: Vec<Constant>,
     /// The expression stands behind the first argument of a COALESCE: for some rows, or for all, it must not be evaluated.
     is_fallback: bool,
@@ -517,9 +517,9 @@ impl Compiler<'_> {
             if self.is_fallback && !is_value(node) {
                 return None;
             }
-            let state = match self.parent.is_null() {
-                true => std::ptr::null_mut(),
-                false => pg_sys::ExecInitExpr(node.cast(), self.parent),
+            let state = match self.parent {
+                None => std::ptr::null_mut(),
+                Some(parent) => pg_sys::ExecInitExpr(node.cast(), parent),
             };
             self.constants.push(Constant { kind, state });
             Some(self.constants.len() - 1)

@@ -52,7 +52,7 @@ fn is_of_dictionary(id: i64) -> bool {
 }
 
 /// Whether the current user may decode any id.
-fn may_decode() -> bool {
+pub fn may_decode() -> bool {
     // SAFETY: look-ups in the catalogue.
     unsafe {
         pg_sys::superuser()

@@ -207,6 +207,14 @@ impl TableReader {
         }
     }
 
+    /// The reader of shards, where the quads are in some.
+    pub fn sharded(&self) -> Option<&ShardedReader> {
+        match self {
+            Self::Local(_) => None,
+            Self::Sharded(sharded) => Some(sharded),
+        }
+    }
+
     /// Closes the shards that were opened; to be called where the node that reads ends.
     pub fn close(&mut self) {
         if let Self::Sharded(sharded) = self {

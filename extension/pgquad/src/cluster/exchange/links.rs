@@ -44,9 +44,15 @@ impl Links {
         &self.mesh.peers
     }
 
-    /// Keeps the links for the next query; this one has come to its end.
-    pub fn keep(self) {
-        keep(self.mesh);
+    /// Keeps the links for the next query; this one has come to its end, and has no further use for them.
+    pub fn keep(&mut self) {
+        let none = Mesh {
+            id: self.mesh.id,
+            me: self.mesh.me,
+            peers: Vec::new(),
+            links: Vec::new(),
+        };
+        keep(std::mem::replace(&mut self.mesh, none));
     }
 
     /// The link to a participant.

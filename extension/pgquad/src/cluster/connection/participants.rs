@@ -1,0 +1,293 @@
+//! Sessions with the participants of a join that is pushed from node to node: each gets its part of the work, and its rows are taken as
+//! they come, row by row of libpq.
+
+use super::{Mode, Received, Session};
+use crate::cluster::answer::damaged;
+use crate::error::raise;
+use pgquad_cluster::exchange::MESH_BYTES;
+use pgquad_cluster::push::Participant;
+use pgquad_cluster::wire::{Damaged, Reader};
+use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+use pq_sys::ExecStatusType;
+use std::ffi::CStr;
+use std::time::Instant;
+
+/// The sessions of one join. Dropped before the end, they are closed; the participants then stop.
+pub struct Participants {
+    sessions: Vec<Session>,
+    /// Those from which rows may come.
+    running: Vec<bool>,
+    mesh: [u8; MESH_BYTES],
+    /// A participant that has given up because another one has: that one knows why.
+    given_up: Option<(usize, Received)>,
+    /// Their sockets and the latch.
+    events: *mut pg_sys::WaitEventSet,
+    /// Bytes that have come.
+    pub received: u64,
+    /// Nanoseconds spent waiting.
+    pub waited: u64,
+}
+
+impl Participants {
+    /// One participant on each of these groups of nodes, what the others have to know of it, and the number by which they know that they
+    /// are linked already: a new one unless all of them were in the same query before, which has come to its end.
+    pub fn open(groups: &[i32]) -> (Self, Vec<Participant>, [u8; MESH_BYTES]) {
+        let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
+        let mut all = Self {
+            sessions: sessions.collect(),
+            running: vec![false; groups.len()],
+            mesh: [0; MESH_BYTES],
+            given_up: None,
+            events: std::ptr::null_mut(),
+            received: 0,
+            waited: 0,
+        };
+        for session in &mut all.sessions {
+            session.call(c"SELECT quad.cluster_participant()", None);
+            // SAFETY: a live connection in pipeline mode.
+            if unsafe { pq_sys::PQsendFlushRequest(session.conn) } != 1 {
+                session.lost("lost the connection to");
+            }
+            session.flush();
+        }
+        let known = all
+            .sessions
+            .iter_mut()
+            .zip(groups)
+            .map(|(session, &group)| {
+                let answer = session.receive();
+                // The end of its results.
+                session.next_result();
+                let mut reader = Reader::new(&answer);
+                let mut text = || {
+                    let bytes = reader.bytes().unwrap_or_else(|e| damaged(e));
+                    String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| damaged(Damaged))
+                };
+                Participant {
+                    group,
+                    name: session.node.name(),
+                    address: text(),
+                    snapshot: text(),
+                }
+            });
+        let known = known.collect();
+        let first = all.sessions.first().and_then(|session| session.mesh);
+        let mesh = first.filter(|_| all.sessions.iter().all(|session| session.mesh == first));
+        // Until this query has come to its end.
+        all.sessions
+            .iter_mut()
+            .for_each(|session| session.mesh = None);
+        all.mesh = mesh.unwrap_or_else(random);
+        let mesh = all.mesh;
+        (all, known, mesh)
+    }
+
+    /// Gives each participant its work.
+    pub fn start(&mut self, messages: &[Vec<u8>]) {
+        for (session, message) in self.sessions.iter_mut().zip(messages) {
+            session.call(
+                c"SELECT quad.cluster_push($1::pg_catalog.bytea)",
+                Some(message),
+            );
+            // SAFETY: a live connection in pipeline mode, whose only command is this one.
+            if unsafe { pq_sys::PQsetSingleRowMode(session.conn) } != 1 || !session.sync() {
+                session.lost("lost the connection to");
+            }
+        }
+        self.sessions.iter_mut().for_each(Session::flush);
+        self.running.fill(true);
+        // SAFETY: the set lives as long as this value; the sockets stay the same.
+        unsafe {
+            let count = self.sessions.len() as i32 + 2;
+            self.events = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, count);
+            let add = |event, socket, latch| {
+                pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
+            };
+            let none = std::ptr::null_mut();
+            add(pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch);
+            add(pg_sys::WL_EXIT_ON_PM_DEATH, -1, none);
+            for session in &self.sessions {
+                let socket = pq_sys::PQsocket(session.conn);
+                add(pg_sys::WL_SOCKET_READABLE, socket, none);
+            }
+        }
+    }
+
+    /// The next row of any participant; `None` when all are done. Waits.
+    pub fn next_row(&mut self) -> Option<(usize, Vec<u8>)> {
+        loop {
+            for n in 0..self.sessions.len() {
+                if let Some(row) = self.take(n) {
+                    self.received += row.len() as u64;
+                    return Some((n, row));
+                }
+            }
+            if !self.running.contains(&true) {
+                if let Some((n, result)) = self.given_up.take() {
+                    self.sessions[n].fail(&result);
+                }
+                return None;
+            }
+            self.wait();
+        }
+    }
+
+    /// A row that has come from a participant.
+    fn take(&mut self, n: usize) -> Option<Vec<u8>> {
+        let session = &mut self.sessions[n];
+        while self.running[n] {
+            // SAFETY: a live connection.
+            if unsafe { pq_sys::PQisBusy(session.conn) } == 1 {
+                return None;
+            }
+            let Some(result) = session.next_result() else {
+                continue;
+            };
+            match result.status() {
+                ExecStatusType::PGRES_SINGLE_TUPLE => return Some(result.bytes()),
+                ExecStatusType::PGRES_TUPLES_OK => {}
+                ExecStatusType::PGRES_PIPELINE_SYNC => {
+                    session.is_over();
+                    self.running[n] = false;
+                }
+                _ if result.code() == Some(PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION) => {
+                    self.given_up.get_or_insert((n, result));
+                    self.running[n] = false;
+                }
+                _ => session.fail(&result),
+            }
+        }
+        None
+    }
+
+    /// Waits until something has come, and takes it from the kernel.
+    fn wait(&mut self) {
+        let since = Instant::now();
+        let mut event = pg_sys::WaitEvent::default();
+        // SAFETY: a live set; the latch of this process.
+        unsafe {
+            pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
+            if event.events & pg_sys::WL_LATCH_SET != 0 {
+                pg_sys::ResetLatch(pg_sys::MyLatch);
+                check_for_interrupts!();
+            }
+        }
+        // The latch and the death of the postmaster come first in the set.
+        let ready = usize::try_from(event.pos - 2).ok();
+        if let Some(session) = ready.and_then(|n| self.sessions.get_mut(n)) {
+            // SAFETY: a live connection.
+            if unsafe { pq_sys::PQconsumeInput(session.conn) } == 0 {
+                session.lost("lost the connection to");
+            }
+        }
+        self.waited += since.elapsed().as_nanos() as u64;
+    }
+
+    /// Ends the join: those that are still at work are cancelled. The sessions are kept for the next one.
+    pub fn finish(mut self) {
+        for n in 0..self.sessions.len() {
+            if self.running[n] {
+                self.sessions[n].cancel();
+            }
+        }
+        let mut sessions = std::mem::take(&mut self.sessions);
+        let is_over = !self.running.contains(&true);
+        for (session, running) in sessions.iter_mut().zip(&self.running) {
+            if *running {
+                session.drain();
+            }
+            session.mesh = is_over.then_some(self.mesh);
+        }
+        sessions.into_iter().for_each(Session::keep);
+    }
+}
+
+impl Drop for Participants {
+    fn drop(&mut self) {
+        if !self.events.is_null() {
+            // SAFETY: made by `start`, freed only here.
+            unsafe { pg_sys::FreeWaitEventSet(self.events) };
+        }
+    }
+}
+
+/// A random number.
+fn random() -> [u8; MESH_BYTES] {
+    let mut number = [0; MESH_BYTES];
+    // SAFETY: fills the buffer.
+    if !unsafe { pg_sys::pg_strong_random(number.as_mut_ptr().cast(), MESH_BYTES) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "could not make a random number for the participants of a join",
+        );
+    }
+    number
+}
+
+impl Session {
+    /// Sends a call with at most one argument, its result in binary.
+    fn call(&mut self, sql: &CStr, argument: Option<&[u8]>) {
+        let values: Vec<_> = argument.iter().map(|a| a.as_ptr().cast()).collect();
+        let lengths: Vec<i32> = argument.iter().map(|a| a.len() as i32).collect();
+        // SAFETY: a live connection in pipeline mode; the argument is copied.
+        let sent = unsafe {
+            pq_sys::PQsendQueryParams(
+                self.conn,
+                sql.as_ptr(),
+                values.len() as i32,
+                std::ptr::null(),
+                values.as_ptr(),
+                lengths.as_ptr(),
+                [1].as_ptr(),
+                1,
+            ) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.open = true;
+        self.waiting += 1;
+    }
+
+    /// The synchronisation point behind the last command has come: the other node's transaction is over.
+    fn is_over(&mut self) {
+        self.waiting = 0;
+        self.syncs = self.syncs.saturating_sub(1);
+        self.open = false;
+    }
+
+    /// Asks the other node to cancel what it does.
+    fn cancel(&mut self) {
+        let mut why = [0; 256];
+        // SAFETY: a live connection; the buffer outlives the call.
+        let sent = unsafe {
+            let cancel = pq_sys::PQgetCancel(self.conn);
+            let sent = !cancel.is_null()
+                && pq_sys::PQcancel(cancel, why.as_mut_ptr(), why.len() as i32) == 1;
+            pq_sys::PQfreeCancel(cancel);
+            sent
+        };
+        if !sent {
+            raise(
+                PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                format!("could not cancel the work of node {}", self.node.name()),
+            );
+        }
+    }
+
+    /// Takes what comes until the other node's transaction is over, whatever it is.
+    fn drain(&mut self) {
+        loop {
+            match self.next_result().map(|result| result.status()) {
+                Some(ExecStatusType::PGRES_PIPELINE_SYNC) => return self.is_over(),
+                // SAFETY: a live connection.
+                None if unsafe { pq_sys::PQstatus(self.conn) }
+                    != pq_sys::ConnStatusType::CONNECTION_OK =>
+                {
+                    self.lost("lost the connection to");
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part, and takes what they
+//! find.
+
+use super::exec::QuadJoin;
+use super::shipped_filters;
+use super::with_feedback;
+use crate::cluster::connection::Participants;
+use crate::cluster::{damaged, exchange, store};
+use crate::guc::{self, ExchangeMode};
+use crate::scan::conditions::list_iter;
+use crate::storage::TableReader;
+use pgquad_cluster::exchange::MESH_BYTES;
+use pgquad_cluster::push::{Cost, Counting, Found, Param, Start};
+use pgquad_cluster::wire::Damaged;
+use pgquad_exec::{Bindings, Column, Counted, HashAggregation, Outlook, Value};
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+/// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull so many.
+const WORTH: f64 = 20_000.0;
+
+thread_local! {
+    /// Number of the last query that was pushed.
+    static QUERIES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Rows from the participants of a join.
+pub struct Pushed {
+    participants: Option<Participants>,
+    /// Node and cost of each participant that has ended.
+    names: Vec<String>,
+}
+
+/// What has been pushed by a node so far, for EXPLAIN.
+#[derive(Default)]
+pub struct Report {
+    /// By participant: its node, and what it has cost.
+    pub nodes: Vec<(String, Cost)>,
+    /// Times that the join was pushed.
+    pub times: u64,
+    /// Why it was not pushed the last time.
+    pub refused: Option<&'static str>,
+    /// Bytes that have come from participants.
+    pub received: u64,
+    /// Nanoseconds spent waiting for them.
+    pub waited: u64,
+}
+
+impl QuadJoin {
+    /// Begins the join on all nodes with these parameters, where it is to be pushed; `counting`: its rows are to be counted.
+    ///
+    /// # Safety
+    /// `state` is the begun node that this is a part of.
+    pub unsafe fn push(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        params: &[Value],
+        counting: Option<&HashAggregation>,
+    ) -> Option<Pushed> {
+        let mode = guc::EXCHANGE_MODE.get();
+        if mode == ExchangeMode::Pull || !self.source.readers.iter().any(TableReader::is_remote) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let ready = unsafe { self.start_message(state, params, counting, mode) };
+        match ready {
+            Ok(ready) if self.outer_input.is_some() => {
+                self.for_fed_rows = Some(ready);
+                None
+            }
+            Ok((start, groups)) => Some(self.start_participants(start, &groups)),
+            Err(why) => {
+                self.report.refused = Some(why);
+                None
+            }
+        }
+    }
+
+    /// What all participants are told, and the groups of nodes that they are on; or why the quads are pulled.
+    unsafe fn start_message(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        params: &[Value],
+        counting: Option<&HashAggregation>,
+        mode: ExchangeMode,
+    ) -> Result<(Start, Vec<i32>), &'static str> {
+        let is_fed = self.outer_input.is_some();
+        if is_fed && mode == ExchangeMode::Auto {
+            return Err("rows come from another node of the plan");
+        }
+        // SAFETY: plain session state.
+        if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+            return Err("the transaction keeps its snapshot");
+        }
+        let (mut groups, mut placement) = (Vec::new(), 0);
+        let mut stores = Vec::new();
+        for (reader, &relid) in self.source.readers.iter().zip(&self.relids) {
+            let Some(sharded) = reader.sharded() else {
+                return Err("a table is not distributed");
+            };
+            if sharded.reads_own_writes() {
+                return Err("the transaction has written");
+            }
+            groups.extend(sharded.groups_of_nodes());
+            placement ^= sharded.placement_hash();
+            stores.push(store::mark_of(relid).ok_or("a table is not distributed")?);
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
+            return Err("few rows may be enough");
+        }
+        if mode == ExchangeMode::Auto && self.report.times > 0 {
+            return Err("it is run again and again");
+        }
+        let (pipeline, source) = (&mut self.pipeline, &mut self.source);
+        let outlook = match is_fed {
+            true => Outlook::default(),
+            false => {
+                with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
+            }
+        };
+        if mode == ExchangeMode::Auto && outlook.quads < WORTH {
+            return Err("few quads are expected");
+        }
+        let params = params.iter().map(|value| match value {
+            Value::One(value) => Ok(Param::One(*value)),
+            Value::Null => Ok(Param::Null),
+            Value::List(list) => Ok(Param::List(list.clone())),
+            Value::Ranges(_) => Err("a parameter is a list of ranges"),
+        });
+        let params = params.collect::<Result<_, _>>()?;
+        // SAFETY: the caller's promise.
+        let filters = unsafe { self.filters(state)? };
+        let start = Start {
+            query: 0,
+            mesh: [0; MESH_BYTES],
+            me: 0,
+            participants: Vec::new(),
+            first: outlook.first.map(|first| first as u32),
+            least: 0,
+            batch_bytes: exchange::batch_bytes() as u64,
+            timing: self.source.since.is_some(),
+            stores,
+            tables: self.source.tables.iter().map(|&t| t as u16).collect(),
+            placement,
+            plan: self.plan.encode(),
+            tuning: [
+                self.tuning.first,
+                self.tuning.most,
+                self.tuning.bulk_from,
+                self.tuning.range_pushdown_from,
+                self.tuning.memory,
+            ]
+            .map(|size| size as u64),
+            params,
+            filters,
+            counting: counting.map(counting_of),
+            rows: None,
+        };
+        Ok((start, groups))
+    }
+
+    /// The filters as SQL.
+    unsafe fn filters(&self, state: *mut pg_sys::ScanState) -> Result<Vec<String>, &'static str> {
+        // SAFETY: behind the values of the parameters, the plan has the filters' expressions.
+        unsafe {
+            let plan = (*state).ps.plan.cast::<pg_sys::CustomScan>();
+            let tests = &self.source.tests;
+            let exprs: Vec<*mut pg_sys::Expr> = list_iter((*plan).custom_exprs).collect();
+            let filters = exprs[exprs.len() - tests.len()..].iter().zip(tests);
+            let sql = filters.map(|(&expr, test)| {
+                let (parent, context) = (&raw mut (*state).ps, (*state).ps.ps_ExprContext);
+                shipped_filters::to_sql(expr, &test.places, parent, context)
+            });
+            sql.collect::<Option<_>>()
+                .ok_or("a filter has to be tested here")
+        }
+    }
+
+    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready.
+    pub fn push_rows(&mut self, rows: &Bindings) -> Option<Pushed> {
+        let (mut start, groups) = self.for_fed_rows.clone()?;
+        let columns = rows.columns.iter();
+        let columns = columns.map(|column| column.ids().map(<[u64]>::to_vec));
+        start.rows = Some((rows.len, columns.collect()));
+        Some(self.start_participants(start, &groups))
+    }
+
+    fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Pushed {
+        let (mut participants, known, mesh) = Participants::open(groups);
+        start.mesh = mesh;
+        QUERIES.set(QUERIES.get() + 1);
+        start.query = QUERIES.get();
+        start.participants = known;
+        let mut messages = Vec::new();
+        let rows = start.rows.take();
+        for me in 0..groups.len() {
+            start.me = me as u32;
+            // The first participant gives the rows to those whom they concern.
+            start.rows = rows.as_ref().map(|(len, columns)| match me {
+                0 => (*len, columns.clone()),
+                _ => (0, vec![None; columns.len()]),
+            });
+            messages.push(start.encode());
+        }
+        participants.start(&messages);
+        self.report.times += 1;
+        self.report.refused = None;
+        Pushed {
+            participants: Some(participants),
+            names: start.participants.into_iter().map(|p| p.name).collect(),
+        }
+    }
+}
+
+fn counting_of(aggregation: &HashAggregation) -> Counting {
+    let (by, counted) = aggregation.what();
+    let counted = counted.iter().map(|counted| match counted {
+        Counted::Rows => None,
+        Counted::Bound(slot) => Some(*slot),
+    });
+    Counting {
+        by: by.to_vec(),
+        counted: counted.collect(),
+    }
+}
+
+impl Pushed {
+    /// The next message with something found; what participants have cost goes into `report`, and the figures of their steps to `ended`.
+    fn next(&mut self, report: &mut Report, ended: &mut impl FnMut(&Cost)) -> Option<Found> {
+        let participants = self.participants.as_mut()?;
+        while let Some((from, message)) = participants.next_row() {
+            let found = Found::decode(&message).unwrap_or_else(|e| damaged(e));
+            let Found::End(cost) = found else {
+                return Some(found);
+            };
+            ended(&cost);
+            report.add(&self.names[from], &cost);
+        }
+        self.finish(report);
+        None
+    }
+
+    /// The next rows; `None` at the end.
+    pub fn rows(
+        &mut self,
+        (slots, output): (usize, &[u16]),
+        report: &mut Report,
+        mut ended: impl FnMut(&Cost),
+    ) -> Option<Bindings> {
+        match self.next(report, &mut ended)? {
+            Found::Rows(len, columns) if columns.len() == output.len() => {
+                let mut rows = Bindings {
+                    len,
+                    columns: vec![Column::Absent; slots],
+                };
+                for (&slot, column) in output.iter().zip(columns) {
+                    rows.columns[usize::from(slot)] = column.map_or(Column::Null, Column::Ids);
+                }
+                Some(rows)
+            }
+            _ => damaged(Damaged),
+        }
+    }
+
+    /// Adds the groups of all participants.
+    pub fn count(
+        &mut self,
+        mut aggregation: HashAggregation,
+        report: &mut Report,
+        mut ended: impl FnMut(&Cost),
+    ) -> HashAggregation {
+        let mut rows = 0;
+        let places = aggregation.what().0.len() + 1;
+        let mut of_all = |cost: &Cost| {
+            rows += cost.answered;
+            ended(cost);
+        };
+        while let Some(found) = self.next(report, &mut of_all) {
+            match found {
+                Found::Groups(_, keys, counts)
+                    if keys.len() == places && counts.len() == aggregation.what().1.len() =>
+                {
+                    aggregation.add_groups(&keys, &counts);
+                }
+                _ => damaged(Damaged),
+            }
+        }
+        aggregation.add_rows(rows);
+        aggregation.finish();
+        aggregation
+    }
+
+    /// Ends the work of participants that are at it, and keeps their sessions.
+    pub fn finish(&mut self, report: &mut Report) {
+        if let Some(participants) = self.participants.take() {
+            report.received += participants.received;
+            report.waited += participants.waited;
+            participants.finish();
+        }
+    }
+}
+
+impl Report {
+    fn add(&mut self, name: &str, cost: &Cost) {
+        let known = self.nodes.iter().position(|node| node.0 == name);
+        let at = known.unwrap_or_else(|| {
+            self.nodes.push((name.to_owned(), Cost::default()));
+            self.nodes.len() - 1
+        });
+        let sum = &mut self.nodes[at].1;
+        for (sum, more) in [
+            (&mut sum.answered, cost.answered),
+            (&mut sum.messages, cost.messages),
+            (&mut sum.bytes, cost.bytes),
+            (&mut sum.rows, cost.rows),
+            (&mut sum.blocked_writes, cost.blocked_writes),
+            (&mut sum.blocked, cost.blocked),
+            (&mut sum.waited, cost.waited),
+            (&mut sum.spilled, cost.spilled),
+        ] {
+            *sum += more;
+        }
+    }
+}

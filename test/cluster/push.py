@@ -1,0 +1,299 @@
+"""Joins pushed from node to node: the same answers as a store of one node, whatever the size of batches; what cannot be pushed says so.
+Usage: push.py (by `run`).
+"""
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+from contextlib import closing
+
+import psycopg2
+
+from model import random_quads
+from nodes import Cluster
+from pgquad_test import Report
+
+QUADS = 6000
+PREFIX = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+
+# SQL over a store `t`: chains, cycles, stars, optional and tested groups, sets, counts, limits. {p[n]} are predicates.
+QUERIES = {
+    "chain": "select a.s, b.o, c.o from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = {p[0]} and b.p = {p[1]} and c.p = {p[2]}",
+    "chain backwards": "select a.s, b.s, c.s from t a join t b on b.o = a.s join t c on c.o = b.s where a.p = {p[3]}",
+    "triangle": "select a.s, b.s, c.s from t a join t b on b.s = a.o join t c on c.s = b.o and c.o = a.s",
+    "star": "select a.s, a.o, b.o, c.o, d.o, e.o from t a join t b on b.s = a.s join t c on c.s = a.s join t d on d.s = a.s "
+            "join t e on e.s = a.s where a.p = {p[0]} and b.p = {p[1]} and c.p = {p[2]} and d.p = {p[3]} and e.p = {p[4]}",
+    "constant subject": "select b.p, c.o from t a join t b on b.s = a.o join t c on c.s = b.o where a.s = {s}",
+    "constant object": "select b.p, c.s from t a join t b on b.o = a.s join t c on c.o = b.s where a.o = {s}",
+    "several graphs": "select a.s, b.o, c.g from t a join t b on b.s = a.o and b.g = a.g join t c on c.s = b.o where a.g = 7",
+    "list": "select a.s, b.o, c.o from t a join t b on b.s = a.o join t c on c.o = b.o where a.p in ({p[0]}, {p[1]}) and b.p <> {p[2]}",
+    "range": "select a.s, b.o from t a join t b on b.s = a.o where a.o < {s} and b.o > a.s",
+    "optional": "select a.s, b.o, c.o from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[2]} where a.p = {p[0]}",
+    "optional chain": "select a.s, b.o, d.o from t a join t b on b.s = a.o left join ( t c join t d on d.s = c.o) on c.s = b.o and c.p = {p[2]} "
+                      "where a.p = {p[0]}",
+    "exists": "select a.s, b.o from t a join t b on b.s = a.o where a.p = {p[0]} and exists (select from t c where c.s = b.o and c.p = {p[1]})",
+    "not exists": "select a.s, b.o from t a join t b on b.s = a.o where not exists (select from t c join t d on d.s = c.o where c.s = b.o)",
+    "distinct": "select distinct b.p, c.p from t a join t b on b.s = a.o join t c on c.s = b.o",
+    "count": "select count(*) from t a join t b on b.s = a.o join t c on c.s = b.o",
+    "count of optional": "select count(*), count(c.o) from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
+    "groups": "select a.p, b.p, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.p, b.p",
+    "many groups": "select a.s, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.s",
+    "nothing": "select a.s from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = 5",
+    "union": "select a.s, b.o from t a join t b on b.s = a.o where a.p = {p[0]} union all "
+             "select a.s, c.o from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = {p[1]}",
+    "own filter": "select a.s, b.o from t a join t b on b.s = a.o where (a.s % 5 + b.o % 5) % 3 = 0 and a.p = {p[0]}",
+    "statement inside": "select a.s, b.o from t a join t b on b.s = a.o where a.p = (select min(p) from t where p > {p[0]})",
+    "rescans": "select v.p, (select count(*) from t a join t b on b.s = a.o where a.p = v.p) from (select distinct p from t order by 1 limit 3) v",
+}
+
+# SPARQL over the store `words`: filters on ids, filters that need terms, functions.
+WORDS = {
+    "numbers": "SELECT ?a ?c WHERE { ?a :next ?b . ?b :value ?v . ?b :next ?c FILTER(?v > 20 && ?v < 60) }",
+    "terms": 'SELECT ?a ?n WHERE { ?a :next ?b . ?b :name ?n FILTER(CONTAINS(?n, "7") && STRLEN(?n) > 4) }',
+    "equal values": "SELECT ?a ?b WHERE { ?a :value ?v . ?b :weight ?w . ?a :next ?b FILTER(?v = ?w) }",
+    "optional": "SELECT ?a ?n WHERE { ?a :next ?b OPTIONAL { ?b :name ?n FILTER(REGEX(?n, \"1.*2\")) } }",
+    "minus": "SELECT ?a WHERE { ?a :next/:next ?b MINUS { ?b :value ?v FILTER(?v > 50) } }",
+    "groups": "SELECT ?v (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v } GROUP BY ?v",
+    "values": "SELECT ?a ?c WHERE { VALUES ?a { :n1 :n2 :n3 } ?a :next ?b . ?b :next ?c }",
+    "ordered": "SELECT ?a ?v WHERE { ?a :next ?b . ?b :value ?v } ORDER BY DESC(?v) ?a LIMIT 5",
+    "dates": "SELECT ?a WHERE { ?a :next ?b . ?b :value ?v FILTER(?v * 2 < YEAR(NOW()) - 1950) }",
+}
+
+
+def words():
+    lines = []
+    for n in range(400):
+        lines += [f":n{n} :next :n{n * 7 % 400} , :n{(n + 1) % 400} ; :value {n % 97} ; :weight {float(n % 31)} ; :name \"name {n * 13 % 1000}\" ."]
+    return "@prefix : <http://e/> .\n" + "\n".join(lines)
+
+
+class Push:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.report = Report("push")
+        self.connections = [server.connect() for server in cluster.servers]
+        for connection in self.connections:
+            connection.autocommit = True
+        quads = random_quads(QUADS, 13)
+        first = self.connections[0]
+        with first.cursor() as cursor:
+            cursor.execute("select quad.create_store('many', distributed => true, shards => 6), quad.create_store('one')")
+            for store in "many", "one":
+                cursor.execute(f"insert into quad_stores.{store} select * from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])",
+                               [list(column) for column in zip(*quads)])
+            cursor.execute("select quad.create_store('words', distributed => true, shards => 6), quad.create_store('one_words')")
+            for store in "words", "one_words":
+                cursor.execute("select quad.load_text(%s, format => 'turtle', store => %s)", (words(), store))
+        predicates = Counter(p for _, p, _, _ in quads)
+        subjects = Counter(s for s, _, _, _ in quads)
+        self.names = {"p": [p for p, _ in predicates.most_common()], "s": sorted(subjects)[len(subjects) // 2]}
+
+    def ask(self, sql, node=0, **settings):
+        with self.connections[node].cursor() as cursor:
+            for name, value in settings.items():
+                cursor.execute(f"set quad.{name} = %s", (str(value),))
+            cursor.execute(sql)
+            rows = Counter(map(repr, cursor.fetchall()))
+            for name in settings:
+                cursor.execute(f"reset quad.{name}")
+            return rows
+
+    def explain(self, sql, node=0, **settings):
+        rows = self.ask("explain (analyze, costs off, timing off, summary off) " + sql, node, **settings)
+        return "\n".join(eval(row)[0] for row in rows)
+
+    def run(self):
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.what_is_not_pushed, self.limits, self.cancels, self.errors,
+                      self.roles, self.many_at_once, self.nothing_stays]:
+            try:
+                check()
+            except Exception as error:  # whatever it is, the other checks still run
+                self.report.check(False, check.__name__, " ".join(str(error).splitlines()[:3]))
+                self.connections = [server.connect() for server in self.cluster.servers]
+
+    def answers(self):
+        for name, query in QUERIES.items():
+            query = query.format(**self.names)
+            expected = self.ask(query.replace(" t ", " quad_stores.one "))
+            many = query.replace(" t ", " quad_stores.many ")
+            for node, batch in ((0, 0), (1, 1024), (2, 65536)):
+                found = self.ask(many, node, exchange_mode="push", exchange_batch_bytes=batch)
+                self.report.check(found == expected, f"{name}, batches of {batch} bytes",
+                                  f"{sum(found.values())} rows of {sum(expected.values())}")
+
+    def answers_in_sparql(self):
+        for name, query in WORDS.items():
+            sql = f"select quad.sparql($q${PREFIX}{query}$q$, store => 'words')"
+            expected = self.ask(sql.replace("'words'", "'one_words'"))
+            for node, batch in ((0, 0), (1, 1024)):
+                found = self.ask(sql, node, exchange_mode="push", exchange_batch_bytes=batch)
+                self.report.check(found == expected, f"SPARQL {name}, batches of {batch} bytes",
+                                  f"{sum(found.values())} rows of {sum(expected.values())}")
+
+    def pushes_indeed(self):
+        for name in "chain", "triangle", "not exists", "groups", "own filter":
+            plan = self.explain(QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
+            lines = [line for line in plan.splitlines() if "Participant:" in line]
+            pushed = sum(int(line.split("pushed=")[1].split()[0]) for line in lines)
+            self.report.check("Exchange: push nodes=3" in plan and len(lines) == 3 and pushed > 0, f"{name} is pushed", plan[:800])
+        # The node that was asked gets counts, not rows.
+        count = self.explain(QUERIES["count"].replace(" t ", " quad_stores.many "), 0, exchange_mode="push")
+        received = int(count.split("received=")[1].split("kB")[0])
+        self.report.check(received <= 8, "a count is counted where the quads are", count[:800])
+
+    def what_is_not_pushed(self):
+        chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")
+        for why, query, settings in [
+            ("few rows may be enough", chain + " limit 1", {"exchange_mode": "auto"}),
+            ("few quads are expected", chain, {"exchange_mode": "auto"}),
+            ("a table is not distributed", chain.replace("many c", "one c"), {"exchange_mode": "push"}),
+            ("a filter has to be tested here", chain + " and to_char(a.s, '9') <> 'x'", {"exchange_mode": "push"}),
+        ]:
+            plan = self.explain(query, **settings)
+            self.report.check(f"Exchange: pull ({why})" in plan, why, plan[:800])
+        plan = self.explain(chain, exchange_mode="pull")
+        self.report.check("Exchange" not in plan, "mode pull", plan[:800])
+        with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("begin isolation level repeatable read; set local quad.exchange_mode = push")
+            cursor.execute("explain (analyze, costs off) " + chain)
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+            cursor.execute("rollback")
+            self.report.check("Exchange: pull (the transaction keeps its snapshot)" in plan, "the transaction keeps its snapshot", plan[:800])
+            cursor.execute("begin; set local quad.exchange_mode = push; insert into quad_stores.many values (1, 2, 3, 4), (3, 2, 5, 4)")
+            cursor.execute("select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o where a.p = 2 and b.p = 2 and a.s = 1")
+            self.report.check(cursor.fetchall() == [(1, 5)], "the transaction has written")
+            cursor.execute("rollback")
+
+    def limits(self):
+        """The participants stop when the rest is of no use, and go on with the next query."""
+        query = "select a.s, c.o from quad_stores.many a join quad_stores.many b on b.s = a.o join quad_stores.many c on c.s = b.o"
+        whole = self.ask(query)
+        for limit in (0, 1, 7, 1000) * 2:
+            found = self.ask(f"{query} limit {limit}", exchange_mode="push", exchange_batch_bytes=1024)
+            self.report.check(sum(found.values()) == limit and not found - whole, f"limit {limit}")
+        with self.connections[1].cursor() as cursor:
+            cursor.execute("begin; set local quad.exchange_mode = push")
+            cursor.execute(f"declare c cursor for {query}; fetch 10 from c")
+            rows = cursor.fetchall()
+            cursor.execute("close c; commit")
+            self.report.check(len(rows) == 10, "a cursor that is closed early")
+
+    def cancels(self):
+        """Nothing goes on after the query that was asked is cancelled."""
+        endless = ("select count(*) from " + ", ".join(f"quad_stores.many q{n}" for n in range(6))
+                   + " where " + " and ".join(f"q{n}.s <> q{n + 1}.s" for n in range(5)))
+        with closing(self.cluster.servers[0].connect()) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("set quad.exchange_mode = push; set statement_timeout = '2s'")
+                started = time.monotonic()
+                try:
+                    cursor.execute(endless)
+                    self.report.check(False, "a query that is cancelled ends")
+                except psycopg2.errors.QueryCanceled:
+                    self.report.check(time.monotonic() - started < 15, "a query that is cancelled ends")
+                cursor.execute("set statement_timeout = 0")
+            self.report.check(self.at_rest(), "participants of a cancelled query stop", str(self.busy()))
+            found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
+            expected = self.ask(QUERIES["count"].replace(" t ", " quad_stores.one "))
+            self.report.check(found == expected, "the next query works")
+
+    def errors(self):
+        """An error of one node is the error of the query."""
+        query = "select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o where 1 / (a.p - {p[0]}) = b.o and a.o <> 5"
+        try:
+            self.ask(query.format(**self.names), exchange_mode="push")
+            self.report.check(False, "an error in a filter", "none")
+        except psycopg2.Error as error:
+            self.report.check("division by zero" in str(error), "an error in a filter", str(error))
+        self.connections[0].cursor().execute("reset all")
+        self.report.check(self.at_rest(), "participants stop after an error", str(self.busy()))
+        found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
+        self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after an error")
+
+    def roles(self):
+        """Nobody but nodes may call the participants' functions; who may read the store may have a join pushed."""
+        with self.connections[0].cursor() as cursor:
+            cursor.execute("create role reader login; grant select on quad_stores.words to reader")
+        with closing(self.cluster.servers[0].connect()) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("set role reader")
+                for call in "select quad.cluster_participant()", "select quad.cluster_push('\\x01')":
+                    try:
+                        cursor.execute(call)
+                        self.report.check(False, call, "is not refused")
+                    except psycopg2.errors.InsufficientPrivilege:
+                        self.report.check(True, call)
+                cursor.execute("set quad.exchange_mode = push")
+                cursor.execute("select count(*) from quad.sparql(%s, store => 'words')", (PREFIX + WORDS["terms"],))
+                found = cursor.fetchall()
+                cursor.execute("select count(*) from quad.sparql(%s, store => 'words')",
+                               (PREFIX + WORDS["terms"].replace("FILTER", "#FILTER").replace("#", "FILTER(true) #", 1) + "\n}",))
+                self.report.check(found[0][0] > 0 and cursor.fetchall()[0][0] > found[0][0], "a role that may read the store")
+
+    def many_at_once(self):
+        query = QUERIES["groups"].replace(" t ", " quad_stores.many ")
+        expected = self.ask(QUERIES["groups"].replace(" t ", " quad_stores.one "))
+        wrong = []
+
+        def work(server):
+            with closing(server.connect()) as connection:
+                with connection.cursor() as cursor:
+                    cursor.execute("set quad.exchange_mode = push; set quad.exchange_batch_bytes = 2048")
+                    for _ in range(4):
+                        cursor.execute(query)
+                        found = Counter(map(repr, cursor.fetchall()))
+                        if found != expected:
+                            wrong.append(sum(found.values()))
+
+        threads = [threading.Thread(target=work, args=(server,)) for server in self.cluster.servers * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        self.report.check(not wrong and not any(thread.is_alive() for thread in threads), "many sessions at once", str(wrong))
+
+    def busy(self):
+        """Participants that are at work, of all nodes."""
+        found = []
+        for connection in self.connections:
+            with connection.cursor() as cursor:
+                cursor.execute("select pid, state, query from pg_stat_activity where query like '%cluster_push%' and pid <> pg_backend_pid() "
+                               "and state <> 'idle'")
+                found += cursor.fetchall()
+        return found
+
+    def at_rest(self):
+        deadline = time.monotonic() + 10
+        while self.busy() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return not self.busy()
+
+    def nothing_stays(self):
+        for connection in self.connections:
+            connection.close()
+        deadline = time.monotonic() + 10
+        left = [1]
+        while left and time.monotonic() < deadline:
+            time.sleep(0.3)
+            left = [row for server in self.cluster.servers
+                    for row in server.query("select pid from pg_stat_activity where application_name = 'pgquad'") or []]
+        self.report.check(not left, "no session stays", str(left))
+
+
+def main():
+    with Cluster(shards_on_coordinator=True) as cluster:
+        push = Push(cluster)
+        push.run()
+        for server in cluster.servers:
+            crashes = server.crashes_in_log()
+            push.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+    push.report.finish()
+
+
+if __name__ == "__main__":
+    main()
