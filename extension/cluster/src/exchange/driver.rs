@@ -167,6 +167,7 @@ impl<T: Transport, W: Work> Exchange<T, W> {
     pub fn stats(&self) -> Stats {
         let mut stats = self.stats.clone();
         stats.spilled = self.inbox.spilled();
+        stats.most_held = self.inbox.most() as u64;
         stats.states = self.dealt.states().to_vec();
         for (to, peer) in stats.peers.iter_mut().enumerate() {
             if to != self.transport.me() {
@@ -344,6 +345,7 @@ impl<T: Transport, W: Work> Exchange<T, W> {
         }
         stats.messages += 1;
         stats.bytes += frame.len() as u64;
+        stats.largest_message = stats.largest_message.max(frame.len() as u64);
         stats.rows += rows;
         self.counts.sent[to] += 1;
         self.reported = false;

@@ -13,9 +13,6 @@ pub const VERSION: u8 = 1;
 /// Bytes before the version: the length of what follows.
 pub const LENGTH_BYTES: usize = 4;
 
-/// Bytes before the body.
-pub const HEADER_BYTES: usize = LENGTH_BYTES + 10;
-
 /// Most bytes that a frame may have behind its length (a batch of the largest size, with room to spare).
 pub const MOST_BYTES: usize = 256 << 20;
 
@@ -154,6 +151,12 @@ pub(super) fn open(frame: &[u8]) -> Result<(Kind, u64, Reader<'_>)> {
 /// It is no frame of this version.
 pub fn query_of(frame: &[u8]) -> Result<u64> {
     open(frame).map(|(_, query, _)| query)
+}
+
+/// Whether a frame carries rows.
+#[must_use]
+pub fn has_rows(frame: &[u8]) -> bool {
+    open(frame).is_ok_and(|(kind, _, _)| kind == Kind::Rows)
 }
 
 /// The parts of the body of [`Kind::Rows`]: states and packed rows.

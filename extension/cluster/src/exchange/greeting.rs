@@ -12,6 +12,7 @@ use sha2::Sha256;
 
 use super::frame::{finish_greeting, greeting, open_greeting};
 use super::link::Link;
+use super::seal::Seal;
 use crate::wire::{Damaged, Reader};
 
 /// Bytes of random numbers.
@@ -20,7 +21,7 @@ pub const NONCE_BYTES: usize = 32;
 /// Bytes of the number of a mesh.
 pub const MESH_BYTES: usize = 16;
 
-/// Bytes of a keyed hash.
+/// Bytes of a keyed hash; a seal's key is one.
 const HASH_BYTES: usize = 32;
 
 /// Who is at the two ends.
@@ -32,6 +33,8 @@ pub struct Ends {
     pub from: u32,
     /// The participant that it connects to.
     pub to: u32,
+    /// Frames are sealed: at least one of them wants it.
+    pub sealed: bool,
 }
 
 /// Why a link does not come to be.
@@ -95,7 +98,7 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// The end that connects: says who it is.
+    /// The end that connects: says who it is. `ends.sealed` is what it wants.
     ///
     /// # Errors
     /// Of the stream.
@@ -109,18 +112,26 @@ impl Greeting {
         writer.bytes(&ends.mesh);
         writer.u32(ends.from);
         writer.u32(ends.to);
+        writer.u8(u8::from(ends.sealed));
         writer.bytes(&nonce);
         link.send(finish_greeting(writer))?;
         Ok(Self::new(secret, ends, nonce, Next::Challenge))
     }
 
-    /// The end `me` that is connected to; who the other end is stays to be seen.
+    /// The end `me` that is connected to; who the other end is stays to be seen. `sealed` is what this one wants.
     #[must_use]
-    pub fn accept(secret: &[u8], mesh: [u8; MESH_BYTES], me: u32, nonce: Nonce) -> Self {
+    pub fn accept(
+        secret: &[u8],
+        mesh: [u8; MESH_BYTES],
+        me: u32,
+        sealed: bool,
+        nonce: Nonce,
+    ) -> Self {
         let ends = Ends {
             mesh,
             from: u32::MAX,
             to: me,
+            sealed,
         };
         Self::new(secret, ends, nonce, Next::Hello)
     }
@@ -160,16 +171,21 @@ impl Greeting {
                 }
                 Next::Challenge => {
                     self.theirs = array(&mut reader)?;
+                    let sealed = reader.u8()? != 0;
+                    if self.ends.sealed && !sealed {
+                        return Err(Refused::Damaged);
+                    }
+                    self.ends.sealed = sealed;
                     self.check(&mut reader, "accept")?;
                     let mut writer = greeting();
                     writer.bytes(&self.hash("connect"));
                     link.send(finish_greeting(writer))?;
-                    link.trust();
+                    link.trust(self.seals("connect", "accept"));
                     return Ok(Some(self.ends));
                 }
                 Next::Proof => {
                     self.check(&mut reader, "connect")?;
-                    link.trust();
+                    link.trust(self.seals("accept", "connect"));
                     return Ok(Some(self.ends));
                 }
             }
@@ -179,6 +195,7 @@ impl Greeting {
     fn read_hello(&mut self, reader: &mut Reader<'_>) -> Result<(), Refused> {
         let mesh: [u8; MESH_BYTES] = array(reader)?;
         let (from, to) = (reader.u32()?, reader.u32()?);
+        self.ends.sealed |= reader.u8()? != 0;
         self.theirs = array(reader)?;
         reader.end()?;
         if mesh != self.ends.mesh || to != self.ends.to {
@@ -191,6 +208,7 @@ impl Greeting {
     fn challenge(&self) -> Vec<u8> {
         let mut writer = greeting();
         writer.bytes(&self.own);
+        writer.u8(u8::from(self.ends.sealed));
         writer.bytes(&self.hash("accept"));
         finish_greeting(writer)
     }
@@ -209,9 +227,16 @@ impl Greeting {
         mac.update(&self.ends.mesh);
         mac.update(&self.ends.from.to_le_bytes());
         mac.update(&self.ends.to.to_le_bytes());
+        mac.update(&[u8::from(self.ends.sealed)]);
         mac.update(connecting);
         mac.update(accepting);
         mac
+    }
+
+    /// The seals of what this end sends and of what comes; none where frames are not sealed.
+    fn seals(&self, own: &str, theirs: &str) -> Option<(Seal, Seal)> {
+        let seal = |end: &str| Seal::new(self.hash(&format!("{end} seals")));
+        self.ends.sealed.then(|| (seal(own), seal(theirs)))
     }
 
     fn hash(&self, word: &str) -> [u8; HASH_BYTES] {

@@ -38,6 +38,8 @@ pub struct Ready<'a> {
 pub struct Inbox {
     waiting: Vec<Waiting>,
     bytes: usize,
+    /// The most that `bytes` has been.
+    most: usize,
     memory: usize,
     spill: Option<Spilled>,
 }
@@ -48,6 +50,7 @@ impl Inbox {
         Self {
             waiting: Vec::new(),
             bytes: 0,
+            most: 0,
             memory,
             spill: file.map(Spilled::new),
         }
@@ -56,6 +59,11 @@ impl Inbox {
     /// Bytes that were written to the file.
     pub fn spilled(&self) -> u64 {
         self.spill.as_ref().map_or(0, |spill| spill.bytes)
+    }
+
+    /// The most bytes that were held in memory.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Whether nothing waits.
@@ -82,6 +90,7 @@ impl Inbox {
         self.bytes += bytes.len();
         let bytes = bytes.to_vec();
         waiting.packed.push_back(Packed { from, bytes });
+        self.most = self.most.max(self.bytes);
         if self.bytes > self.memory {
             self.make_room();
         }

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use super::frame::{query_of, LENGTH_BYTES, MOST_BYTES};
+use super::seal::Seal;
 
 /// Bytes read at once; longer frames are read to where they stay.
 const READ_BYTES: usize = 64 << 10;
@@ -27,10 +28,12 @@ pub struct Link<S> {
     most: usize,
     /// A frame of a later query than the present one.
     held: Option<Vec<u8>>,
+    /// Where frames are sealed: what is sent, what comes.
+    seals: Option<(Seal, Seal)>,
 }
 
 impl<S> Link<S> {
-    /// A link that believes short frames only, see [`Self::trust`].
+    /// A link that believes short frames only, until both ends have shown who they are.
     pub fn new(stream: S) -> Self {
         Self {
             stream,
@@ -43,12 +46,14 @@ impl<S> Link<S> {
             have: 0,
             most: MOST_GREETING_BYTES,
             held: None,
+            seals: None,
         }
     }
 
-    /// The other end has shown who it is: frames may have any length.
-    pub fn trust(&mut self) {
+    /// The other end has shown who it is: frames may have any length. From now on they are sealed, where there are seals.
+    pub(super) fn trust(&mut self, seals: Option<(Seal, Seal)>) {
         self.most = MOST_BYTES;
+        self.seals = seals;
     }
 
     /// The stream.
@@ -91,8 +96,11 @@ impl<S: Write> Link<S> {
     ///
     /// # Errors
     /// Of the stream.
-    pub fn send(&mut self, frame: Vec<u8>) -> io::Result<()> {
+    pub fn send(&mut self, mut frame: Vec<u8>) -> io::Result<()> {
         debug_assert!(self.is_flushed());
+        if let Some((seal, _)) = &mut self.seals {
+            seal.seal(&mut frame)?;
+        }
         self.out = frame;
         self.sent = 0;
         self.flush().map(|_| ())
@@ -123,7 +131,11 @@ impl<S: Read> Link<S> {
             let lacks = self.frame.len() - self.have;
             if lacks == 0 {
                 self.have = 0;
-                return Ok(Some(std::mem::take(&mut self.frame)));
+                let mut frame = std::mem::take(&mut self.frame);
+                if let Some((_, seal)) = &mut self.seals {
+                    seal.open(&mut frame)?;
+                }
+                return Ok(Some(frame));
             }
             let read = if lacks < READ_BYTES {
                 self.fill()?

@@ -5,7 +5,7 @@
 
 mod driver;
 mod ending;
-pub mod frame;
+mod frame;
 mod greeting;
 mod inbox;
 mod link;
@@ -13,12 +13,14 @@ pub mod memory;
 mod outbox;
 mod ports;
 mod rows;
+mod seal;
 mod spill;
 mod stats;
 mod transport;
 mod work;
 
 pub use driver::{Error, Exchange, Settings, Step};
+pub use frame::has_rows;
 pub use greeting::{Ends, Greeting, Refused, MESH_BYTES, NONCE_BYTES};
 pub use link::Link;
 pub use outbox::{Dealt, LEAST_BATCH_BYTES, MOST_BATCH_BYTES};

@@ -226,3 +226,58 @@ impl Dealt {
         &self.states
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(len: usize) -> Rows {
+        Rows {
+            len,
+            columns: vec![(0..len as u64).collect(); 2],
+        }
+    }
+
+    #[test]
+    fn a_size_adapts_within_its_bounds_unless_it_is_fixed() {
+        let mut size = BatchSize::new(0);
+        assert_eq!(size.bytes, FIRST_BATCH_BYTES);
+        (0..20).for_each(|_| size.grow());
+        assert_eq!(size.bytes, MOST_ADAPTED_BYTES);
+        (0..20).for_each(|_| size.shrink());
+        assert_eq!(size.bytes, LEAST_BATCH_BYTES);
+        let mut size = BatchSize::new(1000);
+        size.grow();
+        size.shrink();
+        assert_eq!(size.bytes, 1000);
+        assert_eq!(BatchSize::new(usize::MAX).bytes, MOST_BATCH_BYTES);
+    }
+
+    #[test]
+    fn a_full_outbox_sends_the_state_with_most_rows_and_another_all() {
+        let mut dealt = Dealt::new(0, 2, 16 * 100);
+        dealt.add(1, b"few", rows(30));
+        dealt.add(1, b"many", rows(60));
+        assert!(!dealt.is_full(1));
+        assert_eq!(dealt.cut(1, 1).1, 90);
+        assert!(dealt.is_empty(1));
+        dealt.add(1, b"few", rows(30));
+        dealt.add(1, b"many", rows(60));
+        dealt.add_chosen(1, b"many", &[&[7], &[8]], &[0; 15]);
+        assert!(dealt.is_full(1) && !dealt.is_overfull(1));
+        assert_eq!(dealt.cut(1, 1).1, 75);
+        assert_eq!(dealt.bytes(), 30 * 16);
+        assert_eq!(dealt.cut(1, 1).1, 30);
+        assert!(dealt.is_empty(1));
+        assert_eq!(dealt.bytes(), 0);
+    }
+
+    #[test]
+    fn a_batch_is_never_larger_than_the_largest() {
+        let most = MOST_BATCH_BYTES / 16;
+        let mut dealt = Dealt::new(0, 2, MOST_BATCH_BYTES);
+        dealt.add(1, b"", rows(most + 5));
+        assert_eq!(dealt.cut(1, 1).1, most as u64);
+        assert_eq!(dealt.cut(1, 1).1, 5);
+    }
+}

@@ -7,6 +7,8 @@ pub struct PeerStats {
     pub messages: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Bytes of the largest.
+    pub largest_message: u64,
     /// Rows in them.
     pub rows: u64,
     /// Frames of rows received.
@@ -45,6 +47,8 @@ pub struct Stats {
     pub stalled: u64,
     /// Most bytes of rows that waited to be sent.
     pub most_dealt: u64,
+    /// Most bytes of received rows that waited in memory, packed.
+    pub most_held: u64,
     /// Bytes of received rows that were written to a file.
     pub spilled: u64,
     /// Reports of having nothing to do.

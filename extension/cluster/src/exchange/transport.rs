@@ -40,7 +40,7 @@ pub trait Transport {
     /// The peer is lost.
     fn takes(&mut self, to: usize) -> Result<bool, Lost>;
 
-    /// Sends a frame, as [`super::frame`] makes them; only where [`Self::takes`] has said so. The part that the network does not take at
+    /// Sends a frame, as the exchange makes them; only where [`Self::takes`] has said so. The part that the network does not take at
     /// once is kept, and given to it by later calls of any of these functions.
     ///
     /// # Errors

@@ -110,15 +110,17 @@ fn greet(
     links: &mut [MemoryLink; 2],
     secrets: [&[u8]; 2],
     meshes: [[u8; MESH_BYTES]; 2],
+    sealed: [bool; 2],
 ) -> [Result<Option<Ends>, Refused>; 2] {
     let ends = Ends {
         mesh: meshes[0],
         from: 1,
         to: 2,
+        sealed: sealed[0],
     };
     let [connecting, accepting] = links;
     let mut connect = Greeting::connect(connecting, secrets[0], ends, [1; NONCE_BYTES]).unwrap();
-    let mut accept = Greeting::accept(secrets[1], meshes[1], 2, [2; NONCE_BYTES]);
+    let mut accept = Greeting::accept(secrets[1], meshes[1], 2, sealed[1], [2; NONCE_BYTES]);
     let (mut connected, mut accepted) = (Ok(None), Ok(None));
     for _ in 0..1000 {
         if matches!(connected, Ok(None)) {
@@ -137,11 +139,12 @@ fn greet(
 fn ends_that_know_the_secret_are_linked() {
     for seed in 0..50 {
         let mut links = pair(seed, [None; 2]);
-        let [one, other] = greet(&mut links, [b"secret"; 2], [MESH; 2]);
+        let [one, other] = greet(&mut links, [b"secret"; 2], [MESH; 2], [false; 2]);
         let ends = Ends {
             mesh: MESH,
             from: 1,
             to: 2,
+            sealed: false,
         };
         assert_eq!(one.unwrap(), Some(ends));
         assert_eq!(other.unwrap(), Some(ends));
@@ -150,32 +153,27 @@ fn ends_that_know_the_secret_are_linked() {
 
 #[test]
 fn others_are_refused() {
-    let [one, _] = greet(&mut pair(1, [None; 2]), [b"secret", b"other"], [MESH; 2]);
+    let secrets = [&b"secret"[..], b"other"];
+    let [one, _] = greet(&mut pair(1, [None; 2]), secrets, [MESH; 2], [false; 2]);
     assert!(matches!(one, Err(Refused::Secret)));
-    let [one, other] = greet(
-        &mut pair(1, [None; 2]),
-        [b"secret"; 2],
-        [MESH, [8; MESH_BYTES]],
-    );
+    let (secrets, meshes) = ([&b"secret"[..]; 2], [MESH, [8; MESH_BYTES]]);
+    let [one, other] = greet(&mut pair(1, [None; 2]), secrets, meshes, [false; 2]);
     assert!(matches!(one, Ok(None)));
     assert!(matches!(other, Err(Refused::Stranger)));
     // The byte of the version is the first behind the length.
-    let [_, other] = greet(
-        &mut pair(1, [Some((4, 0xff)), None]),
-        [b"secret"; 2],
-        [MESH; 2],
-    );
+    let mut links = pair(1, [Some((4, 0xff)), None]);
+    let [_, other] = greet(&mut links, secrets, [MESH; 2], [false; 2]);
     assert!(matches!(other, Err(Refused::Version(0xfe))));
 }
 
 proptest! {
     /// Whatever byte of the greeting is damaged, no end takes the other for what it is not.
     #[test]
-    fn damaged_greetings_are_refused(seed in any::<u32>(), end in 0usize..2, at in 0usize..200, bits in 1u8..=255) {
+    fn damaged_greetings_are_refused(seed in any::<u32>(), end in 0usize..2, at in 0usize..200, bits in 1u8..=255, sealed in any::<[bool; 2]>()) {
         let mut damage = [None; 2];
         damage[end] = Some((at, bits));
         let mut links = pair(u64::from(seed), damage);
-        let both = greet(&mut links, [b"secret"; 2], [MESH; 2]);
+        let both = greet(&mut links, [b"secret"; 2], [MESH; 2], sealed);
         // The connecting end is done when it has sent its proof, damaged or not.
         let written = links.map(|link| link.stream().stream.written);
         if at < written[end] {
@@ -183,6 +181,65 @@ proptest! {
         } else {
             prop_assert!(both.iter().all(|end| matches!(end, Ok(Some(_)))));
         }
+    }
+}
+
+#[test]
+fn frames_are_sealed_where_one_end_wants_it() {
+    for sealed in [[true, false], [false, true], [true, true], [false, false]] {
+        for end in greet(&mut pair(3, [None; 2]), [b"secret"; 2], [MESH; 2], sealed) {
+            assert_eq!(end.unwrap().unwrap().sealed, sealed[0] || sealed[1]);
+        }
+    }
+}
+
+/// Sends a frame, and gives what has come of it and what was written.
+fn send(links: &mut [MemoryLink; 2], frame: &[u8]) -> (io::Result<Option<Vec<u8>>>, Vec<u8>) {
+    let [from, to] = links;
+    from.send(frame.to_vec()).unwrap();
+    while !from.flush().unwrap() {}
+    let written = to.stream().stream.read.borrow().iter().copied().collect();
+    let mut received = Ok(None);
+    for _ in 0..1000 {
+        received = to.receive();
+        if !matches!(received, Ok(None)) {
+            break;
+        }
+    }
+    (received, written)
+}
+
+proptest! {
+    /// Sealed frames come as they were sent, are not to be read on their way, and are refused when they were changed.
+    #[test]
+    fn sealed_frames(body in prop::collection::vec(any::<u8>(), 20..300), at in any::<prop::sample::Index>(), bits in 1u8..=255) {
+        let mut links = pair(5, [None; 2]);
+        for end in greet(&mut links, [b"secret"; 2], [MESH; 2], [true; 2]) {
+            prop_assert!(end.unwrap().is_some());
+        }
+        let mut frame = (body.len() as u32).to_le_bytes().to_vec();
+        frame.extend(&body);
+        for _ in 0..2 {
+            let (received, written) = send(&mut links, &frame);
+            prop_assert_eq!(received.unwrap(), Some(frame.clone()));
+            prop_assert!(!written.windows(body.len()).any(|window| window == body));
+        }
+        links[0].send(frame.clone()).unwrap();
+        while !links[0].flush().unwrap() {}
+        let mut changed: Vec<u8> = links[1].stream().stream.read.borrow_mut().drain(..).collect();
+        // The length stays, so that the frame is taken for one.
+        let at = 4 + at.index(changed.len() - 4);
+        changed[at] ^= bits;
+        let mut refused = None;
+        let queue = links[1].stream().stream.read.clone();
+        queue.borrow_mut().extend(changed);
+        for _ in 0..1000 {
+            if let Err(error) = links[1].receive() {
+                refused = Some(error.kind());
+                break;
+            }
+        }
+        prop_assert_eq!(refused, Some(ErrorKind::InvalidData));
     }
 }
 
@@ -266,7 +323,7 @@ fn halting(stream: TcpStream, seed: usize) -> Halting<TcpStream> {
 }
 
 /// Connects participant `me` with all others: it connects to those after it and accepts those before.
-fn connect(me: usize, listener: &TcpListener, ports: &[u16]) -> Sockets {
+fn connect(me: usize, listener: &TcpListener, ports: &[u16], sealed: bool) -> Sockets {
     let mut begun = VecDeque::new();
     for (to, &port) in ports.iter().enumerate().skip(me + 1) {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -275,13 +332,15 @@ fn connect(me: usize, listener: &TcpListener, ports: &[u16]) -> Sockets {
             mesh: MESH,
             from: me as u32,
             to: to as u32,
+            sealed,
         };
         let greeting = Greeting::connect(&mut link, b"secret", ends, [me as u8; NONCE_BYTES]);
         begun.push_back((link, greeting.unwrap()));
     }
     for from in 0..me {
         let (stream, _) = listener.accept().unwrap();
-        let greeting = Greeting::accept(b"secret", MESH, me as u32, [me as u8; NONCE_BYTES]);
+        let greeting =
+            Greeting::accept(b"secret", MESH, me as u32, sealed, [me as u8; NONCE_BYTES]);
         begun.push_back((Link::new(halting(stream, from)), greeting));
     }
     let mut links: Vec<_> = ports.iter().map(|_| None).collect();
@@ -309,6 +368,15 @@ fn connect(me: usize, listener: &TcpListener, ports: &[u16]) -> Sockets {
 /// Queries over the same links, one after the other; a participant may be a query ahead of its peers.
 #[test]
 fn joins_over_sockets() {
+    join_over_sockets(false);
+}
+
+#[test]
+fn joins_over_sealed_links() {
+    join_over_sockets(true);
+}
+
+fn join_over_sockets(sealed: bool) {
     let nodes = 3;
     let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let ports = listeners.each_ref().map(|l| l.local_addr().unwrap().port());
@@ -318,7 +386,7 @@ fn joins_over_sockets() {
             .map(|me| {
                 let (listener, ports, queries) = (&listeners[me], &ports, &queries);
                 scope.spawn(move || {
-                    let mut sockets = connect(me, listener, ports);
+                    let mut sockets = connect(me, listener, ports, sealed);
                     let mut answers = Vec::new();
                     for (number, query) in queries.iter().enumerate() {
                         sockets.query = number as u64 + 1;
@@ -336,14 +404,14 @@ fn joins_over_sockets() {
                         }
                         answers.push(rows);
                     }
-                    answers
+                    // The links stay until all are done, as those of sessions do.
+                    (answers, sockets)
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap());
+        let (parts, _sockets): (Vec<_>, Vec<_>) = ended.unzip();
+        parts
     });
     for (number, query) in queries.iter().enumerate() {
         let mut rows: Vec<_> = parts.iter().flat_map(|part| part[number].clone()).collect();

@@ -3,7 +3,9 @@
 
 use super::toy::{Join, Part, Query};
 use super::Random;
-use pgquad_cluster::exchange::{Error, Exchange, Lost, Settings, SpillFile, Step, Transport};
+use pgquad_cluster::exchange::{
+    Error, Exchange, Lost, Settings, SpillFile, Stats, Step, Transport,
+};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -245,6 +247,27 @@ pub fn simulate(query: &Query, run: &Simulated) -> Outcome {
     {
         return Outcome::Lost;
     }
+    let stats = members.iter().flat_map(|(exchange, _)| exchange);
+    check_stats(run, &stats.map(Exchange::stats).collect::<Vec<_>>());
     rows.sort_unstable();
     Outcome::Rows(rows)
+}
+
+/// All that was sent has been received, and no more memory was taken than was allowed.
+fn check_stats(run: &Simulated, all: &[Stats]) {
+    for (from, sender) in all.iter().enumerate() {
+        for (to, receiver) in all.iter().enumerate() {
+            let (sent, received) = (&sender.peers[to], &receiver.peers[from]);
+            assert_eq!(sent.messages, received.received_messages);
+            assert_eq!(sent.bytes, received.received_bytes);
+        }
+        let by_state: u64 = sender.states.iter().map(|(_, state)| state.rows).sum();
+        assert_eq!(
+            by_state,
+            sender.peers.iter().map(|peer| peer.rows).sum::<u64>()
+        );
+        let largest = all.iter().map(|stats| stats.peers[from].largest_message);
+        let room = run.settings.memory as u64 + largest.max().unwrap_or(0);
+        assert!(sender.most_held <= room);
+    }
 }

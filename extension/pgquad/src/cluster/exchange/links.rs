@@ -6,11 +6,12 @@ use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
-use pgquad_cluster::exchange::{Error, Lost, Transport};
+use pgquad_cluster::exchange::{has_rows, Error, Lost, Transport};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::event_set::EventSet;
 use super::mesh::{keep, Connected, Mesh, Peer};
+use crate::cluster::counters::{self, Kind};
 use crate::error::{raise, raise_detail};
 
 /// The transport of a query. Dropped without [`Self::keep`], it closes the links.
@@ -23,18 +24,22 @@ pub struct Links {
     events: Option<EventSet>,
     /// By participant: what is waited for, and the place in the set.
     watched: Vec<(u32, i32)>,
+    /// By participant: since when its link takes nothing.
+    blocked: Vec<Option<Instant>>,
     began: Instant,
 }
 
 impl Links {
     pub(super) fn new(mesh: Mesh, query: u64) -> Self {
         let watched = vec![(0, 0); mesh.peers.len()];
+        let blocked = vec![None; mesh.peers.len()];
         Self {
             mesh,
             query,
             turn: 0,
             events: None,
             watched,
+            blocked,
             began: Instant::now(),
         }
     }
@@ -44,15 +49,10 @@ impl Links {
         &self.mesh.peers
     }
 
-    /// Keeps the links for the next query; this one has come to its end, and has no further use for them.
+    /// Keeps the links for the next query; this one has come to its end, and has no links from now on.
     pub fn keep(&mut self) {
-        let none = Mesh {
-            id: self.mesh.id,
-            me: self.mesh.me,
-            peers: Vec::new(),
-            links: Vec::new(),
-        };
-        keep(std::mem::replace(&mut self.mesh, none));
+        self.events = None;
+        keep(std::mem::take(&mut self.mesh));
     }
 
     /// The link to a participant.
@@ -126,10 +126,19 @@ impl Transport for Links {
     }
 
     fn takes(&mut self, to: usize) -> Result<bool, Lost> {
-        self.link(to)?.link.flush().map_err(lost(to))
+        let takes = self.link(to)?.link.flush().map_err(lost(to))?;
+        let blocked = &mut self.blocked[to];
+        if !takes {
+            blocked.get_or_insert_with(Instant::now);
+        } else if let Some(since) = blocked.take() {
+            counters::blocked(Kind::Push, since.elapsed());
+        }
+        Ok(takes)
     }
 
     fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<(), Lost> {
+        counters::sent(Kind::Push, frame.len());
+        counters::batches(Kind::Push, usize::from(has_rows(&frame)));
         self.link(to)?.link.send(frame).map_err(lost(to))
     }
 
@@ -143,6 +152,7 @@ impl Transport for Links {
                 continue;
             };
             if let Some(frame) = link.receive_of(query).map_err(lost(from))? {
+                counters::received(Kind::Push, frame.len());
                 return Ok(Some((from, frame)));
             }
             self.turn = from + 1;
@@ -152,6 +162,7 @@ impl Transport for Links {
 
     fn wait(&mut self, writable: &[usize]) -> Result<(), Lost> {
         let wanted = self.wanted(writable);
+        let _wait = counters::wait(Kind::Push);
         self.watch(&wanted).wait(-1);
         for (peer, connected) in self.mesh.links.iter_mut().enumerate() {
             if let Some(Connected { link, .. }) = connected {

@@ -18,6 +18,8 @@ const BACKLOG: i32 = 1024;
 struct Listener {
     listener: TcpListener,
     address: SocketAddr,
+    /// The session that asks speaks TLS with this process.
+    tls: bool,
     _descriptor: Descriptor,
 }
 
@@ -44,6 +46,7 @@ pub fn address() -> SocketAddr {
     LISTENER.set(Some(Listener {
         listener,
         address,
+        tls: is_tls(),
         _descriptor: descriptor,
     }));
     address
@@ -52,6 +55,19 @@ pub fn address() -> SocketAddr {
 /// Calls `body` with the socket, if there is one.
 pub fn with_listener<T>(body: impl FnOnce(&TcpListener) -> T) -> Option<T> {
     LISTENER.with_borrow(|known| known.as_ref().map(|own| body(&own.listener)))
+}
+
+/// Whether what goes to other participants is to be sealed: as what goes to the session that asks.
+pub fn wants_seals() -> bool {
+    LISTENER.with_borrow(|known| known.as_ref().is_some_and(|own| own.tls))
+}
+
+fn is_tls() -> bool {
+    let rows = query(
+        c"SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()",
+        |row| row.get::<bool>(1),
+    );
+    rows.into_iter().flatten().next().unwrap_or(false)
 }
 
 fn listen(host: IpAddr) -> io::Result<(TcpListener, SocketAddr)> {

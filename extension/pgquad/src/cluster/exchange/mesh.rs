@@ -13,7 +13,7 @@ use socket2::{Domain, Socket, TcpKeepalive, Type};
 use super::descriptor::Descriptor;
 use super::event_set::EventSet;
 use super::links::Links;
-use super::listener::with_listener;
+use super::listener::{wants_seals, with_listener};
 use crate::cluster::{connection, secret};
 use crate::error::raise;
 
@@ -49,6 +49,7 @@ pub struct Connected {
 }
 
 /// Links to all others.
+#[derive(Default)]
 pub struct Mesh {
     pub id: [u8; MESH_BYTES],
     pub me: usize,
@@ -174,11 +175,11 @@ impl<'a> Joining<'a> {
             if prepare(&socket).is_err() {
                 continue;
             }
-            let me = self.meeting.me as u32;
+            let Meeting { mesh, me, .. } = *self.meeting;
             self.begun.push(Begun::Greeting {
                 peer: None,
                 link: Link::new(socket.into()),
-                greeting: Greeting::accept(&self.secret, self.meeting.mesh, me, nonce()),
+                greeting: Greeting::accept(&self.secret, mesh, me as u32, wants_seals(), nonce()),
                 descriptor,
             });
         }
@@ -213,6 +214,7 @@ impl<'a> Joining<'a> {
                     mesh: self.meeting.mesh,
                     from: self.meeting.me as u32,
                     to: peer as u32,
+                    sealed: wants_seals(),
                 };
                 let mut link = Link::new(socket.into());
                 let greeting = Greeting::connect(&mut link, &self.secret, ends, nonce());
