@@ -136,11 +136,12 @@ class Push:
                                   f"{sum(found.values())} rows of {sum(expected.values())}")
 
     def pushes_indeed(self):
+        # The first two patterns of the last one meet without a row on its way: the first is read by object.
         for name in "chain", "triangle", "not exists", "groups", "own filter":
             plan = self.explain(QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
             lines = [line for line in plan.splitlines() if "Participant:" in line]
             pushed = sum(int(line.split("pushed=")[1].split()[0]) for line in lines)
-            self.report.check("Exchange: push nodes=3" in plan and len(lines) == 3 and pushed > 0, f"{name} is pushed", plan[:800])
+            self.report.check("Exchange: push nodes=3" in plan and len(lines) == 3 and (pushed > 0) == (name != "own filter"), f"{name} is pushed", plan[:800])
         # The node that was asked gets counts, not rows.
         count = self.explain(QUERIES["count"].replace(" t ", " quad_stores.many "), 0, exchange_mode="push")
         received = int(count.split("received=")[1].split("kB")[0])
@@ -201,6 +202,32 @@ class Push:
             found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
             expected = self.ask(QUERIES["count"].replace(" t ", " quad_stores.one "))
             self.report.check(found == expected, "the next query works")
+        self.terminates(endless)
+
+    def terminates(self, endless):
+        """The end of one participant is that of the query, which says whose."""
+        ended = []
+
+        def work():
+            with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+                cursor.execute("set quad.exchange_mode = push")
+                try:
+                    cursor.execute(endless)
+                except psycopg2.Error as error:
+                    ended.append(str(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(1.5)
+        with self.connections[1].cursor() as cursor:
+            cursor.execute("select count(pg_terminate_backend(pid)) from pg_stat_activity where query like 'SELECT quad.cluster_push%' and state = 'active'")
+            killed = cursor.fetchone()[0]
+        thread.join(20)
+        port = str(self.cluster.servers[1].port)
+        self.report.check(killed == 1 and not thread.is_alive() and ended and port in ended[0], "a participant that is terminated", f"{killed} {ended}")
+        self.report.check(self.at_rest(), "the other participants stop", str(self.busy()))
+        found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
+        self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after that")
 
     def errors(self):
         """An error of one node is the error of the query."""

@@ -56,6 +56,8 @@ pub struct Start {
     pub participants: Vec<Participant>,
     /// The pattern that all start with.
     pub first: Option<u32>,
+    /// The column by which its quads are shared out.
+    pub column: u8,
     /// Smaller batches are joined where they are.
     pub least: u32,
     /// Bytes that are collected for a peer before they are sent; 0: adapts.
@@ -151,6 +153,7 @@ impl Start {
             writer.bytes(participant.snapshot.as_bytes());
         }
         writer.u32(optional(self.first));
+        writer.u8(self.column);
         writer.u32(self.least);
         writer.u64(self.batch_bytes);
         writer.u8(u8::from(self.timing));
@@ -218,6 +221,7 @@ impl Start {
             me,
             participants,
             first: Some(reader.u32()?).filter(|&first| first != u32::MAX),
+            column: reader.u8()?,
             least: reader.u32()?,
             batch_bytes: reader.u64()?,
             timing: reader.u8()? != 0,
@@ -414,6 +418,7 @@ mod tests {
             me: 1,
             participants: (0..3).map(participant).collect(),
             first: Some(2),
+            column: 2,
             least: 4,
             batch_bytes: 1 << 20,
             timing: true,

@@ -219,6 +219,11 @@ impl AccessPath {
         self
     }
 
+    /// How many conditions the key ranges enforce.
+    pub fn conditions(&self) -> usize {
+        self.used.len()
+    }
+
     /// What the quads asked for have in a column of the key, where it is one value for each row: the operand at `place`, all places up to
     /// it being equalities.
     pub fn one_at(&self, place: usize) -> Option<Operand> {

@@ -91,8 +91,8 @@ pub(crate) enum Origin {
     Participant(Option<Ahead>),
     /// A part of such rows.
     Divided(Option<Ahead>),
-    /// The beginning of a share that starts with this pattern.
-    Share(usize),
+    /// The beginning of a share that starts with this pattern, whose quads are shared out by this column.
+    Share(usize, u8),
 }
 
 /// What a unit of work has come to.
@@ -507,8 +507,8 @@ impl Pipeline {
                 Origin::Participant(ahead) | Origin::Divided(ahead) => ahead,
                 _ => None,
             };
-            if let Origin::Share(first) = from {
-                match self.share(source, first, &rows)? {
+            if let Origin::Share(first, column) = from {
+                match self.share(source, (first, column), &rows)? {
                     Share::All => ahead = Some(Ahead::Pattern(first)),
                     Share::Part(part) => {
                         let (first, part) = ((first, f64::NAN), Some(part));

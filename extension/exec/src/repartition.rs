@@ -65,6 +65,8 @@ pub struct Parcel {
 pub struct Outlook {
     /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start alone.
     pub first: Option<usize>,
+    /// The column (0 = subject, 2 = object) by which its quads are shared out, where they are.
+    pub column: u8,
     /// About how many quads all patterns of the outermost group will find.
     pub quads: f64,
 }
@@ -106,17 +108,17 @@ impl Pipeline {
     pub fn start_share(
         &mut self,
         params: Vec<Value>,
-        first: Option<usize>,
+        first: Option<(usize, u8)>,
         me: usize,
         least: usize,
     ) {
         self.start_from(params, Bindings::one_row(self.slots));
         let patterns = self.layout.groups[0].patterns.len();
-        let first = first.filter(|&i| i < patterns);
+        let first = first.filter(|&(i, _)| i < patterns);
         if first.is_none() && me != 0 {
             self.forget_start();
         }
-        self.set_origin(first.map_or(Origin::Nowhere, Origin::Share));
+        self.set_origin(first.map_or(Origin::Nowhere, |(i, column)| Origin::Share(i, column)));
         self.role = Some(Role {
             me: me as u16,
             least,
@@ -187,8 +189,8 @@ impl Pipeline {
         if scope.patterns == 0 {
             self.stop();
             return Outlook {
-                first: None,
                 quads: 1.0,
+                ..Outlook::default()
             };
         }
         let next = self.choose(source, feedback, &rows, &scope, false, None);
@@ -196,22 +198,30 @@ impl Pipeline {
             Next::Pattern(i, _) => Some(i),
             Next::Star(_) | Next::Child(_) => None,
         };
-        let quads = first.map_or(1.0, |first| self.foreseen(source, feedback, first));
+        let (quads, second) = match first {
+            Some(first) => self.foreseen(source, feedback, first),
+            None => (1.0, None),
+        };
+        let column = first.map(|first| self.shared_by(source, first, second));
         self.stop();
-        Outlook { first, quads }
+        Outlook {
+            first,
+            column: column.unwrap_or_default(),
+            quads,
+        }
     }
 
     /// About how many quads the patterns of the outermost group find when `first` comes first: what its constants select, then what
-    /// earlier probes have found for each row.
+    /// earlier probes have found for each row. And the pattern that then comes next.
     fn foreseen<S: Source>(
         &self,
         source: &mut S,
         feedback: &CardinalityFeedback,
         first: usize,
-    ) -> f64 {
+    ) -> (f64, Option<usize>) {
         let group = &self.layout.groups[0];
         let mut rows = self.count_pattern(source, feedback, first);
-        let mut quads = rows;
+        let (mut quads, mut second) = (rows, None);
         let mut known = group.patterns[first].needs;
         let mut left: Vec<usize> = bits(self.layout.scope(0, 0, 0).patterns)
             .filter(|&i| i != first)
@@ -235,20 +245,55 @@ impl Pipeline {
                 break;
             };
             left.retain(|&i| i != next);
+            second.get_or_insert(next);
             known.add_all(&group.patterns[next].needs);
             if found.is_finite() {
                 rows *= found;
                 quads += rows;
             }
         }
-        quads
+        (quads, second)
+    }
+
+    /// The column by which the quads of pattern `first` are shared out: that of the order in which they are read, or, where another order
+    /// is as good, the one that leaves rows where the quads of the next step are.
+    fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
+        let group = &self.layout.groups[0];
+        let (info, rows) = (&group.patterns[first], Bindings::one_row(self.slots));
+        let (pattern, table, none) = (&info.pattern, info.pattern.table, SlotSet::default());
+        let access = AccessPath::new(pattern, source.orders(table), &rows, &none);
+        let Some(column) = source.placed_by(table, access.order) else {
+            return 0;
+        };
+        let after = one_with(self.slots, &info.needs);
+        let inside = group.children.iter().map(|child| child.group);
+        let inside = inside.flat_map(|group| &self.layout.groups[group].patterns);
+        let next = second.map(|i| &group.patterns[i]).into_iter().chain(inside);
+        let key = next.into_iter().find_map(|next| {
+            let table = next.pattern.table;
+            let access = AccessPath::new(&next.pattern, source.orders(table), &after, &none);
+            match self.key_at(&access, source.placed_by(table, access.order)?)? {
+                Operand::Slot(slot) => Some(slot),
+                _ => None,
+            }
+        });
+        let of_key = |&column: &u8| key.is_some() && pattern.cells[usize::from(column)] == key;
+        let Some(other) = [0, 2].into_iter().find(of_key) else {
+            return column;
+        };
+        let part = table | part_by(other);
+        let there = AccessPath::new(pattern, source.orders(part), &rows, &none);
+        match there.conditions() == access.conditions() {
+            true => other,
+            false => column,
+        }
     }
 
     /// The share of a participant in the first pattern: the part of the table that it reads. `None` where another one has all of it.
     pub(crate) fn share<S: Source>(
         &self,
         source: &mut S,
-        first: usize,
+        (first, shared_by): (usize, u8),
         rows: &Bindings,
     ) -> Option<Share> {
         let me = self.role.as_ref()?.me;
@@ -267,9 +312,9 @@ impl Pipeline {
                     let holder = source.holders(table, column, &[*value]);
                     (holder.first() == Some(&me)).then_some(Share::All)
                 }
-                _ => Some(Share::Part(table | part_by(column))),
+                _ => Some(Share::Part(table | part_by(shared_by))),
             },
-            _ => Some(Share::Part(table | part_by(column))),
+            _ => Some(Share::Part(table | part_by(shared_by))),
         }
     }
 

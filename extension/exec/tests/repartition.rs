@@ -198,7 +198,8 @@ impl<'a> Cluster<'a> {
         assert!(outlook.quads >= 0.0);
         for (me, participant) in self.participants.iter_mut().enumerate() {
             let pipeline = &mut participant.pipeline;
-            pipeline.start_share(self.params.to_vec(), outlook.first, me, self.least);
+            let first = outlook.first.map(|first| (first, outlook.column));
+            pipeline.start_share(self.params.to_vec(), first, me, self.least);
             if let Some(aggregation) = aggregation {
                 pipeline.begin_aggregation(aggregation());
             }
@@ -383,7 +384,7 @@ proptest! {
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct: false, whole: true };
         let mut pipeline = Pipeline::new(&plan, vec![0], tuning(1, 1, 1, 0));
-        pipeline.start_share(params, Some(0), 1, 0);
+        pipeline.start_share(params, Some((0, 0)), 1, 0);
         // Accepted or refused, nothing breaks.
         let _ = pipeline.take(&state, rows, vec![vec![FLIP; rows]; 2]);
     }
@@ -427,8 +428,9 @@ fn a_chain_reads_own_quads_only() {
         assert_eq!(found, expected);
         let dealt = |p: &Participant| p.pipeline.steps().iter().map(|s| s.dealt).sum::<u64>();
         let all: u64 = cluster.participants.iter().map(dealt).sum();
-        // The second and the third step: two of three keys are with somebody else.
-        assert!((80..=200).contains(&all), "{all}");
+        // Before the third step only, where two of three keys are with somebody else: the first quads are shared out by object, so that
+        // those of the second step are there.
+        assert!((40..=100).contains(&all), "{all}");
         // Single keys may be read by the orders of the whole table, but they are the holder's own.
         assert!(cluster.participants.iter().all(|p| p.source.others == 0));
     }

@@ -177,10 +177,11 @@ impl Joining {
             let groups: Vec<i32> = start.participants.iter().map(|p| p.group).collect();
             let mut placement = 0;
             let readers = start.stores.iter().map(|store| {
-                let mut reader = ShardedReader::of_store(store, snapshot);
+                let reader = ShardedReader::of_store(store, snapshot);
                 placement ^= reader.placement_hash();
+                let mut reader = TableReader::Sharded(Box::new(reader));
                 reader.take_part(&groups);
-                TableReader::Sharded(Box::new(reader))
+                reader
             });
             let readers = readers.collect();
             if placement != start.placement {
@@ -288,7 +289,10 @@ impl Work for Joining {
     type Error = Infallible;
 
     fn start(&mut self, dealt: &mut Dealt) -> Result<(), Infallible> {
-        let first = self.start.first.map(|first| first as usize);
+        let first = self
+            .start
+            .first
+            .map(|first| (first as usize, self.start.column));
         let params = std::mem::take(&mut self.params);
         let (me, least) = (dealt.me(), self.start.least as usize);
         match self.start.rows.take() {

@@ -107,6 +107,9 @@ impl QuadJoin {
         }
         groups.sort_unstable();
         groups.dedup();
+        for reader in &mut self.source.readers {
+            reader.take_part(&groups);
+        }
         if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
             return Err("few rows may be enough");
         }
@@ -138,6 +141,7 @@ impl QuadJoin {
             me: 0,
             participants: Vec::new(),
             first: outlook.first.map(|first| first as u32),
+            column: outlook.column,
             least: 0,
             batch_bytes: exchange::batch_bytes() as u64,
             timing: self.source.since.is_some(),

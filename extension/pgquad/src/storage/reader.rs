@@ -215,6 +215,13 @@ impl TableReader {
         }
     }
 
+    /// Lets the reader of shards know who holds them in a join of participants on these groups of nodes.
+    pub fn take_part(&mut self, groups: &[i32]) {
+        if let Self::Sharded(sharded) = self {
+            sharded.take_part(groups);
+        }
+    }
+
     /// Closes the shards that were opened; to be called where the node that reads ends.
     pub fn close(&mut self) {
         if let Self::Sharded(sharded) = self {
