@@ -77,6 +77,7 @@ class Checks:
             self.cancelled_distribution_changes_nothing,
             self.undistributes,
             self.drops_everywhere,
+            self.shards_arrive_as_sorted_runs,
             self.node_added_later,
             self.drop_extension_leaves_no_shard,
         ]
@@ -685,6 +686,58 @@ class Checks:
             same("tables", [name for name in self.shards_left() if name.startswith("brief")], [])
 
     # -- nodes
+
+    def shards_arrive_as_sorted_runs(self):
+        """A store of one shard goes from node to node while it is read: quads that were deleted stay behind."""
+        quads = {(NUMBERS + n // 10, NUMBERS + n % 10, NUMBERS + n * 7919 % 30_011, 0) for n in range(150_000)}
+        self.execute("select quad.create_store('moving', distributed => true, shards => 1)")
+        self.copy("quad_stores.moving", quads)
+        self.execute("delete from quad_stores.moving where p = %s", (NUMBERS + 3,))
+        quads = {quad for quad in quads if quad[1] != NUMBERS + 3}
+        self.execute("select quad.create_store('nothing', distributed => true, shards => 1)")
+        stop, failures = threading.Event(), []
+
+        def read():
+            connection = self.cluster.coordinator.connect()
+            with connection.cursor() as cursor:
+                while not stop.is_set():
+                    try:
+                        cursor.execute("select count(*), count(distinct o) from quad_stores.moving where g = 0")
+                        if cursor.fetchone() != (len(quads), len({quad[2] for quad in quads})):
+                            failures.append("a reader saw other quads")
+                    except psycopg2.errors.ObjectNotInPrerequisiteState as error:
+                        # The shard has been moved while the query ran, which the message says.
+                        if "has been moved" not in str(error):
+                            failures.append(str(error))
+            connection.close()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            for _ in range(3):
+                for store, some in (("moving", quads), ("nothing", set())):
+                    ((shard, port),) = self.rows("select shardid, nodeport from citus_shards where table_name::text = %s", (f"quad_shards.{store}_s",))
+                    ports = sorted(server.port for server in self.cluster.servers)
+                    target = ports[(ports.index(port) + 1) % len(ports)]
+                    before = self.value("select sum(bytes_sent) from quad.cluster_stats where kind = 'pull' and address like '%%:' || %s", (port,))
+                    self.execute("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, target))
+                    after = self.value("select sum(bytes_sent) from quad.cluster_stats where kind = 'pull' and address like '%%:' || %s", (port,))
+                    self.execute("call citus_cleanup_orphaned_resources()")
+                    self.holds(store, some)
+                    same("problems", self.rows(f"select quad.verify('quad_stores.{store}')"), [])
+                    # Both tables in both orders, at least four bytes for each quad.
+                    if after - before < 4 * 4 * len(some):
+                        raise Mismatch(f"{after - before} bytes went from node to node for {len(some)} quads")
+        finally:
+            stop.set()
+            reader.join()
+        same("failures", failures[:3], [])
+        # The function is of no use for anything else.
+        self.refused("42809", "select quad.copy_shard_to_node('pg_class', 2)")
+        self.refused("42809", "select quad.copy_shard_to_node('quad_stores.moving', 2)")
+        self.refused("42P01", "select quad.copy_shard_to_node(1::oid, 2)")
+        self.execute("select quad.drop_store('moving')")
+        self.execute("select quad.drop_store('nothing')")
 
     def node_added_later(self):
         self.execute("grant select on quad_stores.films to bob")

@@ -7,6 +7,7 @@ pub mod exchange;
 pub mod groups;
 pub mod hash;
 pub mod message;
+pub mod moves;
 pub mod placement;
 pub mod push;
 pub mod reading;

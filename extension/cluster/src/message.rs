@@ -29,6 +29,8 @@ pub enum Kind {
     Groups = 4,
     /// [`crate::groups::ValuesRequest`].
     Values = 5,
+    /// [`crate::moves::TakeShard`].
+    TakeShard = 6,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -43,6 +45,7 @@ impl Kind {
             Self::CountVisible,
             Self::Groups,
             Self::Values,
+            Self::TakeShard,
             Self::Dictionary,
         ]
         .into_iter()

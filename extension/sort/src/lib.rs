@@ -14,7 +14,7 @@ mod run;
 mod sorter;
 mod stream;
 
-pub use build::build;
+pub use build::{build, build_arriving};
 pub use chunks::Chunks;
 pub use error::Error;
 pub use host::Host;

@@ -11,7 +11,7 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Cursor, Direction, Key, Options, Order, Quad, Quads,
     DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
 };
-use pgquad_sort::{build, Chunks, Error, Host, Merge, Sorted, Sorter, Source};
+use pgquad_sort::{build, build_arriving, Chunks, Error, Host, Merge, Sorted, Sorter, Source};
 use proptest::prelude::*;
 
 /// Files of the test in the directory for temporary files, which nobody else sees.
@@ -156,6 +156,64 @@ fn tables_are_built_in_all_orders() {
                 assert!(contents(&table, number) == expected, "{n} quads, {order}");
             }
         }
+    }
+}
+
+/// Batches of all orders in turn.
+fn in_turn(given: &[Quad], size: usize) -> Vec<(usize, Vec<Key>)> {
+    let orders = DEFAULT_ORDERS.into_iter().enumerate();
+    let mut batches: Vec<(usize, usize, Vec<Key>)> = orders
+        .flat_map(|(n, order)| {
+            let keys = expected(given, order);
+            let batches: Vec<_> = keys.chunks(size).map(<[Key]>::to_vec).collect();
+            batches
+                .into_iter()
+                .enumerate()
+                .map(move |(at, b)| (at, n, b))
+        })
+        .collect();
+    batches.sort_by_key(|(at, n, _)| (*at, *n));
+    batches.into_iter().map(|(_, n, keys)| (n, keys)).collect()
+}
+
+#[test]
+fn tables_are_built_from_keys_that_arrive_sorted() {
+    for n in [0, 1, 5000, 60_000] {
+        for size in [7, 1000, 1 << 20] {
+            let given = quads(n);
+            let mut batches = in_turn(&given, size).into_iter();
+            let (_, table) = open();
+            let host = TestHost::default();
+            let next = || batches.next();
+            let built = build_arriving(table.trees(), next, (FROZEN_XID, 0), 0.98, &host).unwrap();
+            for (number, order) in DEFAULT_ORDERS.into_iter().enumerate() {
+                let expected = expected(&given, order);
+                assert_eq!(built, expected.len() as u64);
+                assert!(contents(&table, number) == expected, "{n} quads, {order}");
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_that_arrive_otherwise_are_refused() {
+    let given = quads(60_000);
+    let whole = in_turn(&given, 500);
+    let mut swapped = whole.clone();
+    swapped.swap(9, 12);
+    let mut short = whole.clone();
+    short.pop();
+    for batches in [swapped, short] {
+        let mut batches = batches.into_iter();
+        let (_, table) = open();
+        let (host, next) = (TestHost::default(), || batches.next());
+        let built = build_arriving(table.trees(), next, (FROZEN_XID, 0), 0.98, &host);
+        let is_refused = matches!(
+            built,
+            Err(Error::Tree(pgquad_btree::Error::Unsorted) | Error::Differ { .. })
+        );
+        assert!(is_refused, "{built:?}");
+        assert_eq!(contents(&table, 0), Vec::<Key>::new());
     }
 }
 

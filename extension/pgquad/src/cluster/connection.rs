@@ -41,8 +41,10 @@ const MOST_IDLE: usize = 4;
 pub enum Mode {
     /// All messages of a scope are one read-only transaction.
     Query,
-    /// Each message is a transaction.
+    /// Each message is a transaction, about terms.
     Autonomous,
+    /// The same, about anything else.
+    Command,
     /// The node takes part in a join: [`Participants`].
     Push,
 }
@@ -51,7 +53,7 @@ impl Mode {
     /// What its messages are counted as.
     fn kind(self) -> counters::Kind {
         match self {
-            Self::Query => counters::Kind::Pull,
+            Self::Query | Self::Command => counters::Kind::Pull,
             Self::Autonomous => counters::Kind::Dictionary,
             Self::Push => counters::Kind::Push,
         }
@@ -520,7 +522,7 @@ impl Session {
         let pushed = match self.mode {
             // SAFETY: as above.
             Mode::Query => unsafe { pq_sys::PQsendFlushRequest(self.conn) == 1 },
-            Mode::Autonomous => self.sync(),
+            Mode::Autonomous | Mode::Command => self.sync(),
             Mode::Push => true,
         };
         if !pushed {
@@ -583,7 +585,7 @@ impl Session {
             );
         }
         let result = self.take_result();
-        if self.mode == Mode::Autonomous {
+        if matches!(self.mode, Mode::Autonomous | Mode::Command) {
             self.take_commit();
         }
         result.bytes()

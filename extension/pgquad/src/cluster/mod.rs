@@ -13,6 +13,7 @@ pub mod guard;
 pub mod inspect;
 pub mod map;
 pub mod mirror;
+pub mod moves;
 mod nodes;
 mod own_writes;
 pub mod reader;

@@ -71,6 +71,35 @@ pub fn exchange_key() -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
+/// Whether this node has the secret: the cluster has had a distributed store.
+pub fn is_there() -> bool {
+    !stored().is_empty()
+}
+
+/// The rows of the table. The node that has a shard proves itself to others within a task of Citus, which allows no distributed query
+/// there; that of a reference table reads this node's copy.
+fn stored() -> Vec<Vec<u8>> {
+    // SAFETY: within a transaction, whose end undoes the setting if the query fails; otherwise it is undone here.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"citus.allow_nested_distributed_execution".as_ptr(),
+            c"on".as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        let rows = query(c"SELECT secret FROM quad.cluster_secret", |row| {
+            row.get::<Vec<u8>>(1).unwrap_or_default()
+        });
+        pg_sys::AtEOXact_GUC(true, level);
+        rows
+    }
+}
+
 /// What a session of `role` shows: a keyed hash of the format's version and the role.
 pub fn token(role: &str) -> Vec<u8> {
     let mut mac = keyed();
@@ -105,10 +134,7 @@ fn with_secret<T>(body: impl FnOnce(&[u8]) -> T) -> T {
     let secret = match known.filter(|(of, _)| *of == database) {
         Some((_, secret)) => secret,
         None => {
-            let rows = query(c"SELECT secret FROM quad.cluster_secret", |row| {
-                row.get::<Vec<u8>>(1).unwrap_or_default()
-            });
-            let secret = rows.into_iter().next().unwrap_or_else(|| {
+            let secret = stored().into_iter().next().unwrap_or_else(|| {
                 raise_hint(
                     PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                     "this node does not know the secret of the cluster",

@@ -99,6 +99,32 @@ pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFile
     added
 }
 
+/// Builds all orders of an empty table, as the current command, from keys that come sorted: [`pgquad_sort::build_arriving`]. Returns the
+/// number of quads.
+///
+/// # Safety
+/// `rel` is an open quad table, locked against other writers.
+pub unsafe fn build_arriving(
+    rel: pg_sys::Relation,
+    next: impl FnMut() -> Option<(usize, Vec<Key>)>,
+) -> u64 {
+    let fill = f64::from(FILL) / 100.0;
+    // SAFETY: the caller's promise; within a transaction.
+    unsafe {
+        let writer = (
+            pg_sys::GetCurrentTransactionId().into_inner(),
+            pg_sys::GetCurrentCommandId(true),
+        );
+        let table = Table::open(rel);
+        let host = RunFiles::default();
+        let added = pgquad_sort::build_arriving(table.trees(), next, writer, fill, &host)
+            .unwrap_or_else(|e| sort_failed(e));
+        table.built(added);
+        pg_sys::pgstat_count_heap_insert(rel, added as i64);
+        added
+    }
+}
+
 /// Inserts the keys of the first order, and what of them is new into the other orders. Returns the number of new quads.
 fn merge(
     table: &Table,
