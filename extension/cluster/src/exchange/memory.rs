@@ -66,6 +66,7 @@ impl Member {
         Lost {
             peer,
             why: "the link was closed".to_owned(),
+            closed: true,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What carries frames between participants.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// A peer that cannot be reached any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,6 +9,21 @@ pub struct Lost {
     pub peer: usize,
     /// What the network says.
     pub why: String,
+    /// The peer has closed the link: it has given up, which another one may have heard in more words, or its process has ended.
+    pub closed: bool,
+}
+
+impl Lost {
+    /// What an error of the stream says of the peer.
+    #[must_use]
+    pub fn of(peer: usize, error: &io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        Self {
+            peer,
+            why: error.to_string(),
+            closed: matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe),
+        }
+    }
 }
 
 impl fmt::Display for Lost {

@@ -258,10 +258,7 @@ impl Sockets {
 }
 
 fn lost(peer: usize) -> impl Fn(io::Error) -> Lost {
-    move |error| Lost {
-        peer,
-        why: error.to_string(),
-    }
+    move |error| Lost::of(peer, &error)
 }
 
 impl Transport for Sockets {

@@ -85,6 +85,7 @@ fn lost(peer: usize) -> Lost {
     Lost {
         peer,
         why: "the link is cut".to_owned(),
+        closed: false,
     }
 }
 

@@ -61,6 +61,7 @@ impl Links {
         link.ok_or_else(|| Lost {
             peer,
             why: "the link is closed".to_owned(),
+            closed: false,
         })
     }
 
@@ -110,10 +111,7 @@ impl Links {
 }
 
 fn lost(peer: usize) -> impl Fn(io::Error) -> Lost {
-    move |error| Lost {
-        peer,
-        why: error.to_string(),
-    }
+    move |error| Lost::of(peer, &error)
 }
 
 impl Transport for Links {
@@ -185,13 +183,17 @@ impl Transport for Links {
     }
 }
 
-/// Raises the error that has ended an exchange, with the names of both nodes.
+/// Raises the error that has ended an exchange, with the names of both nodes. It is an operator's intervention where the reason is with
+/// another participant: that one's error says more.
 pub fn raise_error(me: usize, peers: &[Peer], error: Error<Infallible>) -> ! {
     let name = |peer: usize| peers.get(peer).map_or("?", |peer| peer.name.as_str());
     let own = name(me);
     match error {
         Error::Lost(lost) => raise_detail(
-            PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+            match lost.closed {
+                true => PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION,
+                false => PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+            },
             format!("node {own} lost the connection to node {}", name(lost.peer)),
             lost.why,
         ),

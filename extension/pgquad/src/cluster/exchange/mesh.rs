@@ -129,7 +129,8 @@ impl<'a> Joining<'a> {
     fn run(mut self) -> Result<Mesh, Lost> {
         for peer in self.meeting.me + 1..self.meeting.peers.len() {
             let descriptor = Descriptor::acquire();
-            let socket = connect(self.meeting.peers[peer].address).map_err(|e| lost(peer, &e))?;
+            let socket =
+                connect(self.meeting.peers[peer].address).map_err(|e| Lost::of(peer, &e))?;
             self.begun.push(Begun::Connecting {
                 peer,
                 socket,
@@ -146,7 +147,8 @@ impl<'a> Joining<'a> {
             };
             let Some(left) = patience.checked_sub(since.elapsed()) else {
                 let why = format!("timeout after {} ms", patience.as_millis());
-                return Err(Lost { peer: missing, why });
+                let (peer, closed) = (missing, false);
+                return Err(Lost { peer, why, closed });
             };
             self.wait(left);
         }
@@ -203,7 +205,7 @@ impl<'a> Joining<'a> {
                 socket,
                 descriptor,
             } => {
-                if !is_connected(&socket).map_err(|error| lost(peer, &error))? {
+                if !is_connected(&socket).map_err(|error| Lost::of(peer, &error))? {
                     return Ok(Advanced::Waits(Begun::Connecting {
                         peer,
                         socket,
@@ -221,7 +223,7 @@ impl<'a> Joining<'a> {
                 Ok(Advanced::Waits(Begun::Greeting {
                     peer: Some(peer),
                     link,
-                    greeting: greeting.map_err(|error| lost(peer, &error))?,
+                    greeting: greeting.map_err(|error| Lost::of(peer, &error))?,
                     descriptor,
                 }))
             }
@@ -255,8 +257,8 @@ impl<'a> Joining<'a> {
                 Err(_) if peer.is_none() => Ok(Advanced::Dropped),
                 Err(refused) => {
                     let why = refused.to_string();
-                    let peer = peer.unwrap_or_default();
-                    Err(Lost { peer, why })
+                    let (peer, closed) = (peer.unwrap_or_default(), false);
+                    Err(Lost { peer, why, closed })
                 }
             },
         }
@@ -284,13 +286,6 @@ impl<'a> Joining<'a> {
             }
         }
         set.wait(left.as_millis() as i64 + 1);
-    }
-}
-
-fn lost(peer: usize, error: &io::Error) -> Lost {
-    Lost {
-        peer,
-        why: error.to_string(),
     }
 }
 
