@@ -693,6 +693,17 @@ impl<S: PageStore> Tree<S> {
         self.find(Target::Holding(key), 0, &mut Path::new())
     }
 
+    /// Tells the store that the leaf that holds `key` will be read soon, as far as it is remembered where that is.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn expect(&self, key: &Key) -> Result<()> {
+        if let Some(descent) = self.cached_descent(key)? {
+            self.store.expect(descent.place());
+        }
+        Ok(())
+    }
+
     /// Whether the snapshot sees the key.
     ///
     /// # Errors

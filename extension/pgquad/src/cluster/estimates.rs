@@ -2,11 +2,11 @@
 //! are forgotten after some seconds.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pgquad_btree::Key;
 use pgrx::pg_sys;
+use rustc_hash::FxHashMap;
 
 /// After this time all is asked anew, as inner pages are read anew.
 const FRESH: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ type Range = (u32, usize, Key, Key);
 
 struct Remembered {
     since: Instant,
-    counts: HashMap<Range, u64>,
+    counts: FxHashMap<Range, u64>,
 }
 
 thread_local! {
@@ -43,7 +43,7 @@ pub fn note(relid: pg_sys::Oid, order: usize, (low, high): (Key, Key), count: u6
         if counts.as_ref().is_none_or(is_full) {
             *counts = Some(Remembered {
                 since: Instant::now(),
-                counts: HashMap::new(),
+                counts: FxHashMap::default(),
             });
         }
         if let Some(counts) = counts {

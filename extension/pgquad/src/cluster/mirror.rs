@@ -81,10 +81,13 @@ pub fn dropping(relid: pg_sys::Oid) {
 /// the relation, on which they depend.
 pub fn drop_elsewhere() {
     let (dropped, shards) = (DROPPED.take(), SHARDS.take());
+    if dropped.is_empty() {
+        return;
+    }
     // SAFETY: a look-up in the catalogue.
     let extension = unsafe { pg_sys::get_extension_oid(c"pgquad".as_ptr(), true) };
     // DROP EXTENSION reaches the other nodes by itself.
-    if dropped.is_empty() || extension == pg_sys::InvalidOid {
+    if extension == pg_sys::InvalidOid {
         return;
     }
     citus::on_other_nodes(&format!(

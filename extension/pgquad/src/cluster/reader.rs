@@ -26,6 +26,9 @@ const PLACED_BY: [u8; 2] = [0, 2];
 
 /// Shards here that are counted to estimate a range that all shards may have quads of.
 const SAMPLED_SHARDS: usize = 4;
+/// Estimates from such a sample that are remembered: a query of a few rows takes as long to find its order as to run (each sampled shard
+/// costs 2 us), and asks for the same large ranges again and again.
+const WORTH_REMEMBERING: u64 = 1000;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
 const MOST_VALUES: u32 = 256 * 1024;
@@ -38,7 +41,7 @@ pub struct ShardedReader {
     traffic: Rc<Cell<Traffic>>,
     /// This transaction has written to stores on many nodes: it reads through Citus.
     written: bool,
-    /// Shards of this node that have been used, by side.
+    /// Shards of this node that have been used, by side: a place for each shard of the table once the first is.
     open: RefCell<[Vec<Option<Open>>; 2]>,
     /// In a join that several participants run: the participant that holds each shard, by side.
     holders: Option<[Vec<u16>; 2]>,
@@ -65,12 +68,8 @@ impl ShardedReader {
                 )
             })
         });
-        let none = |side: usize| {
-            let shards = sides[side].placement.shards().len();
-            (0..shards).map(|_| None).collect()
-        };
         Self {
-            open: RefCell::new([none(0), none(1)]),
+            open: RefCell::default(),
             sides,
             snapshot,
             scope: Scope::of_snapshot(snapshot),
@@ -248,15 +247,21 @@ impl ShardedReader {
         let (mut asked, mut new) = (Vec::new(), Vec::new());
         for (n, &(order, low, high)) in wanted.iter().enumerate() {
             let side = self.side(order);
-            match side.estimate_here(&(low, high)) {
-                Some(count) => counts[n] = count,
-                None => match estimates::known(side.table().relid, order, (low, high)) {
-                    Some(count) => counts[n] = count,
-                    None => {
-                        asked.extend(side.deal((low, high), n));
-                        new.push(n);
-                    }
-                },
+            let (relid, range) = (side.table().relid, (low, high));
+            let only = shard_of_range(&side.table().placement, side.key_place(), &range);
+            if let Some(shard) = only.filter(|&shard| side.is_here(shard)) {
+                counts[n] = side.local(shard).count(side.order, &low, &high);
+            } else if let Some(count) = estimates::known(relid, order, range) {
+                counts[n] = count;
+            } else if let Some(count) = only.map_or_else(|| side.sampled(&range), |_| None) {
+                counts[n] = count;
+                // A small count may soon be a wrong one.
+                if count >= WORTH_REMEMBERING {
+                    estimates::note(relid, order, range, count);
+                }
+            } else {
+                asked.extend(side.deal(range, n));
+                new.push(n);
             }
         }
         let asked = self.ask(asked, &[], Kind::Estimate);
@@ -519,7 +524,11 @@ impl Side<'_> {
     /// A shard of this node, opened when it is first used.
     fn local(&self, shard: usize) -> Rc<LocalReader> {
         let mut open = self.reader.open.borrow_mut();
-        let place = &mut open[self.number][shard];
+        let places = &mut open[self.number];
+        if places.is_empty() {
+            places.resize_with(self.table().here.len(), || None);
+        }
+        let place = &mut places[shard];
         if let Some(open) = place {
             return open.reader.clone();
         }
@@ -551,17 +560,6 @@ impl Side<'_> {
         (sampled > 0).then(|| sum * table.here.len() as u64 / sampled as u64)
     }
 
-    /// About how many entries a range has, where that can be told from shards of this node.
-    fn estimate_here(&self, range: &(Key, Key)) -> Option<u64> {
-        match shard_of_range(&self.table().placement, self.key_place(), range) {
-            Some(shard) => {
-                let is_here = self.is_here(shard);
-                is_here.then(|| self.local(shard).count(self.order, &range.0, &range.1))
-            }
-            None => self.sampled(range),
-        }
-    }
-
     /// About how many entries of a range are in shards of this node.
     fn estimate_own(&self, range: &(Key, Key)) -> u64 {
         let table = self.table();
@@ -580,17 +578,17 @@ impl Side<'_> {
     fn deal(&self, range: (Key, Key), number: usize) -> Vec<Asked> {
         let placement = &self.table().placement;
         let deal = Deal::new(placement, self.key_place(), &[range], number, 1);
-        let elsewhere = deal.shards.into_iter().filter(|s| !self.is_here(s.shard));
-        let asked = elsewhere.map(|of_shard| {
+        let shards = deal.shards.iter().cloned();
+        let asked = shards.filter(|s| !self.is_here(s.shard)).map(|of_shard| {
             let shard = placement.shards()[of_shard.shard];
             Asked {
                 group: shard.group,
                 order: self.order as u8,
                 part: Part {
                     shard: shard.id,
-                    ranges: of_shard.ranges,
+                    ranges: deal.ranges[of_shard.part.clone()].to_vec(),
                 },
-                numbers: of_shard.numbers,
+                numbers: deal.numbers[of_shard.part].to_vec(),
             }
         });
         asked.collect()
@@ -639,6 +637,10 @@ impl Shards for Side<'_> {
     ) -> bool {
         let local = self.local(shard);
         local.read(self.order, probe, ranges, enough, batch, spans)
+    }
+
+    fn expect(&self, shard: usize, key: &Key) {
+        self.local(shard).expect(self.order, key);
     }
 
     fn send(&self, group: i32, request: &Read) {

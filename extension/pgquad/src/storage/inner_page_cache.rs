@@ -1,5 +1,6 @@
 //! The inner pages that this session remembers of the tables it reads ([`pgquad_btree::InnerPageCache`]).
 
+use super::table::ReadTrees;
 use crate::compat::{self, FileLocator};
 use pgquad_btree::{CacheBudget, InnerPageCache};
 use pgrx::pg_sys;
@@ -21,6 +22,8 @@ struct Kept {
     /// When it was last asked for.
     used: Instant,
     orders: Rc<[Rc<InnerPageCache>]>,
+    /// The trees that were made for reading, of the relation cache's entry at this address.
+    trees: Option<(pg_sys::Relation, Rc<ReadTrees>)>,
 }
 
 /// What is remembered of all tables.
@@ -49,6 +52,33 @@ thread_local! {
     });
 }
 
+impl Memory {
+    /// What is remembered of an open table with so many orders.
+    fn of(&mut self, relid: pg_sys::Oid, file: FileLocator, orders: usize) -> &mut Kept {
+        let now = Instant::now();
+        self.make_room(relid);
+        let is_good = |known: &Kept| {
+            now.duration_since(known.since) < FRESH
+                && compat::same_file(&known.file, &file)
+                && known.orders.len() == orders
+        };
+        if !self.tables.get(&relid).is_some_and(is_good) {
+            let caches = (0..orders).map(|_| Rc::new(InnerPageCache::new(&self.budget)));
+            let new = Kept {
+                file,
+                since: now,
+                used: now,
+                orders: caches.collect(),
+                trees: None,
+            };
+            self.tables.insert(relid, new);
+        }
+        let kept = self.tables.get_mut(&relid).expect("inserted above");
+        kept.used = now;
+        kept
+    }
+}
+
 /// What is remembered of a table with so many orders, one value for each.
 ///
 /// # Safety
@@ -56,27 +86,32 @@ thread_local! {
 pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<InnerPageCache>]> {
     // SAFETY: the caller's promise.
     let (relid, file) = unsafe { ((*rel).rd_id, *compat::file_of(rel)) };
-    let now = Instant::now();
+    MEMORY.with_borrow_mut(|memory| memory.of(relid, file, orders).orders.clone())
+}
+
+/// The trees of a table with so many orders, for reading: those that were made last as long as nothing of it has changed, or what `make`
+/// makes of the inner pages that are remembered.
+///
+/// # Safety
+/// `rel` is open, for as long as the trees are used. What is kept points to the entry of the relation cache, and is given out only while
+/// that entry is open.
+pub unsafe fn trees(
+    rel: pg_sys::Relation,
+    orders: usize,
+    make: impl FnOnce(&[Rc<InnerPageCache>]) -> ReadTrees,
+) -> Rc<ReadTrees> {
+    // SAFETY: the caller's promise.
+    let (relid, file) = unsafe { ((*rel).rd_id, *compat::file_of(rel)) };
     MEMORY.with_borrow_mut(|memory| {
-        memory.make_room(relid);
-        if let Some(known) = memory.tables.get_mut(&relid) {
-            let fresh = now.duration_since(known.since) < FRESH;
-            if fresh && compat::same_file(&known.file, &file) && known.orders.len() == orders {
-                known.used = now;
-                return known.orders.clone();
+        let kept = memory.of(relid, file, orders);
+        match &kept.trees {
+            Some((of, trees)) if *of == rel => trees.clone(),
+            _ => {
+                let new = Rc::new(make(&kept.orders));
+                kept.trees = Some((rel, new.clone()));
+                new
             }
         }
-        let new: Rc<[_]> = (0..orders)
-            .map(|_| Rc::new(InnerPageCache::new(&memory.budget)))
-            .collect();
-        let known = Kept {
-            file,
-            since: now,
-            used: now,
-            orders: new.clone(),
-        };
-        memory.tables.insert(relid, known);
-        new
     })
 }
 

@@ -1,7 +1,7 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
 use super::snapshot::{is_serializable, PgSnapshot};
-use super::table::{fail, trees_to_read};
+use super::table::{fail, trees_to_read, ReadTrees};
 use super::{pending, RelationStore};
 use crate::cluster::groups::ShardedGroups;
 use crate::cluster::{store, ShardedReader};
@@ -11,6 +11,7 @@ use pgquad_btree::{
 };
 use pgquad_cluster::{Reading, Traffic};
 use pgrx::pg_sys;
+use std::rc::Rc;
 
 /// The orders of a table that a node reads, wherever its quads are.
 pub enum TableReader {
@@ -232,8 +233,7 @@ impl TableReader {
 
 /// The orders of an open table, as one snapshot sees them. Holds no page between calls.
 pub struct LocalReader {
-    trees: Vec<Tree<RelationStore>>,
-    orders: Vec<[u8; 4]>,
+    read: Rc<ReadTrees>,
     snapshot: PgSnapshot,
 }
 
@@ -250,10 +250,8 @@ impl LocalReader {
             if is_serializable() && is_mvcc {
                 ffi::PredicateLockRelation(rel, snapshot);
             }
-            let trees = trees_to_read(rel);
             Self {
-                orders: trees.iter().map(|tree| tree.order().columns()).collect(),
-                trees,
+                read: trees_to_read(rel),
                 snapshot: PgSnapshot::new(rel, snapshot),
             }
         }
@@ -261,17 +259,26 @@ impl LocalReader {
 
     /// The column permutations.
     pub fn orders(&self) -> &[[u8; 4]] {
-        &self.orders
+        &self.read.orders
+    }
+
+    fn tree(&self, order: usize) -> &Tree<RelationStore> {
+        &self.read.trees[order]
+    }
+
+    /// An order will be read soon, first at this key.
+    pub fn expect(&self, order: usize, key: &Key) {
+        self.tree(order).expect(key).unwrap_or_else(|e| fail(e));
     }
 
     /// The place of a column (0 = subject .. 3 = graph) in the keys of an order.
     pub fn place(&self, order: usize, column: usize) -> usize {
-        self.trees[order].order().position(column)
+        self.tree(order).order().position(column)
     }
 
     /// About how many entries an order has between two keys (inclusive), visible or not.
     pub fn count(&self, order: usize, low: &Key, high: &Key) -> u64 {
-        self.trees[order]
+        self.tree(order)
             .range_estimate(low, high)
             .unwrap_or_else(|e| fail(e))
     }
@@ -284,7 +291,7 @@ impl LocalReader {
         filters: &[Filter],
         work: &mut Work,
     ) -> u64 {
-        self.trees[order]
+        self.tree(order)
             .count_visible(low, high, filters, &self.snapshot, work)
             .unwrap_or_else(|e| fail(e))
     }
@@ -299,7 +306,7 @@ impl LocalReader {
         work: &mut Work,
         each: impl FnMut(u64, u64),
     ) {
-        self.trees[order]
+        self.tree(order)
             .column_values(range, column, filters, &self.snapshot, work, each)
             .unwrap_or_else(|e| fail(e))
     }
@@ -316,7 +323,7 @@ impl LocalReader {
     ) -> bool {
         cursor
             .next_batch(
-                &self.trees[order],
+                self.tree(order),
                 &self.snapshot,
                 filters,
                 enough,
@@ -338,7 +345,7 @@ impl LocalReader {
     ) -> bool {
         probe
             .read(
-                &self.trees[order],
+                self.tree(order),
                 &self.snapshot,
                 ranges,
                 enough,

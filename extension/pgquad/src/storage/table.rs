@@ -433,21 +433,35 @@ pub unsafe fn forget_meta(rel: pg_sys::Relation) {
     }
 }
 
+/// The trees of a relation for reading.
+pub struct ReadTrees {
+    /// One for each order.
+    pub trees: Vec<Tree<RelationStore>>,
+    /// Their column permutations.
+    pub orders: Vec<[u8; 4]>,
+}
+
 /// The trees of a relation for reading, which go by what this session remembers of their inner pages.
 ///
 /// # Safety
 /// As for [`Table::open`].
-pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Vec<Tree<RelationStore>> {
+pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Rc<ReadTrees> {
     // SAFETY: the caller's promise.
     unsafe {
         let store = RelationStore::new(rel);
         let meta = cached_meta(rel, &store);
-        let caches = inner_page_cache::of(rel, meta.orders().len());
-        let tree = |(n, cache): (usize, &Rc<InnerPageCache>)| {
-            let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
-            tree.with_inner_page_cache(cache.clone())
+        let make = |caches: &[Rc<InnerPageCache>]| {
+            let tree = |(n, cache): (usize, &Rc<InnerPageCache>)| {
+                let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
+                tree.with_inner_page_cache(cache.clone())
+            };
+            let trees: Vec<_> = caches.iter().enumerate().map(tree).collect();
+            ReadTrees {
+                orders: trees.iter().map(|tree| tree.order().columns()).collect(),
+                trees,
+            }
         };
-        caches.iter().enumerate().map(tree).collect()
+        inner_page_cache::trees(rel, meta.orders().len(), make)
     }
 }
 
