@@ -24,7 +24,8 @@ def prepare(connection, store, stars):
     rows(connection, "select setseed(0.5)")
     rows(connection, f"create temp table ids as select s from ({subjects}) of_type order by random() limit {MANY}")
     rows(connection, "analyze ids")
-    rows(connection, f"prepare look_up as select count(*), sum(q.o % 2) from ids join {store} q on q.s = ids.s and q.p = {kind}")
+    ids = "any (array(select s from ids))"
+    rows(connection, f"prepare look_up as select count(*), sum(q.o % 2) from {store} q where q.s = {ids} and q.p = {kind}")
     chosen = f"select q.s from {store} q where q.p = {comment} order by q.s"
     return [s for (s,) in rows(connection, f"select s from ({chosen}) of_comment order by random() limit {stars}")]
 

@@ -6,6 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::CStr;
+use std::ops::Range;
 use std::rc::Rc;
 
 use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
@@ -14,16 +16,20 @@ use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::citus;
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
+use super::{citus, map};
 use crate::error::raise;
 use crate::storage::{self, pending, Sorter};
+use crate::store::with_settings;
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that streams them.
 const PARAMETER_QUADS: usize = 1000;
 /// Quads of one DELETE: all of them go to every shard that one of them is in.
 const DELETE_CHUNK: usize = 10_000;
+/// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
+const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
+const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MOST_DELETED: usize = 1 << 20;
 
@@ -308,11 +314,22 @@ fn spilled(
 /// Inserts quads into one table with one statement, so that each of its shards gets one COPY.
 fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
     SOURCE.set(Some(quads));
-    citus::run(&format!(
+    let sql = format!(
         "INSERT INTO {} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM quad.cluster_source() AS d",
         qualified_name(side.relid)
-    ));
+    );
+    let buffer = local_buffer(side).to_string();
+    with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql));
     SOURCE.take();
+}
+
+/// Bytes that Citus collects for each shard of this node before it writes them, its default being 512 kB: what comes at once into an empty
+/// shard is built bottom-up, and what comes later is inserted. All shards together get what a maintenance command may have.
+fn local_buffer(side: Side) -> usize {
+    let here = map::table_of(side.relid).map_or(1, |table| table.here.iter().flatten().count());
+    // SAFETY: a setting of PostgreSQL, in KB.
+    let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
+    (memory / here.max(1)).clamp(LOCAL_BUFFER_BYTES.start, LOCAL_BUFFER_BYTES.end)
 }
 
 /// The quads that are being written to a distributed store, for the statement that writes them.

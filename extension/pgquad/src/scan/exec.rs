@@ -355,16 +355,17 @@ impl QuadScan {
                 return true;
             }
             self.rows = 0;
-            let Some((low, high)) = self.ranges.get(self.next_range) else {
+            let Some(((low, high), _)) = self.ranges[self.next_range..].split_first() else {
                 return false;
             };
-            self.next_range += 1;
-            self.counters.probes += 1;
-            if self.backward {
+            let begun = if self.backward {
                 self.cursor.seek_last(*low, *high);
+                1
             } else {
-                self.cursor.seek(*low, *high);
-            }
+                self.cursor.seek_some(&self.ranges[self.next_range..])
+            };
+            self.next_range += begun;
+            self.counters.probes += begun as u64;
         }
     }
 

@@ -37,7 +37,10 @@ struct Sharded {
     number: usize,
     columns: u8,
     reading: Reading,
-    range: (Key, Key),
+    /// The ranges that are being read.
+    ranges: Vec<(Key, Key)>,
+    /// Ranges that are read at once, if there are more.
+    at_once: usize,
     spans: Vec<Span>,
     /// Rows that the next batch should have.
     enough: usize,
@@ -46,21 +49,33 @@ struct Sharded {
 /// Rows of the first batch from shards (a LIMIT reads little), and of later ones at most.
 const FIRST_ROWS: usize = 100;
 const MOST_ROWS: usize = 16 * 1024;
+/// Ranges of the first messages to other nodes, and of later ones at most. Ten thousand keys one by one are 6,600 messages and 250 ms on three
+/// nodes of one machine.
+const FIRST_RANGES: usize = 1024;
+const MOST_RANGES: usize = 16 * 1024;
 
 impl Sharded {
-    fn seek(&mut self, range: (Key, Key)) {
-        self.range = range;
+    /// Starts the first of these ranges, and returns how many.
+    fn seek(&mut self, ranges: &[(Key, Key)]) -> usize {
+        let count = ranges.len().min(self.at_once);
+        if count == self.at_once {
+            self.at_once = (self.at_once * 4).min(MOST_RANGES);
+        }
+        self.ranges.clear();
+        self.ranges.extend_from_slice(&ranges[..count]);
         self.reading = Reading::new(self.columns);
+        // Most ranges of many have a row or so: the answer is to have room for all.
+        self.enough = self.enough.max(2 * count).min(MOST_ROWS);
+        count
     }
 
     /// Reads on; false at the end.
     fn next_batch(&mut self, batch: &mut Batch) -> bool {
         loop {
             super::interrupt();
-            let ranges = [self.range];
             let (reading, spans) = (&mut self.reading, &mut self.spans);
-            let reader = &self.reader;
-            let more = reader.read(self.number, reading, &ranges, self.enough, batch, spans);
+            let (reader, ranges) = (&self.reader, &self.ranges);
+            let more = reader.read(self.number, reading, ranges, self.enough, batch, spans);
             self.enough = (self.enough * 4).min(MOST_ROWS);
             if !batch.is_empty() || !more {
                 return !batch.is_empty();
@@ -84,7 +99,8 @@ impl OrderCursor {
                     number: order,
                     columns: ALL_COLUMNS,
                     reading: Reading::new(ALL_COLUMNS),
-                    range: (KEY_MAX, KEY_MIN),
+                    ranges: Vec::new(),
+                    at_once: FIRST_RANGES,
                     spans: Vec::new(),
                     enough: FIRST_ROWS,
                 };
@@ -138,9 +154,27 @@ impl OrderCursor {
     pub fn seek(&mut self, low: Key, high: Key) {
         match &mut self.from {
             From::Tree { cursor, .. } => cursor.seek(low, high, Direction::Forward),
-            From::Shards(shards) => shards.seek((low, high)),
+            From::Shards(shards) => {
+                shards.seek(&[(low, high)]);
+            }
         }
         self.active = true;
+    }
+
+    /// Starts the first of these ranges, which ascend, or as many as are best read at once. Returns how many that are: where the quads are
+    /// in shards, each node is asked for many in one message.
+    pub fn seek_some(&mut self, ranges: &[(Key, Key)]) -> usize {
+        match (&mut self.from, ranges) {
+            (_, []) => 0,
+            (From::Shards(shards), ranges) => {
+                self.active = true;
+                shards.seek(ranges)
+            }
+            (_, [(low, high), ..]) => {
+                self.seek(*low, *high);
+                1
+            }
+        }
     }
 
     /// Starts a range, both bounds included; [`Self::previous_batch`] reads it from its end.
