@@ -13,7 +13,7 @@ MANY = 10_000
 
 
 def prepare(connection, store, stars):
-    """Draws subjects, and prepares the statements; returns the subjects of the stars."""
+    """Draws subjects, and prepares the statements; returns the subjects of the stars and the ids to look up."""
     label, comment, kind = (value(connection, "select quad.find(%s::quad.term)", (f"<{iri}>",)) for iri in (LABEL, COMMENT, TYPE))
     rows(
         connection,
@@ -22,12 +22,10 @@ def prepare(connection, store, stars):
     )
     subjects = f"select distinct q.s from {store} q where q.p = {kind} order by q.s"
     rows(connection, "select setseed(0.5)")
-    rows(connection, f"create temp table ids as select s from ({subjects}) of_type order by random() limit {MANY}")
-    rows(connection, "analyze ids")
-    ids = "any (array(select s from ids))"
-    rows(connection, f"prepare look_up as select count(*), sum(q.o % 2) from {store} q where q.s = {ids} and q.p = {kind}")
+    ids = [s for (s,) in rows(connection, f"select s from ({subjects}) of_type order by random() limit {MANY}")]
+    rows(connection, f"prepare look_up(bigint[]) as select count(*), sum(q.o & 1) from {store} q where q.s = any ($1) and q.p = {kind}")
     chosen = f"select q.s from {store} q where q.p = {comment} order by q.s"
-    return [s for (s,) in rows(connection, f"select s from ({chosen}) of_comment order by random() limit {stars}")]
+    return [s for (s,) in rows(connection, f"select s from ({chosen}) of_comment order by random() limit {stars}")], ids
 
 
 def star(connection, subjects):
@@ -42,8 +40,9 @@ def star(connection, subjects):
     return statistics.median(times)
 
 
-def look_up(connection):
-    """Milliseconds of the look-up of many ids, as the client sees it."""
+def look_up(connection, ids):
+    """Milliseconds of the look-up of many ids, as the client sees it, who sends them as an array."""
+    array = "{" + ",".join(map(str, ids)) + "}"
     began = time.perf_counter()
-    rows(connection, "execute look_up")
+    rows(connection, "execute look_up(%s)", (array,))
     return (time.perf_counter() - began) * 1000
