@@ -12,9 +12,22 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Temporary files by number. They have to be closed, unless an error ends the statement: then the resource owner closes them.
-#[derive(Default)]
-pub struct RunFiles(Vec<Option<RunFile>>);
+/// Temporary files by number. They have to be closed, unless an error ends the statement: then the resource owner closes them. It is the
+/// one that was current where this value was made: a portal that runs meanwhile, and that a file is first written in, may end before.
+pub struct RunFiles {
+    files: Vec<Option<RunFile>>,
+    owner: pg_sys::ResourceOwner,
+}
+
+impl Default for RunFiles {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            // SAFETY: a variable of the backend.
+            owner: unsafe { pg_sys::CurrentResourceOwner },
+        }
+    }
+}
 
 struct RunFile {
     file: pg_sys::File,
@@ -34,9 +47,9 @@ impl Drop for ExternalDescriptor {
 }
 
 impl RunFile {
-    fn new() -> Self {
-        // SAFETY: plain calls on the backend's thread; the descriptor is open, as the file has just been made, and the copy of it is
-        // ours.
+    fn new(owner: pg_sys::ResourceOwner) -> Self {
+        // SAFETY: plain calls on the backend's thread; the owner lives as long as the statement, and the current one is put back, here or by
+        // PostgreSQL after an error; the descriptor is open, as the file has just been made, and the copy of it is ours.
         unsafe {
             if !pg_sys::AcquireExternalFD() {
                 raise(
@@ -46,7 +59,10 @@ impl RunFile {
             }
             let counted = ExternalDescriptor;
             pg_sys::PrepareTempTablespaces();
+            let current = pg_sys::CurrentResourceOwner;
+            pg_sys::CurrentResourceOwner = owner;
             let file = pg_sys::OpenTemporaryFile(false);
+            pg_sys::CurrentResourceOwner = current;
             let descriptor = libc::fcntl(
                 pg_sys::FileGetRawDesc(file),
                 libc::F_DUPFD_CLOEXEC,
@@ -102,7 +118,7 @@ fn cannot(what: &str, error: &io::Error) -> ! {
 impl RunFiles {
     /// Removes the files. Threads that still read them can do so.
     pub fn close(self) {
-        for file in self.0.into_iter().flatten() {
+        for file in self.files.into_iter().flatten() {
             // SAFETY: opened by `RunFile::new`, closed once.
             unsafe { pg_sys::FileClose(file.file) }
         }
@@ -111,14 +127,17 @@ impl RunFiles {
 
 impl Host for RunFiles {
     fn write(&mut self, file: usize, bytes: &[u8]) -> u64 {
-        if self.0.len() <= file {
-            self.0.resize_with(file + 1, || None);
+        if self.files.len() <= file {
+            self.files.resize_with(file + 1, || None);
         }
-        self.0[file].get_or_insert_with(RunFile::new).write(bytes)
+        let owner = self.owner;
+        self.files[file]
+            .get_or_insert_with(|| RunFile::new(owner))
+            .write(bytes)
     }
 
     fn reader(&self, file: usize) -> Arc<File> {
-        let file = self.0.get(file).and_then(Option::as_ref);
+        let file = self.files.get(file).and_then(Option::as_ref);
         file.expect("a file that has been written to")
             .reader
             .clone()
