@@ -1,10 +1,10 @@
 //! What the custom scan nodes share: tables of callbacks, a state with a part of its own behind PostgreSQL's, new paths and plans.
 
+use crate::exit::keep_in_context;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use pgquad_cluster::Traffic;
 use pgrx::pg_sys;
-use pgrx::PgMemoryContexts;
 use std::ffi::{CStr, CString};
 
 /// PostgreSQL's node with our part behind it; the first field must be the node.
@@ -122,8 +122,7 @@ pub unsafe fn new_state<T>(
 pub unsafe fn set_own<T>(node: *mut pg_sys::CustomScanState, own: T) {
     // SAFETY: the caller's promise.
     unsafe {
-        (*node.cast::<State<T>>()).own =
-            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(own);
+        (*node.cast::<State<T>>()).own = keep_in_context(own);
     }
 }
 

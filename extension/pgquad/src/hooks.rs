@@ -4,6 +4,7 @@
 use crate::am::{self, shape, table_options};
 use crate::cluster::{self, guard};
 use crate::error::raise_hint;
+use crate::exit::is_exiting;
 use crate::ffi::unguarded;
 use crate::rights::notes;
 use crate::storage::pending;
@@ -51,6 +52,9 @@ extern "C-unwind" fn at_transaction_end(
     _arg: *mut core::ffi::c_void,
 ) {
     use pg_sys::XactEvent::*;
+    if is_exiting() {
+        return;
+    }
     if matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE) {
         guard::check_dictionary();
         pending::flush_all();
@@ -83,6 +87,9 @@ extern "C-unwind" fn at_subtransaction_end(
     use pg_sys::SubXactEvent::{
         SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB, SUBXACT_EVENT_START_SUB,
     };
+    if is_exiting() {
+        return;
+    }
     match event {
         SUBXACT_EVENT_START_SUB => notes::begin_subtransaction(),
         SUBXACT_EVENT_COMMIT_SUB => notes::end_subtransaction(false),

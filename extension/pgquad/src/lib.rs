@@ -10,6 +10,7 @@ mod counts;
 mod custom;
 pub mod dictionary;
 pub mod error;
+mod exit;
 mod ffi;
 mod functions;
 mod groups;

@@ -4,6 +4,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::exit::is_exiting;
 use crate::{cluster, dictionary, storage};
 
 /// Registers the callback; called once from `_PG_init`.
@@ -15,6 +16,9 @@ pub fn init() {
 /// `relation`: the one that has changed; `InvalidOid` stands for every relation.
 #[pg_guard]
 unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::Oid) {
+    if is_exiting() {
+        return;
+    }
     storage::inner_page_cache::forget(relation);
     dictionary::relation_changed(relation);
     cluster::map::relation_changed(relation);

@@ -2,11 +2,11 @@
 //! ALTER TABLE rewrites and `WHERE CURRENT OF`.
 
 use super::tid;
+use crate::exit::keep_in_context;
 use crate::storage::{OrderCursor, Sampled};
 use pgquad_btree::{Order, Quad, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Scan descriptor; the first field must be PostgreSQL's.
@@ -76,7 +76,7 @@ pub unsafe extern "C-unwind" fn begin(
                 forward: true,
                 state: State::NotStarted,
             };
-            (*scan).walk = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(walk);
+            (*scan).walk = keep_in_context(walk);
             set_keys(scan, keys);
         }
         &raw mut (*scan).base
@@ -384,8 +384,7 @@ pub unsafe fn analyze_page(scan: pg_sys::TableScanDesc, rows: Vec<Sampled>) {
         match (*scan).sample.as_mut() {
             Some(sample) => *sample = rows,
             None => {
-                (*scan).sample =
-                    PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(rows);
+                (*scan).sample = keep_in_context(rows);
             }
         }
     }

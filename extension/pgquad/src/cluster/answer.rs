@@ -45,10 +45,16 @@ pub fn check_version(version: u8) {
 }
 
 /// The name of the current role.
-pub fn current_role() -> String {
-    // SAFETY: the current role exists; the name is a copy in the current memory context.
+fn current_role() -> String {
+    // SAFETY: plain session state.
+    role_name(unsafe { pg_sys::GetUserId() })
+}
+
+/// The name of a role.
+pub fn role_name(role: pg_sys::Oid) -> String {
+    // SAFETY: the name is a copy in the current memory context; an error where there is no such role.
     unsafe {
-        let name = pg_sys::GetUserNameFromId(pg_sys::GetUserId(), false);
+        let name = pg_sys::GetUserNameFromId(role, false);
         std::ffi::CStr::from_ptr(name)
             .to_string_lossy()
             .into_owned()

@@ -7,11 +7,14 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::compat::CatalogPath;
 use crate::error::{raise, raise_hint};
+use crate::store::with_settings;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction (`transaction/worker_transaction.c`):
 /// what Citus itself sends its metadata with, over the same connections.
 const RUN_ON_OTHERS: &CStr = c"SendCommandToRemoteNodesWithMetadataViaSuperUser";
 type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
+
+const LOCAL_EXECUTION: &CStr = c"citus.enable_local_execution";
 
 /// One row of text columns.
 pub type TextRow = Vec<Option<String>>;
@@ -47,14 +50,15 @@ pub fn owner() -> Option<pg_sys::Oid> {
 /// Whether statements on distributed objects are to reach the other nodes: the setting `citus.enable_ddl_propagation`, which Citus
 /// turns off for the commands that one node sends to another.
 pub fn propagates() -> bool {
-    // SAFETY: a look-up of a setting, which need not exist.
+    setting(c"citus.enable_ddl_propagation").is_some_and(|value| value == c"on")
+}
+
+/// The value of a setting, `None` where it does not exist.
+fn setting(name: &CStr) -> Option<&CStr> {
+    // SAFETY: a look-up by name; the value is a copy in the current memory context.
     unsafe {
-        let value = pg_sys::GetConfigOptionByName(
-            c"citus.enable_ddl_propagation".as_ptr(),
-            std::ptr::null_mut(),
-            true,
-        );
-        !value.is_null() && CStr::from_ptr(value) == c"on"
+        let value = pg_sys::GetConfigOptionByName(name.as_ptr(), std::ptr::null_mut(), true);
+        (!value.is_null()).then(|| CStr::from_ptr(value))
     }
 }
 
@@ -111,7 +115,7 @@ pub fn check_nodes() {
     }
     let expected = state_of_node();
     for row in rows(
-        "SELECT format('%s:%s', nodename, nodeport), r.success::text, r.result \
+        "SELECT format('%s:%s', nodename, nodeport), r.success::text, r.result, groupid::text \
          FROM run_command_on_all_nodes('SELECT quad.cluster_node_state()') AS r JOIN pg_dist_node USING (nodeid)",
         &[],
     ) {
@@ -120,6 +124,11 @@ pub fn check_nodes() {
             row[2].as_deref().unwrap_or_default(),
         );
         if row[1].as_deref() != Some("t") && row[1].as_deref() != Some("true") {
+            // Citus does not say why it could not connect; an attempt of our own does.
+            let group = row[3].as_ref().and_then(|group| group.parse().ok());
+            if let Some(group) = group.filter(|_| result.starts_with("failed to connect")) {
+                super::connection::reach(group);
+            }
             raise_hint(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("pgquad does not answer on node {node}: {result}"),
@@ -172,6 +181,19 @@ pub fn on_other_nodes(command: &str) {
         let run: RunOnOthers = std::mem::transmute(found);
         pg_sys::ffi::pg_guard_ffi_boundary(|| run(command.as_ptr()));
     }
+}
+
+/// Whether Citus reads and writes shards of this node in the process that asks: its setting `citus.enable_local_execution`.
+pub fn executes_locally() -> bool {
+    setting(LOCAL_EXECUTION).is_some_and(|value| value == c"on")
+}
+
+/// Runs `body` with `citus.enable_local_execution`. A transaction in which Citus has written to a shard of this node in the process has to go
+/// on so, but EXPLAIN turns the setting off for the rest of the transaction.
+pub fn locally<T>(body: impl FnOnce() -> T) -> T {
+    let mut result = None;
+    with_settings(&[(LOCAL_EXECUTION, "on")], || result = Some(body()));
+    result.expect("the body has run")
 }
 
 /// Runs `body` as another role, as a SECURITY DEFINER function would.

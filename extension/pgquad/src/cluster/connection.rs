@@ -21,10 +21,11 @@ use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingStatusType};
 
-use super::answer::current_role;
+use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, secret};
 use crate::error::{raise, raise_detail};
+use crate::exit::is_exiting;
 
 pub use participants::Participants;
 
@@ -33,6 +34,10 @@ static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 /// Milliseconds after which a node that does not acknowledge what it was sent counts as lost.
 static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 
+/// Keepalive probes without an answer after which a connection counts as lost.
+const PROBES: i32 = 6;
+/// Milliseconds after which a node that works on an answer looks whether its asker is still there.
+const CHECK_INTERVAL_MS: i32 = 1_000;
 /// Idle sessions kept for each node; more are closed.
 const MOST_IDLE: usize = 4;
 
@@ -149,7 +154,8 @@ unsafe extern "C-unwind" fn at_transaction_end(
             | XACT_EVENT_PREPARE
             | XACT_EVENT_PARALLEL_ABORT
             | XACT_EVENT_PARALLEL_COMMIT
-    ) {
+    ) && !is_exiting()
+    {
         OF_TRANSACTION.take();
         SCOPES.with_borrow_mut(|scopes| scopes.retain(|(_, scope)| scope.strong_count() > 0));
     }
@@ -275,6 +281,9 @@ impl Drop for Scope {
     /// Ends the transactions of the other nodes and keeps the sessions. Runs at the end of a transaction too, so that nothing in it may
     /// raise an error.
     fn drop(&mut self) {
+        if is_exiting() {
+            return;
+        }
         for (_, mut session) in self.sessions.take() {
             if session.end() {
                 session.keep();
@@ -283,12 +292,44 @@ impl Drop for Scope {
     }
 }
 
+/// Connects to the node of a group and closes the connection again; raises the error where that does not work.
+pub fn reach(group: i32) {
+    drop(Session::open(
+        map::node(group),
+        asking_role(),
+        Mode::Autonomous,
+    ));
+}
+
+/// The role that sessions are opened as: the current one, or that of the session where the current one may not log in. Rights on stores are
+/// checked where the statement is planned, so that it does not matter for what is answered.
+fn asking_role() -> pg_sys::Oid {
+    // SAFETY: plain session state and a look-up in the catalogue; the tuple is released.
+    unsafe {
+        let current = pg_sys::GetUserId();
+        let tuple = pg_sys::SearchSysCache1(
+            pg_sys::SysCacheIdentifier::AUTHOID as i32,
+            pg_sys::Datum::from(current),
+        );
+        if tuple.is_null() {
+            return current;
+        }
+        let may_log_in =
+            (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_authid>()).rolcanlogin;
+        pg_sys::ReleaseSysCache(tuple);
+        if may_log_in {
+            current
+        } else {
+            pg_sys::GetSessionUserId()
+        }
+    }
+}
+
 impl Session {
     /// An idle session to the node of a group as the current role, or a new one.
     fn take(group: i32, mode: Mode) -> Self {
         let node = map::node(group);
-        // SAFETY: plain session state.
-        let role = unsafe { pg_sys::GetUserId() };
+        let role = asking_role();
         let idle = IDLE.with_borrow_mut(|idle| {
             let fits = |session: &Session| {
                 session.group == group && session.role == role && session.mode == mode
@@ -322,9 +363,17 @@ impl Session {
         }
     }
 
+    /// A new session, which has shown who speaks.
     fn connect(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
-        let name = current_role();
-        let info = CString::new(conninfo(&node, &name, mode)).unwrap_or_default();
+        let mut session = Self::open(node, role, mode);
+        session.watch();
+        session.greet(&role_name(role));
+        session
+    }
+
+    /// A connection that stands.
+    fn open(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
+        let info = CString::new(conninfo(&node, &role_name(role), mode)).unwrap_or_default();
         // SAFETY: starts to connect; the result is freed by `drop`.
         let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
         if conn.is_null() {
@@ -347,8 +396,6 @@ impl Session {
             mesh: None,
         };
         session.finish_connecting();
-        session.watch();
-        session.greet(&name);
         session
     }
 
@@ -787,13 +834,20 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
         options += " -c client_min_messages=error";
         options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
     }
+    // A third of the time without a word, then probes for the rest of it, by either end: a node whose asker is gone without a word keeps
+    // no transaction open, and one that works for an asker that has gone away stops.
+    let lost_after = LOST_AFTER.get();
+    let seconds = (lost_after / 1000).max(3);
+    let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
+    options += &format!(
+        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={PROBES} \
+         -c tcp_user_timeout={lost_after} -c client_connection_check_interval={CHECK_INTERVAL_MS}"
+    );
     add("options", &options);
-    add("tcp_user_timeout", &LOST_AFTER.get().to_string());
-    // A third of the time without a word, then probes for the rest of it.
-    let seconds = (LOST_AFTER.get() / 1000).max(3);
-    add("keepalives_idle", &(seconds / 3).to_string());
-    add("keepalives_interval", &(seconds / 9).max(1).to_string());
-    add("keepalives_count", "6");
+    add("tcp_user_timeout", &lost_after.to_string());
+    add("keepalives_idle", &idle.to_string());
+    add("keepalives_interval", &interval.to_string());
+    add("keepalives_count", &PROBES.to_string());
     let text = |setting: *const core::ffi::c_char| {
         // SAFETY: the text of a setting, or null.
         unsafe {

@@ -4,15 +4,19 @@
 //!   empty shell, the quads are in its shards.
 //! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this extension that does so
 //!   on purpose says so with [`allow_dictionary_changes`].
+//! * A statement refuses to read a quad table under row-level security beside a table of Citus, whose planner crashes on that.
 //! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the coordinator.
 
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::ffi::{c_void, CStr};
 
+use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::dictionary::Tables;
 use crate::error::raise_all;
+use crate::scan::conditions::list_iter;
+use crate::{am, ffi};
 
 thread_local! {
     /// The running transaction changes the tables of the dictionary on purpose.
@@ -56,6 +60,74 @@ pub fn refuse_citus_table(relid: pg_sys::Oid, what: &str, instead: &str) {
 /// Whether Citus manages a table.
 pub fn is_citus_table(relid: pg_sys::Oid) -> bool {
     !of_citus(&[relid]).is_empty()
+}
+
+/// Raises an error where a statement reads a quad table under row-level security together with a table that Citus manages: the planner of
+/// Citus 13.2 crashes on security conditions beside its tables.
+///
+/// # Safety
+/// `query` is a statement that has been rewritten and not yet been planned.
+pub unsafe fn check_policies(query: *mut pg_sys::Query) {
+    // SAFETY: the caller's promise. The flag covers subqueries.
+    if !unsafe { (*query).hasRowSecurity } {
+        return;
+    }
+    let mut found = Relations::default();
+    // SAFETY: the walk ends before `found`.
+    unsafe { relations_of(query, &mut found) };
+    let Some(policed) = found.policed else { return };
+    if let Some((managed, _)) = of_citus(&found.others).first() {
+        raise_all(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "cannot read \"{}\", which has row-level security, together with \"{}\", a table that Citus manages",
+                name_of(policed),
+                name_of(*managed)
+            ),
+            "The planner of Citus cannot handle policies of tables beside its own.",
+            "Read one of them into a temporary table first.",
+        );
+    }
+}
+
+/// Relations of a statement.
+#[derive(Default)]
+struct Relations {
+    /// A quad table whose policies are in force.
+    policed: Option<pg_sys::Oid>,
+    others: Vec<pg_sys::Oid>,
+}
+
+unsafe fn relations_of(query: *mut pg_sys::Query, found: &mut Relations) {
+    // SAFETY: a live query; the walker calls `note_relations` with the context given.
+    unsafe {
+        for entry in list_iter::<pg_sys::RangeTblEntry>((*query).rtable) {
+            if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
+                let relid = (*entry).relid;
+                if !(*entry).securityQuals.is_null() && am::is_quad_relid(relid) {
+                    found.policed = Some(relid);
+                } else {
+                    found.others.push(relid);
+                }
+            }
+        }
+        ffi::query_tree_walker(query, note_relations, std::ptr::from_mut(found).cast());
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn note_relations(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
+    // SAFETY: a query is told by its tag; the context is that of `relations_of`.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == pg_sys::NodeTag::T_Query {
+            relations_of(node.cast(), &mut *found.cast());
+            return false;
+        }
+        ffi::expression_tree_walker(node, note_relations, found)
+    }
 }
 
 /// Raises an error on a node of a cluster that has no dictionary: a worker.
@@ -123,7 +195,7 @@ pub unsafe fn check_utility(statement: *mut pg_sys::Node) {
             }
             T_AlterTableStmt => {
                 let altered = statement.cast::<pg_sys::AlterTableStmt>();
-                if crate::scan::conditions::list_iter::<pg_sys::AlterTableCmd>((*altered).cmds)
+                if list_iter::<pg_sys::AlterTableCmd>((*altered).cmds)
                     .all(|command| is_harmless((*command).subtype))
                 {
                     return;

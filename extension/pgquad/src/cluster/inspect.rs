@@ -2,10 +2,14 @@
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::citus::{self, literal};
+use super::citus::{self, literal, text_array};
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
-use crate::error::raise;
+use super::write::has_written;
+use crate::error::{raise, raise_hint};
+
+/// Shards of a store that are asked at once, each over a connection of its own; those of a store with more are asked one by one.
+const MOST_AT_ONCE: usize = 64;
 
 /// What one order of the store is, over all shards of its table.
 pub struct OrderInfo {
@@ -21,26 +25,40 @@ pub struct OrderInfo {
     pub fill: Option<f64>,
 }
 
+/// Refuses what asks shards over sessions of their own in a transaction that has written: they would wait for its locks, and nobody
+/// would notice that it waits for them.
+fn refuse_after_writes(what: &str) {
+    if has_written() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+            format!("cannot {what} a distributed store in a transaction that has written to one"),
+            "Its shards are asked over sessions of their own. Commit first.",
+        );
+    }
+}
+
 /// All orders, those by subject first.
 pub fn orders(sides: Sides) -> Vec<OrderInfo> {
+    refuse_after_writes("describe");
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<f64>().ok());
     [sides.by_subject, sides.by_object]
         .into_iter()
         .flat_map(|side| {
             // Every shard gives its orders as JSON; sums and means are taken here.
-            rows_as_owner(
-                side,
+            let command = "SELECT json_agg(i) FROM quad.store_info($s$%s$s$) AS i";
+            let (_, answers): (Vec<_>, Vec<_>) = each_shard(side, command).into_iter().unzip();
+            citus::rows(
                 &format!(
                     "SELECT o->>'order_name', max(o->>'inner_fanout'), max(o->>'leaf_quads'), max((o->>'height')::int)::text, \
                        sum((o->>'inner_pages')::bigint)::text, sum((o->>'leaf_pages')::bigint)::text, sum((o->>'quads')::bigint)::text, \
                        sum((o->>'delta_entries')::bigint)::text, \
                        (sum((o->>'bytes_per_quad')::float8 * (o->>'quads')::bigint) / nullif(sum((o->>'quads')::bigint), 0))::text, \
                        (sum((o->>'fill')::float8 * (o->>'leaf_pages')::bigint) / nullif(sum((o->>'leaf_pages')::bigint) FILTER (WHERE o->>'fill' IS NOT NULL), 0))::text \
-                     FROM run_command_on_shards({}, {}) AS r, json_array_elements(r.result::json) WITH ORDINALITY AS e(o, place) \
-                     WHERE r.success GROUP BY o->>'order_name' ORDER BY min(place)",
-                    literal(&qualified_name(side)),
-                    literal("SELECT json_agg(i) FROM quad.store_info($s$%s$s$) AS i"),
+                     FROM unnest({}) AS r(answer), json_array_elements(r.answer::json) WITH ORDINALITY AS e(o, place) \
+                     GROUP BY o->>'order_name' ORDER BY min(place)",
+                    text_array(&answers),
                 ),
+                &[],
             )
         })
         .map(|row| {
@@ -58,6 +76,7 @@ pub fn orders(sides: Sides) -> Vec<OrderInfo> {
 
 /// What the shards have to say against themselves, and where the two tables differ.
 pub fn problems(sides: Sides) -> Vec<String> {
+    refuse_after_writes("verify");
     let (s, o) = (
         qualified_name(sides.by_subject),
         qualified_name(sides.by_object),
@@ -130,9 +149,11 @@ pub fn count(sides: Sides, key: [Option<i64>; 4]) -> i64 {
 /// Runs a query on every shard of a table (`%s`: its name); number of the shard and text of the answer.
 fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
     let sql = format!(
-        "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}) ORDER BY shardid",
+        "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}, parallel := \
+           (SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = {}) <= {MOST_AT_ONCE}) ORDER BY shardid",
         literal(&qualified_name(side)),
-        literal(command)
+        literal(command),
+        side.to_u32()
     );
     rows_as_owner(side, &sql)
         .into_iter()

@@ -1,4 +1,4 @@
-//! The relation of a distributed store is on every node, with the same name, owner, rights, policies and triggers.
+//! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers and comment.
 //!
 //! After a statement that changed it on one node, its definition as a whole is sent to the others in the same transaction, and each
 //! brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement it was. A node finds its relation
@@ -280,6 +280,7 @@ fn definition_sql(oid: u32) -> String {
            UNION ALL SELECT '', pg_get_triggerdef(t.oid), 4, 0 FROM pg_trigger AS t WHERE tgrelid = {oid} AND NOT tgisinternal \
            UNION ALL SELECT '', format('ALTER TABLE %s %s ROW LEVEL SECURITY, %s ROW LEVEL SECURITY', name, \
              CASE WHEN relrowsecurity THEN 'ENABLE' ELSE 'DISABLE' END, CASE WHEN relforcerowsecurity THEN 'FORCE' ELSE 'NO FORCE' END), 5, 0 FROM this \
+           UNION ALL SELECT '', format('COMMENT ON TABLE %s IS %L', name, obj_description({oid}, 'pg_class')), 6, 0 FROM this \
          ) AS all_of_it ORDER BY step, command"
     )
 }

@@ -11,6 +11,7 @@ use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 use super::citus;
 use super::reader::ORDERS;
 use super::store::owner_of;
+use super::write::as_writer;
 use crate::error::raise;
 
 /// One of the tables of Citus, seen as one shard on another node.
@@ -74,7 +75,7 @@ impl Written {
     /// Runs a SELECT of bigint columns as the owner of the table: so were the changes made, and Citus keeps a connection for each role.
     /// Rights on the store have been checked where the relation was named.
     fn run(&self, sql: &str, mut each: impl FnMut(&[i64]), columns: usize) {
-        citus::as_role(owner_of(self.relid), || {
+        as_writer(owner_of(self.relid), || {
             let done = citus::with_catalog_path(|| {
                 Spi::connect(|client| -> Result<(), pgrx::spi::Error> {
                     let table = client.select(sql, None, &[])?;

@@ -19,6 +19,8 @@ pub struct Statement {
     /// The statement to run instead of the one given to `before`.
     pub planned: *mut pg_sys::PlannedStmt,
     watched: bool,
+    /// The distributed store that a COMMENT is on: nothing else tells that a comment has changed.
+    commented: pg_sys::Oid,
     /// A TRUNCATE. What else `planned` points to may be gone when the statement is over, as after a COMMIT.
     truncates: bool,
 }
@@ -35,6 +37,7 @@ pub unsafe extern "C-unwind" fn before(
     let mut statement = Statement {
         planned,
         watched: false,
+        commented: pg_sys::InvalidOid,
         truncates: false,
     };
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
@@ -54,6 +57,7 @@ pub unsafe extern "C-unwind" fn before(
                 let range = (*node.cast::<pg_sys::AlterObjectSchemaStmt>()).relation;
                 refuse_when_distributed(range, "be moved to another schema");
             }
+            T_CommentStmt => statement.commented = commented(node.cast()),
             T_TruncateStmt => statement.truncates = true,
             T_VacuumStmt => {
                 statement.planned = vacuum_of_shards(planned, read_only);
@@ -76,6 +80,9 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
     if statement.watched {
         mirror::send_changed();
     }
+    if statement.commented != pg_sys::InvalidOid {
+        mirror::send(statement.commented);
+    }
     mirror::drop_elsewhere();
     if statement.truncates {
         // SAFETY: the statement is still there, and the tag has been looked at.
@@ -97,6 +104,18 @@ unsafe fn drops_extension(drop: *mut pg_sys::DropStmt) -> bool {
             let name = pg_sys::list_nth(names, n).cast::<pg_sys::String>();
             CStr::from_ptr((*name).sval) == c"pgquad"
         })
+    }
+}
+
+/// The distributed store that a comment is on.
+unsafe fn commented(comment: *mut pg_sys::CommentStmt) -> pg_sys::Oid {
+    // SAFETY: the object of a comment on a table is a list of names.
+    unsafe {
+        if (*comment).objtype != pg_sys::ObjectType::OBJECT_TABLE {
+            return pg_sys::InvalidOid;
+        }
+        let range = pg_sys::makeRangeVarFromNameList((*comment).object.cast());
+        distributed(range).map_or(pg_sys::InvalidOid, |(relid, _)| relid)
     }
 }
 
@@ -210,7 +229,7 @@ unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
                 continue;
             };
             super::write::note();
-            citus::as_role(super::store::owner_of(relid), || {
+            super::write::as_writer(super::store::owner_of(relid), || {
                 citus::run(&format!(
                     "TRUNCATE {}, {}",
                     mirror::qualified_name(sides.by_subject),

@@ -35,6 +35,8 @@ const MOST_DELETED: usize = 1 << 20;
 
 thread_local! {
     static WRITTEN: Cell<bool> = const { Cell::new(false) };
+    /// The transaction has begun to write where shards of this node are written in the process.
+    static LOCAL: Cell<bool> = const { Cell::new(false) };
     /// What `quad.cluster_source` is to give.
     static SOURCE: RefCell<Option<Box<dyn Iterator<Item = Quad>>>> = const { RefCell::new(None) };
 }
@@ -46,7 +48,20 @@ pub fn has_written() -> bool {
 
 /// Notes that this transaction changes a distributed store.
 pub fn note() {
-    WRITTEN.set(true);
+    if !WRITTEN.replace(true) {
+        LOCAL.set(citus::executes_locally());
+    }
+}
+
+/// Runs `body`, statements on the tables of Citus in a transaction that has written to some, as the owner of the store.
+pub fn as_writer<T>(owner: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
+    citus::as_role(owner, || {
+        if LOCAL.get() && !citus::executes_locally() {
+            citus::locally(body)
+        } else {
+            body()
+        }
+    })
 }
 
 /// Forgets the transaction; called at its end.
@@ -142,7 +157,7 @@ impl Changes {
     fn write_as(self, count: bool) -> u64 {
         note();
         let owner = owner_of(self.sides.by_subject);
-        citus::as_role(owner, || {
+        as_writer(owner, || {
             if !self.deleted.is_empty() {
                 delete(self.sides, self.deleted.into_iter().collect());
             }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
+use crate::exit::is_exiting;
 use pgquad_term::cache::Cache;
 use pgquad_term::{TermBuf, TermId};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -192,6 +193,9 @@ unsafe extern "C-unwind" fn at_transaction_end(
         XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_PARALLEL_COMMIT,
         XACT_EVENT_PREPARE,
     };
+    if is_exiting() {
+        return;
+    }
     match event {
         XACT_EVENT_ABORT | XACT_EVENT_PARALLEL_ABORT | XACT_EVENT_PREPARE => forget_if_written(),
         XACT_EVENT_COMMIT | XACT_EVENT_PARALLEL_COMMIT => {}
@@ -210,7 +214,7 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
     _parent: pg_sys::SubTransactionId,
     _argument: *mut std::ffi::c_void,
 ) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && !is_exiting() {
         forget_if_written();
         layout::forget_locks();
     }

@@ -3,13 +3,13 @@
 use super::plan::plan_path;
 use super::shape::{Shape, Wanted};
 use crate::counts::parts;
+use crate::exit::keep_in_context;
 use crate::ffi::Methods;
 use crate::scan::conditions::{self, list_iter};
 use crate::scan::{estimate, pathkeys_of};
 use crate::{am, custom, guc};
 use pgquad_btree::Direction;
 use pgrx::pg_sys;
-use pgrx::PgMemoryContexts;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Groups", plan_path);
@@ -86,7 +86,7 @@ unsafe fn add(
         };
         (*path).path.path.pathkeys = pathkeys_of(root, input, columns, Direction::Forward);
         cost(root, input, path, &shape);
-        (*path).shape = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(shape);
+        (*path).shape = keep_in_context(shape);
         pg_sys::add_path(output, path.cast());
     }
 }

@@ -3,12 +3,12 @@
 use super::join_tree::JoinTree;
 use super::outer_input_paths::{self, OuterInputPath};
 use super::{computed_equality, eligible_relations, plan, row_estimates};
+use crate::exit::keep_in_context;
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::{compat, custom};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 use std::cell::Cell;
 
 static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
@@ -217,8 +217,7 @@ pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, join_tree: JoinTree) -> *mut Qu
     // SAFETY: the caller's promise; both live in the planner's context.
     unsafe {
         let path: *mut QuadJoinPath = custom::new_path(rel, &PATH_METHODS);
-        (*path).join_tree =
-            PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(join_tree);
+        (*path).join_tree = keep_in_context(join_tree);
         path
     }
 }
@@ -275,9 +274,8 @@ pub unsafe fn add_with_outer_input(
     unsafe {
         let patterns = join_tree.patterns() as f64;
         let path: *mut QuadJoinPath = custom::new_path(joined, &OUTER_INPUT_METHODS);
-        let mut context = PgMemoryContexts::CurrentMemoryContext;
-        (*path).join_tree = context.leak_and_drop_on_delete(join_tree);
-        (*path).outer_input = context.leak_and_drop_on_delete(outer_input);
+        (*path).join_tree = keep_in_context(join_tree);
+        (*path).outer_input = keep_in_context(outer_input);
         (*path).path.custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         // Keys of a batch are sorted, so that a probe costs less than one of a nested loop.
         let probe = 0.5 * PROBE_OPERATORS * pg_sys::cpu_operator_cost;

@@ -17,6 +17,7 @@ use super::loader::{self, Loader, Request};
 use super::progress::Progress;
 use super::report::Document;
 use crate::error::{raise, raise_hint};
+use crate::exit::is_exiting;
 
 extension_sql!(
     r#"
@@ -345,7 +346,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     event: pg_sys::XactEvent::Type,
     _argument: *mut std::ffi::c_void,
 ) {
-    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT && !is_exiting() {
         give_up(0);
     }
 }
@@ -357,7 +358,7 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
     _parent: pg_sys::SubTransactionId,
     _argument: *mut std::ffi::c_void,
 ) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && !is_exiting() {
         give_up(subtransaction);
     }
 }

@@ -8,7 +8,7 @@ use pgrx::prelude::*;
 
 use super::origin::{Level, Origins};
 use super::{notes, SEEN};
-use crate::cluster::moves;
+use crate::cluster::{guard, moves};
 use crate::scan::conditions::list_iter;
 use crate::sparql;
 use crate::{ffi, hooks};
@@ -52,6 +52,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
         if schema == pg_sys::InvalidOid {
             return 0;
         }
+        guard::check_policies(query);
         moves::take_over_copy(query);
         let origins = Origins::new(schema, sparql::is_statement(text));
         let level = Level {

@@ -5,12 +5,12 @@ use super::exec;
 use super::shape::Shape;
 use super::step;
 use crate::custom;
+use crate::exit::keep_in_context;
 use crate::ffi::Methods;
 use crate::guc;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Walk", plan_path);
@@ -136,5 +136,5 @@ unsafe extern "C-unwind" fn plan_path(
 /// # Safety
 /// Called while planning.
 pub unsafe fn keep<T>(value: T) -> *const T {
-    PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(value)
+    keep_in_context(value)
 }
