@@ -1,7 +1,8 @@
 """Loads that have to fail, or to succeed in spite of their looks: malformed documents of every format, binary rubbish, broken
 compression, limits, missing rights, a cancelled load, a full disk. Each time: the right kind of error with its place, the store
-as it was, quad.verify clean, and the session goes on."""
+as it was, quad.verify clean, and the session goes on. On a cluster (PGQUAD_NODES) stores are distributed and nodes asked in turn."""
 import bz2
+import contextlib
 import gzip
 import os
 import random
@@ -70,28 +71,151 @@ ODD = [
 ]
 
 
+class OneServer:
+    """A server of the suite's own."""
+
+    def __init__(self):
+        self.server = t.Server("badinput", {"fsync": "off", "max_wal_size": "2GB"}).init().start()
+        self.dir = self.server.dir
+        self.turn = 0
+        self.connections = [self.server.connect()]
+        self.execute("create extension pgquad")
+
+    def execute(self, sql, parameters=None, node=0):
+        """Runs a statement on a node; node 0 is where stores are made."""
+        cursor = self.connections[node].cursor()
+        cursor.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    def create_store(self, name):
+        self.execute("select quad.create_store(%s)", (name,))
+
+    def everywhere(self, sql):
+        """Runs a statement in the session of every node."""
+        for node in range(len(self.connections)):
+            self.execute(sql, None, node)
+
+    def create_store_in(self, name, place):
+        """A store in a new tablespace."""
+        self.execute(f"create tablespace small location '{place}'")
+        self.execute("set default_tablespace = small")
+        self.create_store(name)
+        self.execute("reset default_tablespace")
+
+    def drop_store_in(self, name):
+        self.execute("select quad.drop_store(%s)", (name,))
+        self.execute("drop tablespace small")
+
+    def let_go(self, place):
+        """Unmounts the place of a tablespace."""
+        self.server.stop("immediate")
+        subprocess.run(["umount", place], check=False)
+        self.server.start()
+        self.reconnect()
+
+    def next(self):
+        """The next statement is for the next node."""
+
+    def connect(self):
+        """Another session where the next statement goes."""
+        return self.server.connect()
+
+    def reconnect(self):
+        self.connections = [self.server.connect()]
+
+    def restart(self):
+        self.server.stop("immediate")
+        self.server.start()
+        self.reconnect()
+
+    def crashes(self):
+        return self.server.crashes_in_log()
+
+    def end(self, failed):
+        self.server.stop("immediate")
+        if not failed:
+            self.server.remove()
+
+
+class Nodes(OneServer):
+    """A cluster that others have started; its logs are looked at by them."""
+
+    DATABASE = "pgquad_badinput"
+
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.dir = os.path.join(os.environ["PGQUAD_STATE"], "badinput-nodes")
+        self.turn = 0
+        self.connections = t.create_cluster_database(self.DATABASE)
+
+    def create_store(self, name):
+        self.execute("select quad.create_store(%s, distributed => true, shards => 6)", (name,))
+
+    def next(self):
+        self.turn = (self.turn + 1) % len(self.connections)
+
+    def create_store_in(self, name, place):
+        """A store that has its shards of the second node in a tablespace."""
+        self.execute(f"create tablespace small location '{place}'", node=1)
+        database = f"set citus.enable_ddl_propagation = off; alter database {self.DATABASE} "
+        self.execute(database + "set default_tablespace = small", node=1)
+        self.reconnect()
+        self.create_store(name)
+        self.execute(database + "reset default_tablespace; reset citus.enable_ddl_propagation", node=1)
+        self.reconnect()
+
+    def drop_store_in(self, name):
+        self.execute("select quad.drop_store(%s)", (name,))
+        self.execute("drop tablespace small", node=1)
+
+    def let_go(self, place):
+        self.reconnect()
+        subprocess.run(["umount", "--lazy", place], check=False)
+
+    def connect(self, node=None):
+        node = self.turn if node is None else node
+        connection = psycopg2.connect(host="127.0.0.1", port=t.nodes()[node], user="postgres", dbname=self.DATABASE)
+        connection.autocommit = True
+        return connection
+
+    def reconnect(self):
+        for connection in self.connections:
+            connection.close()
+        self.connections = [self.connect(node) for node in range(len(self.connections))]
+
+    def restart(self):
+        self.reconnect()
+
+    def crashes(self):
+        return []
+
+    def end(self, failed):
+        for connection in self.connections:
+            connection.close()
+
+
 class BadInput:
     """The server, the store under test and what it held at first."""
 
     def __init__(self):
         self.report = t.Report("badinput")
-        self.server = t.Server("badinput", {"fsync": "off", "max_wal_size": "2GB"}).init().start()
-        self.files = os.path.join(self.server.dir, "files")
+        self.place = Nodes() if t.nodes() else OneServer()
+        self.files = os.path.join(self.place.dir, "files")
         t.as_server(["mkdir", "-p", self.files])
         os.chmod(self.files, 0o777)
-        self.connection = self.server.connect()
-        self.run("create extension pgquad")
+
+    @property
+    def connection(self):
+        """To the server, or to the node whose turn it is."""
+        return self.place.connections[self.place.turn]
 
     def fill(self):
         """The store under test, with three triples in it."""
-        self.run("select quad.create_store('bad')")
+        self.place.create_store("bad")
         self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\", 1, <http://x/o> .', 'turtle', store => 'bad')")
         self.before = self.content()
 
     def run(self, sql, parameters=None):
-        cursor = self.connection.cursor()
-        cursor.execute(sql, parameters)
-        return cursor.fetchall() if cursor.description else []
+        return self.place.execute(sql, parameters, self.place.turn)
 
     def content(self):
         return sorted(self.run("select * from quad.export('bad')"))
@@ -113,6 +237,7 @@ class BadInput:
 
     def refused(self, name, sql, parameters, needs=(), states=None):
         """The statement has to fail with a message that has all of `needs`, and to change nothing."""
+        self.place.next()
         try:
             self.run(sql, parameters)
         except psycopg2.Error as error:
@@ -125,13 +250,13 @@ class BadInput:
             if len(text) > 4000:
                 complaints.append(f"a message of {len(text)} characters")
             if self.connection.closed:
-                self.connection = self.server.connect()
+                self.place.reconnect()
                 complaints.append("the connection broke")
             complaints += self.unchanged()
             self.report.check(not complaints, name, "; ".join(complaints) + f" -- {text[:300]!r}")
             return
         self.report.check(False, name, "accepted")
-        self.run("select quad.drop_store('bad')")
+        self.place.execute("select quad.drop_store('bad')")
         self.fill()
 
     LOAD = "select quad.load(%s, %s, store => 'bad')"
@@ -145,15 +270,15 @@ class BadInput:
     def odd(self):
         for name, form, content, count in ODD:
             path = self.file("document", content)
-            self.run("begin")
+            self.place.create_store("odd")
+            self.place.next()
             try:
-                self.run("select quad.create_store('odd')")
                 loaded = self.run("select quad.load(%s, %s, store => 'odd')", (path, form))[0][0]
                 stored = self.run("select count(*) from quad.export('odd')")[0][0]
                 self.report.check(loaded == count and stored == count, f"accepted: {name}", f"{loaded} loaded, {stored} stored, wanted {count}")
             except psycopg2.Error as error:
                 self.report.check(False, f"accepted: {name}", str(error)[:300])
-            self.run("rollback")
+            self.place.execute("select quad.drop_store('odd')")
 
     def compression(self):
         lines = b"".join(b'<http://x/s%d> <http://x/p> "value %d" .\n' % (i, i) for i in range(20_000))
@@ -181,14 +306,15 @@ class BadInput:
         self.refused("store that is not there", "select quad.load(%s, store => 'none')", (good,), needs=("none",), states=("42P01",))
         self.refused("bad graph name", "select quad.load(%s, graph => 'no iri', store => 'bad')", (good,))
         self.refused("bad base", "select quad.load_text('<a> <b> <c> .', 'turtle', base => 'no iri', store => 'bad')", None)
-        self.run("create role reader login; grant usage on schema quad, quad_stores to reader; grant select on quad_stores.bad to reader")
-        self.run("set role reader")
+        self.place.execute("drop role if exists reader")
+        self.place.execute("create role reader login; grant usage on schema quad, quad_stores to reader; grant select on quad_stores.bad to reader")
+        self.place.everywhere("set role reader")
         try:
             self.refused("load without the right to read server files", "select quad.load(%s, store => 'bad')", (good,), states=("42501",))
             self.refused("load without the right to write the store", "select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')",
                          None, states=("42501",))
         finally:
-            self.run("reset role")
+            self.place.everywhere("reset role")
         self.run("begin transaction read only")
         try:
             self.run("select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')")
@@ -209,12 +335,14 @@ class BadInput:
     def cancelled(self):
         path = self.big_file()
         for delay in (0.3, 1.5):
+            self.place.next()
             pid = self.run("select pg_backend_pid()")[0][0]
             sent = []
 
             def cancel(pid=pid, delay=delay, sent=sent):
                 time.sleep(delay)
-                self.server.query("select pg_cancel_backend(%s)", (pid,))
+                with contextlib.closing(self.place.connect()) as other:
+                    other.cursor().execute("select pg_cancel_backend(%s)", (pid,))
                 sent.append(time.time())
 
             thread = threading.Thread(target=cancel)
@@ -228,30 +356,65 @@ class BadInput:
                 complaints = self.unchanged()
                 self.report.check(not complaints and took < 2, f"load cancelled after {delay} s, gone {took:.2f} s later", "; ".join(complaints))
             thread.join()
+        name = "load that times out"
+        self.place.next()
         self.run("set statement_timeout = '500ms'")
         try:
-            self.refused("load that times out", "select quad.load(%s, store => 'bad')", (path,), states=("57014",))
-        finally:
+            self.run("select quad.load(%s, store => 'bad')", (path,))
+            self.report.check(False, name, "accepted")
+        except psycopg2.Error as error:
             self.run("reset statement_timeout")
+            complaints = ([] if error.pgcode == "57014" else [f"SQLSTATE {error.pgcode}: {error}"]) + self.unchanged()
+            self.report.check(not complaints, name, "; ".join(complaints))
+
+    def terminated(self):
+        """Sessions that are terminated in the middle of their work do not harm those that come after them."""
+        path = self.big_file()
+        for delay, sql, parameters in ((0.3, "select quad.load(%s, store => 'bad')", (path,)), (2, "select quad.load(%s, store => 'bad')", (path,)),
+                                       (0.3, "select count(*) from quad.sparql('SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y . ?z ?ab ?ac . ?ad ?ae ?af . ?ag ?ah ?ai . ?aj ?ak ?al }', 'bad')", None)):
+            self.place.next()
+            victim = self.place.connect()
+            pid = victim.get_backend_pid()
+
+            def work(victim=victim, sql=sql, parameters=parameters):
+                try:
+                    victim.cursor().execute(sql, parameters)
+                except psycopg2.Error:
+                    pass
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            time.sleep(delay)
+            self.run("select pg_terminate_backend(%s, 10000)", (pid,))
+            thread.join()
+            victim.close()
+            complaints = []
+            # A slot of shared memory that it has left in disorder is soon used again.
+            others = [self.place.connect() for _ in range(8)]
+            for other in others:
+                try:
+                    other.cursor().execute("select count(*) from quad.sparql('SELECT * { ?s ?p ?o }', 'bad')")
+                except psycopg2.Error as error:
+                    complaints.append(str(error))
+                other.close()
+            complaints += self.unchanged()
+            self.report.check(not complaints, f"terminated after {delay} s: {sql[:40]}", "; ".join(complaints)[:500])
 
     def full_disk(self):
         name = "load onto a full disk"
         if os.geteuid() != 0:
             self.report.skip(name, "a small file system needs root")
             return
-        place = os.path.join(self.server.dir, "small")
-        os.makedirs(place, exist_ok=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", place], capture_output=True, text=True, check=False)
+        small = os.path.join(self.place.dir, "small")
+        os.makedirs(small, exist_ok=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], capture_output=True, text=True, check=False)
         if mounted.returncode != 0:
             self.report.skip(name, mounted.stderr.strip())
             return
         try:
-            subprocess.run(["chown", "postgres:", place], check=True)
-            os.chmod(place, 0o700)
-            self.run(f"create tablespace small location '{place}'")
-            self.run("set default_tablespace = small")
-            self.run("select quad.create_store('cramped')")
-            self.run("reset default_tablespace")
+            subprocess.run(["chown", "postgres:", small], check=True)
+            os.chmod(small, 0o700)
+            self.place.create_store_in("cramped", small)
             self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\" .', 'turtle', store => 'cramped')")
             try:
                 self.run("select quad.load(%s, store => 'cramped')", (self.big_file(),))
@@ -262,13 +425,9 @@ class BadInput:
                     complaints.append("the store has changed")
                 complaints += t.problems(self.connection, "quad_stores.cramped")
                 self.report.check(not complaints, name, "; ".join(complaints))
-            self.run("select quad.drop_store('cramped')")
-            self.run("drop tablespace small")
+            self.place.drop_store_in("cramped")
         finally:
-            self.server.stop("immediate")
-            subprocess.run(["umount", place], check=False)
-            self.server.start()
-            self.connection = self.server.connect()
+            self.place.let_go(small)
 
     def queries(self):
         if not t.has_function(self.connection, "sparql"):
@@ -295,11 +454,13 @@ class BadInput:
 
         def ask():
             try:
-                self.server.query("set statement_timeout = '10s'; select * from quad.sparql(%s, 'bad')", (query,))
+                with contextlib.closing(self.place.connect()) as connection:
+                    connection.cursor().execute("set statement_timeout = '10s'; select * from quad.sparql(%s, 'bad')", (query,))
                 done.append((True, "answered"))
             except psycopg2.Error as error:
                 done.append((error.pgcode not in (None, "XX000"), f"refused: {error.pgcode} {str(error)[:200]}"))
 
+        self.place.next()
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
         thread.join(30)
@@ -308,32 +469,27 @@ class BadInput:
         else:
             self.report.check(done[0][0], f"SPARQL: {name}", done[0][1])
         if not done or not done[0][0]:
-            self.connection.close()
-            self.server.stop("immediate")
-            self.server.start()
-            self.connection = self.server.connect()
+            self.place.restart()
 
     def main(self):
         if not all(t.has_function(self.connection, f) for f in ("load", "load_text", "export")):
             self.report.skip("all of it", "no quad.load in this build")
-            self.server.stop("immediate")
-            self.server.remove()
+            self.place.end(False)
             self.report.finish()
         self.fill()
-        parts = (self.malformed, self.odd, self.compression, self.arguments, self.queries, self.cancelled, self.full_disk)
+        named = sys.argv[1:]
+        parts = (self.malformed, self.odd, self.compression, self.arguments, self.queries, self.cancelled, self.terminated, self.full_disk)
         for part in parts:
+            if named and part.__name__ not in named:
+                continue
             try:
                 part()
             except Exception as error:  # pylint: disable=broad-except
                 self.report.check(False, part.__name__.replace("_", " "), f"{type(error).__name__}: {error}")
-                self.connection.close()
-                self.connection = self.server.connect()
-        crashes = self.server.crashes_in_log()
+                self.place.reconnect()
+        crashes = self.place.crashes()
         self.report.check(not crashes, "no crash in the server's log", "; ".join(crashes[:5]))
-        self.connection.close()
-        self.server.stop("immediate")
-        if not self.report.failed:
-            self.server.remove()
+        self.place.end(self.report.failed)
         self.report.finish()
 
 

@@ -1,5 +1,5 @@
 """The suites that ask SPARQL, once more on distributed stores of a cluster of three nodes, which are asked in turn.
-Usage: suites.py [--all] (by `run`); --all runs the long ones whole.
+Usage: suites.py [--all] [SUITE..] (by `run`); --all runs the long ones whole.
 """
 
 import os
@@ -18,22 +18,32 @@ SUITES = {
     "join": (["--cases", "150"], []),
     "differential": (["--cases", "150"], []),
     "w3c": ([], []),
+    "remote": ([], []),
+    "badinput": ([], []),
+    "cluster/pgtap.py": ([], ["--all"]),
 }
 # Joins as they come, and all of them pushed from node to node, in batches of 1 kB.
 MODES = {"": "", " pushed": "-c quad.exchange_mode=push -c quad.exchange_batch_bytes=1024"}
+# Suites that ask little that could be pushed.
+NOT_PUSHED = {"remote", "badinput", "cluster/pgtap.py"}
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 
 
 def main():
     whole = "--all" in sys.argv[1:]
+    named = [argument for argument in sys.argv[1:] if argument != "--all"]
     report = Report("cluster-suites")
     root = os.environ["PGQUAD_ROOT"]
     with Cluster() as cluster:
         ports = ",".join(str(server.port) for server in cluster.servers)
         environment = os.environ | {"PGQUAD_NODES": ports, "PGHOST": "127.0.0.1", "PGPORT": ports.split(",")[0], "PGUSER": "postgres"}
-        runs = [(suite, arguments, mode) for mode in MODES for suite, arguments in SUITES.items()]
+        runs = [(suite, arguments, mode) for mode in MODES for suite, arguments in SUITES.items() if not (mode and suite in NOT_PUSHED)]
         for suite, arguments, mode in runs:
-            command = [os.path.join(root, "test", suite, "run"), *arguments[whole]]
+            if named and suite not in named:
+                continue
+            path = os.path.join(root, "test", suite)
+            command = [sys.executable, path] if suite.endswith(".py") else [os.path.join(path, "run")]
+            command += arguments[whole]
             done = subprocess.run(command, env=environment | {"PGOPTIONS": MODES[mode]}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             counts = COUNTS.findall(done.stdout)
             if done.returncode == 77:

@@ -235,8 +235,8 @@ class Server:
 
     def crashes_in_log(self):
         """Lines of the log that tell of a crash, a failed assertion or corruption."""
-        signs = ("PANIC", "was terminated by signal 11", "was terminated by signal 6", "TRAP:", "panicked",
-                 "invalid page", "corrupt")
+        signs = ("PANIC", "was terminated by signal 11", "was terminated by signal 6", "TRAP:", "panicked", "already borrowed",
+                 "shared lock object", "invalid page", "corrupt")
         with open(self.log, encoding="utf-8", errors="replace") as file:
             # After a crash in recovery PostgreSQL always hints that data "might be corrupted".
             return [line.rstrip() for line in file if any(sign in line for sign in signs) and "might be corrupted" not in line]

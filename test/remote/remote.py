@@ -1,8 +1,9 @@
 """SERVICE and LOAD against HTTP servers on the loopback interface: which servers may be asked and by whom, redirects, answers of every
-kind, bounds on time and size, cancelling, https, and what SILENT makes of each failure. Needs a running server (PGHOST, PGPORT, PGUSER);
-makes a database of its own."""
+kind, bounds on time and size, cancelling, https, and what SILENT makes of each failure. Needs a running server (PGHOST, PGPORT, PGUSER),
+or a cluster (PGQUAD_NODES), whose nodes are asked in turn and whose stores are distributed; makes a database of its own."""
 import gzip
 import http.server
+import itertools
 import json
 import os
 import ssl
@@ -173,9 +174,16 @@ def serve(host="127.0.0.1", port=0, context=None):
     return server.server_port
 
 
+# The node that the next session asks; without a cluster the one server that PGPORT names.
+next_port = itertools.cycle(t.nodes() or [None])
+
+
 class Session:
-    def __init__(self, user="postgres"):
-        self.connection = psycopg2.connect(dbname=DATABASE, user=user)
+    """A connection to the next node, or to the one with this port."""
+
+    def __init__(self, user="postgres", port=None):
+        self.port = port or next(next_port)
+        self.connection = psycopg2.connect(dbname=DATABASE, user=user, **({"port": self.port} if self.port else {}))
         self.connection.autocommit = True
         self.cursor = self.connection.cursor()
 
@@ -202,6 +210,15 @@ class Session:
 
     def update_error(self, request):
         return self.error("SELECT quad.update(%s)", request)
+
+
+def coordinator():
+    """A session where stores are made and roles are changed."""
+    return Session(port=t.nodes()[0] if t.nodes() else None)
+
+
+def create_store(name):
+    coordinator().rows("SELECT quad.create_store(%s, distributed => %s)", name, bool(t.nodes()))
 
 
 def service(port, path, pattern="?s ?p ?n", silent="", host="127.0.0.1"):
@@ -243,8 +260,8 @@ def rules(report, port):
     for name in ("http_allowed", "http_private_networks", "http_ca_file", "http_timeout", "http_max_size"):
         refused(f"quad.{name} is for superusers", user.error(f"SET quad.{name} = '1'"), "42501")
     refused("another user", user.query_error(query), "42501", "quad.http_allowed")
-    s.rows("ALTER ROLE pgquad_remote_user SET quad.http_allowed = '*:*'")
-    s.rows("ALTER ROLE pgquad_remote_user SET quad.http_private_networks = '127.0.0.1'")
+    for setting in ("quad.http_allowed = '*:*'", "quad.http_private_networks = '127.0.0.1'"):
+        coordinator().rows(f"ALTER ROLE pgquad_remote_user SET {setting}")
     check(len(Session("pgquad_remote_user").sparql(query)) == 3, "a user for whom a superuser has allowed it")
 
 
@@ -325,7 +342,7 @@ def cancelling(report, port):
         took = time.time() - begun
         check(error and error[0] == "57014" and took < 1.5, f"statement_timeout ends {name}", f"{error} after {took:.2f} s")
         s.rows("SET statement_timeout = 0")
-        threading.Timer(0.3, lambda: Session().rows("SELECT pg_cancel_backend(%s)", s.connection.get_backend_pid())).start()
+        threading.Timer(0.3, lambda: Session(port=s.port).rows("SELECT pg_cancel_backend(%s)", s.connection.get_backend_pid())).start()
         begun = time.time()
         error = s.error(sql)
         took = time.time() - begun
@@ -344,7 +361,7 @@ def loads(report, port):
 
     def load(name, request, count, *parts):
         store = "load_" + str(report.passed + report.failed)
-        s.rows("SELECT quad.create_store(%s)", store)
+        create_store(store)
         got = s.value("SELECT quad.update(%s, %s)", request, store)
         lines = "\n".join(quads(store))
         check(got == count and all(part in lines for part in parts), f"LOAD: {name}", f"{got} {lines[:300]}")
@@ -356,7 +373,8 @@ def loads(report, port):
     load("quads", f"LOAD <{root}/quads> INTO GRAPH <http://x/g>", 2, '"x" <http://x/g> .', "<http://x/o> <http://x/g1> .")
     load("the base is the address after redirects", f"LOAD <{root}/moved>", 4, f"<{root}/base/rel>")
     load("several operations", f"LOAD <{root}/doc> ; LOAD SILENT <{root}/bad> ; INSERT DATA {{ <http://x/1> <http://x/2> 3 }}", 5)
-    s.rows("SET quad.http_max_size = '1MB'; SET quad.http_timeout = '500ms'; SELECT quad.create_store('failed')")
+    create_store("failed")
+    s.rows("SET quad.http_max_size = '1MB'; SET quad.http_timeout = '500ms'")
     failures = [
         ("an error of the server", "error", "HV000", "500"),
         ("no RDF", "html", "08P01", "text/html"),
@@ -426,17 +444,25 @@ def main():
     admin.autocommit = True
     cursor = admin.cursor()
     clean = [f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)", "DROP ROLE IF EXISTS pgquad_remote_user"]
-    for statement in clean + ["CREATE ROLE pgquad_remote_user LOGIN", f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'"]:
+    for statement in clean:
         cursor.execute(statement)
-    Session().rows("CREATE EXTENSION pgquad; SET client_min_messages = 'warning'")
+    if t.nodes():
+        t.create_cluster_database(DATABASE)
+        create_store("main")
+    else:
+        cursor.execute(f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'")
+        Session().rows("CREATE EXTENSION pgquad; SET client_min_messages = 'warning'")
+    # In the database of the cluster, so that Citus makes the role on every node.
+    coordinator().rows("CREATE ROLE pgquad_remote_user LOGIN")
     port = serve()
     rules(report, port)
     answers(report, port)
     cancelling(report, port)
     loads(report, port)
     secure(report)
-    for statement in clean:
-        cursor.execute(statement)
+    if not t.nodes():
+        for statement in clean:
+            cursor.execute(statement)
     report.finish()
 
 
