@@ -63,12 +63,18 @@ class Checks:
             self.rollback_and_savepoints,
             self.truncate_from_every_node,
             self.rights_reach_every_node,
+            self.comments_reach_every_node,
             self.policies_reach_every_node,
+            self.policies_beside_tables_of_citus,
             self.owner_and_name_reach_every_node,
             self.roles_without_rights_of_their_own,
             self.statements_roll_back_everywhere,
             self.two_writers_of_the_same_quads,
+            self.isolation_between_nodes,
+            self.deadlock_between_nodes,
+            self.prepare_transaction_is_refused,
             self.loads_count_new_quads,
+            self.loads_more_than_memory_holds,
             self.failed_load_leaves_nothing,
             self.cancelled_load_leaves_nothing,
             self.loads_on_all_nodes_at_once,
@@ -416,6 +422,18 @@ class Checks:
             self.execute("revoke all on all tables in schema quad_stores from bob", node=node)
         same("rights as before", self.same_everywhere(self.RIGHTS), before)
 
+    def comments_reach_every_node(self):
+        comment = "select obj_description('quad_stores.films'::regclass, 'pg_class')"
+        for node in range(3):
+            self.execute(f"comment on table quad_stores.films is 'of node {node}: it''s'", node=node)
+            self.same_everywhere(comment, [(f"of node {node}: it's",)])
+            self.execute("begin", node=node)
+            self.execute("comment on table quad_stores.films is 'another'", node=node)
+            self.execute("rollback", node=node)
+            self.same_everywhere(comment, [(f"of node {node}: it's",)])
+        self.execute("comment on table quad_stores.films is null", node=1)
+        self.same_everywhere(comment, [(None,)])
+
     POLICIES = "select policyname::text, permissive, roles::text, cmd, qual, with_check from pg_policies where schemaname = 'quad_stores' order by 1"
 
     def policies_reach_every_node(self):
@@ -438,6 +456,32 @@ class Checks:
             self.execute("alter table quad_stores.films disable row level security", node=node)
             same("policies", self.same_everywhere(self.POLICIES), [])
         self.execute("revoke all on quad_stores.films from bob")
+
+    def policies_beside_tables_of_citus(self):
+        """Citus's planner crashes on the conditions of policies beside its tables: refused before it sees them."""
+        self.execute("create table public.numbers (n bigint); grant select on public.numbers to bob")
+        self.execute("select create_distributed_table('public.numbers', 'n')")
+        self.execute("grant select on quad_stores.films to bob")
+        self.execute("create policy zero on quad_stores.films to bob using (g = 0)")
+        self.execute("alter table quad_stores.films enable row level security")
+        together = [
+            "select count(*) from quad_stores.films f join public.numbers on f.s = n",
+            "select count(*) from public.numbers where n in (select s from quad_stores.films)",
+            "with f as materialized (select s from quad_stores.films) select count(*) from public.numbers, f",
+            "select (select count(*) from quad_stores.films), n from public.numbers",
+        ]
+        for node in range(3):
+            self.execute("set role bob", node=node)
+            for query in together:
+                message = self.refused("0A000", query, node=node)
+                if "row-level security" not in message or "public.numbers" not in message:
+                    raise Mismatch(message)
+            same("apart", self.value("select count(*) from quad_stores.films", node=node), len([quad for quad in self.quads if quad[3] == 0]))
+            same("apart", self.value("select count(*) from public.numbers", node=node), 0)
+            self.execute("reset role", node=node)
+            same("by the owner, whom no policy binds", self.value(together[0], node=node), 0)
+        self.execute("alter table quad_stores.films disable row level security")
+        self.execute("drop policy zero on quad_stores.films; revoke all on quad_stores.films from bob; drop table public.numbers")
 
     def owner_and_name_reach_every_node(self):
         owner = "select relowner::regrole::text from pg_class where oid = %s::regclass"
@@ -523,6 +567,85 @@ class Checks:
             self.quads -= quads
             self.holds("films", self.quads)
 
+    def isolation_between_nodes(self):
+        """Two nodes write in open transactions, the third reads: committed quads only, all of a transaction's or none."""
+        mark, see = NUMBERS + 600, f"select s, p, o from quad_stores.films where g = {NUMBERS + 600} order by 1, 2, 3"
+        mine = {node: [(NUMBERS + 700 + node, NUMBERS + i, NUMBERS + 31 * i) for i in range(40)] for node in (0, 1)}
+        for node in (0, 1):
+            self.execute("begin", node=node)
+            self.copy("quad_stores.films", [(*quad, mark) for quad in mine[node]], node)
+            same(f"own writes on node {node}", self.rows(see, node=node), mine[node])
+        same("a reader meanwhile", self.rows(see, node=2), [])
+        self.execute("begin isolation level repeatable read", node=2)
+        same("a reader with one snapshot", self.rows(see, node=2), [])
+        self.execute("commit", node=0)
+        self.execute("rollback", node=1)
+        same("its snapshot stays", self.rows(see, node=2), [])
+        self.execute("commit", node=2)
+        for node in range(3):
+            same(f"afterwards on node {node}", self.rows(see, node=node), mine[0])
+        # A savepoint that is rolled back on a node that another one reads.
+        self.execute("begin", node=1)
+        self.execute(f"delete from quad_stores.films where g = {mark}", node=1)
+        self.execute("savepoint a", node=1)
+        self.copy("quad_stores.films", [(*quad, mark) for quad in mine[1]], 1)
+        self.execute("rollback to a", node=1)
+        same("own deletions", self.rows(see, node=1), [])
+        same("not seen by others", self.rows(see, node=0), mine[0])
+        self.execute("commit", node=1)
+        same("seen now", self.everywhere(see), [[]] * 3)
+        self.holds("films", self.quads)
+
+    def deadlock_between_nodes(self):
+        """Two transactions on two nodes that delete the same two quads in opposite order: Citus's detector ends one, the other commits."""
+        # Shards on different nodes, so that no node sees the circle by itself.
+        shard_of = "select nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', %s::bigint)"
+        pair = {}
+        for i in range(200):
+            pair.setdefault(self.value(shard_of, (NUMBERS + 800 + i,)), (NUMBERS + 800 + i, NUMBERS, NUMBERS, NUMBERS + 601))
+        same("nodes with shards", len(pair), 3)
+        one, other = list(pair.values())[:2]
+        self.copy("quad_stores.films", [one, other])
+        delete = "delete from quad_stores.films where (s, p, o, g) = (%s, %s, %s, %s)"
+        errors = {}
+
+        def second(node, quad):
+            try:
+                self.execute(delete, quad, node)
+                self.execute("commit", node=node)
+            except psycopg2.Error as error:
+                errors[node] = error.pgcode
+                self.execute("rollback", node=node)
+
+        for node, quad in ((1, one), (2, other)):
+            self.execute("begin", node=node)
+            same("deleted", self.execute(delete, quad, node), 1)
+        threads = [threading.Thread(target=second, args=arguments) for arguments in ((1, other), (2, one))]
+        started = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        if any(thread.is_alive() for thread in threads):
+            raise Mismatch("both still wait")
+        same(f"errors after {time.monotonic() - started:.1f} s", list(errors.values()), ["40P01"])
+        same("both are deleted", self.value("select count(*) from quad_stores.films where g = %s", (NUMBERS + 601,)), 0)
+        self.holds("films", self.quads)
+
+    def prepare_transaction_is_refused(self):
+        for node in range(3):
+            self.execute("begin", node=node)
+            self.copy("quad_stores.films", random_quads(50, seed=60), node)
+            try:
+                self.execute("prepare transaction 'mine'", node=node)
+                raise Mismatch("prepared")
+            except psycopg2.Error as error:
+                if not error.pgcode or error.pgcode.startswith("XX"):
+                    raise Mismatch(f"SQLSTATE {error.pgcode}: {error}") from error
+            self.execute("rollback", node=node)
+        same("prepared transactions", self.everywhere("select gid from pg_prepared_xacts"), [[]] * 3)
+        self.holds("films", self.quads)
+
     # -- loading
 
     @staticmethod
@@ -553,6 +676,18 @@ class Checks:
             one, other = self.both_tables("loaded")
             same("both tables", one, other)
             same("quads", len(one), total)
+
+    def loads_more_than_memory_holds(self):
+        """Quads wait for their second table in temporary files while the first one is written."""
+        before = len(self.both_tables("loaded")[0])
+        for node in range(3):
+            self.execute("set maintenance_work_mem = '1MB'", node=node)
+            low = 2_000_000 + 100_000 * node
+            same("new", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 100_000),), node), 100_000)
+            self.execute("reset maintenance_work_mem", node=node)
+        one, other = self.both_tables("loaded")
+        same("both tables", one, other)
+        same("quads", len(one), before + 300_000)
 
     def failed_load_leaves_nothing(self):
         before = self.both_tables("loaded")[0]

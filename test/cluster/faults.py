@@ -1,0 +1,423 @@
+"""Faults between nodes: a node that is down, killed or cut off in the middle, slow links, an asking session that is cancelled, timed out or
+killed; while a query pulls, decodes, while a load runs, while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
+
+Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), the tests themselves ask nodes directly. After each
+fault: an error in time that names the node, nothing left on any node, all or nothing of what was written, and the next query works.
+"""
+
+import os
+import sys
+import threading
+import time
+import traceback
+from contextlib import ExitStack, closing
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import psycopg2
+
+from nodes import Cluster
+from pgquad_test import Report
+from tcp_proxy import Proxy
+
+SUBJECTS = 3000
+# Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then: three keepalive times,
+# a busy machine.
+TIMEOUT = 4
+IN_TIME = 20
+SETTINGS = {
+    "quad.node_timeout": TIMEOUT * 1000,
+    "quad.node_connect_timeout": TIMEOUT * 1000,
+    "citus.node_connection_timeout": TIMEOUT * 1000,
+    "citus.node_conninfo": f"sslmode=disable tcp_user_timeout={TIMEOUT * 1000} keepalives_idle=1 keepalives_interval=1 keepalives_count=3",
+    # What waits for a node that is gone.
+    "tcp_keepalives_idle": 1,
+    "tcp_keepalives_interval": 1,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": TIMEOUT * 1000,
+    "citus.recover_2pc_interval": -1,
+}
+
+
+class Mismatch(AssertionError):
+    """Something that is not as it has to be."""
+
+
+def same(what, got, expected):
+    if got != expected:
+        raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
+
+
+class ProxiedCluster(Cluster):
+    """Three nodes, each of which the others reach through its proxy."""
+
+    def __init__(self):
+        super().__init__(shards_on_coordinator=True)
+        for server in self.servers:
+            server.settings |= SETTINGS
+        self.proxies = [Proxy(f"127.0.0.{11 + n}", [server.port]) for n, server in enumerate(self.servers)]
+        self.running = ExitStack()
+
+    def name(self, node):
+        return f"{self.proxies[node].host}:{self.servers[node].port}"
+
+    def addresses(self):
+        names = [self.name(node) for node in range(3)]
+        return {"coordinator": names[0], "workers": " ".join(names[1:]), "shards_on_coordinator": "true"}
+
+    def __enter__(self):
+        for proxy in self.proxies:
+            self.running.enter_context(proxy)
+        return super().__enter__()
+
+    def __exit__(self, *arguments):
+        super().__exit__(*arguments)
+        self.running.close()
+
+
+class Operation:
+    """A statement in a thread of its own, on a new connection to a node."""
+
+    def __init__(self, server, statements, settings=()):
+        self.connection = server.connect(autocommit=False)
+        self.pid = self.connection.get_backend_pid()
+        self.statements, self.settings = statements, settings
+        self.answer = self.error = None
+        # Whether the server has closed the connection.
+        self.broken = False
+        self.started = self.took = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        self.started = time.monotonic()
+        try:
+            with self.connection.cursor() as cursor:
+                for statement in [*self.settings, *self.statements]:
+                    cursor.execute(*([statement] if isinstance(statement, str) else statement))
+                self.answer = sorted(cursor.fetchall()) if cursor.description else []
+            self.connection.commit()
+        except psycopg2.Error as error:
+            self.error = error
+        self.took = time.monotonic() - self.started
+
+    def start(self):
+        self.thread.start()
+        return self
+
+    def wait(self):
+        """Waits for the end; it has to come in time."""
+        self.thread.join(IN_TIME + 60)
+        if self.thread.is_alive():
+            raise Mismatch(f"{str(self.statements)[:100]} still runs after {IN_TIME + 60} s")
+        self.broken = self.connection.closed == 2
+        self.connection.close()
+        return self
+
+
+def triples(name, count):
+    return "".join(
+        f"<http://x/{name}{i}> <http://x/knows> <http://x/{name}{i * 7 % count}> .\n"
+        f'<http://x/{name}{i}> <http://x/name> "a name of {name} with number {i}, long enough for no id" .\n'
+        for i in range(count)
+    )
+
+
+class Checks:
+    PULL = "SELECT (COUNT(*) AS ?n) { ?a <http://x/knows> ?b . ?b <http://x/knows> ?c . ?c <http://x/knows> ?d . ?d <http://x/name> ?n }"
+    DECODE = "SELECT ?s ?n { ?s <http://x/name> ?n }"
+
+    def __init__(self, cluster, report):
+        self.cluster, self.report = cluster, report
+        self.loads = 0
+        cluster.coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
+        cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (triples("s", SUBJECTS),))
+        self.operations = {"pull": self.pull, "decoding": self.decoding, "load": self.load, "commit": self.commit}
+        self.expected = {name: self.finished(node, name) for node in (0, 1) for name in ("pull", "decoding")}
+
+    # -- what is under way when the fault comes
+
+    def pull(self, node):
+        # Small batches, so that there are many messages.
+        return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.PULL,))], ["set quad.join_batch_size = 200"])
+
+    def decoding(self, node):
+        return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.DECODE,))])
+
+    def load(self, node):
+        self.loads += 1
+        return self.operation(node, [("select quad.load_text(%s, 'nt', store => 'films')", (triples(f"load{self.loads}_", 2000).replace("/knows>", "/loaded>").replace("/name>", "/called>"),))])
+
+    def commit(self, node):
+        self.loads += 1
+        quads = f"select quad.int_id({self.loads}), quad.int_id(i), quad.int_id(i * 31), quad.int_id(77) from generate_series(1, 200) i"
+        return self.operation(node, [f"insert into quad_stores.films {quads}", "commit"])
+
+    def operation(self, node, statements, settings=()):
+        return Operation(self.cluster.servers[node], statements, settings)
+
+    def finished(self, node, name):
+        done = self.operations[name](node).start().wait()
+        if done.error:
+            raise Mismatch(f"{name} on node {node}: {done.error}")
+        return done.answer
+
+    def wrote(self):
+        """Quads of the last load or commit that each of both tables has, as every node sees them."""
+        subjects = self.cluster.coordinator.query(
+            "select coalesce(array_agg(id), '{}') from (select quad.find(quad.iri(format('http://x/load%%s_%%s', %s::int, i))) as id from generate_series(0, 1999) i) t "
+            "where id is not null", (self.loads,))[0][0]
+        counts = set()
+        for node in range(3):
+            for column in "so":
+                rows = self.cluster.servers[node].query(f"select count(*) from quad_shards.films_{column} where g = quad.int_id(77) and s = quad.int_id({self.loads})")
+                loaded = self.cluster.servers[node].query(f"select count(*) from quad_shards.films_{column} where s = any(%s::bigint[])", (subjects,))
+                counts.add((rows[0][0], loaded[0][0]))
+        return counts
+
+    # -- what has to hold afterwards
+
+    def eventually(self, what, ask, expected, seconds=IN_TIME):
+        until = time.monotonic() + seconds
+        while (got := ask()) != expected:
+            if time.monotonic() > until:
+                raise Mismatch(f"{what} after {seconds} s: {str(got)[:500]}")
+            time.sleep(0.2)
+
+    BUSY = (
+        "select pid, application_name, state, left(query, 60) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() "
+        "and state <> 'idle' and (application_name = 'pgquad' or application_name like 'citus\\_internal%%' or application_name = '')"
+    )
+
+    def nothing_busy(self, nodes=(0, 1, 2)):
+        for node in nodes:
+            self.eventually(f"sessions on node {node}", lambda node=node: self.cluster.servers[node].query(self.BUSY), [])
+
+    def nothing_is_left(self):
+        self.nothing_busy()
+        for server in self.cluster.servers:
+            server.query("select recover_prepared_transactions()")
+        for node, server in enumerate(self.cluster.servers):
+            same(f"prepared transactions on node {node}", server.query("select gid from pg_prepared_xacts"), [])
+            same(f"temporary files on node {node}", server.query("select name from pg_ls_tmpdir()"), [])
+            # The sessions that the asker kept go with it.
+            self.eventually(
+                f"kept sessions on node {node}",
+                lambda server=server: server.query("select pid, state, query from pg_stat_activity where application_name = 'pgquad'"),
+                [],
+            )
+            same(
+                f"locks on node {node}",
+                server.query("select l.pid, l.mode, l.relation::regclass::text from pg_locks l join pg_stat_activity a using (pid) "
+                             "where locktype = 'relation' and pid <> pg_backend_pid() and a.state <> 'idle' and a.backend_type = 'client backend'"),
+                [],
+            )
+        for node in range(3):
+            for name in ("pull", "decoding"):
+                same(f"{name} on node {node} afterwards", self.finished(node, name), self.expected[name])
+        same("problems", self.cluster.coordinator.query("select quad.verify('quad_stores.films')"), [])
+
+    def failed_in_time(self, operation, victim, what):
+        if operation.took > IN_TIME:
+            raise Mismatch(f"{what} ended after {operation.took:.1f} s only: {operation.error}")
+        if operation.error is None:
+            raise Mismatch(f"{what} did not notice")
+        server = self.cluster.servers[victim]
+        message = str(operation.error)
+        if f"{self.cluster.proxies[victim].host}:{server.port}" not in message and f"{self.cluster.proxies[victim].host}" not in message:
+            raise Mismatch(f"{what}: the message does not name the node: {message}")
+        if operation.error.pgcode is None or operation.error.pgcode.startswith("XX"):
+            raise Mismatch(f"{what}: SQLSTATE {operation.error.pgcode}: {message}")
+
+    def in_the_middle(self, operation, proxy, moved=2000):
+        """Waits until bytes of the operation have gone to the node."""
+        before = proxy.bytes
+        operation.start()
+        until = time.monotonic() + IN_TIME
+        while proxy.bytes < before + moved and operation.thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.002)
+        if not operation.thread.is_alive():
+            raise Mismatch(f"it has ended before the fault: {operation.error or operation.answer}")
+
+    def all_or_nothing(self, name, count, told):
+        """The last load or commit is there as a whole or not at all, as its session was told."""
+        if name == "commit":
+            found = {row[0] for row in self.wrote()}
+            same(f"quads of a {name} that was {'committed' if told else 'refused'}", found, {count if told else 0})
+        elif name == "load":
+            found = {row[1] for row in self.wrote()}
+            same(f"quads of a {name} that was {'committed' if told else 'refused'}", found, {count if told else 0})
+
+    # -- checks
+
+    def node_down(self, name):
+        asker, victim = 1, 2
+        self.cluster.servers[victim].stop("immediate")
+        try:
+            operation = self.operations[name](asker).start().wait()
+            self.failed_in_time(operation, victim, name)
+        finally:
+            self.cluster.servers[victim].start()
+        self.all_or_nothing(name, None, False)
+        self.nothing_is_left()
+
+    def node_killed(self, name):
+        asker, victim = 0, 1
+        proxy = self.cluster.proxies[victim]
+        proxy.delay = 0.02
+        try:
+            operation = self.operations[name](asker)
+            self.in_the_middle(operation, proxy)
+            self.cluster.servers[victim].kill()
+            operation.wait()
+            self.failed_in_time(operation, victim, name)
+        finally:
+            proxy.delay = 0
+            if not self.cluster.servers[victim].pid():
+                self.cluster.servers[victim].start()
+        self.nothing_is_left()
+        self.all_or_nothing(name, None, False)
+
+    def node_cut_off(self, name):
+        asker, victim = 0, 2
+        proxy = self.cluster.proxies[victim]
+        proxy.delay = 0.02
+        try:
+            operation = self.operations[name](asker)
+            self.in_the_middle(operation, proxy)
+            proxy.cut()
+            operation.wait()
+            self.failed_in_time(operation, victim, name)
+            # The node that is cut off, asked directly, has noticed as well.
+            self.nothing_busy((victim,))
+            # A query meanwhile ends too.
+            self.failed_in_time(self.operations["pull"](asker).start().wait(), victim, "a query meanwhile")
+        finally:
+            proxy.delay = 0
+            proxy.heal()
+        self.nothing_is_left()
+        self.all_or_nothing(name, None, False)
+
+    def slow(self, delay, rate):
+        for proxy in self.cluster.proxies:
+            proxy.delay, proxy.rate = delay, rate
+        try:
+            for name in ("pull", "decoding"):
+                if name in self.expected and not (name == "pull" and delay > 0.01):
+                    same(name, self.finished(1, name), self.expected[name])
+            self.finished(0, "load")
+            loaded = self.wrote()
+            self.finished(1, "commit")
+        finally:
+            for proxy in self.cluster.proxies:
+                proxy.delay, proxy.rate = 0, None
+        same("quads of a load", {row[1] for row in loaded}, {4000})
+        self.all_or_nothing("commit", 200, True)
+        self.nothing_is_left()
+
+    def asker_ended(self, name, how):
+        asker = 1
+        for proxy in self.cluster.proxies:
+            proxy.delay = 0.02
+        try:
+            operation = self.operations[name](asker)
+            if how == "timed out":
+                operation.settings = [*operation.settings, "set statement_timeout = '400ms'"]
+                operation.start()
+            else:
+                self.in_the_middle(operation, self.cluster.proxies[2])
+            if how in ("cancelled", "terminated"):
+                call = "pg_cancel_backend" if how == "cancelled" else "pg_terminate_backend"
+                self.cluster.servers[asker].query(f"select {call}(%s)", (operation.pid,))
+            operation.wait()
+        finally:
+            for proxy in self.cluster.proxies:
+                proxy.delay = 0
+        if operation.error is None:
+            raise Mismatch("it has ended before")
+        if how == "terminated":
+            same("its connection is closed", operation.broken, True)
+        else:
+            same("SQLSTATE", operation.error.pgcode, "57014")
+        if operation.took > IN_TIME:
+            raise Mismatch(f"ended after {operation.took:.1f} s only")
+        self.nothing_is_left()
+        self.all_or_nothing(name, None, False)
+
+    def killed_after_prepare(self, whom):
+        """Of a commit in two phases, one node has prepared when a node dies: the other, or the one that commits."""
+        asker, victim = 0, 2
+        proxy = self.cluster.proxies[victim]
+        proxy.delay = 0.3
+        dies = asker if whom == "asker" else victim
+        try:
+            operation = self.commit(asker).start()
+            victims = self.cluster.servers[victim]
+            with closing(victims.connect()) as connection, connection.cursor() as cursor:
+                until = time.monotonic() + IN_TIME
+                while True:
+                    cursor.execute("select count(*) from pg_prepared_xacts")
+                    if cursor.fetchone()[0] or time.monotonic() > until:
+                        break
+                    time.sleep(0.005)
+            self.cluster.servers[dies].kill()
+            operation.wait()
+        finally:
+            proxy.delay = 0
+            if not self.cluster.servers[dies].pid():
+                self.cluster.servers[dies].start()
+        self.nothing_is_left()
+        counts = {row[0] for row in self.wrote()}
+        if whom == "asker":
+            if counts not in ({0}, {200}):
+                raise Mismatch(f"a commit was half done: {counts}")
+        else:
+            same("quads", counts, {0 if operation.error else 200})
+
+    def killed_before_prepare(self):
+        asker, victim = 0, 1
+        self.loads += 1
+        with closing(self.cluster.servers[asker].connect(autocommit=False)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"insert into quad_stores.films select quad.int_id({self.loads}), quad.int_id(i), quad.int_id(i * 31), quad.int_id(77) from generate_series(1, 200) i")
+            self.cluster.servers[victim].kill()
+            try:
+                connection.commit()
+                raise Mismatch("committed without a node")
+            except psycopg2.Error:
+                pass
+            finally:
+                self.cluster.servers[victim].start()
+        self.nothing_is_left()
+        same("quads", {row[0] for row in self.wrote()}, {0})
+
+    def run(self, whole, named):
+        names = list(self.operations)
+        cases = [(f"down at the start: {name}", self.node_down, name) for name in (names if whole else ["pull", "commit"])]
+        cases += [(f"killed in the middle: {name}", self.node_killed, name) for name in (names if whole else ["pull", "load"])]
+        cases += [(f"cut off in the middle: {name}", self.node_cut_off, name) for name in (names if whole else ["decoding", "load"])]
+        links = {"1 ms": (0.001, None), "50 ms": (0.05, None), "1 MB/s": (0.0, 1_000_000)}
+        cases += [(f"slow links, {name}", self.slow, *links[name]) for name in (links if whole else ["1 ms"])]
+        ends = ["cancelled", "timed out", "terminated"]
+        cases += [(f"asker {how}: {name}", self.asker_ended, name, how) for how in ends for name in (names[:3] if whole else ["pull"])]
+        cases += [("killed before PREPARE", self.killed_before_prepare)]
+        cases += [(f"killed after PREPARE: {whom}", self.killed_after_prepare, whom) for whom in ("participant", "asker")]
+        for name, check, *arguments in cases:
+            if named and not any(part in name for part in named):
+                continue
+            started = time.monotonic()
+            try:
+                check(*arguments)
+            except Exception as error:  # whatever it is, the other checks still run
+                self.report.check(False, name, " ".join(str(error).splitlines()[:4]))
+                traceback.print_tb(error.__traceback__, limit=-3, file=sys.stdout)
+            else:
+                self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
+        for server in self.cluster.servers:
+            crashes = server.crashes_in_log()
+            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+
+
+if __name__ == "__main__":
+    report = Report("faults")
+    with ProxiedCluster() as cluster:
+        Checks(cluster, report).run("--all" in sys.argv[1:], [argument for argument in sys.argv[1:] if argument != "--all"])
+    report.finish()
