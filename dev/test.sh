@@ -111,7 +111,7 @@ run_suite() {
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;
-    cluster-all) sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all suites-all ;;
+    cluster-all) sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push suites-all ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }
