@@ -33,6 +33,15 @@ pub(crate) enum Inlined {
     Float,
 }
 
+/// Values of which one term each comes out of a computation: equality of values is that of terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exact {
+    /// Equal to itself only: texts, with or without language, and IRIs.
+    Itself,
+    /// `xsd:integer` in canonical form: equal to numbers of other types, too.
+    Integer,
+}
+
 /// A variable in scope. At least one of `id` and `term` is present.
 ///
 /// Invariant: within one query, two `id` values are equal exactly when their terms are. A constant that has no id stands as minus
@@ -56,6 +65,8 @@ pub(crate) struct Col {
     pub node_of: Option<String>,
     /// The type of all its terms, where they are numbers of ids of their own.
     pub inlined: Option<Inlined>,
+    /// What is known of equality with all its terms, where they are computed.
+    pub exact: Option<Exact>,
 }
 
 impl Col {
@@ -70,6 +81,7 @@ impl Col {
             kind,
             node_of: None,
             inlined: None,
+            exact: None,
         }
     }
 
@@ -84,6 +96,14 @@ impl Col {
     }
 
     /// A computed term; an error in computing it leaves the variable unbound.
+    pub fn of_exact_term(term: String, exact: Exact) -> Self {
+        Self {
+            exact: Some(exact),
+            ..Self::of_term(term)
+        }
+    }
+
+    /// As [`Self::of_exact_term`], of a term of which nothing is known.
     pub fn of_term(term: String) -> Self {
         Self {
             id: None,
@@ -94,6 +114,7 @@ impl Col {
             kind: Kind::Any,
             node_of: None,
             inlined: None,
+            exact: None,
         }
     }
 
@@ -211,6 +232,7 @@ pub(crate) fn constant(ntriples: &str, kind: Kind, params: &mut Params) -> Col {
         kind,
         node_of: None,
         inlined: None,
+        exact: None,
     }
 }
 
@@ -262,6 +284,7 @@ pub(crate) fn merged(a: &Col, b: &Col, params: &mut Params) -> Col {
                 kind: chosen.kind.max(other.kind),
                 node_of: chosen.node_of.clone().or_else(|| other.node_of.clone()),
                 inlined: chosen.inlined.or(other.inlined),
+                exact: chosen.exact.or(other.exact),
                 ..chosen.clone()
             }
         }
@@ -301,6 +324,7 @@ pub(crate) fn coalesced(a: &Col, b: &Col, params: &mut Params) -> Col {
             _ => None,
         },
         inlined: a.inlined.filter(|_| a.inlined == b.inlined),
+        exact: a.exact.filter(|_| a.exact == b.exact),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use spargebra::algebra::{Expression, GraphPattern};
-use spargebra::term::Variable;
+use spargebra::term::{GroundTerm, Variable};
 
 use crate::expression::{has_exists, is_volatile};
 use crate::path::is_flat;
@@ -16,9 +16,10 @@ use crate::translate::{alternatives, union_operands};
 
 /// Most branches that a join is distributed over, and most triple patterns that are copied into each.
 const MOST_BRANCHES: usize = 4;
-const MOST_COPIED: usize = 8;
-/// Most OPTIONALs of a pattern that is taken apart: each may double the joins.
-const MOST_OPTIONALS: usize = 3;
+pub(crate) const MOST_COPIED: usize = 8;
+/// Most OPTIONALs of a pattern that is taken apart, and how many of them may be taken apart themselves: each doubles the joins.
+const MOST_OPTIONALS: usize = 12;
+const MOST_APART: usize = 3;
 
 /// The joins whose solutions together are those of a join of `operands`, if it is better taken apart.
 pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
@@ -26,6 +27,10 @@ pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
         let others: Vec<&GraphPattern> = [&operands[..at], &operands[at + 1..]].concat();
         let arms = match operands[at] {
             union @ GraphPattern::Union { .. } => of_union(union, &others),
+            GraphPattern::Values {
+                variables,
+                bindings,
+            } => of_values(variables, bindings, &others),
             optional @ GraphPattern::LeftJoin { .. } => {
                 let variable = connecting(optional, &others)?;
                 split(optional, &variable).map(|(bound, unbound)| vec![bound, unbound])
@@ -81,6 +86,40 @@ fn of_union(union: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphP
     all_share.then(|| branches.into_iter().cloned().collect())
 }
 
+/// VALUES with UNDEF as one VALUES for each set of variables that rows bind: each is looked up by its own variables.
+fn of_values(
+    variables: &[Variable],
+    bindings: &[Vec<Option<GroundTerm>>],
+    others: &[&GraphPattern],
+) -> Option<Vec<GraphPattern>> {
+    let copied: usize = others.iter().map(|other| patterns(other)).sum();
+    let all_bound = bindings.iter().flatten().all(Option::is_some);
+    if all_bound || copied == 0 || copied > MOST_COPIED {
+        return None;
+    }
+    if !others.iter().all(|other| is_plain(other)) {
+        return None;
+    }
+    let mut arms: Vec<(Vec<bool>, Vec<Vec<Option<GroundTerm>>>)> = Vec::new();
+    for row in bindings {
+        let bound: Vec<bool> = row.iter().map(Option::is_some).collect();
+        let terms = row.iter().filter(|term| term.is_some()).cloned().collect();
+        match arms.iter_mut().find(|arm| arm.0 == bound) {
+            Some(arm) => arm.1.push(terms),
+            None => arms.push((bound, vec![terms])),
+        }
+    }
+    let values = |(bound, bindings): (Vec<bool>, _)| GraphPattern::Values {
+        variables: variables
+            .iter()
+            .zip(bound)
+            .filter_map(|(variable, bound)| bound.then(|| variable.clone()))
+            .collect(),
+        bindings,
+    };
+    (arms.len() <= MOST_BRANCHES).then(|| arms.into_iter().map(values).collect())
+}
+
 /// `L OPTIONAL { A UNION B }`: `L` with each branch, and what of `L` has a match in none.
 fn of_optional_union(
     left: &GraphPattern,
@@ -110,9 +149,14 @@ fn connecting(optional: &GraphPattern, others: &[&GraphPattern]) -> Option<Varia
     if !others.iter().all(|other| is_plain(other)) || !is_copied(optional) {
         return None;
     }
-    if optionals(optional) > MOST_OPTIONALS {
+    if optionals(optional) > MOST_OPTIONALS || apart(optional) > MOST_APART {
         return None;
     }
+    uncertain(optional, others)
+}
+
+/// A variable that patterns bind and that is bound on both sides in no other way than by an OPTIONAL.
+fn uncertain(optional: &GraphPattern, others: &[&GraphPattern]) -> Option<Variable> {
     let there = certain(others.iter().copied());
     let here = certain([optional]);
     if there.is_empty() || !here.is_disjoint(&there) {
@@ -165,7 +209,7 @@ fn split(pattern: &GraphPattern, variable: &Variable) -> Option<(GraphPattern, G
     Some((bound, unbound))
 }
 
-fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
+pub(crate) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
     GraphPattern::Join {
         left: Box::new(left),
         right: Box::new(right),
@@ -179,7 +223,9 @@ fn filter(expr: Expression, inner: GraphPattern) -> GraphPattern {
     }
 }
 
-fn certain<'p>(patterns: impl IntoIterator<Item = &'p GraphPattern>) -> HashSet<&'p Variable> {
+pub(crate) fn certain<'p>(
+    patterns: impl IntoIterator<Item = &'p GraphPattern>,
+) -> HashSet<&'p Variable> {
     let mut bound = HashSet::new();
     for pattern in patterns {
         certainly_bound(pattern, &mut bound);
@@ -238,8 +284,18 @@ fn optionals(pattern: &GraphPattern) -> usize {
     }
 }
 
+/// Number of OPTIONALs that are joined on a variable which an earlier one may leave unbound, and of the pattern itself.
+fn apart(pattern: &GraphPattern) -> usize {
+    match pattern {
+        GraphPattern::LeftJoin { left, right, .. } => {
+            usize::from(uncertain(left, &[right]).is_some()) + apart(left)
+        }
+        _ => 1,
+    }
+}
+
 /// Number of triple patterns.
-fn patterns(pattern: &GraphPattern) -> usize {
+pub(crate) fn patterns(pattern: &GraphPattern) -> usize {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.len(),
         GraphPattern::Path { .. } => 1,

@@ -6,7 +6,7 @@ use spargebra::term::{Literal, Variable};
 
 use crate::block::parenthesised;
 use crate::column::{
-    coalesced, constant, same_sql, Col, Inlined, Kind, Vars, FIRST_BLANK, FIRST_LITERAL,
+    coalesced, constant, same_sql, Col, Exact, Inlined, Kind, Vars, FIRST_BLANK, FIRST_LITERAL,
 };
 use crate::error::Error;
 use crate::function::{self, OfId};
@@ -68,15 +68,6 @@ pub(crate) enum Operand {
     Exact(String, Exact),
     /// Never bound.
     Unbound,
-}
-
-/// Values of which one term each comes out of a computation: equality of values is that of terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exact {
-    /// Equal to itself only: texts, with or without language, and IRIs.
-    Itself,
-    /// `xsd:integer` in canonical form: equal to numbers of other types, too.
-    Integer,
 }
 
 /// A constant term.
@@ -173,6 +164,7 @@ impl Operand {
             Self::Col(col) => Some(col),
             Self::Constant(c) => Some(constant(&c.ntriples, c.kind(), params)),
             Self::Unbound => None,
+            Self::Exact(sql, exact) => Some(Col::of_exact_term(sql, exact)),
             other => Some(Col::of_term(other.term_sql(params))),
         }
     }
@@ -209,14 +201,28 @@ impl Operand {
     fn is_by_identity(&self) -> bool {
         match self {
             Self::Constant(c) => c.by_identity,
-            Self::Exact(_, exact) => *exact == Exact::Itself,
-            _ => false,
+            other => other.exact() == Some(Exact::Itself),
         }
+    }
+
+    /// What is known of equality with what is computed.
+    fn exact(&self) -> Option<Exact> {
+        match self {
+            Self::Exact(_, exact) => Some(*exact),
+            Self::Col(col) => col.exact,
+            _ => None,
+        }
+    }
+
+    /// Whether it is an `xsd:integer` in canonical form, or an error.
+    fn is_integer(&self, params: &mut Params) -> bool {
+        let inlined = self.inlined_id(params).map(|(inlined, _)| inlined);
+        inlined == Some(Inlined::Integer) || self.exact() == Some(Exact::Integer)
     }
 
     /// Whether values of both are equal exactly when the terms are the same.
     fn is_same_with(&self, other: &Self) -> bool {
-        let integer = |operand: &Self| matches!(operand, Self::Exact(_, Exact::Integer));
+        let integer = |operand: &Self| operand.exact() == Some(Exact::Integer);
         self.is_by_identity() || other.is_by_identity() || integer(self) && integer(other)
     }
 }
@@ -571,7 +577,13 @@ impl Translator<'_> {
                 return Ok(Operand::Col(Col::of_computed_id(id, Some(Inlined::Float))));
             }
         }
-        Ok(Operand::Term(self.on_terms(operator, &a, &b)))
+        let integer =
+            operator != "div" && a.is_integer(&mut self.params) && b.is_integer(&mut self.params);
+        let sql = self.on_terms(operator, &a, &b);
+        Ok(match integer {
+            true => Operand::Exact(sql, Exact::Integer),
+            false => Operand::Term(sql),
+        })
     }
 
     fn call(
@@ -795,7 +807,7 @@ fn walk<'e>(expression: &'e Expression, visit: &mut impl FnMut(&'e Expression)) 
     }
 }
 
-fn any(expression: &Expression, test: impl Fn(&Expression) -> bool) -> bool {
+pub(crate) fn any(expression: &Expression, test: impl Fn(&Expression) -> bool) -> bool {
     let mut found = false;
     walk(expression, &mut |e| found |= test(e));
     found

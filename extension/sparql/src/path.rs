@@ -304,6 +304,7 @@ impl Translator<'_> {
             },
             kind: Kind::Any,
             inlined: None,
+            exact: None,
             node_of: if repeat == Repeat::OneOrMore {
                 key
             } else {

@@ -405,6 +405,9 @@ fn position_shape(triples: &[[Col; 3]], place: usize) -> Col {
         if shape.inlined != col.inlined {
             shape.inlined = None;
         }
+        if shape.exact != col.exact {
+            shape.exact = None;
+        }
         if col.id.is_none() {
             shape.id = None;
         }

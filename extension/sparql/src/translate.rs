@@ -14,6 +14,7 @@ use crate::distribute;
 use crate::error::Error;
 use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::{ParamKind, Params};
+use crate::pushdown;
 use crate::service::Service;
 
 /// Most rows of VALUES of several variables that are tested as alternatives.
@@ -438,7 +439,7 @@ impl<'a> Translator<'a> {
         let all_plain = others.all(|p| distribute::is_plain(p));
         let mut paths = Vec::new();
         let mut services = Vec::new();
-        for operand in operands {
+        for (place, &operand) in operands.iter().enumerate() {
             match operand {
                 GraphPattern::Path {
                     subject,
@@ -459,7 +460,9 @@ impl<'a> Translator<'a> {
                     bindings,
                 } if bindings.len() > 1 => values.push((variables, bindings)),
                 other => {
-                    let next = self.block(other, env)?;
+                    let beside = [&operands[..place], &operands[place + 1..]].concat();
+                    let narrowed = narrowed(other, &beside, env);
+                    let next = self.block(narrowed.as_ref().unwrap_or(other), env)?;
                     block = block.join(next, &mut self.params);
                 }
             }
@@ -577,6 +580,8 @@ impl<'a> Translator<'a> {
             return arms;
         }
         let plain = distribute::is_plain(left);
+        let narrowed = narrowed(right, &[left], env);
+        let right = narrowed.as_ref().unwrap_or(right);
         let left = self.block(left, env)?;
         let right_env = env.beside(&left, plain);
         let mut right = self.block(right, &right_env)?;
@@ -962,6 +967,9 @@ fn common_shape(cols: &[Option<&Col>]) -> Col {
         if shape.inlined != col.inlined {
             shape.inlined = None;
         }
+        if shape.exact != col.exact {
+            shape.exact = None;
+        }
         if col.id.is_none() {
             shape.id = None;
         }
@@ -1010,6 +1018,15 @@ fn distinct_by_first_key(mut block: Block, alias: &str, keys: &[SortKey]) -> (Bl
         derived.vars.set(variable, col.renamed(name));
     }
     (derived, names)
+}
+
+/// A subquery that is joined with patterns beside it, with their bindings in it where that pays.
+fn narrowed(subquery: &GraphPattern, beside: &[&GraphPattern], env: &Env) -> Option<GraphPattern> {
+    // A graph that each pattern binds is one more variable, which the set of the keys would lack.
+    if matches!(env.graph, Graph::Each(_)) {
+        return None;
+    }
+    pushdown::into_subquery(subquery, beside)
 }
 
 fn join_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {

@@ -431,21 +431,98 @@ WHERE q1.g = 0
   AND q1.o = $4
   AND ((q1.s = $2 AND q1.o = $4) OR (q1.s = $3 AND q1.o = $4))";
     assert!(sql.ends_with(condition), "{sql}");
-    // Rows that come twice, or leave a variable open, or bind one that nothing else does, are joined.
-    for values in [
-        "?x { :a :a }",
-        "?x { :a UNDEF }",
-        "(?x ?l) { (:a 1) (:b 2) }",
-    ] {
+    // Rows that come twice, or bind a variable that nothing else does, are joined.
+    for values in ["?x { :a :a }", "(?x ?l) { (:a 1) (:b 2) }"] {
         let sql = translate(&format!("SELECT * {{ VALUES {values} ?x :p ?y }}")).sql();
         assert!(sql.contains("(VALUES ("), "{sql}");
     }
+    // Rows that leave a variable open are looked up by the others.
+    assert_sql(
+        "SELECT ?x ?y { VALUES (?x ?y) { (:a UNDEF) (UNDEF :b) (UNDEF :c) } ?x :p ?y }",
+        "SELECT quad.decode(t1.\"x\") AS \"x\", quad.decode(t1.\"y\") AS \"y\"
+FROM (
+  SELECT q1.s AS \"x\", q1.o AS \"y\"
+  FROM quads AS q1
+  WHERE $1 = q1.s
+    AND q1.g = 0
+    AND q1.p = $2
+  UNION ALL
+  SELECT q2.s AS \"x\", q2.o AS \"y\"
+  FROM quads AS q2
+  WHERE q2.g = 0
+    AND q2.p = $2
+    AND q2.o IN ($3, $4)
+) AS t1",
+    );
     // On their own they keep terms that the dictionary does not know.
     assert_sql(
         "SELECT ?x { VALUES ?x { :a :b } }",
         "SELECT (CASE WHEN t1.\"x\" >= 0 THEN quad.decode(t1.\"x\") ELSE CASE t1.\"x\" WHEN -1 THEN $2 WHEN -3 THEN $4 END END) AS \"x\"
 FROM (VALUES ($1), ($3)) AS t1(\"x\")",
     );
+}
+
+#[test]
+fn bindings_are_pushed_down_into_groups_and_duplicates() {
+    let set = "(
+    SELECT DISTINCT q2.o AS \"x\"";
+    for subquery in [
+        "{ SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        "{ SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x HAVING(COUNT(*) > 1) }",
+        "{ SELECT DISTINCT ?x ?y { ?y :p ?x } }",
+        "OPTIONAL { SELECT ?x (SUM(?y) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        "OPTIONAL { SELECT DISTINCT ?x ?y { ?y :p ?x OPTIONAL { ?y :q ?z } } }",
+    ] {
+        let sql = translate(&format!("SELECT * {{ :a :knows ?x {subquery} }}")).sql();
+        let found = sql.matches("SELECT DISTINCT").count();
+        let expected = 1 + usize::from(subquery.contains("DISTINCT"));
+        assert_eq!(found, expected, "{sql}\n{set}");
+    }
+    // Where it would change the groups, is of no key, is unbound in some, or has little to select by.
+    for query in [
+        ":a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x LIMIT 5 }",
+        ":a :knows ?n { SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        ":a :knows ?y { SELECT ?x (COUNT(?y) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        ":a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :p ?z OPTIONAL { ?y :q ?x } } GROUP BY ?x }",
+        "?z :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        "?x a :Person { SELECT ?x (COUNT(*) AS ?n) { ?y :p ?x } GROUP BY ?x }",
+        ":a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { :b :p ?x } GROUP BY ?x }",
+    ] {
+        let sql = translate(&format!("SELECT * {{ {query} }}")).sql();
+        assert!(!sql.contains("SELECT DISTINCT"), "{query}\n{sql}");
+    }
+}
+
+#[test]
+fn computed_integers_and_bound_texts_are_compared_as_terms() {
+    let equal = |query: &str| {
+        let sql = translate(&format!("SELECT * {{ ?a :p ?x . ?b :q ?y {query} }}")).sql();
+        sql.contains("OPERATOR(quad.=)")
+    };
+    assert!(equal("FILTER(YEAR(?x) - 1 = STRLEN(?y) * 2)"));
+    assert!(equal(
+        "BIND(YEAR(?x) - 1 AS ?i) BIND(MONTH(?y) + 1 AS ?j) FILTER(?i = ?j)"
+    ));
+    assert!(equal("BIND(LCASE(?x) AS ?i) FILTER(?i = UCASE(?y))"));
+    // These may be equal to terms of other types.
+    assert!(!equal("FILTER(YEAR(?x) / 2 = STRLEN(?y) * 2)"));
+    assert!(!equal("FILTER(?x + 1 = ?y + 1)"));
+    assert!(!equal("BIND(YEAR(?x) - 1 AS ?i) FILTER(?i = ?y)"));
+}
+
+#[test]
+fn long_chains_of_optionals_are_taken_apart() {
+    let chain: String = (0..10)
+        .map(|n| format!("OPTIONAL {{ ?x :p{n} ?y{n} }} "))
+        .collect();
+    let sql = translate(&format!("SELECT * {{ ?x :p ?y {chain} ?y4 :q ?z }}")).sql();
+    assert!(!sql.contains("IS NULL OR"), "{sql}");
+    // Not so where each is joined on what the one before may leave unbound: the joins would double each time.
+    let chain: String = (0..60)
+        .map(|n| format!("OPTIONAL {{ ?y{n} :p ?y{} }} ", n + 1))
+        .collect();
+    let sql = translate(&format!("SELECT * {{ ?x :p ?y0 {chain} }}")).sql();
+    assert!(sql.len() < 100_000, "{}", sql.len());
 }
 
 #[test]
