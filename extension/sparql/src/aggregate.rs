@@ -8,7 +8,8 @@ use crate::column::{Col, Inlined};
 use crate::error::Error;
 use crate::expression::{has_exists, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::ParamKind;
-use crate::translate::{Env, Translator};
+use crate::pre_aggregation;
+use crate::translate::{Env, Graph, Translator};
 
 impl Translator<'_> {
     pub fn group(
@@ -18,6 +19,16 @@ impl Translator<'_> {
         aggregates: &[(Variable, AggregateExpression)],
         env: &Env,
     ) -> Result<Block, Error> {
+        let count = self.hidden("n");
+        // Where each pattern binds its graph, the values of each graph are counted apart.
+        let by_value = match env.graph {
+            Graph::Each(_) => None,
+            _ => pre_aggregation::by_value(inner, keys, aggregates, &count),
+        };
+        let (inner, aggregates) = match &by_value {
+            Some((inner, aggregates)) => (inner, aggregates.as_slice()),
+            None => (inner, aggregates),
+        };
         let inner = self.block(inner, env)?;
         let (inner, aggregates) = self.with_computed_arguments(inner, aggregates, env)?;
         let (inner, aggregates) = self.with_distinct_arguments(inner, keys, aggregates, env)?;

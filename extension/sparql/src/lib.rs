@@ -18,6 +18,7 @@ mod function;
 mod limits;
 mod params;
 mod path;
+mod pre_aggregation;
 mod pushdown;
 mod query;
 mod service;

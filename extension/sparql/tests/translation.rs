@@ -494,6 +494,49 @@ fn bindings_are_pushed_down_into_groups_and_duplicates() {
 }
 
 #[test]
+fn keys_computed_from_one_value_are_computed_once_for_each() {
+    assert_sql(
+        "SELECT ?k (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (FLOOR(?y / 10) AS ?k)",
+        "SELECT t2.\"k\" AS \"k\", t2.\"#1\" AS \"n\"
+FROM (
+  SELECT quad.fn_floor(quad.div(quad.decode(t1.\"y\"), $1)) AS \"k\", quad.agg_sum(t1.\"#1\") AS \"#1\"
+  FROM (
+    SELECT q1.o AS \"y\", quad.int_id(count(*)) AS \"#1\"
+    FROM quads AS q1
+    WHERE q1.g = 0
+      AND q1.p = $2
+    GROUP BY 1
+  ) AS t1
+  GROUP BY 1
+) AS t2",
+    );
+    let pre = |query: &str| translate(query).sql().matches("GROUP BY 1").count() == 2;
+    let keyed = |select: &str, pattern: &str| {
+        pre(&format!(
+            "SELECT ?k {select} {{ {pattern} }} GROUP BY (?y * 2 AS ?k)"
+        ))
+    };
+    assert!(keyed(
+        "(COUNT(?y) AS ?n) (MAX(?y) AS ?m) (COUNT(DISTINCT ?y) AS ?d)",
+        "?x :p ?y FILTER(?y > 3)"
+    ));
+    // What depends on more than the value and the number of solutions.
+    assert!(!keyed("(COUNT(?x) AS ?n)", "?x :p ?y"));
+    assert!(!keyed("(COUNT(DISTINCT *) AS ?n)", "?x :p ?y"));
+    assert!(!keyed("(SUM(?y) AS ?n)", "?x :p ?y"));
+    assert!(!keyed("(COUNT(*) AS ?n)", "?x :p ?y FILTER(?x != :a)"));
+    assert!(!keyed("(COUNT(*) AS ?n)", "?x :p ?y ; :q ?z"));
+    assert!(!keyed("(COUNT(*) AS ?n)", "GRAPH ?g { ?x :p ?y }"));
+    assert!(!pre(
+        "SELECT ?k (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x (?y * 2 AS ?k)"
+    ));
+    // The id tells the key.
+    assert!(!pre(
+        "SELECT ?k (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY (LANG(?y) AS ?k)"
+    ));
+}
+
+#[test]
 fn computed_integers_and_bound_texts_are_compared_as_terms() {
     let equal = |query: &str| {
         let sql = translate(&format!("SELECT * {{ ?a :p ?x . ?b :q ?y {query} }}")).sql();
