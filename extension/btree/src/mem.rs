@@ -63,6 +63,21 @@ struct Inner {
     reads: AtomicU64,
     /// Commits until a simulated crash; negative = never.
     fuse: AtomicI64,
+    /// What commits have written to the log, where it is kept.
+    log: Mutex<Option<Vec<Logged>>>,
+}
+
+/// One page of a commit, as a log has it.
+#[derive(Clone)]
+pub struct Logged {
+    /// The page.
+    pub block: BlockNo,
+    /// What was on it.
+    pub before: Box<Page>,
+    /// The WAL delta; empty where the whole page is logged.
+    pub delta: Vec<u8>,
+    /// What is on it after the commit.
+    pub after: Box<Page>,
 }
 
 /// Pages in memory. Clones share the pages.
@@ -118,7 +133,19 @@ impl MemStore {
             commits: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             fuse: AtomicI64::new(-1),
+            log: Mutex::default(),
         }))
+    }
+
+    /// Keeps what commits write to the log from now on.
+    pub fn keep_log(&self) {
+        *unpoisoned(self.0.log.lock()) = Some(Vec::new());
+    }
+
+    /// What commits have written to the log since [`Self::keep_log`] or the last call.
+    pub fn take_log(&self) -> Vec<Logged> {
+        let mut log = unpoisoned(self.0.log.lock());
+        log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Number of commits so far.
@@ -283,6 +310,14 @@ impl PageStore for MemStore {
                     "replaying the delta of page {} gives another page",
                     change.page.block
                 );
+            }
+            if let Some(log) = unpoisoned(self.0.log.lock()).as_mut() {
+                log.push(Logged {
+                    block: change.page.block,
+                    before: Box::new((*change.page.page).clone()),
+                    delta: change.delta.clone(),
+                    after: Box::new(image.clone()),
+                });
             }
             let image = Arc::new(image);
             change.page.page = Arc::clone(&image);

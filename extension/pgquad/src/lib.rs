@@ -1,5 +1,7 @@
 //! The PostgreSQL-facing crate of pgquad: the only one that may use `unsafe`.
 
+#![allow(unsafe_code)]
+
 use pgrx::prelude::*;
 
 mod allocator;

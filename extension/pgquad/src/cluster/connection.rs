@@ -611,10 +611,9 @@ impl Session {
                         unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
                         check_for_interrupts!();
                     }
+                    let is_readable = ready & pg_sys::WL_SOCKET_READABLE != 0;
                     // SAFETY: a live connection.
-                    if ready & pg_sys::WL_SOCKET_READABLE != 0
-                        && unsafe { pq_sys::PQconsumeInput(self.conn) } == 0
-                    {
+                    if is_readable && unsafe { pq_sys::PQconsumeInput(self.conn) } == 0 {
                         self.lost("lost the connection to");
                     }
                 }
@@ -854,8 +853,8 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
             (!setting.is_null()).then(|| CStr::from_ptr(setting).to_string_lossy().into_owned())
         }
     };
-    // SAFETY: a look-up by name.
     let common = as_superuser(|| {
+        // SAFETY: a look-up by name.
         text(unsafe { pg_sys::GetConfigOption(c"citus.node_conninfo".as_ptr(), true, false) })
     });
     info += &common.unwrap_or_default();

@@ -294,8 +294,8 @@ fn of_citus(relids: &[pg_sys::Oid]) -> Vec<(pg_sys::Oid, bool)> {
 /// The number of this node's group: 0 is the coordinator's, and that of a server without Citus.
 fn local_group() -> i32 {
     let mut group = 0;
-    // SAFETY: the only column is an integer.
     each_row(c"pg_dist_local_group", |row| {
+        // SAFETY: the only column is an integer.
         group = unsafe { first_column::<i32>(row) }
     });
     group

@@ -42,10 +42,10 @@ thread_local! {
 /// # Safety
 /// A live plan.
 pub unsafe fn enter(plan: *const pg_sys::PlannedStmt) -> Allowed {
-    // SAFETY: the caller's promise.
     let notes = if plan.is_null() {
         0
     } else {
+        // SAFETY: the caller's promise.
         unsafe { (*plan).jitFlags }
     };
     let rows = hooks::creating_table_as();
