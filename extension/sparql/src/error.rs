@@ -4,6 +4,8 @@ use std::fmt;
 
 use spargebra::SparqlSyntaxError;
 
+use crate::prefixes;
+
 /// Why a text was not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -13,6 +15,13 @@ pub enum Error {
         message: String,
         /// Line and column, where known.
         position: Option<(u32, u32)>,
+    },
+    /// A prefixed name whose prefix is not declared. Line and column count from 1, in characters.
+    UndeclaredPrefix {
+        /// The prefix, without its colon.
+        prefix: String,
+        /// Line and column of the name.
+        position: (u32, u32),
     },
     /// The base IRI is not an absolute IRI.
     Base(String),
@@ -33,7 +42,43 @@ impl Error {
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported(what.into())
     }
+
+    /// What can be done about it, where that can be told.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let Self::UndeclaredPrefix { prefix, .. } = self else {
+            return None;
+        };
+        Some(match prefixes::declaration(prefix) {
+            Some(declaration) => format!("Add the declaration at the beginning: {declaration}"),
+            None => format!("Declare it at the beginning: PREFIX {prefix}: <...>"),
+        })
+    }
+
+    /// The line of `text` that it is about, with a caret below the place: `Line 2:`, the line, the caret. A long line is cut.
+    #[must_use]
+    pub fn place(&self, text: &str) -> Option<String> {
+        let (line, column) = match self {
+            Self::TooComplex { position, .. } | Self::UndeclaredPrefix { position, .. } => {
+                *position
+            }
+            // The parser's own position may be behind the place, by the length of a keyword that it has looked for.
+            _ => return None,
+        };
+        let shown: Vec<char> = text.lines().nth(line as usize - 1)?.chars().collect();
+        let caret = (column as usize - 1).min(shown.len());
+        let from = caret.saturating_sub(SHOWN / 2);
+        let to = shown.len().min(from + SHOWN);
+        // A tab takes one column, as the caret counts.
+        let visible = |&c: &char| if c.is_control() { ' ' } else { c };
+        let shown: String = shown[from..to].iter().map(visible).collect();
+        let blanks = " ".repeat(caret - from);
+        Some(format!("Line {line}:\n  {shown}\n  {blanks}^"))
+    }
 }
+
+/// Characters of a line that are shown around an error.
+const SHOWN: usize = 80;
 
 impl From<SparqlSyntaxError> for Error {
     /// The parser keeps its position private and writes it as `error at <line>:<column>: <what>`.
@@ -92,6 +137,13 @@ impl fmt::Display for Error {
             } => write!(
                 f,
                 "SPARQL text is too complex at line {line}, column {column}: {what}"
+            ),
+            Self::UndeclaredPrefix {
+                prefix,
+                position: (line, column),
+            } => write!(
+                f,
+                "prefix \"{prefix}:\" at line {line}, column {column} is not declared"
             ),
             Self::Base(base) => write!(f, "not an absolute base IRI: {base}"),
             Self::Unsupported(what) => write!(f, "not supported: {what}"),

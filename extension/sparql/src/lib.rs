@@ -19,6 +19,7 @@ mod limits;
 mod params;
 mod path;
 mod pre_aggregation;
+mod prefixes;
 mod pushdown;
 mod query;
 mod service;
@@ -46,7 +47,7 @@ pub use update::{
 /// Parses a query. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
+/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
     limits::check(text)?;
     let mut query = parse(text, |text| Ok(parser(base)?.parse_query(text)?))?;
@@ -59,7 +60,7 @@ pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
 /// Parses an update request. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::Base`], [`Error::TooComplex`].
+/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
     limits::check(text)?;
     parse(text, |text| Ok(parser(base)?.parse_update(text)?))
@@ -67,9 +68,13 @@ pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
 
 /// What `parse` makes of a text or, where it makes nothing of it, of the text with all boolean literals in lower case.
 fn parse<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
-    parse(text).or_else(|error| match booleans::in_lower_case(text) {
+    let parsed = parse(text).or_else(|error| match booleans::in_lower_case(text) {
         Some(text) => parse(&text),
         None => Err(error),
+    });
+    parsed.map_err(|error| match error {
+        Error::Syntax { .. } => prefixes::undeclared(text).unwrap_or(error),
+        other => other,
     })
 }
 

@@ -7,7 +7,7 @@ use pgquad_sparql::{
 use pgrx::PgSqlErrorCode;
 
 use super::cache::{self, Prepared};
-use crate::error::{raise, raise_hint};
+use crate::error::{raise, raise_all, raise_detail, raise_hint};
 use crate::guc;
 use crate::store;
 
@@ -22,15 +22,16 @@ pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated 
 
 /// A query for a view: parsed, and translated for a store that exists.
 pub fn query_for_view(text: &str, store: Option<&str>, base: Option<&str>) -> (Query, Translated) {
-    let query = parse_query(text, base).unwrap_or_else(|error| fail(error));
+    let query = parse_query(text, base).unwrap_or_else(|error| fail(error, text));
     let table = store::resolve(store, true).table();
-    let translated = translate_query(&query, target(&table)).unwrap_or_else(|error| fail(error));
+    let translated =
+        translate_query(&query, target(&table)).unwrap_or_else(|error| fail(error, text));
     (query, translated)
 }
 
 /// A query for a target, translated. Raises errors as [`query`] does.
 pub fn translate(text: &str, target: Target<'_>, base: Option<&str>) -> Translated {
-    try_translate(text, target, base).unwrap_or_else(|error| fail(error))
+    try_translate(text, target, base).unwrap_or_else(|error| fail(error, text))
 }
 
 /// As [`translate`], raising no errors.
@@ -79,9 +80,10 @@ pub fn name_of(form: Form) -> &'static str {
 
 /// An update request on a store, and the quoted name of its table, which exists.
 pub fn update(text: &str, store: Option<&str>, base: Option<&str>) -> (Vec<Operation>, String) {
-    let update = parse_update(text, base).unwrap_or_else(|error| fail(error));
+    let update = parse_update(text, base).unwrap_or_else(|error| fail(error, text));
     let table = store::resolve(store, true).table();
-    let operations = translate_update(&update, target(&table)).unwrap_or_else(|error| fail(error));
+    let operations =
+        translate_update(&update, target(&table)).unwrap_or_else(|error| fail(error, text));
     (operations, table)
 }
 
@@ -102,12 +104,21 @@ fn table_to_read(store: Option<&str>) -> String {
 /// The store that springs into being when it is first written to; until then it reads as an empty one.
 const DEFAULT_STORE: &str = "main";
 
-fn fail(error: Error) -> ! {
+/// Raises an error of `text`, with the line it is about and what can be done.
+fn fail(error: Error, text: &str) -> ! {
     let code = match &error {
-        Error::Syntax { .. } => PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+        Error::Syntax { .. } | Error::UndeclaredPrefix { .. } => {
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR
+        }
         Error::TooComplex { .. } => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
         Error::Unsupported(_) => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         Error::Base(_) | Error::Invalid(_) => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
     };
-    raise(code, error.to_string())
+    let message = error.to_string();
+    match (error.place(text), error.hint()) {
+        (Some(place), Some(hint)) => raise_all(code, message, place, hint),
+        (Some(place), None) => raise_detail(code, message, place),
+        (None, Some(hint)) => raise_hint(code, message, hint),
+        (None, None) => raise(code, message),
+    }
 }

@@ -1,0 +1,151 @@
+//! Prefixes that a text uses and does not declare, and the declarations of well-known ones.
+
+use crate::error::Error;
+use crate::template::lexer::{tokens, Token};
+
+/// Well-known prefixes: those of the W3C's RDFa initial context that queries use most, Wikidata's and DBpedia's.
+const WELL_KNOWN: [(&str, &str); 32] = [
+    ("dbo", "http://dbpedia.org/ontology/"),
+    ("dbr", "http://dbpedia.org/resource/"),
+    ("dc", "http://purl.org/dc/elements/1.1/"),
+    ("dcat", "http://www.w3.org/ns/dcat#"),
+    ("dct", "http://purl.org/dc/terms/"),
+    ("dcterms", "http://purl.org/dc/terms/"),
+    ("fn", "http://www.w3.org/2005/xpath-functions#"),
+    ("foaf", "http://xmlns.com/foaf/0.1/"),
+    ("geof", "http://www.opengis.net/def/function/geosparql/"),
+    ("org", "http://www.w3.org/ns/org#"),
+    ("owl", "http://www.w3.org/2002/07/owl#"),
+    ("p", "http://www.wikidata.org/prop/"),
+    ("pq", "http://www.wikidata.org/prop/qualifier/"),
+    ("prov", "http://www.w3.org/ns/prov#"),
+    ("ps", "http://www.wikidata.org/prop/statement/"),
+    ("qb", "http://purl.org/linked-data/cube#"),
+    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+    ("rdfs", "http://www.w3.org/2000/01/rdf-schema#"),
+    ("rev", "http://purl.org/stuff/rev#"),
+    ("schema", "http://schema.org/"),
+    ("sf", "http://www.opengis.net/ont/sf#"),
+    ("sh", "http://www.w3.org/ns/shacl#"),
+    ("sioc", "http://rdfs.org/sioc/ns#"),
+    ("skos", "http://www.w3.org/2004/02/skos/core#"),
+    ("sosa", "http://www.w3.org/ns/sosa/"),
+    ("time", "http://www.w3.org/2006/time#"),
+    ("vcard", "http://www.w3.org/2006/vcard/ns#"),
+    ("void", "http://rdfs.org/ns/void#"),
+    ("wd", "http://www.wikidata.org/entity/"),
+    ("wdt", "http://www.wikidata.org/prop/direct/"),
+    ("wikibase", "http://wikiba.se/ontology#"),
+    ("xsd", "http://www.w3.org/2001/XMLSchema#"),
+];
+
+/// The error of the first prefixed name whose prefix is not declared before it; `None` where there is none, or the text cannot be cut into
+/// tokens.
+pub(crate) fn undeclared(text: &str) -> Option<Error> {
+    let tokens = tokens(text)?;
+    let mut declared = Vec::new();
+    let mut before = None;
+    for lexed in &tokens {
+        if let Token::Name { prefix, local, .. } = lexed.token {
+            let is_declaration = local.is_empty()
+                && matches!(before, Some(Token::Word(word)) if word.eq_ignore_ascii_case("prefix"));
+            if is_declaration {
+                declared.push(prefix);
+            } else if !declared.contains(&prefix) {
+                return Some(Error::UndeclaredPrefix {
+                    prefix: prefix.to_owned(),
+                    position: position(text, lexed.start),
+                });
+            }
+        }
+        before = Some(lexed.token);
+    }
+    None
+}
+
+/// The declaration to write for a prefix, where it is well known.
+pub(crate) fn declaration(prefix: &str) -> Option<String> {
+    let known = WELL_KNOWN.iter().find(|known| known.0 == prefix)?;
+    Some(format!("PREFIX {prefix}: <{}>", known.1))
+}
+
+/// Line and column of a byte, both from 1, in characters.
+fn position(text: &str, at: usize) -> (u32, u32) {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let column = before[start..].chars().count() + 1;
+    (line as u32, column as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{parse_query, parse_update};
+
+    fn found(text: &str) -> Option<(String, (u32, u32))> {
+        match parse_query(text, None) {
+            Err(Error::UndeclaredPrefix { prefix, position }) => Some((prefix, position)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_first_one_is_named() {
+        let text = "SELECT * WHERE {\n  ?ö foaf:name ?n ; ex:x ?y }";
+        assert_eq!(found(text), Some(("foaf".to_owned(), (2, 6))));
+        let text = "PREFIX foaf: <http://x/> SELECT * { ?s foaf:name ?n ; a :Person }";
+        assert_eq!(found(text), Some((String::new(), (1, 57))));
+        let text = "INSERT DATA { <http://s> foaf:name 'x' }";
+        let error = parse_update(text, None).unwrap_err();
+        let hint =
+            "Add the declaration at the beginning: PREFIX foaf: <http://xmlns.com/foaf/0.1/>";
+        assert_eq!(error.hint().as_deref(), Some(hint));
+        assert_eq!(
+            error.to_string(),
+            "prefix \"foaf:\" at line 1, column 26 is not declared"
+        );
+    }
+
+    #[test]
+    fn other_errors_stay_what_they_are() {
+        for text in [
+            "PREFIX foaf: <http://x/> SELECT * { ?s foaf:name }",
+            "SELECT * { ?s ?p 'foaf:name }",
+            "SELECT * { ?s ?p ?o # foaf:name\n",
+            "SELECT * { ?s <http://foaf:80/> }",
+        ] {
+            assert!(
+                matches!(parse_query(text, None), Err(Error::Syntax { .. })),
+                "{text}"
+            );
+        }
+        assert!(parse_query(
+            "prefix foaf: <http://x/> SELECT * { ?s foaf:name ?o }",
+            None
+        )
+        .is_ok());
+    }
+
+    #[test]
+    fn well_known_ones_are_sorted_and_absolute() {
+        assert!(WELL_KNOWN.is_sorted());
+        assert!(WELL_KNOWN.iter().all(|known| known.1.starts_with("http")));
+    }
+
+    #[test]
+    fn the_place_is_shown() {
+        let text = "SELECT *\nWHERE { ?s\tfoaf:name ?o }";
+        let error = parse_query(text, None).unwrap_err();
+        let shown = "Line 2:\n  WHERE { ?s foaf:name ?o }\n             ^";
+        assert_eq!(error.place(text).as_deref(), Some(shown));
+        let long = format!(
+            "SELECT * {{ {} ?s foaf:name ?o }}",
+            "?s ?p ?o . ".repeat(40)
+        );
+        let place = parse_query(&long, None).unwrap_err().place(&long).unwrap();
+        let lines: Vec<&str> = place.lines().collect();
+        assert!(lines.iter().all(|line| line.len() <= 84), "{place}");
+        assert_eq!(lines[1].as_bytes()[lines[2].len() - 1], b'f', "{place}");
+    }
+}
