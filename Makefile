@@ -6,10 +6,11 @@ SHELL := /bin/bash
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: ## install what building needs (Debian packages, cargo-pgrx); nothing when it is there
+setup: ## install what building, testing and linting need; nothing when it is there
 	@dev/setup.sh
 
-install: setup ## build the extension and install it into PostgreSQL 15
+install: ## build the extension and install it into PostgreSQL 15
+	@dev/setup.sh build
 	@dev/install.sh
 
 up: install ## start the private server (127.0.0.1, port PGQUAD_PORT or 54329), print the psql line
@@ -36,11 +37,11 @@ demo: up ## load a small data set, ask it questions in SPARQL
 test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)
 	@dev/test.sh $(SUITES)
 
-lint: setup ## rustfmt, clippy, shellcheck, what the image is built from, licences
-	@dev/test.sh fmt clippy shell image licences
+lint: setup ## rustfmt, clippy, shellcheck, ruff, what the image is built from, dependencies
+	@dev/test.sh fmt clippy shell python image dependencies
 
 fmt: ## format the Rust sources
 	@cargo fmt --all
 
-bench: install ## run the benchmarks and write bench/results anew (BENCH=--quick: small data, nothing written)
+bench: setup install ## run the benchmarks and write bench/results anew (BENCH=--quick: small data, nothing written)
 	@bench/run-all $(BENCH)

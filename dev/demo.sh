@@ -69,9 +69,9 @@ SELECT ?planet ?distance WHERE {
 } ORDER BY ?distance' planet distance
 
 printf '\n--- Is there a moon with an orbit shorter than a day?\n'
-run_psql -At <<'SQL'
+run_psql -P footer=off <<'SQL'
 select case when quad.ask('PREFIX : <http://example.org/solar/> ASK { ?m a :Moon ; :period ?d FILTER(?d < 1) }', 'demo')
-       then 'yes' else 'no' end;
+       then 'yes' else 'no' end as answer;
 SQL
 
 bsbm=$PGQUAD_SHARED/bsbm/bsbm-100k.nt.gz
@@ -98,5 +98,7 @@ else
     printf '\nSKIPPED the Berlin benchmark: there is no %s\n' "$bsbm"
 fi
 
-printf '\nYour turn:\n'
+printf '\n--- Your turn, on the data just loaded. Type in psql (the line that starts it comes last):\n\n'
+cat dev/demo-next.sql
+printf '\n'
 dev/server.sh status

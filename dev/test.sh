@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell image licences unit pgtap isolation races join crash standby soak badinput bsbm w3c differential remote sqlsmith cluster"
+ALL="fmt clippy shell python image dependencies unit pgtap isolation races join crash standby soak badinput bsbm w3c differential remote sqlsmith cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -85,6 +85,23 @@ suite_unit() {
     book unit "$p" "$f" "$s"
 }
 
+# Licences, bans and sources of the dependencies; known vulnerabilities where their list can be had.
+suite_dependencies() {
+    local deny advisories=0
+    if ! deny=$(cargo_deny_program); then
+        book dependencies 0 0 1 "cargo-deny is not installed"
+        return
+    fi
+    if ! "$deny" --offline check licenses bans sources 2>&1 | tee "$logs/dependencies.log"; then
+        book dependencies 0 1 0
+    elif ! timeout 120 "$deny" fetch db >/dev/null 2>&1; then
+        book dependencies 1 0 1 "the list of advisories cannot be had"
+    else
+        "$deny" check advisories 2>&1 | tee -a "$logs/dependencies.log" || advisories=1
+        book dependencies $((2 - advisories)) $advisories 0
+    fi
+}
+
 run_suite() {
     step "suite $1"
     case $1 in
@@ -101,13 +118,15 @@ run_suite() {
             book shell 0 0 1 "shellcheck is not installed"
         fi
         ;;
-    licences)
-        if cargo deny --version >/dev/null 2>&1; then
-            one_test licences cargo deny --offline check licenses
+    python)
+        local ruff
+        if ruff=$(ruff_program); then
+            one_test python "$ruff" check --no-cache .
         else
-            book licences 0 0 1 "cargo-deny is not installed"
+            book python 0 0 1 "ruff is not installed"
         fi
         ;;
+    dependencies) suite_dependencies ;;
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;

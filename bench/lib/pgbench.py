@@ -4,7 +4,7 @@ import re
 import subprocess
 import tempfile
 
-import environment  # first: it makes pgquad_test known
+import environment  # noqa: F401 first: it makes pgquad_test known
 from pgquad_test import bin_path
 
 

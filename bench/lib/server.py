@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-import environment  # first: it makes pgquad_test known
+import environment  # noqa: F401 first: it makes pgquad_test known
 from pgquad_test import Server
 
 SETTINGS = {

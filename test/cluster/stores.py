@@ -275,7 +275,7 @@ class Checks:
                      [(min(expected), max(expected), len(expected), len(quads))])
             some = NUMBERS + 3
             expected = {}
-            for s, p, o, g in quads:
+            for s, _, o, _ in quads:
                 if s == some and o != some:
                     expected[o] = expected.get(o, 0) + 1
             got = self.rows("select o, count(*) from quad_stores.grouped where s = %s and o <> %s group by o", (some, some), node=node)
