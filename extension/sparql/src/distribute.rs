@@ -86,6 +86,9 @@ fn of_union(union: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphP
     all_share.then(|| branches.into_iter().cloned().collect())
 }
 
+/// Rows of VALUES.
+type Rows = Vec<Vec<Option<GroundTerm>>>;
+
 /// VALUES with UNDEF as one VALUES for each set of variables that rows bind: each is looked up by its own variables.
 fn of_values(
     variables: &[Variable],
@@ -100,7 +103,7 @@ fn of_values(
     if !others.iter().all(|other| is_plain(other)) {
         return None;
     }
-    let mut arms: Vec<(Vec<bool>, Vec<Vec<Option<GroundTerm>>>)> = Vec::new();
+    let mut arms: Vec<(Vec<bool>, Rows)> = Vec::new();
     for row in bindings {
         let bound: Vec<bool> = row.iter().map(Option::is_some).collect();
         let terms = row.iter().filter(|term| term.is_some()).cloned().collect();
@@ -113,7 +116,8 @@ fn of_values(
         variables: variables
             .iter()
             .zip(bound)
-            .filter_map(|(variable, bound)| bound.then(|| variable.clone()))
+            .filter(|(_, bound)| *bound)
+            .map(|(variable, _)| variable.clone())
             .collect(),
         bindings,
     };
