@@ -94,6 +94,8 @@ pub struct Greeting {
     ends: Ends,
     own: Nonce,
     theirs: Nonce,
+    /// What the end that connects has said of seals.
+    wanted: bool,
     next: Next,
 }
 
@@ -142,6 +144,7 @@ impl Greeting {
             ends,
             own,
             theirs: [0; NONCE_BYTES],
+            wanted: ends.sealed,
             next,
         }
     }
@@ -171,7 +174,7 @@ impl Greeting {
                 }
                 Next::Challenge => {
                     self.theirs = array(&mut reader)?;
-                    let sealed = reader.u8()? != 0;
+                    let sealed = flag(&mut reader)?;
                     if self.ends.sealed && !sealed {
                         return Err(Refused::Damaged);
                     }
@@ -195,7 +198,8 @@ impl Greeting {
     fn read_hello(&mut self, reader: &mut Reader<'_>) -> Result<(), Refused> {
         let mesh: [u8; MESH_BYTES] = array(reader)?;
         let (from, to) = (reader.u32()?, reader.u32()?);
-        self.ends.sealed |= reader.u8()? != 0;
+        self.wanted = flag(reader)?;
+        self.ends.sealed |= self.wanted;
         self.theirs = array(reader)?;
         reader.end()?;
         if mesh != self.ends.mesh || to != self.ends.to {
@@ -227,7 +231,7 @@ impl Greeting {
         mac.update(&self.ends.mesh);
         mac.update(&self.ends.from.to_le_bytes());
         mac.update(&self.ends.to.to_le_bytes());
-        mac.update(&[u8::from(self.ends.sealed)]);
+        mac.update(&[u8::from(self.ends.sealed), u8::from(self.wanted)]);
         mac.update(connecting);
         mac.update(accepting);
         mac
@@ -254,4 +258,12 @@ impl Greeting {
 
 fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N], Damaged> {
     reader.bytes()?.try_into().map_err(|_| Damaged)
+}
+
+fn flag(reader: &mut Reader<'_>) -> Result<bool, Damaged> {
+    match reader.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Damaged),
+    }
 }

@@ -59,12 +59,15 @@ struct Outbox {
 }
 
 impl Outbox {
-    /// The rows of the state that has most, not more than the largest batch.
+    /// The rows of the state that has most, not more than a batch: a unit of work may deal many batches at once.
     fn take_largest(&mut self) -> Option<(usize, Rows)> {
         let bytes = |part: &(usize, Rows)| part.1.bytes();
         let at = (0..self.parts.len()).max_by_key(|&at| bytes(&self.parts[at]))?;
         let (state, rows) = &mut self.parts[at];
-        let most = (MOST_BATCH_BYTES / Rows::bytes_of(1, rows.columns.len())).max(1);
+        let most = self
+            .size
+            .bytes
+            .div_ceil(Rows::bytes_of(1, rows.columns.len()));
         if rows.len > most {
             return Some((*state, rows.split_off(rows.len - most)));
         }
@@ -273,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_never_larger_than_the_largest() {
-        let most = MOST_BATCH_BYTES / 16;
-        let mut dealt = Dealt::new(0, 2, MOST_BATCH_BYTES);
-        dealt.add(1, b"", rows(most + 5));
-        assert_eq!(dealt.cut(1, 1).1, most as u64);
-        assert_eq!(dealt.cut(1, 1).1, 5);
+    fn what_is_dealt_at_once_is_sent_in_batches() {
+        let mut dealt = Dealt::new(0, 2, 16 * 100);
+        dealt.add(1, b"", rows(205));
+        assert!(dealt.is_overfull(1));
+        assert_eq!([(); 3].map(|()| dealt.cut(1, 1).1), [100, 100, 5]);
+        assert!(dealt.is_empty(1));
     }
 }
