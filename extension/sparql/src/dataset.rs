@@ -3,6 +3,8 @@
 use spargebra::algebra::QueryDataset;
 use spargebra::term::NamedNode;
 
+use crate::error::Error;
+
 /// The default graph for a request that does not say what it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DefaultGraph {
@@ -13,6 +15,39 @@ pub enum DefaultGraph {
     Union,
 }
 
+/// The data set that comes with a request instead of standing in it (SPARQL 1.1 Protocol section 2.1.4 and 2.2.3). It takes the place of
+/// the FROM clauses of a query; an update must not have USING or WITH besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Graphs {
+    /// IRIs of the graphs whose merge is the default graph, in N-Triples form.
+    default: Vec<String>,
+    /// IRIs of the named graphs, in N-Triples form.
+    named: Vec<String>,
+}
+
+impl Graphs {
+    /// The data set of these graphs.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that is no absolute IRI.
+    pub fn new(default: &[String], named: &[String]) -> Result<Self, Error> {
+        let iri = |text: &String| match NamedNode::new(text) {
+            Ok(iri) => Ok(iri),
+            Err(error) => Err(Error::Invalid(format!(
+                "\"{text}\" is not an absolute IRI of a graph: {error}"
+            ))),
+        };
+        let of = |texts: &[String]| -> Result<Vec<String>, Error> {
+            let iris: Vec<NamedNode> = texts.iter().map(iri).collect::<Result<_, _>>()?;
+            Ok(names(&iris))
+        };
+        Ok(Self {
+            default: of(default)?,
+            named: of(named)?,
+        })
+    }
+}
+
 /// What a request is translated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
@@ -20,6 +55,8 @@ pub struct Target<'a> {
     pub table: &'a str,
     /// The default graph of what the request reads.
     pub default_graph: DefaultGraph,
+    /// The data set that was asked for beside the text.
+    pub graphs: Option<&'a Graphs>,
 }
 
 impl<'a> From<&'a str> for Target<'a> {
@@ -28,6 +65,7 @@ impl<'a> From<&'a str> for Target<'a> {
         Self {
             table,
             default_graph: DefaultGraph::Own,
+            graphs: None,
         }
     }
 }
@@ -52,9 +90,15 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    /// The data set that FROM or USING clauses name, or the one of the target.
-    pub fn new(named: Option<&QueryDataset>, default_graph: DefaultGraph) -> Self {
-        match (named, default_graph) {
+    /// The data set that was asked for beside the text, the one that FROM or USING clauses name, or all of the target.
+    pub fn new(named: Option<&QueryDataset>, target: Target<'_>) -> Self {
+        if let Some(graphs) = target.graphs {
+            return Self {
+                default: Merge::Of(graphs.default.clone()),
+                named: Some(graphs.named.clone()),
+            };
+        }
+        match (named, target.default_graph) {
             (Some(named), _) => Self {
                 default: Merge::Of(names(&named.default)),
                 named: named.named.as_deref().map(names),

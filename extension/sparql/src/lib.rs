@@ -34,7 +34,7 @@ use spargebra::{SparqlParser, Update};
 
 pub use spargebra::Query;
 
-pub use dataset::{DefaultGraph, Target};
+pub use dataset::{DefaultGraph, Graphs, Target};
 pub use error::Error;
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Output, Translated, Undecoded};

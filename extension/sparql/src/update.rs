@@ -135,7 +135,7 @@ fn translate_operation(
 ) -> Result<Operation, Error> {
     let table = target.table;
     let translator = |using| {
-        let dataset = Dataset::new(using, target.default_graph);
+        let dataset = Dataset::new(using, target);
         Translator::new(table, base.clone(), dataset)
     };
     Ok(match operation {
@@ -169,6 +169,12 @@ fn translate_operation(
             using,
             pattern,
         } => {
+            if using.is_some() && target.graphs.is_some() {
+                return Err(Error::Invalid(
+                    "an update with USING or WITH cannot have its graphs named beside its text"
+                        .to_owned(),
+                ));
+            }
             let mut translator = translator(using.as_ref());
             translator.keeps_terms = true;
             let sql = translator.modify(delete, insert, pattern)?;

@@ -63,6 +63,7 @@ fn text() -> impl Strategy<Value = String> {
 const TARGET: Target<'static> = Target {
     table: "quads",
     default_graph: DefaultGraph::Own,
+    graphs: None,
 };
 
 /// The numbers of the placeholders in a text.

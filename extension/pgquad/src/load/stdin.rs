@@ -22,7 +22,7 @@ use crate::exit::is_exiting;
 extension_sql!(
     r#"
 CREATE VIEW quad.load_stdin AS SELECT NULL::pg_catalog.text AS line WHERE false;
-COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN (FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02'')';
+COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN (FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02''), or pieces of it by (FORMAT binary)';
 CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_begin();
 CREATE TRIGGER load_line INSTEAD OF INSERT ON quad.load_stdin FOR EACH ROW EXECUTE FUNCTION quad.load_stdin_line();
 CREATE TRIGGER load_end AFTER INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_end();
@@ -44,6 +44,8 @@ struct Stdin {
     subtransaction: pg_sys::SubTransactionId,
     /// Holds what PostgreSQL allocates for the loader, which outlives the calls of the triggers.
     memory: pg_sys::MemoryContext,
+    /// Whether rows are lines; if not, they are pieces of the document, to be put together as they are.
+    lines: bool,
 }
 
 thread_local! {
@@ -104,7 +106,7 @@ fn load_stdin_begin<'a>(
             "this session is loading a document already",
         );
     }
-    check_copy();
+    let lines = check_copy();
     let format = loader::format(&text(&FORMAT).unwrap_or_default());
     // SAFETY: a new context, deleted when the load or the transaction ends.
     let (memory, subtransaction) = unsafe {
@@ -141,6 +143,7 @@ fn load_stdin_begin<'a>(
         progress,
         subtransaction,
         memory,
+        lines,
     }));
     Ok(None)
 }
@@ -163,7 +166,9 @@ fn load_stdin_line<'a>(
     STDIN.with_borrow_mut(|stdin| {
         let stdin = stdin.as_mut().unwrap_or_else(|| not_loading());
         stdin.feed.push(line.unwrap_or_default().as_bytes());
-        stdin.feed.push(b"\n");
+        if stdin.lines {
+            stdin.feed.push(b"\n");
+        }
         if stdin.feed.is_due() {
             stdin.flush();
         }
@@ -257,24 +262,29 @@ impl Stdin {
     }
 }
 
-/// Refuses a COPY whose format would change the lines: the text format takes backslashes for its own, CSV the quotes.
-fn check_copy() {
+/// Refuses a COPY whose format would change the lines: the text format takes backslashes for its own, CSV the quotes. `false`: the rows
+/// are not lines but pieces of any size, as a binary COPY can send them.
+fn check_copy() -> bool {
     let Some(options) = copy_options() else {
-        return;
+        return true;
     };
     let option = |name: &str| {
         let found = options.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_str())
     };
+    if option("format") == "binary" {
+        return false;
+    }
     let is_control = |value: &str| value.len() == 1 && value.as_bytes()[0] < b' ';
     if option("format") != "csv" || !is_control(option("delimiter")) || !is_control(option("quote"))
     {
         raise_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "COPY to quad.load_stdin must take the lines as they are",
-            "Use WITH (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02').",
+            "Use WITH (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02') for lines, or (FORMAT binary) for pieces of any size.",
         );
     }
+    true
 }
 
 /// The options of the COPY command that is running; `None` when another command is.

@@ -120,6 +120,11 @@ pub struct Row<'b> {
 }
 
 impl Row<'_> {
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
     /// Calls `read` with the term of column `place`; `None` for an unbound variable.
     pub fn term<T>(&self, place: usize, read: impl FnOnce(&Term<'_>) -> T) -> Option<T> {
         match self.cells[place] {

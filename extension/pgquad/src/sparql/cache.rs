@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 
-use pgquad_sparql::{DefaultGraph, Form, Output, Param, Shape, Target, Template, Translated};
+use pgquad_sparql::{
+    DefaultGraph, Form, Graphs, Output, Param, Shape, Target, Template, Translated,
+};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -120,6 +122,7 @@ impl Known {
 struct Key {
     table: String,
     default_graph: DefaultGraph,
+    graphs: Option<Graphs>,
     base: Option<String>,
     /// The key of the shape, or a whole text.
     text: String,
@@ -188,6 +191,7 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
     let key = |text: &str, whole| Key {
         table: target.table.to_owned(),
         default_graph: target.default_graph,
+        graphs: target.graphs.cloned(),
         base: base.map(str::to_owned),
         text: text.to_owned(),
         whole,

@@ -106,6 +106,22 @@ impl Cursor {
 
     /// The next batch, each row read by `read`; empty at the end.
     pub fn fetch<T>(&mut self, read: impl FnMut(&Row<'_>) -> T) -> Vec<T> {
+        self.fill();
+        let rows = self.batch.read(&self.params, read);
+        self.batch.clear();
+        rows
+    }
+
+    /// What `read` makes of the next batch and the parameters that the query runs with; `None` at the end.
+    pub fn fetch_batch<T>(&mut self, read: impl FnOnce(&Batch, &[Param]) -> T) -> Option<T> {
+        self.fill();
+        let result = (!self.batch.is_empty()).then(|| read(&self.batch, &self.params));
+        self.batch.clear();
+        result
+    }
+
+    /// Takes rows where there are none that wait.
+    fn fill(&mut self) {
         if self.batch.is_empty() {
             if let Some(name) = self.portal.take() {
                 let more = Spi::connect(|_| {
@@ -124,9 +140,6 @@ impl Cursor {
                 self.portal = more.then_some(name);
             }
         }
-        let rows = self.batch.read(&self.params, read);
-        self.batch.clear();
-        rows
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::fmt::Write;
 
-use oxrdf::{NamedNode, NamedOrBlankNode, Term, Triple};
-use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer};
+use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term};
+use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use pgquad_reader::Format;
-use pgquad_sparql::Form;
+use pgquad_sparql::{Form, Param};
 use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
-use super::answer::Row;
-use super::cache::Prepared;
+use super::answer::{Batch, Row};
 use super::request::query_of_form;
-use super::results::{check_size, to_oxrdf};
+use super::results::{check_size, to_oxrdf, Buffer};
 use crate::error::{raise, raise_hint, required};
 
 /// Answers a CONSTRUCT query with a document: `turtle`, `nt`, `xml` (RDF/XML), `jsonld`, or a format of quads.
@@ -49,55 +48,119 @@ fn serialize(
     form: Form,
     other: Form,
 ) -> String {
-    let format = Format::from_name(format).unwrap_or_else(|| {
+    let format = graph_format(format);
+    let prepared = query_of_form(query, store, base, &[form, other]);
+    let mut writer = GraphWriter::new(format);
+    prepared.stream(|batch| {
+        writer.batch(batch, &prepared.params);
+        check_size(writer.len());
+    });
+    writer.finish()
+}
+
+/// The format of graphs with this name.
+pub fn graph_format(name: &str) -> Format {
+    Format::from_name(name).unwrap_or_else(|| {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("format \"{format}\" is not known"),
+            format!("format \"{name}\" is not known"),
             format!("Formats are {}.", Format::NAMES),
         )
-    });
-    let prepared = query_of_form(query, store, base, &[form, other]);
-    if format == Format::NTriples {
-        return n_triples(&prepared);
+    })
+}
+
+/// Writes rows of terms as a graph: subject, predicate, object and, where rows have four columns, the graph.
+pub enum GraphWriter {
+    /// N-Triples and N-Quads, which is how terms are written anyway.
+    Lines(String),
+    /// As `oxrdfio` does.
+    Other {
+        writer: Box<WriterQuadSerializer<Buffer>>,
+        format: Format,
+        buffer: Buffer,
+    },
+}
+
+impl GraphWriter {
+    /// Begins a document.
+    pub fn new(format: Format) -> Self {
+        if matches!(format, Format::NTriples | Format::NQuads) {
+            return Self::Lines(String::new());
+        }
+        let buffer = Buffer::default();
+        let writer = RdfSerializer::from_format(rdf_format(format)).for_writer(buffer.clone());
+        Self::Other {
+            writer: Box::new(writer),
+            format,
+            buffer,
+        }
     }
-    let mut writer = RdfSerializer::from_format(rdf_format(format)).for_writer(Vec::new());
-    prepared.stream(|batch| {
-        batch.read(&prepared.params, |row| {
-            let triple = triple(row);
-            if format == Format::RdfXml {
-                check_xml(&triple);
+
+    /// Adds triples or quads. `params` are the parameters that the query ran with.
+    pub fn batch(&mut self, batch: &Batch, params: &[Param]) {
+        match self {
+            Self::Lines(text) => {
+                batch.read(params, |row| line(text, row));
             }
-            if let Err(error) = writer.serialize_triple(&triple) {
-                cannot_be_written(format, &error.to_string());
+            Self::Other { writer, format, .. } => {
+                batch.read(params, |row| {
+                    let quad = quad(row);
+                    if *format == Format::RdfXml {
+                        check_xml(&quad);
+                    }
+                    if let Err(error) = writer.serialize_quad(&quad) {
+                        cannot_be_written(*format, &error.to_string());
+                    }
+                });
             }
-        });
-    });
-    match writer.finish() {
-        Ok(bytes) => String::from_utf8(bytes).expect("the formats are UTF-8"),
-        Err(error) => cannot_be_written(format, &error.to_string()),
+        }
+    }
+
+    /// Bytes written and not taken.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Lines(text) => text.len(),
+            Self::Other { buffer, .. } => buffer.len(),
+        }
+    }
+
+    /// What has been written since the last call.
+    pub fn take(&mut self) -> String {
+        match self {
+            Self::Lines(text) => std::mem::take(text),
+            Self::Other { buffer, .. } => buffer.take(),
+        }
+    }
+
+    /// The rest of the document: all of it where nothing has been taken.
+    pub fn finish(self) -> String {
+        match self {
+            Self::Lines(text) => text,
+            Self::Other {
+                writer,
+                format,
+                buffer,
+            } => match writer.finish() {
+                Ok(_) => buffer.take(),
+                Err(error) => cannot_be_written(format, &error.to_string()),
+            },
+        }
     }
 }
 
-/// The graph of a query as N-Triples, which is how terms are written anyway.
-fn n_triples(prepared: &Prepared) -> String {
-    let mut text = String::new();
-    prepared.stream(|batch| {
-        batch.read(&prepared.params, |row| {
-            for place in 0..3 {
-                let written = row.term(place, |term| write!(text, "{term} "));
-                written
-                    .expect("a triple is whole")
-                    .expect("writing to memory does not fail");
-            }
-            text.push_str(".\n");
-        });
-        check_size(text.len());
-    });
-    text
+/// Writes a line of N-Triples or N-Quads. The default graph, where rows have a fourth column, is unbound.
+fn line(text: &mut String, row: &Row<'_>) {
+    for place in 0..row.len() {
+        let written = row.term(place, |term| write!(text, "{term} "));
+        if place < 3 && written.is_none() {
+            no_triple();
+        }
+    }
+    text.push_str(".\n");
 }
 
 /// Refuses what XML has no way to write: predicates that do not end like a name, some control characters.
-fn check_xml(triple: &Triple) {
+fn check_xml(triple: &Quad) {
     let predicate = triple.predicate.as_str();
     let end = predicate.rsplit(|c| !is_name_char(c)).next();
     if !end.is_some_and(|end| end.contains(is_name_start_char)) {
@@ -153,18 +216,24 @@ fn rdf_format(format: Format) -> RdfFormat {
     }
 }
 
-fn triple(row: &Row<'_>) -> Triple {
-    let term = |place| row.term(place, to_oxrdf).expect("a triple is whole");
+fn quad(row: &Row<'_>) -> Quad {
+    let term = |place| row.term(place, to_oxrdf);
     let subject = match term(0) {
-        Term::NamedNode(iri) => NamedOrBlankNode::from(iri),
-        Term::BlankNode(node) => node.into(),
-        Term::Literal(_) => no_triple(),
-    };
-    let predicate: NamedNode = match term(1) {
-        Term::NamedNode(iri) => iri,
+        Some(Term::NamedNode(iri)) => NamedOrBlankNode::from(iri),
+        Some(Term::BlankNode(node)) => node.into(),
         _ => no_triple(),
     };
-    Triple::new(subject, predicate, term(2))
+    let predicate: NamedNode = match term(1) {
+        Some(Term::NamedNode(iri)) => iri,
+        _ => no_triple(),
+    };
+    let object = term(2).unwrap_or_else(|| no_triple());
+    let graph = match (row.len() > 3).then(|| term(3)).flatten() {
+        Some(Term::NamedNode(iri)) => GraphName::from(iri),
+        Some(Term::BlankNode(node)) => node.into(),
+        _ => GraphName::DefaultGraph,
+    };
+    Quad::new(subject, predicate, object, graph)
 }
 
 fn no_triple() -> ! {

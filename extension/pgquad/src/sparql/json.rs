@@ -122,7 +122,12 @@ impl Writer {
         numbers
     }
 
-    /// The whole answer.
+    /// What has been written since the last call.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The rest of the answer: all of it where nothing has been taken.
     pub fn finish(mut self) -> String {
         self.out.push_str("]}}");
         self.out

@@ -15,6 +15,7 @@ mod receiver;
 mod request;
 mod results;
 mod statements;
+mod stream;
 mod update;
 mod view;
 
@@ -24,4 +25,5 @@ pub use plan::is_statement;
 pub fn init() {
     cache::init();
     plan::init();
+    stream::init();
 }

@@ -1,13 +1,13 @@
 //! From the arguments of an SQL function to SQL text.
 
 use pgquad_sparql::{
-    parse_query, parse_update, translate_query, translate_update, Error, Form, Operation, Query,
-    Target, Translated,
+    parse_query, parse_update, translate_query, translate_update, Error, Form, Graphs, Operation,
+    Query, Target, Translated,
 };
 use pgrx::PgSqlErrorCode;
 
 use super::cache::{self, Prepared};
-use crate::error::{raise, raise_all, raise_detail, raise_hint};
+use crate::error::{raise, raise_all, raise_detail, raise_hint, required};
 use crate::guc;
 use crate::store;
 
@@ -17,7 +17,7 @@ const EMPTY_STORE: &str =
 
 /// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built (0A000).
 pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated {
-    translate(text, target(&table_to_read(store)), base)
+    translate(text, target(&table_to_read(store), None), base)
 }
 
 /// A query for a view: parsed, and translated for a store that exists.
@@ -25,7 +25,7 @@ pub fn query_for_view(text: &str, store: Option<&str>, base: Option<&str>) -> (Q
     let query = parse_query(text, base).unwrap_or_else(|error| fail(error, text));
     let table = store::resolve(store, true).table();
     let translated =
-        translate_query(&query, target(&table)).unwrap_or_else(|error| fail(error, text));
+        translate_query(&query, target(&table, None)).unwrap_or_else(|error| fail(error, text));
     (query, translated)
 }
 
@@ -50,7 +50,7 @@ pub fn query_of_form(
     base: Option<&str>,
     forms: &[Form],
 ) -> Prepared {
-    let prepared = cache::prepare(text, target(&table_to_read(store)), base);
+    let prepared = query_of_any_form(text, store, base, None);
     let form = prepared.form();
     if !forms.contains(&form) {
         let function = match form {
@@ -68,6 +68,40 @@ pub fn query_of_form(
     prepared
 }
 
+/// As [`query`], ready to be run, on the graphs that were named beside the text.
+pub fn query_of_any_form(
+    text: &str,
+    store: Option<&str>,
+    base: Option<&str>,
+    graphs: Option<&Graphs>,
+) -> Prepared {
+    cache::prepare(text, target(&table_to_read(store), graphs), base)
+}
+
+/// A query of the extension's own, ready to be run on the store whose default graph is its own, whatever the settings say.
+pub fn own_query(text: &str, store: Option<&str>) -> Prepared {
+    let table = table_to_read(store);
+    cache::prepare(text, Target::from(table.as_str()), None)
+}
+
+/// A list of graphs out of SQL, `None` where neither is given.
+pub fn graphs(
+    default: Option<Vec<Option<String>>>,
+    named: Option<Vec<Option<String>>>,
+) -> Option<Graphs> {
+    let iris = |graphs: Option<Vec<Option<String>>>| -> Vec<String> {
+        let graphs = graphs.unwrap_or_default().into_iter();
+        graphs
+            .map(|iri| required("element of an array of graphs", iri))
+            .collect()
+    };
+    if default.is_none() && named.is_none() {
+        return None;
+    }
+    let graphs = Graphs::new(&iris(default), &iris(named));
+    Some(graphs.unwrap_or_else(|error| fail(error, "")))
+}
+
 /// Keyword of a query form.
 pub fn name_of(form: Form) -> &'static str {
     match form {
@@ -78,19 +112,25 @@ pub fn name_of(form: Form) -> &'static str {
     }
 }
 
-/// An update request on a store, and the quoted name of its table, which exists.
-pub fn update(text: &str, store: Option<&str>, base: Option<&str>) -> (Vec<Operation>, String) {
+/// An update request on a store, reading the graphs that were named beside the text, and the quoted name of its table, which exists.
+pub fn update(
+    text: &str,
+    store: Option<&str>,
+    base: Option<&str>,
+    graphs: Option<&Graphs>,
+) -> (Vec<Operation>, String) {
     let update = parse_update(text, base).unwrap_or_else(|error| fail(error, text));
     let table = store::resolve(store, true).table();
     let operations =
-        translate_update(&update, target(&table)).unwrap_or_else(|error| fail(error, text));
+        translate_update(&update, target(&table, graphs)).unwrap_or_else(|error| fail(error, text));
     (operations, table)
 }
 
-fn target(table: &str) -> Target<'_> {
+fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
     Target {
         table,
         default_graph: guc::DEFAULT_GRAPH.get().into(),
+        graphs,
     }
 }
 

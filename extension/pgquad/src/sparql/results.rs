@@ -1,12 +1,17 @@
 //! The W3C result formats: `quad.sparql_json`, `quad.sparql_xml`, `quad.sparql_csv`, `quad.sparql_tsv`.
 
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
 use oxrdf::{BlankNode, Literal, NamedNode, Variable};
-use pgquad_sparql::Form;
+use pgquad_sparql::{Form, Param};
 use pgquad_term::{LiteralKind, Term};
 use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
-use sparesults::{QueryResultsFormat, QueryResultsSerializer};
+use sparesults::{QueryResultsFormat, QueryResultsSerializer, WriterSolutionsSerializer};
 
+use super::answer::Batch;
 use super::json;
 use super::query::run_ask;
 use super::request::query_of_form;
@@ -55,40 +60,127 @@ fn serialize(
     format: QueryResultsFormat,
 ) -> String {
     let prepared = query_of_form(query, store, base, &[Form::Select, Form::Ask]);
-    let serializer = QueryResultsSerializer::from_format(format);
     if prepared.form() == Form::Ask {
-        let bytes = serializer
-            .serialize_boolean_to_writer(Vec::new(), run_ask(&prepared))
-            .expect("writing to memory does not fail");
-        return text(bytes);
+        return boolean(format, run_ask(&prepared));
     }
-    if format == QueryResultsFormat::Json {
-        let mut writer = json::Writer::new(prepared.columns());
-        prepared.stream(|batch| {
-            writer.batch(batch, &prepared.params);
-            check_size(writer.len());
-        });
-        return writer.finish();
-    }
-    let variables: Vec<Variable> = prepared
-        .columns()
-        .iter()
-        .map(Variable::new_unchecked)
-        .collect();
-    let mut writer = serializer
-        .serialize_solutions_to_writer(Vec::new(), variables.clone())
-        .expect("writing to memory does not fail");
+    let mut writer = SolutionsWriter::new(format, prepared.columns());
     prepared.stream(|batch| {
-        batch.read(&prepared.params, |row| {
-            let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
-                .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
-                .collect();
-            writer
-                .serialize(terms.iter().map(|(place, term)| (&variables[*place], term)))
-                .expect("writing to memory does not fail");
-        });
+        writer.batch(batch, &prepared.params);
+        check_size(writer.len());
     });
-    text(writer.finish().expect("writing to memory does not fail"))
+    writer.finish()
+}
+
+/// The answer to ASK as a document.
+pub fn boolean(format: QueryResultsFormat, answer: bool) -> String {
+    let bytes = QueryResultsSerializer::from_format(format)
+        .serialize_boolean_to_writer(Vec::new(), answer)
+        .expect("writing to memory does not fail");
+    text(bytes)
+}
+
+/// Writes the answer to a SELECT query, batch by batch.
+pub enum SolutionsWriter {
+    /// With the written terms kept.
+    Json(json::Writer),
+    /// As `sparesults` does.
+    Other {
+        writer: Box<WriterSolutionsSerializer<Buffer>>,
+        variables: Vec<Variable>,
+        buffer: Buffer,
+    },
+}
+
+impl SolutionsWriter {
+    /// Begins an answer with these variables.
+    pub fn new(format: QueryResultsFormat, variables: &[String]) -> Self {
+        if format == QueryResultsFormat::Json {
+            return Self::Json(json::Writer::new(variables));
+        }
+        let variables: Vec<Variable> = variables.iter().map(Variable::new_unchecked).collect();
+        let buffer = Buffer::default();
+        let writer = QueryResultsSerializer::from_format(format)
+            .serialize_solutions_to_writer(buffer.clone(), variables.clone())
+            .expect("writing to memory does not fail");
+        Self::Other {
+            writer: Box::new(writer),
+            variables,
+            buffer,
+        }
+    }
+
+    /// Adds solutions. `params` are the parameters that the query ran with.
+    pub fn batch(&mut self, batch: &Batch, params: &[Param]) {
+        match self {
+            Self::Json(writer) => writer.batch(batch, params),
+            Self::Other {
+                writer, variables, ..
+            } => {
+                batch.read(params, |row| {
+                    let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
+                        .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
+                        .collect();
+                    writer
+                        .serialize(terms.iter().map(|(place, term)| (&variables[*place], term)))
+                        .expect("writing to memory does not fail");
+                });
+            }
+        }
+    }
+
+    /// Bytes written and not taken.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Json(writer) => writer.len(),
+            Self::Other { buffer, .. } => buffer.len(),
+        }
+    }
+
+    /// What has been written since the last call.
+    pub fn take(&mut self) -> String {
+        match self {
+            Self::Json(writer) => writer.take(),
+            Self::Other { buffer, .. } => buffer.take(),
+        }
+    }
+
+    /// The rest of the answer: all of it where nothing has been taken.
+    pub fn finish(self) -> String {
+        match self {
+            Self::Json(writer) => writer.finish(),
+            Self::Other { writer, buffer, .. } => {
+                writer.finish().expect("writing to memory does not fail");
+                buffer.take()
+            }
+        }
+    }
+}
+
+/// Bytes that a serializer has written, to be taken while it goes on.
+#[derive(Clone, Default)]
+pub struct Buffer(Rc<RefCell<Vec<u8>>>);
+
+impl Buffer {
+    /// Bytes that wait.
+    pub fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// Takes the bytes, which are whole characters: serializers write strings.
+    pub fn take(&self) -> String {
+        text(self.0.take())
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Refuses an answer that no value of PostgreSQL can hold.
@@ -98,7 +190,7 @@ pub fn check_size(bytes: usize) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             "the answer is larger than 1 GB",
-            "quad.sparql, quad.construct and quad.describe give it row by row.",
+            "quad.sparql, quad.construct and quad.describe give it row by row, quad.sparql_json_stream and its kin piece by piece.",
         );
     }
 }

@@ -14,14 +14,19 @@ use crate::error::{raise, raise_hint, required};
 use crate::{remote, subtransaction};
 
 /// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
+///
+/// `using_graphs`, `using_named_graphs`: what its operations with WHERE read, as if each had these USING and USING NAMED clauses.
 #[pg_extern(volatile)]
 fn update(
     request: Option<&str>,
     store: default!(Option<&str>, "NULL"),
     base: default!(Option<&str>, "NULL"),
+    using_graphs: default!(Option<Vec<Option<String>>>, "NULL"),
+    using_named_graphs: default!(Option<Vec<Option<String>>>, "NULL"),
 ) -> i64 {
     let request = required("request", request);
-    let (operations, table) = request::update(request, store, base);
+    let graphs = request::graphs(using_graphs, using_named_graphs);
+    let (operations, table) = request::update(request, store, base, graphs.as_ref());
     let mut changed = 0;
     for operation in operations {
         changed += match operation {
