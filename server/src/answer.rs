@@ -1,0 +1,264 @@
+//! Rows of PostgreSQL on their way to a client. A client that goes away cancels its query.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::{CopyInSink, RowStream};
+
+use crate::app::App;
+use crate::identity::Identity;
+use crate::nodes::{cancel, Lease};
+use crate::problem::Problem;
+
+/// Longest wait for a cancelled query to end before its connection is closed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request that PostgreSQL works on. Dropped before it has ended, it is cancelled.
+pub struct Work {
+    app: Arc<App>,
+    /// Gone once it is given back.
+    lease: Option<Lease>,
+    rows: Option<Pin<Box<RowStream>>>,
+    deadline: Instant,
+    limit: Duration,
+    permit: Option<OwnedSemaphorePermit>,
+    /// Whether a transaction is open.
+    transaction: bool,
+}
+
+impl Work {
+    /// Takes a turn and a connection.
+    ///
+    /// # Errors
+    /// 503 when there is none in time; 401 and 403 as PostgreSQL says.
+    pub async fn begin(
+        app: &Arc<App>,
+        identity: &Identity,
+        limit: Duration,
+    ) -> Result<Self, Problem> {
+        let turn = app.turns.clone().acquire_owned();
+        let permit = tokio::time::timeout(app.options.queue_timeout, turn)
+            .await
+            .map_err(|_| Problem::unavailable("the server is busy"))?
+            .map_err(|_| Problem::unavailable("the server is stopping"))?;
+        app.metrics.in_flight.inc();
+        let mut work = Self {
+            app: app.clone(),
+            lease: None,
+            rows: None,
+            deadline: Instant::now() + limit,
+            limit,
+            permit: Some(permit),
+            transaction: false,
+        };
+        work.lease = Some(app.nodes.connection(identity).await?);
+        Ok(work)
+    }
+
+    fn client(&self) -> &deadpool_postgres::Object {
+        let lease = self.lease.as_ref();
+        &lease.expect("it is given back at the end only").client
+    }
+
+    /// The outcome of PostgreSQL's work. After an error the connection is free, but for a transaction that has to be rolled back.
+    fn outcome<T>(&mut self, outcome: Result<T, tokio_postgres::Error>) -> Result<T, Problem> {
+        outcome.map_err(|error| {
+            if error.as_db_error().is_some() && !self.transaction {
+                self.give_back();
+            }
+            error.into()
+        })
+    }
+
+    /// The one value that a statement gives.
+    ///
+    /// # Errors
+    /// Those of PostgreSQL; 503 when the time is over.
+    pub async fn one<T: FromSqlOwned>(
+        &mut self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<T, Problem> {
+        let asked = async {
+            let client = self.client();
+            let statement = client.prepare_cached(sql).await?;
+            client.query_one(&statement, params).await
+        };
+        let row = self.in_time(asked).await?;
+        let row = self.outcome(row)?;
+        row.try_get(0).map_err(Problem::from)
+    }
+
+    /// Opens a transaction, which is rolled back unless it is committed.
+    ///
+    /// # Errors
+    /// As [`Self::one`].
+    pub async fn begin_transaction(&mut self) -> Result<(), Problem> {
+        self.transaction = true;
+        let begun = self.in_time(self.client().batch_execute("BEGIN")).await?;
+        self.outcome(begun)
+    }
+
+    /// Commits the transaction and gives the connection back.
+    ///
+    /// # Errors
+    /// As [`Self::one`].
+    pub async fn commit(&mut self) -> Result<(), Problem> {
+        let committed = self.in_time(self.client().batch_execute("COMMIT")).await?;
+        self.outcome(committed)?;
+        self.give_back();
+        Ok(())
+    }
+
+    /// Starts a COPY from here.
+    ///
+    /// # Errors
+    /// As [`Self::one`].
+    pub async fn copy_in(&mut self, sql: &str) -> Result<CopyInSink<Bytes>, Problem> {
+        let sink = self.in_time(self.client().copy_in(sql)).await?;
+        self.outcome(sink)
+    }
+
+    /// The outcome of a future, within the time of the request.
+    ///
+    /// # Errors
+    /// 503 when the time is over.
+    pub async fn in_time<T>(
+        &self,
+        future: impl std::future::Future<Output = T>,
+    ) -> Result<T, Problem> {
+        let timeout = tokio::time::timeout_at(self.deadline, future).await;
+        timeout.map_err(|_| Problem::timeout(self.limit))
+    }
+
+    /// Starts a statement that gives texts. It is prepared once for each connection.
+    ///
+    /// # Errors
+    /// Those of PostgreSQL; 503 when the time is over.
+    pub async fn start(
+        &mut self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<(), Problem> {
+        let started = async {
+            let client = self.client();
+            let statement = client.prepare_cached(sql).await?;
+            client.query_raw(&statement, params.iter().copied()).await
+        };
+        let rows = self.in_time(started).await?;
+        self.rows = Some(Box::pin(self.outcome(rows)?));
+        Ok(())
+    }
+
+    /// The next text; `None` at the end, when the connection is free for others.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        let next = tokio::time::timeout_at(self.deadline, rows.try_next()).await;
+        let row = next.map_err(|_| Problem::timeout(self.limit))?;
+        match row {
+            Ok(Some(row)) => Ok(Some(Bytes::copy_from_slice(
+                row.get::<_, &str>(0).as_bytes(),
+            ))),
+            Ok(None) => {
+                self.give_back();
+                Ok(None)
+            }
+            Err(error) => self.outcome(Err(error)),
+        }
+    }
+
+    /// Gives the connection back, whose work is done.
+    pub fn give_back(&mut self) {
+        self.rows = None;
+        self.lease = None;
+        self.release();
+    }
+
+    fn release(&mut self) {
+        if self.permit.take().is_some() {
+            self.app.metrics.in_flight.dec();
+        }
+    }
+
+    /// The rest of the texts as a body. What is there at once goes without chunks.
+    ///
+    /// # Errors
+    /// As [`Self::start`], of the first text.
+    pub async fn into_body(mut self) -> Result<Body, Problem> {
+        let Some(first) = self.next().await? else {
+            return Ok(Body::empty());
+        };
+        self.app.metrics.sent_bytes.inc_by(first.len() as u64);
+        match self.next().now_or_never() {
+            Some(Ok(None)) => Ok(Body::from(first)),
+            Some(second) => Ok(self.body([Ok(first), second.map(Option::unwrap_or_default)])),
+            None => Ok(self.body([Ok(first), Ok(Bytes::new())])),
+        }
+    }
+
+    /// `head`, then the rest. An error ends the connection: there is no other way to tell that an answer is not whole.
+    fn body(self, head: [Result<Bytes, Problem>; 2]) -> Body {
+        let rest = futures_util::stream::unfold(Some(self), |work| async {
+            let mut work = work?;
+            match work.next().await {
+                Ok(Some(bytes)) => {
+                    work.app.metrics.sent_bytes.inc_by(bytes.len() as u64);
+                    Some((Ok(bytes), Some(work)))
+                }
+                Ok(None) => None,
+                Err(problem) => Some((Err(problem), None)),
+            }
+        });
+        let head = futures_util::stream::iter(
+            head.into_iter()
+                .filter(|item| !matches!(item, Ok(bytes) if bytes.is_empty())),
+        );
+        Body::from_stream(head.chain(rest).fuse().map(|item| {
+            item.map_err(|problem| {
+                tracing::warn!(problem = problem.message, "an answer is not whole");
+                std::io::Error::other(problem.message)
+            })
+        }))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let (lease, rows) = (self.lease.take(), self.rows.take());
+        self.release();
+        if let Some(lease) = lease {
+            self.app.metrics.cancelled.inc();
+            tokio::spawn(end(lease, rows));
+        }
+    }
+}
+
+/// Cancels what a connection does, and gives it back once it is idle: the next query must not be hit.
+async fn end(lease: Lease, rows: Option<Pin<Box<RowStream>>>) {
+    let Lease { client, tls } = lease;
+    let ended = tokio::time::timeout(PATIENCE, async {
+        cancel(&client, tls).await;
+        if let Some(mut rows) = rows {
+            while let Some(Ok(_)) = rows.next().await {}
+        }
+        // A transaction that was begun ends here; a cancel request that comes late hits this statement.
+        let _ = client.batch_execute("ROLLBACK").await;
+        client.batch_execute("ROLLBACK").await.is_ok()
+    })
+    .await;
+    if ended != Ok(true) {
+        drop(deadpool_postgres::Object::take(client));
+    }
+}

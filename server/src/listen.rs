@@ -1,0 +1,123 @@
+//! Client connections: accepted, counted, held to their times, served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::ConnectInfo;
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutStream;
+use tower::ServiceExt;
+
+use crate::app::App;
+use crate::tls::Certificate;
+
+/// The address of a client, and whether it came by TLS.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr, pub bool);
+
+/// Serves clients until `stop` changes, then lets requests end.
+pub async fn serve(
+    app: Arc<App>,
+    listener: TcpListener,
+    certificate: Option<Arc<Certificate>>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let router = app.router();
+    let most = app.options.max_clients;
+    let places = Arc::new(Semaphore::new(most as usize));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else {
+            break;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => break,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Most often there are no file descriptors left for a while.
+                tracing::warn!(%error, "a client could not be accepted");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let client = Client {
+            app: app.clone(),
+            router: router.clone(),
+            address,
+            stop: stop.clone(),
+            _place: place,
+        };
+        tokio::spawn(client.serve(stream, certificate.clone()));
+    }
+    drop(listener);
+    // All places are free again when the last client is gone.
+    let all = places.acquire_many_owned(most);
+    let _ = tokio::time::timeout(app.options.queue_timeout, all).await;
+}
+
+/// A client connection.
+struct Client {
+    app: Arc<App>,
+    router: Router,
+    address: SocketAddr,
+    stop: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Client {
+    async fn serve(mut self, stream: TcpStream, certificate: Option<Arc<Certificate>>) {
+        self.app.metrics.clients.inc();
+        let _ = stream.set_nodelay(true);
+        match certificate {
+            None => self.http(stream, false).await,
+            Some(certificate) => {
+                let shaken = certificate.acceptor().accept(stream);
+                let limit = self.app.options.header_timeout;
+                match tokio::time::timeout(limit, shaken).await {
+                    Ok(Ok(stream)) => self.http(stream, true).await,
+                    Ok(Err(error)) => tracing::debug!(%error, "a client speaks no TLS"),
+                    Err(_) => tracing::debug!("a client did not finish its TLS handshake"),
+                }
+            }
+        }
+        self.app.metrics.clients.dec();
+    }
+
+    async fn http(&mut self, stream: impl AsyncRead + AsyncWrite + Send + 'static, secure: bool) {
+        let options = &self.app.options;
+        let mut stream = TimeoutStream::new(stream);
+        // A client that takes nothing of its answer holds a backend.
+        stream.set_write_timeout(Some(options.stall_timeout));
+        let router = self.router.clone();
+        let peer = Peer(self.address, secure);
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.clone().oneshot(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(options.header_timeout)
+            .max_buf_size(options.max_header_bytes)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = self.stop.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, peer = %self.address, "a connection has ended");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Documents on their way into a store: a COPY of pieces, as they come.
+
+use std::pin::pin;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt};
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::Type;
+
+use crate::answer::Work;
+use crate::app::App;
+use crate::problem::Problem;
+use axum::http::StatusCode;
+
+/// Bytes that are sent as one row of the COPY: some rows a second whatever the speed, and little memory.
+const PIECE: usize = 64 << 10;
+
+const SETTINGS: &str = "SELECT set_config('quad.stdin_format', $1, true) || set_config('quad.stdin_graph', $2, true) || \
+     set_config('quad.stdin_base', $3, true) || set_config('quad.store', COALESCE($4, current_setting('quad.store')), true)";
+const COPY: &str = "COPY quad.load_stdin FROM STDIN (FORMAT binary)";
+
+/// Where a document goes.
+pub struct Document {
+    /// Format, as the extension calls it.
+    pub format: &'static str,
+    /// Graph of its triples; empty: the default graph.
+    pub graph: String,
+    /// Base IRI; empty: none.
+    pub base: String,
+    /// Store; `None`: the default one.
+    pub store: Option<String>,
+}
+
+/// Loads a document within the transaction that is open. `failed` says what an error of its stream is.
+///
+/// # Errors
+/// Those of the stream and of PostgreSQL, 413 for what is too large, 503 when the time is over.
+pub async fn upload<E>(
+    app: &App,
+    work: &mut Work,
+    document: &Document,
+    body: impl Stream<Item = Result<Bytes, E>>,
+    failed: impl Fn(&E) -> Problem,
+) -> Result<(), Problem> {
+    let _: String = work
+        .one(
+            SETTINGS,
+            &[
+                &document.format,
+                &document.graph,
+                &document.base,
+                &document.store,
+            ],
+        )
+        .await?;
+    let sink = work.copy_in(COPY).await?;
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::TEXT]));
+    let mut body = pin!(body);
+    let mut waiting = BytesMut::new();
+    let mut total = 0;
+    loop {
+        let next = tokio::time::timeout(app.options.stall_timeout, body.next());
+        let next = work.in_time(next).await?;
+        let next =
+            next.map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "the body stopped coming"))?;
+        let ended = next.is_none();
+        if let Some(bytes) = next {
+            let bytes = bytes.map_err(|error| failed(&error))?;
+            total += bytes.len() as u64;
+            app.metrics.received_bytes.inc_by(bytes.len() as u64);
+            let limit = app.options.max_upload_bytes;
+            if limit > 0 && total > limit {
+                return Err(Problem::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    format!("the document is larger than {limit} bytes"),
+                ));
+            }
+            waiting.extend_from_slice(&bytes);
+        }
+        if waiting.len() >= PIECE || ended && !waiting.is_empty() {
+            let piece = whole_characters(&mut waiting, ended)?;
+            let piece = std::str::from_utf8(&piece).map_err(|_| not_utf8())?;
+            work.in_time(writer.as_mut().write(&[&piece])).await??;
+        }
+        if ended {
+            work.in_time(writer.finish()).await??;
+            return Ok(());
+        }
+    }
+}
+
+fn not_utf8() -> Problem {
+    Problem::bad_request("the document is not UTF-8")
+}
+
+/// Takes all whole characters; all bytes at the end.
+fn whole_characters(bytes: &mut BytesMut, ended: bool) -> Result<BytesMut, Problem> {
+    if ended {
+        return Ok(bytes.split());
+    }
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(text) => text.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return Err(not_utf8()),
+    };
+    Ok(bytes.split_to(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_not_cut() {
+        let mut bytes = BytesMut::from(&"aä".as_bytes()[..2]);
+        assert_eq!(&whole_characters(&mut bytes, false).unwrap()[..], b"a");
+        assert_eq!(bytes.len(), 1);
+        let mut wrong = BytesMut::from(&b"a\xffb"[..]);
+        assert!(whole_characters(&mut wrong, false).is_err());
+    }
+}
