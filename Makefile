@@ -1,7 +1,7 @@
 # pgquad: an RDF store inside PostgreSQL. `make help` lists the targets.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup install up down reset psql cluster cluster-down demo test lint fmt bench
+.PHONY: help setup install up down reset psql serve serve-down cluster cluster-down demo test lint fmt bench
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -16,7 +16,8 @@ install: ## build the extension and install it into PostgreSQL 15
 up: install ## start the private server (127.0.0.1, port PGQUAD_PORT or 54329), print the psql line
 	@dev/server.sh up
 
-down: ## stop the private server
+down: ## stop the private server and its endpoint
+	@dev/http.sh down >/dev/null
 	@dev/server.sh down
 
 reset: ## stop the private server and remove its data
@@ -25,13 +26,19 @@ reset: ## stop the private server and remove its data
 psql: up ## psql on the private server
 	@dev/server.sh psql
 
+serve: up ## start the private server and its SPARQL endpoint (127.0.0.1, port PGQUAD_HTTP_PORT or 7333), print its address
+	@dev/http.sh up
+
+serve-down: ## stop the endpoint
+	@dev/http.sh down
+
 cluster: install ## start a cluster of three nodes (127.0.0.1, ports PGQUAD_CLUSTER_PORT or 54341 and the next two), print the psql lines
 	@dev/cluster.sh up
 
 cluster-down: ## stop the cluster
 	@dev/cluster.sh down
 
-demo: up ## load a small data set, ask it questions in SPARQL
+demo: up ## load a small data set, ask it questions in SPARQL, start the endpoint
 	@dev/demo.sh
 
 test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)

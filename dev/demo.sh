@@ -98,6 +98,22 @@ else
     printf '\nSKIPPED the Berlin benchmark: there is no %s\n' "$bsbm"
 fi
 
+# link TITLE QUERY: prints the address at which a browser asks the query of store demo.
+link() {
+    local query
+    query=$("$PYTHON" -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.argv[1]))' "$2")
+    printf '  %s\n  %s?store=demo&query=%s\n' "$1" "$endpoint" "$query"
+}
+
+printf '\n'
+endpoint=$(dev/http.sh up | tail -n 1)
+printf '\nThe same over HTTP: %s (queries: %sdemo/sparql). Three queries to click:\n' "$endpoint" "$endpoint"
+link "Planets and their radius" 'PREFIX : <http://example.org/solar/>
+SELECT ?planet ?radius { ?planet a :Planet ; :radius ?radius } ORDER BY DESC(?radius)'
+link "Moons of each planet" 'PREFIX : <http://example.org/solar/>
+SELECT ?planet (COUNT(?moon) AS ?moons) { ?moon a :Moon ; :orbits ?planet } GROUP BY ?planet ORDER BY DESC(?moons)'
+link "Everything about Io" 'DESCRIBE <http://example.org/solar/Io>'
+
 printf '\n--- Your turn, on the data just loaded. Type in psql (the line that starts it comes last):\n\n'
 cat dev/demo-next.sql
 printf '\n'
