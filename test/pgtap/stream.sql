@@ -1,6 +1,6 @@
 -- Answers in pieces: quad.sparql_json_stream and its kin, quad.answer_stream, quad.graph_stream; documents in pieces.
 BEGIN;
-SELECT plan(49);
+SELECT plan(46);
 
 SELECT quad.load_text($$
     @prefix : <http://x/> .
