@@ -94,7 +94,7 @@ enum Begun {
     /// The ends show each other who they are; `peer` is known to the end that has connected.
     Greeting {
         peer: Option<usize>,
-        link: Link<TcpStream>,
+        link: Box<Link<TcpStream>>,
         greeting: Greeting,
         descriptor: Descriptor,
     },
@@ -180,7 +180,7 @@ impl<'a> Joining<'a> {
             let Meeting { mesh, me, .. } = *self.meeting;
             self.begun.push(Begun::Greeting {
                 peer: None,
-                link: Link::new(socket.into()),
+                link: Box::new(Link::new(socket.into())),
                 greeting: Greeting::accept(&self.secret, mesh, me as u32, wants_seals(), nonce()),
                 descriptor,
             });
@@ -218,7 +218,7 @@ impl<'a> Joining<'a> {
                     to: peer as u32,
                     sealed: wants_seals(),
                 };
-                let mut link = Link::new(socket.into());
+                let mut link = Box::new(Link::new(socket.into()));
                 let greeting = Greeting::connect(&mut link, &self.secret, ends, nonce());
                 Ok(Advanced::Waits(Begun::Greeting {
                     peer: Some(peer),
@@ -248,7 +248,7 @@ impl<'a> Joining<'a> {
                         return Ok(Advanced::Dropped);
                     }
                     let connected = Connected {
-                        link,
+                        link: *link,
                         _descriptor: descriptor,
                     };
                     Ok(Advanced::Linked(peer, connected))
