@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, NamedOrBlankNode, Term, Triple};
+use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer};
 
 use crate::answer::Work;
@@ -104,8 +104,7 @@ impl Graph {
     }
 
     fn count(&mut self, subject: &NamedOrBlankNode, predicate: &str, count: u64) {
-        let number =
-            Literal::new_typed_literal(count.to_string(), NamedNodeRef::from(xsd::INTEGER));
+        let number = Literal::new_typed_literal(count.to_string(), xsd::INTEGER);
         self.add(subject, &format!("{VOID}{predicate}"), number);
     }
 }

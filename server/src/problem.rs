@@ -18,11 +18,11 @@ pub struct Problem {
     /// One line.
     pub message: String,
     /// More, where there is.
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// PostgreSQL's code, where the error is its.
-    pub sqlstate: Option<String>,
+    pub sqlstate: Option<Box<str>>,
     /// When to try again.
     pub retry_after: Option<Duration>,
     /// Methods that the resource has.
@@ -101,7 +101,7 @@ impl Problem {
 
     /// With a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into());
         self
     }
 
@@ -213,9 +213,9 @@ impl From<tokio_postgres::Error> for Problem {
             return Self::unavailable(format!("the connection to PostgreSQL failed: {error}"));
         };
         let mut problem = Self::new(status_of(error.code()), error.message());
-        problem.detail = error.detail().map(str::to_owned);
-        problem.hint = error.hint().map(str::to_owned);
-        problem.sqlstate = Some(error.code().code().to_owned());
+        problem.detail = error.detail().map(Into::into);
+        problem.hint = error.hint().map(Into::into);
+        problem.sqlstate = Some(error.code().code().into());
         if problem.status == StatusCode::SERVICE_UNAVAILABLE {
             problem.retry_after = Some(Duration::from_secs(1));
         }

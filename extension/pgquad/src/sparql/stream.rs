@@ -82,7 +82,7 @@ enum Pieces {
     Whole(Option<String>),
     Running {
         cursor: Cursor,
-        writer: Writer,
+        writer: Box<Writer>,
         rows: RowLimit,
     },
 }
@@ -100,7 +100,7 @@ impl Pieces {
         };
         Self::Running {
             cursor: Cursor::open(prepared),
-            writer,
+            writer: Box::new(writer),
             rows,
         }
     }
