@@ -1,6 +1,6 @@
 -- Whose term an id may be: a role decodes what it sees through a store, and no id that it has counted up to.
 begin;
-select plan(88);
+select plan(90);
 select quad.create_store('open'), quad.create_store('secret');
 select quad.load_text($$<http://x/a> <http://x/knows> <http://x/b> . <http://x/b> <http://x/knows> <http://x/c> .
     <http://x/a> <http://x/name> "a name that fits into no id" . <http://x/b> <http://x/name> "another such name of some length"@en .
@@ -66,6 +66,10 @@ select pg_temp.refused('with x as (insert into own select s, p, o, g from heap) 
 select pg_temp.refused('merge into own using heap h on own.s = h.s when not matched then insert values (h.s, h.p, h.o, h.g)', 'MERGE');
 select pg_temp.refused(format('insert into own values (quad.encode(''<http://x/1>''), 2, 3, 0); update own set s = %s', :secret), 'UPDATE');
 select pg_temp.refused('create table made using quad as select * from heap', 'CREATE TABLE AS');
+set application_name = 'citus_internal gpid=1';
+select pg_temp.refused('insert into own select * from heap', 'in the name of another node');
+select pg_temp.refused('create table made using quad as select * from heap', 'CREATE TABLE AS in the name of another node');
+reset application_name;
 select pg_temp.refused('prepare rows as select * from heap; create table made using quad as execute rows', 'CREATE TABLE AS EXECUTE');
 select pg_temp.refused('create materialized view made using quad as select * from heap', 'CREATE MATERIALIZED VIEW');
 select pg_temp.refused('create table strict (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using heap; insert into strict select * from heap;

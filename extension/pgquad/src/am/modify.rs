@@ -91,7 +91,7 @@ pub unsafe extern "C-unwind" fn insert(
     // SAFETY: PostgreSQL passes an open relation and a filled slot.
     unsafe {
         let quad = take(rel, slot);
-        notes::check_writes(&[quad]);
+        notes::check_writes(rel, &[quad]);
         let xid = writer(rel, options);
         // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end.
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
@@ -130,7 +130,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
         let quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
-        notes::check_writes(&quads);
+        notes::check_writes(rel, &quads);
         let xid = writer(rel, options);
         // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
         pending::add(rel, &quads, xid, cid, false);

@@ -302,13 +302,34 @@ fn local_group() -> i32 {
 }
 
 /// Whether this session is one that another node of the cluster has opened: what it does has been decided there.
-pub fn called_by_citus() -> bool {
+fn called_by_citus() -> bool {
     // SAFETY: a setting, which is a C string where it is set.
     unsafe {
         !pg_sys::application_name.is_null()
             && CStr::from_ptr(pg_sys::application_name)
                 .to_bytes()
                 .starts_with(b"citus_internal gpid=")
+    }
+}
+
+/// Whether a relation is a part of a distributed store that another node of the cluster writes: what may be written has been decided there.
+///
+/// The name that a session gives itself proves nothing. So this holds for shards of stores alone, which nobody but the owner of the store has
+/// rights on, and never for a table of a user's own making.
+///
+/// # Safety
+/// An open relation.
+pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    is_side(unsafe { (*rel).rd_id }) && called_by_citus()
+}
+
+/// Whether a table is one of those of a distributed store, which hold what was written into it, or one of their shards.
+pub fn is_side(relid: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"quad_shards".as_ptr(), true);
+        schema != pg_sys::InvalidOid && pg_sys::get_rel_namespace(relid) == schema
     }
 }
 

@@ -80,8 +80,11 @@ pub fn forget() {
     BEFORE.with_borrow_mut(Vec::clear);
 }
 
-/// Raises an error where quads hold bare ids that the current user may not write.
-pub fn check_writes(quads: &[Quad]) {
+/// Raises an error where quads that are written into `rel` hold bare ids that the current user may not write.
+///
+/// # Safety
+/// An open relation.
+pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
     let allowed = ALLOWED.get();
     if allowed.writes {
         return;
@@ -91,7 +94,9 @@ pub fn check_writes(quads: &[Quad]) {
         .flatten()
         .find(|&&id| super::is_of_dictionary(id));
     let Some(id) = bare else { return };
-    if !super::may_decode() && !guard::called_by_citus() {
+    // SAFETY: the caller's promise.
+    let decided = || unsafe { guard::is_written_by_citus(rel) };
+    if !super::may_decode() && !decided() {
         raise_all(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             "permission denied for writing bare ids",

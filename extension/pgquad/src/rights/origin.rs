@@ -352,18 +352,9 @@ impl Origins {
         }
         let is_source = am::is_quad_relid(relid)
             && !has_children(relid)
-            && (is_side(relid) || !guard::is_citus_table(relid));
+            && (guard::is_side(relid) || !guard::is_citus_table(relid));
         self.tables.borrow_mut().insert(relid, is_source);
         is_source
-    }
-}
-
-/// Whether a table is one of those of a distributed store, which hold what was written into it.
-fn is_side(relid: pg_sys::Oid) -> bool {
-    // SAFETY: look-ups in the catalogue.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"quad_shards".as_ptr(), true);
-        schema != pg_sys::InvalidOid && pg_sys::get_rel_namespace(relid) == schema
     }
 }
 
