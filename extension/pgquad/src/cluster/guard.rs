@@ -314,14 +314,15 @@ fn called_by_citus() -> bool {
 
 /// Whether a relation is a part of a distributed store that another node of the cluster writes: what may be written has been decided there.
 ///
-/// The name that a session gives itself proves nothing. So this holds for shards of stores alone, which nobody but the owner of the store has
-/// rights on, and never for a table of a user's own making.
+/// The name that a session gives itself proves nothing. So this holds for tables of distributed stores alone, and only where Citus is: there,
+/// roles that may make distributed stores can fill them with bare ids.
 ///
 /// # Safety
 /// An open relation.
 pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
-    is_side(unsafe { (*rel).rd_id }) && called_by_citus()
+    let is_side = is_side(unsafe { (*rel).rd_id });
+    is_side && called_by_citus() && catalogue(c"pg_dist_shard") != pg_sys::InvalidOid
 }
 
 /// Whether a table is one of those of a distributed store, which hold what was written into it, or one of their shards.
