@@ -110,8 +110,10 @@ impl Part {
             };
             let (me, peers) = (meeting.me, meeting.peers.clone());
             let joining = Joining::begin(start);
-            let links = exchange::join(meeting)
-                .unwrap_or_else(|lost| exchange::raise_error(me, &peers, Error::Lost(lost)));
+            let links = exchange::join(meeting).unwrap_or_else(|lost| match lost.closed {
+                true => exchange::raise_error(me, &peers, Error::Lost(lost)),
+                false => exchange::raise_unreachable(me, &peers, lost),
+            });
             let file = exchange::spill_file(context);
             Self {
                 exchange: Some(Exchange::new(links, joining, settings, Some(file))),

@@ -8,7 +8,7 @@ mod mesh;
 mod settings;
 mod spill;
 
-pub use links::{raise_error, Links};
+pub use links::{raise_error, raise_unreachable, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting, Peer};
 pub use settings::{batch_bytes, init};
