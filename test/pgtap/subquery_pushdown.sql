@@ -1,7 +1,7 @@
 -- Bindings that reach subqueries which group or remove duplicates, VALUES that leave variables open, and equalities of computed values between
 -- groups of patterns: the answers, and that nothing is computed whole.
 begin;
-select plan(30);
+select plan(34);
 select quad.load_text('@prefix : <http://e/> .
 ' || string_agg(format(':p%s :author :a%s , :a%s ; :about :t%s ; :year %s ; a :Paper . :a%s :name "name %s" ; a :Author ; :born "%s-01-01"^^<http://www.w3.org/2001/XMLSchema#date> .',
     n, n % 700, n % 311, n % 40, 1980 + n % 37, n % 700, n % 50, 1940 + n % 60), E'\n'), format => 'turtle') from generate_series(1, 3000) n;
@@ -64,6 +64,7 @@ insert into computed values
     ('bound texts', '{ ?a a :Author ; :name ?x BIND(SUBSTR(?x, 6) AS ?i) ?p a :Paper ; :about ?t BIND(SUBSTR(STR(?t), 11) AS ?j) FILTER(?i = ?j) }',
         (select count(*) from (select distinct n % 700 a, n % 50 y from generate_series(1, 3000) n) x join (select n p, n % 40 y from generate_series(1, 3000) n) z on x.y = z.y));
 select is(pg_temp.answer('SELECT (COUNT(*) AS ?n) ' || query), format('{"n": "\"%s\"^^<http://www.w3.org/2001/XMLSchema#integer>"}', n), 'equal ' || name) from computed;
+select matches(pg_temp.plan('SELECT * ' || query), '(Hash|Merge) Cond: .*quad\.', 'equal ' || name || ' are joined by their value') from computed;
 
 -- Keys that are computed from the values of one property: the same as from the solutions one by one.
 create temp table keyed (name text, fast text, plain text);

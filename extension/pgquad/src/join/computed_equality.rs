@@ -39,6 +39,22 @@ pub unsafe fn is_possible(
     }
 }
 
+/// Whether any condition connects two relations.
+///
+/// # Safety
+/// As for [`is_best`].
+pub unsafe fn is_joined(
+    root: *mut pg_sys::PlannerInfo,
+    a: *mut pg_sys::RelOptInfo,
+    b: *mut pg_sys::RelOptInfo,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let both = pg_sys::bms_union((*a).relids, (*b).relids);
+        !between(root, both, a, b).is_empty()
+    }
+}
+
 /// Whether an equality that PostgreSQL can hash is the best there is between two relations: the node has nothing to look up by.
 ///
 /// # Safety

@@ -355,9 +355,13 @@ impl Search {
     unsafe fn related(&self, a: *mut pg_sys::RelOptInfo, b: *mut pg_sys::RelOptInfo) -> bool {
         // SAFETY: live planner nodes.
         unsafe {
-            let connected = ffi::have_relevant_joinclause(self.root, a, b);
-            if connected && self.computed && computed_equality::is_best(self.root, a, b) {
-                return false;
+            let mut connected = ffi::have_relevant_joinclause(self.root, a, b);
+            if connected && self.computed {
+                // For PostgreSQL columns that equal the same constant connect, too: all patterns of one graph.
+                connected = computed_equality::is_joined(self.root, a, b);
+                if connected && computed_equality::is_best(self.root, a, b) {
+                    return false;
+                }
             }
             connected || pg_sys::have_join_order_restriction(self.root, a, b)
         }
