@@ -222,7 +222,11 @@ impl Operand {
 
     /// Whether values of both are equal exactly when the terms are the same.
     fn is_same_with(&self, other: &Self) -> bool {
-        let integer = |operand: &Self| operand.exact() == Some(Exact::Integer);
+        let integer = |operand: &Self| match operand {
+            // Of counts and years the id is known, too.
+            Self::Col(col) if col.inlined == Some(Inlined::Integer) => true,
+            other => other.exact() == Some(Exact::Integer),
+        };
         self.is_by_identity() || other.is_by_identity() || integer(self) && integer(other)
     }
 }

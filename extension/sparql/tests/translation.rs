@@ -547,6 +547,11 @@ fn computed_integers_and_bound_texts_are_compared_as_terms() {
         "BIND(YEAR(?x) - 1 AS ?i) BIND(MONTH(?y) + 1 AS ?j) FILTER(?i = ?j)"
     ));
     assert!(equal("BIND(LCASE(?x) AS ?i) FILTER(?i = UCASE(?y))"));
+    let sql = translate("SELECT * { ?a :p ?x . ?b :q ?y FILTER(YEAR(?x) - 5 = YEAR(?y)) }").sql();
+    assert!(
+        sql.contains("quad.id_year(q2.o) = quad.find(quad.sub("),
+        "{sql}"
+    );
     // These may be equal to terms of other types.
     assert!(!equal("FILTER(YEAR(?x) / 2 = STRLEN(?y) * 2)"));
     assert!(!equal("FILTER(?x + 1 = ?y + 1)"));
