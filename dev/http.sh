@@ -17,7 +17,7 @@ running() { [ -e "$pid_file" ] && kill -0 "$(cat "$pid_file")" 2>/dev/null; }
 # The role of requests without credentials.
 make_reader() {
     use_private_server pgquad
-    run_psql <<'SQL'
+    run_psql -q <<'SQL'
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pgquad_reader') THEN CREATE ROLE pgquad_reader NOLOGIN; END IF;
 END $$;

@@ -1,4 +1,6 @@
 # shellcheck shell=bash
+# What is set here is used by the scripts that read this file.
+# shellcheck disable=SC2034
 # Common ground of the peers' scripts. Each is called with a verb:
 #   setup            installs the store below $PGQUAD_PEERS (default target/bench-peers), from a package registry
 #   version          name and version, one line; fails when it is not set up
