@@ -17,7 +17,7 @@ use crate::identity::Identity;
 use crate::nodes::{cancel, Lease};
 use crate::problem::Problem;
 
-/// Longest wait for a cancelled query to end before its connection is closed.
+/// Longest wait for a transaction to be rolled back, or for a cancel request to be sent, before the connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request that PostgreSQL works on. Dropped before it has ended, it is cancelled.
@@ -31,6 +31,8 @@ pub struct Work {
     permit: Option<OwnedSemaphorePermit>,
     /// Whether a transaction is open.
     transaction: bool,
+    /// PostgreSQL has ended the transaction's last statement with an error: there is nothing to cancel.
+    failed: bool,
 }
 
 impl Work {
@@ -57,6 +59,7 @@ impl Work {
             limit,
             permit: Some(permit),
             transaction: false,
+            failed: false,
         };
         work.lease = Some(app.nodes.connection(identity).await?);
         Ok(work)
@@ -70,8 +73,10 @@ impl Work {
     /// The outcome of PostgreSQL's work. After an error the connection is free, but for a transaction that has to be rolled back.
     fn outcome<T>(&mut self, outcome: Result<T, tokio_postgres::Error>) -> Result<T, Problem> {
         outcome.map_err(|error| {
-            if error.as_db_error().is_some() && !self.transaction {
-                self.give_back();
+            match error.as_db_error() {
+                Some(_) if self.transaction => self.failed = true,
+                Some(_) => self.give_back(),
+                None => {}
             }
             error.into()
         })
@@ -236,29 +241,34 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        let (lease, rows) = (self.lease.take(), self.rows.take());
+        self.rows = None;
         self.release();
-        if let Some(lease) = lease {
+        let Some(lease) = self.lease.take() else {
+            return;
+        };
+        if self.failed {
+            tokio::spawn(roll_back(lease));
+        } else {
             self.app.metrics.cancelled.inc();
-            tokio::spawn(end(lease, rows));
+            tokio::spawn(end(lease));
         }
     }
 }
 
-/// Cancels what a connection does, and gives it back once it is idle: the next query must not be hit.
-async fn end(lease: Lease, rows: Option<Pin<Box<RowStream>>>) {
-    let Lease { client, tls } = lease;
-    let ended = tokio::time::timeout(PATIENCE, async {
-        cancel(&client, tls).await;
-        if let Some(mut rows) = rows {
-            while let Some(Ok(_)) = rows.next().await {}
-        }
-        // A transaction that was begun ends here; a cancel request that comes late hits this statement.
-        let _ = client.batch_execute("ROLLBACK").await;
-        client.batch_execute("ROLLBACK").await.is_ok()
-    })
-    .await;
-    if ended != Ok(true) {
+/// Ends the transaction of a connection that does nothing, which others may have then.
+async fn roll_back(Lease { client, .. }: Lease) {
+    let rolled_back = tokio::time::timeout(PATIENCE, client.batch_execute("ROLLBACK")).await;
+    if !matches!(rolled_back, Ok(Ok(()))) {
         drop(deadpool_postgres::Object::take(client));
     }
+}
+
+/// Cancels what a connection does and closes it. PostgreSQL does not say when a cancel request has been delivered: over a connection that is
+/// used again, a late one would hit the next query.
+async fn end(Lease { client, tls }: Lease) {
+    let told = tokio::time::timeout(PATIENCE, cancel(&client, tls)).await;
+    if told.is_err() {
+        tracing::warn!("a query could not be cancelled in time");
+    }
+    drop(deadpool_postgres::Object::take(client));
 }

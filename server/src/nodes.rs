@@ -275,7 +275,7 @@ impl Role {
     }
 }
 
-/// Cancels the query that a connection runs, returns when PostgreSQL has been told.
+/// Asks PostgreSQL to cancel the query that a connection runs; returns when the request is sent, which is before it is delivered.
 pub async fn cancel(client: &Client, tls: Option<MakeRustlsConnect>) {
     let token = client.cancel_token();
     let told = match tls {
