@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::store::{sides_of_relid, Sides};
+use super::store::{mark_of, sides_of_relid, Sides};
 use super::{citus, mirror};
 use crate::am;
 use crate::error::raise_hint;
@@ -115,12 +115,21 @@ unsafe fn commented(comment: *mut pg_sys::CommentStmt) -> pg_sys::Oid {
             return pg_sys::InvalidOid;
         }
         let range = pg_sys::makeRangeVarFromNameList((*comment).object.cast());
-        distributed(range).map_or(pg_sys::InvalidOid, |(relid, _)| relid)
+        // Where a relation is being made like that of another node, its tables may not be there yet: the mark is enough.
+        let marked = quad_table(range).filter(|&relid| mark_of(relid).is_some());
+        marked.unwrap_or(pg_sys::InvalidOid)
     }
 }
 
 /// The store that a statement names, when it is a distributed one.
 unsafe fn distributed(range: *mut pg_sys::RangeVar) -> Option<(pg_sys::Oid, Sides)> {
+    // SAFETY: the caller's promise.
+    let relid = unsafe { quad_table(range)? };
+    sides_of_relid(relid).map(|sides| (relid, sides))
+}
+
+/// The quad table that a statement names.
+unsafe fn quad_table(range: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
     if range.is_null() {
         return None;
     }
@@ -134,10 +143,7 @@ unsafe fn distributed(range: *mut pg_sys::RangeVar) -> Option<(pg_sys::Oid, Side
             std::ptr::null_mut(),
         )
     };
-    if relid == pg_sys::InvalidOid || !am::is_quad_relid(relid) {
-        return None;
-    }
-    sides_of_relid(relid).map(|sides| (relid, sides))
+    (relid != pg_sys::InvalidOid && am::is_quad_relid(relid)).then_some(relid)
 }
 
 unsafe fn refuse_when_distributed(range: *mut pg_sys::RangeVar, what: &str) {
