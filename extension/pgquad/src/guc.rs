@@ -20,6 +20,8 @@ pub static ENABLE_QUAD_JOIN: GucSetting<bool> = GucSetting::<bool>::new(true);
 pub static ENABLE_QUAD_GROUPS: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Whether the planner may use `Quad Walk`: `quad.enable_quad_walk`.
 pub static ENABLE_QUAD_WALK: GucSetting<bool> = GucSetting::<bool>::new(true);
+/// Whether a shard that moves is copied as sorted runs: `quad.move_as_sorted_runs`.
+pub static MOVE_AS_SORTED_RUNS: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// Most rows of a batch of `Quad Join`: `quad.join_batch_size`.
 pub static JOIN_BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
@@ -129,6 +131,14 @@ pub fn init() {
         c"",
         &ENABLE_QUAD_WALK,
         GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.move_as_sorted_runs",
+        c"Copies a shard that moves as sorted runs instead of row by row.",
+        c"For stores that nobody writes to while their shards move: of writes that run meanwhile, some may be lost on one side of the store.",
+        &MOVE_AS_SORTED_RUNS,
+        GucContext::Suset,
         GucFlags::default(),
     );
     GucRegistry::define_int_guc(

@@ -11,7 +11,7 @@ use super::{notes, SEEN};
 use crate::cluster::{guard, moves};
 use crate::scan::conditions::list_iter;
 use crate::sparql;
-use crate::{ffi, hooks};
+use crate::{ffi, guc, hooks};
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 
@@ -53,7 +53,9 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
             return 0;
         }
         guard::check_policies(query);
-        moves::take_over_copy(query);
+        if guc::MOVE_AS_SORTED_RUNS.get() {
+            moves::take_over_copy(query);
+        }
         let origins = Origins::new(schema, sparql::is_statement(text));
         let level = Level {
             query,
