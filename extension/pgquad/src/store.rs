@@ -276,7 +276,7 @@ fn lock_schema() {
 }
 
 /// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the transaction does).
-pub fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
+pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) -> T {
     // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive the calls.
     let level = unsafe { pg_sys::NewGUCNestLevel() };
     for (name, value) in settings {
@@ -300,9 +300,10 @@ pub fn with_settings(settings: &[(&CStr, &str)], body: impl FnOnce()) {
             );
         }
     }
-    body();
+    let result = body();
     // SAFETY: `level` is the level opened above.
     unsafe { pg_sys::AtEOXact_GUC(true, level) };
+    result
 }
 
 /// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names (`quad.orders`, ...).

@@ -191,9 +191,7 @@ pub fn executes_locally() -> bool {
 /// Runs `body` with `citus.enable_local_execution`. A transaction in which Citus has written to a shard of this node in the process has to go
 /// on so, but EXPLAIN turns the setting off for the rest of the transaction.
 pub fn locally<T>(body: impl FnOnce() -> T) -> T {
-    let mut result = None;
-    with_settings(&[(LOCAL_EXECUTION, "on")], || result = Some(body()));
-    result.expect("the body has run")
+    with_settings(&[(LOCAL_EXECUTION, "on")], body)
 }
 
 /// Runs `body` as another role, as a SECURITY DEFINER function would.

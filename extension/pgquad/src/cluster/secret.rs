@@ -10,6 +10,8 @@ use sha2::Sha256;
 
 use super::nodes::{as_superuser, query};
 use crate::error::{raise, raise_hint};
+use crate::store::with_settings;
+use crate::term::random_bytes;
 
 extension_sql!(
     r#"
@@ -37,14 +39,7 @@ pub fn ensure() {
         if !is_there.is_empty() {
             return;
         }
-        let mut secret = [0u8; SECRET_BYTES];
-        // SAFETY: fills the buffer.
-        if !unsafe { pg_sys::pg_strong_random(secret.as_mut_ptr().cast(), SECRET_BYTES) } {
-            raise(
-                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                "could not make random numbers for the secret of the cluster",
-            );
-        }
+        let secret: [u8; SECRET_BYTES] = random_bytes();
         let run = |sql: &str, arguments: &[pgrx::datum::DatumWithOid]| {
             if let Err(error) = Spi::run_with_args(sql, arguments) {
                 raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
@@ -79,25 +74,12 @@ pub fn is_there() -> bool {
 /// The rows of the table. The node that has a shard proves itself to others within a task of Citus, which allows no distributed query
 /// there; that of a reference table reads this node's copy.
 fn stored() -> Vec<Vec<u8>> {
-    // SAFETY: within a transaction, whose end undoes the setting if the query fails; otherwise it is undone here.
-    unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        pg_sys::set_config_option(
-            c"citus.allow_nested_distributed_execution".as_ptr(),
-            c"on".as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
-        let rows = query(c"SELECT secret FROM quad.cluster_secret", |row| {
+    let nested = [(c"citus.allow_nested_distributed_execution", "on")];
+    with_settings(&nested, || {
+        query(c"SELECT secret FROM quad.cluster_secret", |row| {
             row.get::<Vec<u8>>(1).unwrap_or_default()
-        });
-        pg_sys::AtEOXact_GUC(true, level);
-        rows
-    }
+        })
+    })
 }
 
 /// What a session of `role` shows: a keyed hash of the format's version and the role.

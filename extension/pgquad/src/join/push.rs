@@ -17,7 +17,7 @@ use pgrx::pg_sys;
 use std::cell::Cell;
 
 /// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull so many.
-const WORTH: f64 = 20_000.0;
+const PUSHED_FROM_QUADS: f64 = 20_000.0;
 
 thread_local! {
     /// Number of the last query that was pushed.
@@ -123,7 +123,7 @@ impl QuadJoin {
                 with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
             }
         };
-        if mode == ExchangeMode::Auto && outlook.quads < WORTH {
+        if mode == ExchangeMode::Auto && outlook.quads < PUSHED_FROM_QUADS {
             return Err("few quads are expected");
         }
         let params = params.iter().map(|value| match value {

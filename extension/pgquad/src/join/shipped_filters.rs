@@ -4,6 +4,7 @@
 //! filter is shipped only if it then calls nothing but functions of this extension and immutable ones of PostgreSQL: others may depend on the
 //! session, or not be there.
 
+use crate::compat::CatalogPath;
 use crate::ffi;
 use crate::rights::{self, SEEN};
 use crate::scan::conditions::list_iter;
@@ -52,21 +53,10 @@ pub unsafe fn to_sql(
             return None;
         }
         // Names outside of pg_catalog are then qualified.
-        let level = pg_sys::NewGUCNestLevel();
-        pg_sys::set_config_option(
-            c"search_path".as_ptr(),
-            c"pg_catalog".as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
+        let path = CatalogPath::push();
         let text = pg_sys::deparse_expression(folded, std::ptr::null_mut(), false, false);
-        let text = CStr::from_ptr(text).to_str().ok().map(str::to_owned);
-        pg_sys::AtEOXact_GUC(true, level);
-        text
+        path.pop();
+        CStr::from_ptr(text).to_str().ok().map(str::to_owned)
     }
 }
 

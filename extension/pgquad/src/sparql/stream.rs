@@ -110,16 +110,13 @@ impl Iterator for Pieces {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
-        let Self::Running {
-            cursor,
-            writer,
-            rows,
-        } = self
-        else {
-            let Self::Whole(piece) = self else {
-                unreachable!("there are two kinds")
-            };
-            return piece.take();
+        let (cursor, writer, rows) = match self {
+            Self::Whole(piece) => return piece.take(),
+            Self::Running {
+                cursor,
+                writer,
+                rows,
+            } => (cursor, writer, rows),
         };
         let mut more = true;
         while more && writer.len() < PIECE {
@@ -184,6 +181,11 @@ enum AnswerFormat {
     Graph(Format),
 }
 
+/// Whether the answer to a query of this form is a table of solutions or a boolean, not a graph.
+fn has_solutions(form: Form) -> bool {
+    matches!(form, Form::Select | Form::Ask)
+}
+
 /// The pieces of the answer to a query of these forms.
 fn stream(
     query: &str,
@@ -194,7 +196,7 @@ fn stream(
     format: AnswerFormat,
 ) -> SetOfIterator<'static, String> {
     let prepared = query_of_any_form(query, store, base, graphs);
-    let solutions = matches!(prepared.form(), Form::Select | Form::Ask);
+    let solutions = has_solutions(prepared.form());
     if solutions != matches!(format, AnswerFormat::Solutions(_)) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -308,7 +310,7 @@ fn answer_stream(
     let graphs = graphs(default_graphs, named_graphs);
     let prepared = query_of_any_form(query, store, base, graphs.as_ref());
     let form = prepared.form();
-    let solutions = matches!(form, Form::Select | Form::Ask);
+    let solutions = has_solutions(form);
     let Some(name) = (if solutions { results } else { graph }) else {
         raise_hint(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,

@@ -35,8 +35,7 @@ sql_functions! {
 /// RAND: a double from 0 to below 1.
 #[pg_extern(volatile, parallel_safe)]
 fn fn_rand() -> TermOut {
-    let [bytes @ .., _, _, _, _, _, _, _, _] = random_bytes();
-    let bits = u64::from_be_bytes(bytes);
+    let bits = u64::from_be_bytes(random_bytes());
     // The 53 bits of a double's mantissa.
     let value = (bits >> 11) as f64 / (1_u64 << 53) as f64;
     TermOut(TermBuf::xsd(&format_double(value), Xsd::Double))

@@ -9,8 +9,8 @@ use super::{value, TermArg, TermOut};
 use crate::error::raise;
 
 /// Random bytes from the operating system.
-pub fn random_bytes() -> [u8; 16] {
-    let mut bytes = [0; 16];
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
     // SAFETY: the buffer has the length that is passed.
     if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
         raise(

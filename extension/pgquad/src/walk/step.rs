@@ -39,7 +39,7 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
 );
 
 /// Quads read at a time.
-const ENOUGH: usize = 10_000;
+const QUADS_AT_ONCE: usize = 10_000;
 /// Integers of a hop before its conditions.
 const HOP_WORDS: usize = 6;
 
@@ -305,7 +305,14 @@ impl Hop {
         self.reading.restart();
         loop {
             storage::interrupt();
-            let more = reader.read(self.order, &mut self.reading, &keys, ENOUGH, batch, spans);
+            let more = reader.read(
+                self.order,
+                &mut self.reading,
+                &keys,
+                QUADS_AT_ONCE,
+                batch,
+                spans,
+            );
             let mut at = 0;
             for span in spans.iter() {
                 let group = groups[ranges[span.range as usize].1];

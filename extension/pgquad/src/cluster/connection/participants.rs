@@ -4,6 +4,7 @@
 use super::{Mode, Received, Session};
 use crate::cluster::answer::damaged;
 use crate::error::raise;
+use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::Participant;
 use pgquad_cluster::wire::{Damaged, Reader};
@@ -77,7 +78,7 @@ impl Participants {
         all.sessions
             .iter_mut()
             .for_each(|session| session.mesh = None);
-        all.mesh = mesh.unwrap_or_else(random);
+        all.mesh = mesh.unwrap_or_else(random_bytes);
         let mesh = all.mesh;
         (all, known, mesh)
     }
@@ -209,19 +210,6 @@ impl Drop for Participants {
             unsafe { pg_sys::FreeWaitEventSet(self.events) };
         }
     }
-}
-
-/// A random number.
-fn random() -> [u8; MESH_BYTES] {
-    let mut number = [0; MESH_BYTES];
-    // SAFETY: fills the buffer.
-    if !unsafe { pg_sys::pg_strong_random(number.as_mut_ptr().cast(), MESH_BYTES) } {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            "could not make a random number for the participants of a join",
-        );
-    }
-    number
 }
 
 impl Session {

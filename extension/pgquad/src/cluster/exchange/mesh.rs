@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use pgquad_cluster::exchange::{Ends, Greeting, Link, Lost, MESH_BYTES, NONCE_BYTES};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgquad_cluster::exchange::{Ends, Greeting, Link, Lost, MESH_BYTES};
+use pgrx::pg_sys;
 use socket2::{Domain, Socket, TcpKeepalive, Type};
 
 use super::descriptor::Descriptor;
@@ -15,7 +15,7 @@ use super::event_set::EventSet;
 use super::links::Links;
 use super::listener::{wants_seals, with_listener};
 use crate::cluster::{connection, secret};
-use crate::error::raise;
+use crate::term::random_bytes;
 
 /// Connections that have not shown who they are, beyond those that are expected; further ones wait in the kernel.
 const MOST_STRANGERS: usize = 32;
@@ -181,7 +181,13 @@ impl<'a> Joining<'a> {
             self.begun.push(Begun::Greeting {
                 peer: None,
                 link: Box::new(Link::new(socket.into())),
-                greeting: Greeting::accept(&self.secret, mesh, me as u32, wants_seals(), nonce()),
+                greeting: Greeting::accept(
+                    &self.secret,
+                    mesh,
+                    me as u32,
+                    wants_seals(),
+                    random_bytes(),
+                ),
                 descriptor,
             });
         }
@@ -219,7 +225,7 @@ impl<'a> Joining<'a> {
                     sealed: wants_seals(),
                 };
                 let mut link = Box::new(Link::new(socket.into()));
-                let greeting = Greeting::connect(&mut link, &self.secret, ends, nonce());
+                let greeting = Greeting::connect(&mut link, &self.secret, ends, random_bytes());
                 Ok(Advanced::Waits(Begun::Greeting {
                     peer: Some(peer),
                     link,
@@ -287,19 +293,6 @@ impl<'a> Joining<'a> {
         }
         set.wait(left.as_millis() as i64 + 1);
     }
-}
-
-/// Random bytes.
-fn nonce() -> [u8; NONCE_BYTES] {
-    let mut bytes = [0u8; NONCE_BYTES];
-    // SAFETY: fills the buffer.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), NONCE_BYTES) } {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            "could not make random numbers for a connection between nodes",
-        );
-    }
-    bytes
 }
 
 /// Begins to connect.
