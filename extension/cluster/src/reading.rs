@@ -303,7 +303,8 @@ impl Spread {
         self.here.is_empty() && self.there.is_empty()
     }
 
-    /// Takes the next rows of every node. Returns the first range at which one stopped within a group.
+    /// Takes the next rows of every node. Returns the first range at which a shard stopped within a group; such a shard's further ranges
+    /// are left out.
     fn read_some<S: Shards>(
         &mut self,
         shards: &S,
@@ -316,6 +317,7 @@ impl Spread {
             shards.send(there.group, &there.read);
         }
         let mut begun = self.read_here(shards, enough, batch, spans);
+        let whole = self.whole;
         let mut there = std::mem::take(&mut self.there);
         there.retain_mut(|there| {
             let rows = shards.receive(there.group);
@@ -325,8 +327,9 @@ impl Spread {
             };
             let left = there.go_on_from(&stop);
             let next = there.numbers.first().and_then(|numbers| numbers.first());
-            if let (true, Some(&next)) = (stop.begun, next) {
+            if let (true, Some(&next)) = (whole && stop.begun, next) {
                 begun = Some(begun.map_or(next, |first: u32| first.min(next)));
+                return there.leave_out_first_part();
             }
             left
         });
@@ -334,7 +337,8 @@ impl Spread {
         begun
     }
 
-    /// Takes the next rows of the shards here. Returns the range at which one stopped within a group.
+    /// Takes the next rows of the shards here. Returns the range at which one stopped within a group; that shard's further ranges are left
+    /// out.
     fn read_here<S: Shards>(
         &mut self,
         shards: &S,
@@ -361,6 +365,7 @@ impl Spread {
             if more {
                 let next = numbers.get(probe.progress().0).copied();
                 begun = next.filter(|_| self.whole && probe.place().1);
+                done += usize::from(begun.is_some());
                 break;
             }
             done += 1;
@@ -370,6 +375,23 @@ impl Spread {
         }
         self.here.drain(..done);
         begun
+    }
+
+    /// Leaves out the shards whose next range is `end` or a later one.
+    fn leave_out_from(&mut self, end: u32) {
+        let numbers = &self.numbers;
+        self.here.retain(|here| {
+            let next = here.part.start + here.probe.progress().0;
+            numbers[next..here.part.end].first() < Some(&end)
+        });
+        self.there.retain_mut(|there| {
+            let is_before = |numbers: &Vec<u32>| numbers.first() < Some(&end);
+            let keep: Vec<bool> = there.numbers.iter().map(is_before).collect();
+            let mut kept = keep.iter().copied();
+            there.read.parts.retain(|_| kept.next() == Some(true));
+            there.numbers.retain(is_before);
+            !there.numbers.is_empty()
+        });
     }
 
     /// Reads the next window of groups to its end; rows come out in the order of the ranges.
@@ -392,13 +414,23 @@ impl Spread {
         let (mut all, mut pieces) = (Batch::new(), Vec::new());
         all.clear(mask);
         let clamped = enough.clamp(1, u32::MAX as usize);
-        let mut crowded = None;
-        while crowded.is_none() && !self.is_done() {
+        // A group that is too large ends the list before it. The groups before it are read to their ends in all shards: one shard may
+        // come to its large group while another has not begun.
+        let mut crowded: Option<usize> = None;
+        while !self.is_done() {
             let stopped = self.read_some(shards, clamped, &mut all, &mut pieces);
-            // A group that is too large ends the list before it.
-            crowded = stopped.map(|range| range as usize / size);
+            if let Some(range) = stopped {
+                let group = range as usize / size;
+                crowded = Some(crowded.map_or(group, |first| first.min(group)));
+            }
+            if let Some(group) = crowded {
+                self.leave_out_from((group * size) as u32);
+            }
         }
-        let crowded = crowded.or_else(|| crowded_group(&pieces, size, most));
+        let crowded = crowded_group(&pieces, size, most)
+            .into_iter()
+            .chain(crowded)
+            .min();
         self.here.clear();
         self.there.clear();
         let end = crowded.map_or(until, |group| group * size);
@@ -478,6 +510,13 @@ impl There {
             range.0 = key;
         }
         true
+    }
+
+    /// Leaves out what is left of the first shard; false where nothing else is left.
+    fn leave_out_first_part(&mut self) -> bool {
+        self.read.parts.remove(0);
+        self.numbers.remove(0);
+        !self.numbers.is_empty()
     }
 }
 
