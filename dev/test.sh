@@ -15,11 +15,11 @@ summary=()
 
 # Books a suite: name, passed, failed, skipped, remark.
 book() {
-    local verdict=PASS
+    local verdict=PASS took=$((SECONDS - suite_began))
     if [ "$3" -gt 0 ]; then verdict=FAIL; elif [ "$2" -eq 0 ]; then verdict=SKIPPED; fi
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-    summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped  %s' "$verdict" "$1" "$2" "$3" "$4" "${5:-}")")
-    if [ "$verdict" = FAIL ]; then say "FAIL $1 (log: $logs/$1.log)"; else say "$verdict $1${5:+: $5}"; fi
+    summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped %5d s  %s' "$verdict" "$1" "$2" "$3" "$4" "$took" "${5:-}")")
+    if [ "$verdict" = FAIL ]; then say "FAIL $1 after $took s (log: $logs/$1.log)"; else say "$verdict $1 ($took s)${5:+: $5}"; fi
 }
 
 # Runs a command that either succeeds or not, as one test.
@@ -28,6 +28,9 @@ one_test() {
     shift
     if "$@" 2>&1 | tee "$logs/$name.log"; then book "$name" 1 0 0; else book "$name" 0 1 0; fi
 }
+
+# Seconds that a suite may take: three times the longest (cluster) on two cores. What hangs fails, and the suites after it still run. 0: no limit.
+SUITE_SECONDS=${PGQUAD_SUITE_SECONDS:-1500}
 
 # Runs a suite's script. Its last line says how many tests passed, failed and were skipped; without such a line the
 # exit status is the one test there is (77: skipped).
@@ -38,12 +41,17 @@ script_suite() {
         book "$name" 0 0 1 "there is no $1"
         return
     fi
-    (use_private_server pgquad && "$@") 2>&1 | tee "$logs/$name.log" || status=$?
+    (use_private_server pgquad && timeout -k 10 "$SUITE_SECONDS" "$@") 2>&1 | tee "$logs/$name.log" || status=$?
     counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped.*$/\1 \2 \3/p' "$logs/$name.log" | tail -n 1)
     case $counts in
-    '') if [ $status -eq 0 ]; then book "$name" 1 0 0; elif [ $status -eq 77 ]; then
-        book "$name" 0 0 1 "$(tail -n 1 "$logs/$name.log")"
-    else book "$name" 0 1 0 "exit status $status"; fi ;;
+    '')
+        case $status in
+        0) book "$name" 1 0 0 ;;
+        77) book "$name" 0 0 1 "$(tail -n 1 "$logs/$name.log")" ;;
+        124 | 137) book "$name" 0 1 0 "not done after $SUITE_SECONDS s" ;;
+        *) book "$name" 0 1 0 "exit status $status" ;;
+        esac
+        ;;
     *)
         local p f s
         read -r p f s <<<"$counts"
@@ -103,7 +111,8 @@ suite_dependencies() {
 }
 
 run_suite() {
-    step "suite $1"
+    step "suite $1 ($((SECONDS - started)) s so far)"
+    suite_began=$SECONDS
     case $1 in
     fmt) one_test fmt cargo fmt --all --check ;;
     clippy) one_test clippy cargo clippy --workspace --all-targets -- -D warnings ;;
@@ -130,7 +139,7 @@ run_suite() {
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     pgtap | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | http | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;
-    cluster-all) sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push suites-all ;;
+    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push suites-all ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }

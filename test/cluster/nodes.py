@@ -11,6 +11,8 @@ SETTINGS = {
     "max_prepared_transactions": 100,
     "wal_level": "logical",
     "fsync": "off",
+    # What waits for ever is an error of the check that it belongs to, and the others still run.
+    "statement_timeout": "5min",
     # Shards are looked at by name, in the catalogs too.
     "citus.override_table_visibility": "off",
 }

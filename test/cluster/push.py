@@ -197,7 +197,7 @@ class Push:
                     self.report.check(False, "a query that is cancelled ends")
                 except psycopg2.errors.QueryCanceled:
                     self.report.check(time.monotonic() - started < 15, "a query that is cancelled ends")
-                cursor.execute("set statement_timeout = 0")
+                cursor.execute("reset statement_timeout")
             self.report.check(self.at_rest(), "participants of a cancelled query stop", str(self.busy()))
             found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
             expected = self.ask(QUERIES["count"].replace(" t ", " quad_stores.one "))

@@ -206,7 +206,7 @@ class Checks:
         else:
             raise Mismatch("it was not cancelled")
         finally:
-            self.rows("set statement_timeout = 0")
+            self.rows("reset statement_timeout")
         # The other nodes stop as well.
         query = "select count(*) from pg_stat_activity where query like '%node_status%' and state = 'active' and pid <> pg_backend_pid()"
         ends = time.monotonic() + 10

@@ -3,6 +3,7 @@
 Environment (set by `make test`, see dev/lib.sh): PG_CONFIG, PGQUAD_STATE.
 """
 import ctypes
+import faulthandler
 import os
 import pwd
 import random
@@ -16,6 +17,8 @@ import time
 import psycopg2
 
 sys.stdout.reconfigure(line_buffering=True)
+# A suite that takes too long is ended by `make test`: it then shows where each of its threads is.
+faulthandler.register(signal.SIGTERM, all_threads=True, chain=True)
 
 
 def adopt_orphans():
