@@ -1,10 +1,10 @@
 //! Access path: how one pattern is read for a batch. It says which index permutation is read, what the key is, what is bound, and which
 //! residual predicates are left.
 
+use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
-use crate::index_choice::{best_order, key_ranges, Bound, Value};
+use crate::plan::condition::{Bound, Value};
 use crate::plan::{Pattern, Slot, SlotSet};
-use crate::range_pushdown::PushedRanges;
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
@@ -41,6 +41,9 @@ pub(crate) type Residuals = SmallVec<[(usize, Residual); 2]>;
 pub(crate) type Constants = SmallVec<[u64; 3]>;
 /// Variables with their places in the key.
 pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
+
+/// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
+pub(crate) type PushedRanges = Vec<(u8, Value)>;
 
 /// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in place.
 #[derive(Clone, Debug)]

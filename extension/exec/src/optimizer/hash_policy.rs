@@ -5,22 +5,22 @@
 //! first pays off once the keys probed have cost as much as the reading, or when a large batch is known to be the first of many.
 //! The second pays off when a batch has few such values. PostgreSQL's counterpart is `executor/nodeHash.c`.
 
-use crate::access_path::{AccessPath, Places};
+use crate::access::access_path::PushedRanges;
+use crate::access::access_path::{AccessPath, Places};
+use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::Bindings;
-use crate::hash_probe::HashProbe;
-use crate::hash_table::{Builder, Table};
-use crate::index_choice::Value;
-use crate::index_probe::{count, sample, IndexProbe};
-use crate::join_operator::JoinOperator;
-use crate::multiplicity_cache::MultiplicityCache;
+use crate::operators::hash_probe::HashProbe;
+use crate::operators::hash_table::{Builder, Table};
+use crate::operators::index_probe::{count, sample, IndexProbe};
+use crate::operators::join_operator::JoinOperator;
+use crate::operators::multiplicity_cache::MultiplicityCache;
+use crate::operators::sort::sort_rows;
+use crate::operators::value_hash_join::ValueHashTable;
+use crate::pipeline::repartition::whole;
 use crate::pipeline::Pipeline;
+use crate::plan::condition::Value;
 use crate::plan::{Pattern, Slot, SlotSet};
-use crate::range_pushdown::PushedRanges;
-use crate::repartition::whole;
-use crate::residual_predicates::ResidualMask;
-use crate::sort::sort_rows;
 use crate::source::Source;
-use crate::value_hash_join::ValueHashTable;
 use pgquad_btree::{Batch, Key};
 use pgquad_cluster::Reading;
 use std::rc::Rc;

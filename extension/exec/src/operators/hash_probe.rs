@@ -1,10 +1,10 @@
 //! The probe side of a hash join: a batch of rows is joined with quads that a table in memory holds.
 
-use crate::access_path::AccessPath;
+use crate::access::access_path::AccessPath;
 use crate::bindings::{Bindings, Column};
-use crate::hash_table::Table;
-use crate::pipeline::Tuning;
+use crate::operators::hash_table::Table;
 use crate::plan::SlotSet;
+use crate::tuning::Tuning;
 use std::rc::Rc;
 
 /// A batch of rows being joined with a table of a pattern's quads.

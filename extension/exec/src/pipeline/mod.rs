@@ -3,40 +3,28 @@
 //! A frame is a batch on its way through one pattern (or through an inner group); the stack of frames is all the state there is. What
 //! comes next is chosen batch by batch (`join_order.rs`), so a wrong guess costs one batch, not the query.
 
-use crate::access_path::{cannot_match, AccessPath};
-use crate::bindings::{Bindings, Column};
-use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
-use crate::distinct::{repeats, Seen};
-use crate::hash_aggregation::HashAggregation;
-use crate::hash_build::HashBuild;
-use crate::hash_table::Table;
-use crate::incremental_semi_join::{at_once, IncrementalSemiJoin};
-use crate::index_choice::Value;
-use crate::join_operator::JoinOperator;
-use crate::join_order::Next;
-use crate::layout::{Layout, Scope};
-use crate::plan::{Kind, Plan, Slot, SlotSet};
-use crate::range_pushdown::PushedRanges;
-use crate::repartition::{Ahead, Role, Share};
-use crate::source::Source;
-use crate::star_planning::{crowd, StarFrame};
-use crate::stats::{Moment, StepStats};
-use std::rc::Rc;
+pub(crate) mod repartition;
 
-/// Sizes of batches.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// Rows that the first batch of a step hands on; later ones grow.
-    pub first: usize,
-    /// Most rows of a batch.
-    pub most: usize,
-    /// Batches from this size on may be joined otherwise than by looking up each of their keys.
-    pub bulk_from: usize,
-    /// Quads of a pattern from which on it is worth to see what filters leave of them.
-    pub range_pushdown_from: usize,
-    /// Bytes for quads held in memory, to be joined by hash.
-    pub memory: usize,
-}
+use crate::access::access_path::PushedRanges;
+use crate::access::access_path::{cannot_match, AccessPath};
+use crate::bindings::{Bindings, Column};
+use crate::operators::distinct::{repeats, Seen};
+use crate::operators::hash_aggregation::HashAggregation;
+use crate::operators::hash_table::Table;
+use crate::operators::incremental_semi_join::{at_once, IncrementalSemiJoin};
+use crate::operators::join_operator::JoinOperator;
+use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::optimizer::hash_policy::HashBuild;
+use crate::optimizer::join_order::Next;
+use crate::optimizer::star_planning::{crowd, StarFrame};
+use crate::pipeline::repartition::{Ahead, Role, Share};
+use crate::plan::condition::Value;
+use crate::plan::layout::{Layout, Scope};
+use crate::plan::{Kind, Plan, Slot, SlotSet};
+use crate::source::Source;
+use crate::stats::{Moment, StepStats};
+use crate::tuning::Tuning;
+use std::rc::Rc;
 
 /// A batch in a child: first it goes in, then the rows that had no match (or those that had) come out.
 struct Entered {

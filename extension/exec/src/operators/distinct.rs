@@ -4,11 +4,11 @@
 //! variable that nothing needs any more is dropped, rows that differed by it alone are the same.
 
 use crate::bindings::Bindings;
-use crate::keys::{hash, Keys};
-use crate::layout::{Layout, Scope};
+use crate::operators::keys::{hash, Keys};
 use crate::pipeline::Pipeline;
+use crate::plan::condition::Bound;
+use crate::plan::layout::{Layout, Scope};
 use crate::plan::{Kind, Pattern, Slot, SlotSet};
-use crate::Bound;
 
 /// Rows that have come out of a step.
 pub(crate) struct Seen {

@@ -3,17 +3,14 @@
 //! Example: `?price < 100` leaves the ids of the inlined numbers below 100. The filters are tested all the same: the ranges only say where to
 //! look.
 
-use crate::access_path::AccessPath;
+use crate::access::access_path::{AccessPath, PushedRanges};
 use crate::bindings::{Bindings, Column};
-use crate::index_choice::Value;
-use crate::layout::{bits, Scope};
 use crate::pipeline::Pipeline;
+use crate::plan::condition::Value;
+use crate::plan::layout::{bits, Scope};
 use crate::plan::{Filter, Test};
 use crate::source::Source;
 use std::rc::Rc;
-
-/// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
-pub(crate) type PushedRanges = Vec<(u8, Value)>;
 
 /// More ranges are not worth to be looked up one by one.
 const MOST_RANGES: usize = 64;

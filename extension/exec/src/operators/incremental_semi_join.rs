@@ -4,7 +4,7 @@
 //! others more go on, until none are left.
 
 use crate::bindings::Bindings;
-use crate::layout::Scope;
+use crate::plan::layout::Scope;
 use crate::plan::SlotSet;
 
 /// Rows that are worth a round.

@@ -2,7 +2,11 @@
 //!
 //! A plan fixes what is joined, not in which order: that is decided while it runs.
 
-use crate::index_choice::Bound;
+pub(crate) mod codec;
+pub(crate) mod condition;
+pub(crate) mod layout;
+
+use crate::plan::condition::Bound;
 
 /// Number of a variable: the place of its column in [`crate::Bindings`].
 pub type Slot = u16;

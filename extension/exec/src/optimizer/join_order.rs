@@ -3,17 +3,17 @@
 //! The cardinality is an exact count where only constants bind a pattern. Elsewhere it comes from cardinality feedback, or from a sample of
 //! the batch's own keys (compare Eddies, Avnur and Hellerstein, SIGMOD 2000).
 
-use crate::access_path::{cannot_match, AccessPath};
+use crate::access::access_path::{cannot_match, AccessPath};
 use crate::bindings::Bindings;
-use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
-use crate::index_choice::{Bound, Value};
-use crate::index_probe::{count, sample, sampled, some};
-use crate::layout::{bits, Scope};
+use crate::operators::index_probe::{count, sample, sampled, some};
+use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::optimizer::star_planning::StarPlan;
+use crate::pipeline::repartition::Ahead;
 use crate::pipeline::Pipeline;
+use crate::plan::condition::{Bound, Value};
+use crate::plan::layout::{bits, Scope};
 use crate::plan::{Kind, Pattern, SlotSet};
-use crate::repartition::Ahead;
 use crate::source::{Source, Wanted};
-use crate::star_planning::StarPlan;
 use smallvec::{smallvec, SmallVec};
 
 /// Patterns of a group, and what is known of them. There is a choice for every batch, so that these lists are in place.

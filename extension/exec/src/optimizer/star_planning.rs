@@ -3,18 +3,18 @@
 //! A star takes the patterns that would have been chosen one after the other anyway, as long as they are looked up by the same key and
 //! nothing else is to be done between them.
 
-use crate::access_path::{cannot_match, AccessPath, Constants, StarKey};
+use crate::access::access_path::PushedRanges;
+use crate::access::access_path::{cannot_match, AccessPath, Constants, StarKey};
 use crate::bindings::Bindings;
-use crate::cardinality_feedback::CardinalityFeedback;
-use crate::distinct;
-use crate::hash_build::{about_distinct, HashBuild, PROBE};
-use crate::layout::{bits, Scope};
+use crate::operators::distinct;
+use crate::operators::star_join::{range, Arm, Optional, Star, MOST_ARMS};
+use crate::optimizer::cardinality_feedback::CardinalityFeedback;
+use crate::optimizer::hash_policy::{about_distinct, HashBuild, PROBE};
+use crate::pipeline::repartition::{whole, Ahead};
 use crate::pipeline::{Origin, Pipeline};
+use crate::plan::layout::{bits, Scope};
 use crate::plan::{Kind, Slot, SlotSet};
-use crate::range_pushdown::PushedRanges;
-use crate::repartition::{whole, Ahead};
 use crate::source::Source;
-use crate::star_join::{range, Arm, Optional, Star, MOST_ARMS};
 use crate::stats::Moment;
 
 /// A part of a group that is to be an arm of a star.

@@ -2,13 +2,13 @@
 //!
 //! Example: 10,000 reviews of 50 products look up 50 multiplicities.
 
-use crate::access_path::{AccessPath, Places};
+use crate::access::access_path::PushedRanges;
+use crate::access::access_path::{AccessPath, Places};
 use crate::bindings::Bindings;
-use crate::cardinality_feedback::CardinalityFeedback;
-use crate::keys::{hash, Keys};
+use crate::operators::keys::{hash, Keys};
+use crate::optimizer::cardinality_feedback::CardinalityFeedback;
 use crate::pipeline::Pipeline;
 use crate::plan::SlotSet;
-use crate::range_pushdown::PushedRanges;
 use crate::source::Source;
 
 /// Keys with the number of quads of each.

@@ -1,6 +1,6 @@
 //! Sorting the rows of a batch by some of their columns.
 
-use crate::keys::{hash, Keys};
+use crate::operators::keys::{hash, Keys};
 
 /// Rows in the order of their values, and which of them are alike.
 pub(crate) struct Sorted {

@@ -1,12 +1,12 @@
 //! The join operators: a batch of rows goes through one pattern by an index probe, a hash join or a hash join on values.
 
 use crate::bindings::Bindings;
-use crate::hash_probe::HashProbe;
-use crate::hash_table::Table;
-use crate::index_choice::Value;
-use crate::index_probe::IndexProbe;
+use crate::operators::hash_probe::HashProbe;
+use crate::operators::hash_table::Table;
+use crate::operators::index_probe::IndexProbe;
+use crate::operators::value_hash_join::ValueHashJoin;
+use crate::plan::condition::Value;
 use crate::source::Source;
-use crate::value_hash_join::ValueHashJoin;
 use std::rc::Rc;
 
 /// The kinds of steps.

@@ -1,6 +1,6 @@
 //! Hash table of the quads of a pattern, by some of their columns.
 
-use crate::keys::{hash, Keys, NONE};
+use crate::operators::keys::{hash, Keys, NONE};
 
 /// Quads that share their key stand side by side.
 pub(crate) struct Table {

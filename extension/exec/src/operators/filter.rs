@@ -1,8 +1,8 @@
 //! Filters: each is tested once, as soon as its variables are known.
 
 use crate::bindings::Bindings;
-use crate::layout::{bits, Scope};
 use crate::pipeline::Pipeline;
+use crate::plan::layout::{bits, Scope};
 use crate::plan::Test;
 use crate::source::Source;
 

@@ -5,16 +5,16 @@
 //! the arms have for it. Where the keys of a batch lie so close together that little between them is passed over, all from the first to the
 //! last is read, and each arm takes what is its own.
 
-use crate::access_path::{AccessPath, Constants, Residuals, StarKey};
+use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
+use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::{Bindings, Column};
-use crate::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
-use crate::index_choice::Value;
-use crate::pipeline::Tuning;
+use crate::operators::sort::sort_rows;
+use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::plan::condition::Value;
 use crate::plan::{Slot, SlotSet};
-use crate::residual_predicates::ResidualMask;
-use crate::sort::sort_rows;
 use crate::source::Source;
 use crate::stats::StepStats;
+use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
 use pgquad_cluster::Reading;
 

@@ -1,7 +1,7 @@
 //! Residual predicates: conditions on quads that the key ranges do not enforce, tested a batch at a time.
 
-use crate::access_path::{holds, Residual};
-use crate::index_choice::Value;
+use crate::access::access_path::{holds, Residual};
+use crate::plan::condition::{Bound, Value};
 use pgquad_btree::Batch;
 
 /// Which quads of a batch have passed.
@@ -25,7 +25,7 @@ impl ResidualMask {
                 Residual::Param(bound, param) => {
                     let param = &params[usize::from(param)];
                     match (bound, param) {
-                        (crate::Bound::Eq, Value::One(wanted)) => {
+                        (Bound::Eq, Value::One(wanted)) => {
                             keep(&mut passed, column.iter(), |v| v == wanted);
                         }
                         _ => keep(&mut passed, column.iter(), |v| holds(*v, bound, param)),

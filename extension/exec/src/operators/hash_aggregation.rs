@@ -4,9 +4,9 @@
 //! spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
-use crate::keys::{hash, Keys};
+use crate::operators::keys::{hash, Keys};
+use crate::operators::spill::{Divider, File, Part, Spill};
 use crate::plan::Slot;
-use crate::spill::{Divider, File, Part, Spill};
 
 /// What is counted of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

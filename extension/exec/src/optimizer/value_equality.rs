@@ -4,11 +4,11 @@
 //! so a pattern can be probed by such a condition when it has no other terms in that column. Otherwise rows are told apart by what their
 //! own values are: those that are equal to themselves only are joined by the id, the others by a key of the value (`value_hash_join.rs`).
 
-use crate::access_path::AccessPath;
+use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
-use crate::index_choice::{Bound, Value};
-use crate::layout::{bits, ByValue, Scope};
 use crate::pipeline::Pipeline;
+use crate::plan::condition::{Bound, Value};
+use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::{Pattern, SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;

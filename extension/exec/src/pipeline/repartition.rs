@@ -9,13 +9,13 @@
 //! The first pattern is the same for all participants: each reads the quads of its own part, or, where the pattern's constants say who
 //! has all of them, that one alone reads.
 
-use crate::access_path::{cannot_match, AccessPath, Operand};
+use crate::access::access_path::{cannot_match, AccessPath, Operand};
 use crate::bindings::{Bindings, Column};
-use crate::cardinality_feedback::CardinalityFeedback;
-use crate::index_choice::Value;
-use crate::join_order::Next;
-use crate::layout::{bits, Scope};
+use crate::optimizer::cardinality_feedback::CardinalityFeedback;
+use crate::optimizer::join_order::Next;
 use crate::pipeline::{Origin, Pipeline};
+use crate::plan::condition::Value;
+use crate::plan::layout::{bits, Scope};
 use crate::plan::{Slot, SlotSet};
 use crate::source::Source;
 

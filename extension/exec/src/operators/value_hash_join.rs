@@ -3,16 +3,17 @@
 //! The quads are read once into a hash table that is kept for later batches. Where memory has no room for all, a part of them at a time
 //! is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
-use crate::access_path::{AccessPath, Places};
+use crate::access::access_path::{AccessPath, Places};
+use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::Bindings;
-use crate::hash_probe::HashProbe;
-use crate::hash_table::{Builder, Table};
-use crate::index_choice::Value;
-use crate::join_operator::JoinOperator;
-use crate::pipeline::{Pipeline, Tuning};
+use crate::operators::hash_probe::HashProbe;
+use crate::operators::hash_table::{Builder, Table};
+use crate::operators::join_operator::JoinOperator;
+use crate::pipeline::Pipeline;
+use crate::plan::condition::Value;
 use crate::plan::{SameValue, SlotSet};
-use crate::residual_predicates::ResidualMask;
 use crate::source::{Source, ValueKey};
+use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 use std::rc::Rc;

@@ -4,14 +4,14 @@
 //! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first to the last are
 //! read as one range and merged with the keys (merge join).
 
-use crate::access_path::AccessPath;
+use crate::access::access_path::AccessPath;
+use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::{Bindings, Column};
-use crate::index_choice::Value;
-use crate::pipeline::Tuning;
+use crate::operators::sort::sort_rows;
+use crate::plan::condition::Value;
 use crate::plan::SlotSet;
-use crate::residual_predicates::ResidualMask;
-use crate::sort::sort_rows;
 use crate::source::Source;
+use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 

@@ -1,6 +1,6 @@
 //! Plans as lists of integers, the form in which PostgreSQL keeps and copies them.
 
-use crate::index_choice::Bound;
+use crate::plan::condition::Bound;
 use crate::plan::{
     Child, Filter, Group, Kind, Pattern, Plan, SameValue, Test, MOST_PATTERNS, MOST_SLOTS,
 };
