@@ -16,10 +16,11 @@ pub use bindings::{Bindings, Column};
 pub use operators::hash_aggregation::{Counted, HashAggregation};
 pub use operators::spill::Spill;
 pub use optimizer::cardinality_feedback::CardinalityFeedback;
-pub use pipeline::repartition::{whole, Outlook, Parcel, BY_OBJECT, BY_SUBJECT};
+pub use pipeline::repartition::{Outlook, Parcel};
 pub use pipeline::{Pipeline, Progress};
 pub use plan::codec::DecodeError;
 pub use plan::condition::{Bound, Value};
+pub use plan::part::{whole, BY_OBJECT, BY_SUBJECT};
 pub use plan::{
     Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
     MOST_SLOTS,

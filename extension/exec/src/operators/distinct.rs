@@ -5,13 +5,13 @@
 
 use crate::bindings::Bindings;
 use crate::operators::keys::{hash, Keys};
-use crate::pipeline::Pipeline;
 use crate::plan::condition::Bound;
-use crate::plan::layout::{Layout, Scope};
-use crate::plan::{Kind, Pattern, Slot, SlotSet};
+use crate::plan::layout::Scope;
+use crate::plan::query::Query;
+use crate::plan::{Pattern, Slot, SlotSet};
 
 /// Rows that have come out of a step.
-pub(crate) struct Seen {
+struct Seen {
     /// What is left to do for them, and their variables: others would be other rows.
     scopes: Vec<Scope>,
     slots: Vec<Slot>,
@@ -65,16 +65,6 @@ impl Seen {
     }
 }
 
-impl Layout {
-    /// The innermost of the scopes that is one of EXISTS or NOT EXISTS.
-    pub fn tested(&self, scopes: &[Scope]) -> Option<usize> {
-        (1..scopes.len()).rev().find(|&depth| {
-            let outer = &self.groups[scopes[depth - 1].group];
-            outer.children[scopes[depth].child].kind != Kind::Left
-        })
-    }
-}
-
 /// Whether a step makes rows that differ in nothing of `live`; `determined_by_outer` are variables that others of `live` determine.
 pub(crate) fn repeats(
     pattern: &Pattern,
@@ -94,10 +84,22 @@ pub(crate) fn repeats(
     open || !variables.within(live)
 }
 
-impl Pipeline {
-    /// Forgets the rows of groups inside that are done: the next ones to enter are numbered anew.
-    pub(crate) fn forget_seen_inside(&mut self) {
-        let frames = self.frame_count();
+/// The rows that have come out of each step, where only the set of rows matters.
+#[derive(Default)]
+pub(crate) struct DuplicateElimination {
+    /// By step.
+    seen: Vec<Option<Seen>>,
+}
+
+impl DuplicateElimination {
+    /// Forgets all rows; there are so many steps.
+    pub fn clear(&mut self, steps: usize) {
+        self.seen.clear();
+        self.seen.resize_with(steps, || None);
+    }
+
+    /// Forgets the rows of groups inside that are done, with so many frames on the stack: the next ones to enter are numbered anew.
+    pub fn forget_inside(&mut self, frames: usize) {
         for seen in &mut self.seen {
             let is_done = |seen: &mut Seen| seen.scopes.iter().skip(1).any(|s| s.frame >= frames);
             seen.take_if(is_done);
@@ -106,17 +108,18 @@ impl Pipeline {
 
     /// Drops columns that nothing needs any more and, where only the set of rows matters, rows that have come out of `step` before.
     /// `repeated`: they may have.
-    pub(crate) fn thin(
+    pub fn thin(
         &mut self,
+        query: &Query,
         rows: &mut Bindings,
         scopes: &[Scope],
         step: usize,
         repeated: bool,
     ) {
-        if !self.distinct && self.layout.tested(scopes).is_none() {
+        if !query.distinct && query.layout.tested(scopes).is_none() {
             return;
         }
-        let live = self.layout.live(self.output, scopes);
+        let live = query.live(scopes);
         let known = rows.known();
         if !repeated && known.within(&live) {
             return;
@@ -129,7 +132,7 @@ impl Pipeline {
         let slots: Vec<Slot> = (0..rows.columns.len() as Slot)
             .filter(|&slot| rows.ids(slot).is_some())
             .collect();
-        let most = REMEMBERED * self.tuning.most;
+        let most = REMEMBERED * query.tuning.most;
         let mut seen = self.seen[step]
             .take()
             .filter(|seen| seen.scopes == scopes && seen.slots == slots)

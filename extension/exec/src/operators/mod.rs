@@ -3,6 +3,7 @@
 pub(crate) mod distinct;
 pub(crate) mod filter;
 pub(crate) mod hash_aggregation;
+pub(crate) mod hash_build;
 pub(crate) mod hash_probe;
 pub(crate) mod hash_table;
 pub(crate) mod incremental_semi_join;

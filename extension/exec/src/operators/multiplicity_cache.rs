@@ -2,14 +2,10 @@
 //!
 //! Example: 10,000 reviews of 50 products look up 50 multiplicities.
 
-use crate::access::access_path::PushedRanges;
-use crate::access::access_path::{AccessPath, Places};
+use crate::access::access_path::Places;
 use crate::bindings::Bindings;
 use crate::operators::keys::{hash, Keys};
-use crate::optimizer::cardinality_feedback::CardinalityFeedback;
-use crate::pipeline::Pipeline;
 use crate::plan::SlotSet;
-use crate::source::Source;
 
 /// Keys with the number of quads of each.
 #[derive(Default)]
@@ -33,42 +29,34 @@ impl MultiplicityCache {
         self.keys.as_ref().map_or(0, Keys::bytes) + 8 * self.quads.len()
     }
 
-    fn give_up(&mut self) {
+    /// Whether it did not pay, or had no room.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+
+    /// Remembers nothing from now on.
+    pub fn give_up(&mut self) {
         *self = Self {
             given_up: true,
             ..Self::default()
         };
     }
-}
 
-impl Pipeline {
-    /// How many rows come out of a pattern for each of `rows`, none of which is made.
-    pub(crate) fn multiplicities<S: Source>(
+    /// The number of quads for each of `rows` by the variables of `known`; `count` is asked for rows with keys that are new.
+    pub fn multiplicities(
         &mut self,
-        source: &mut S,
-        feedback: &mut CardinalityFeedback,
-        at: (usize, usize),
-        access: AccessPath,
+        known: &Places,
         rows: &Bindings,
+        count: impl FnOnce(Bindings) -> Vec<u64>,
     ) -> Vec<u64> {
-        let step = self.layout.groups[at.0].patterns[at.1].step;
-        let mut multiplicities = std::mem::take(&mut self.hash_builds[step].multiplicities);
-        let few = rows.len < self.tuning.bulk_from || access.known.is_empty();
-        if few || multiplicities.given_up || self.hash_builds[step].has_table() {
-            self.hash_builds[step].multiplicities = multiplicities;
-            return self.uncached_multiplicities(source, feedback, at, access, rows.clone());
-        }
-        if multiplicities.known != access.known {
-            multiplicities = MultiplicityCache {
-                known: access.known.clone(),
-                ..MultiplicityCache::default()
+        if self.known != *known {
+            *self = Self {
+                known: known.clone(),
+                ..Self::default()
             };
         }
-        let ids = access.known.iter().filter_map(|k| rows.ids(k.0));
-        let columns: Vec<&[u64]> = ids.collect();
-        let keys = multiplicities
-            .keys
-            .get_or_insert_with(|| Keys::new(columns.len(), 0));
+        let columns: Vec<&[u64]> = known.iter().filter_map(|k| rows.ids(k.0)).collect();
+        let keys = self.keys.get_or_insert_with(|| Keys::new(columns.len(), 0));
         let mut next = keys.len();
         let numbers: Vec<u32> = (0..rows.len)
             .map(|row| keys.find_or_add(hash(&columns, row), &columns, row))
@@ -81,47 +69,16 @@ impl Pipeline {
             }
         }
         if !new.is_empty() {
-            let known: SlotSet = access.known.iter().map(|k| k.0).collect();
-            let new = rows.gather(&new, &known);
-            let quads = self.uncached_multiplicities(source, feedback, at, access, new);
-            multiplicities.quads.extend(quads);
+            let known: SlotSet = known.iter().map(|k| k.0).collect();
+            self.quads.extend(count(rows.gather(&new, &known)));
         }
-        let quads = numbers
-            .iter()
-            .map(|&n| multiplicities.quads[n as usize])
-            .collect();
-        multiplicities.rows += rows.len;
-        let stats = &mut self.steps[step];
-        stats.memory = stats.memory.max(multiplicities.bytes() as u64);
-        let seldom =
-            multiplicities.rows > ENOUGH * self.tuning.bulk_from && 2 * next > multiplicities.rows;
-        if seldom || multiplicities.bytes() > self.room(Some(step)) {
-            multiplicities.give_up();
-        }
-        self.hash_builds[step].multiplicities = multiplicities;
-        quads
+        self.rows += rows.len;
+        numbers.iter().map(|&n| self.quads[n as usize]).collect()
     }
 
-    fn uncached_multiplicities<S: Source>(
-        &mut self,
-        source: &mut S,
-        feedback: &mut CardinalityFeedback,
-        (group, i): (usize, usize),
-        access: AccessPath,
-        rows: Bindings,
-    ) -> Vec<u64> {
-        let info = &self.layout.groups[group].patterns[i];
-        let what = self.feedback_key(&info.pattern, &access);
-        let mut operator = self.join(
-            source,
-            (group, i),
-            access,
-            rows,
-            (SlotSet::default(), &PushedRanges::new()),
-        );
-        let multiplicities = operator.multiplicities(source, &self.params);
-        let (keys, quads) = operator.found();
-        feedback.add(what, keys, quads);
-        multiplicities
+    /// Whether enough rows have come to see that keys seldom come again. [`crate::Tuning::bulk_from`] is `bulk`.
+    pub fn is_seldom_met(&self, bulk: usize) -> bool {
+        let keys = self.keys.as_ref().map_or(0, Keys::len);
+        self.rows > ENOUGH * bulk && 2 * keys > self.rows
     }
 }

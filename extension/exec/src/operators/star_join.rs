@@ -9,7 +9,6 @@ use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::{Bindings, Column};
 use crate::operators::sort::sort_rows;
-use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::plan::condition::Value;
 use crate::plan::{Slot, SlotSet};
 use crate::source::Source;
@@ -22,7 +21,6 @@ use pgquad_cluster::Reading;
 pub(crate) struct Arm {
     /// Its place among the patterns of the plan.
     pub step: usize,
-    pub what: FeedbackKey,
     pub access: AccessPath,
     /// Constants behind the key.
     pub constants: Constants,
@@ -47,14 +45,13 @@ pub(crate) struct Optional {
 impl Arm {
     /// An arm of a star; its access has a center.
     pub fn new(
-        (step, what): (usize, FeedbackKey),
+        step: usize,
         access: AccessPath,
         constants: Constants,
         optional: Option<Optional>,
     ) -> Self {
         Self {
             step,
-            what,
             access,
             constants,
             optional,
@@ -274,11 +271,9 @@ impl Star {
         }
     }
 
-    /// Adds the keys that each arm was asked for, and the quads found.
-    pub fn add_feedback(&self, feedback: &mut CardinalityFeedback) {
-        for arm in &self.arms {
-            feedback.add(arm.what, arm.keys as usize, arm.quads as usize);
-        }
+    /// The keys that each arm was asked for, and the quads found.
+    pub fn found(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.arms.iter().map(|arm| (arm.keys, arm.quads))
     }
 
     /// The next rows, `None` at the end.

@@ -8,8 +8,6 @@ use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::Bindings;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::hash_table::{Builder, Table};
-use crate::operators::join_operator::JoinOperator;
-use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
 use crate::plan::{SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
@@ -133,6 +131,98 @@ pub(crate) struct ValueHashJoin {
 }
 
 impl ValueHashJoin {
+    /// Starts to join `rows` by value with the quads of `table` that `access` reads. `kept` are those that an earlier batch has read; what
+    /// may be kept for later ones comes back. `room`: bytes for tables, asked for where quads have to be read.
+    pub fn new<S: Source>(
+        source: &mut S,
+        (table, access, same): (u16, AccessPath, SameValue),
+        mut rows: Bindings,
+        live: SlotSet,
+        (params, tuning): (&[Value], Tuning),
+        kept: Option<ValueHashTable>,
+        room: impl FnOnce() -> usize,
+    ) -> (Self, Option<ValueHashTable>) {
+        let found = rows.ids(same.slot).map(|ids| source.value_keys(ids));
+        let found = found.unwrap_or_default();
+        let key = |key: &ValueKey| match key {
+            ValueKey::Of(key) => Some(*key),
+            _ => None,
+        };
+        let keep: Vec<bool> = found.iter().map(|k| key(k).is_some()).collect();
+        rows.retain(&keep);
+        let keys: Vec<u64> = found.iter().filter_map(key).collect();
+        let mut join = Self {
+            live,
+            tuning,
+            keys,
+            input: rows,
+            hash_probe: None,
+            ready: Vec::new(),
+            rest: None,
+            chunk: 0,
+            access,
+        };
+        let is_same =
+            |kept: &ValueHashTable| kept.column == same.column && kept.fills == join.access.fills;
+        let tables = match kept.filter(is_same) {
+            Some(kept) => Some(kept.tables),
+            None => join.read(source, table, same, params, room()),
+        };
+        let kept = tables.map(|tables| {
+            join.ready = vec![(tables.each.clone(), false), (tables.by_key.clone(), true)];
+            ValueHashTable {
+                column: same.column,
+                fills: join.access.fills.clone(),
+                tables,
+            }
+        });
+        (join, kept)
+    }
+
+    /// The tables of all quads, if there is room for them; otherwise the first part is ready, and the others are read later.
+    fn read<S: Source>(
+        &mut self,
+        source: &mut S,
+        table: u16,
+        same: SameValue,
+        params: &[Value],
+        room: usize,
+    ) -> Option<Tables> {
+        let access = self.access.clone();
+        let place = access.columns.iter().position(|&c| c == same.column)?;
+        let mut ranges = Vec::new();
+        access.ranges(&self.input, 0, params, &mut ranges);
+        let mut parts = Parts {
+            table,
+            reading: Reading::new(access.mask | 1 << place),
+            ranges,
+            batch: Batch::new(),
+            spans: Vec::new(),
+            place,
+            each: None,
+            room,
+            most: self.tuning.most,
+            done: false,
+            access,
+        };
+        let first = Rc::new(parts.next(source, params));
+        if parts.done && first.bytes() <= parts.room {
+            let each = Rc::new(parts.each()?);
+            return Some(Tables {
+                by_key: first,
+                each,
+            });
+        }
+        self.ready = vec![(first, true)];
+        self.rest = Some(parts);
+        None
+    }
+
+    /// Bytes of the tables that are there already.
+    pub fn ready_bytes(&self) -> usize {
+        self.ready.iter().map(|ready| ready.0.bytes()).sum()
+    }
+
     /// The next rows, `None` at the end.
     pub fn next<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Option<Bindings> {
         loop {
@@ -199,109 +289,5 @@ impl ValueHashJoin {
         let rest = self.rest.as_ref();
         let hash_probe = self.hash_probe.as_ref().filter(|_| rest.is_some());
         hash_probe.map_or(0, |m| m.table().bytes())
-    }
-}
-
-impl Pipeline {
-    /// The step that joins `rows` with pattern `i` of a group by value, reading the quads with `access`.
-    pub(crate) fn join_by_value<S: Source>(
-        &mut self,
-        source: &mut S,
-        (group, i): (usize, usize),
-        same: SameValue,
-        access: AccessPath,
-        mut rows: Bindings,
-        live: SlotSet,
-    ) -> JoinOperator {
-        let info = &self.layout.groups[group].patterns[i];
-        let (step, table) = (info.step, info.pattern.table);
-        let found = rows.ids(same.slot).map(|ids| source.value_keys(ids));
-        let found = found.unwrap_or_default();
-        let key = |key: &ValueKey| match key {
-            ValueKey::Of(key) => Some(*key),
-            _ => None,
-        };
-        let keep: Vec<bool> = found.iter().map(|k| key(k).is_some()).collect();
-        rows.retain(&keep);
-        let keys: Vec<u64> = found.iter().filter_map(key).collect();
-        let mut keyed = ValueHashJoin {
-            live,
-            tuning: self.tuning,
-            keys,
-            input: rows,
-            hash_probe: None,
-            ready: Vec::new(),
-            rest: None,
-            chunk: 0,
-            access,
-        };
-        let kept = self.hash_builds[step]
-            .by_value
-            .take()
-            .filter(|kept| kept.column == same.column && kept.fills == keyed.access.fills);
-        let tables = match kept {
-            Some(kept) => Some(kept.tables),
-            None => self.read_by_value(source, (step, table), same, &mut keyed),
-        };
-        if let Some(tables) = tables {
-            keyed.ready = vec![(tables.each.clone(), false), (tables.by_key.clone(), true)];
-            self.hash_builds[step].by_value = Some(ValueHashTable {
-                column: same.column,
-                fills: keyed.access.fills.clone(),
-                tables,
-            });
-        }
-        let stats = &mut self.steps[step];
-        stats.batches += 1;
-        stats.hashed += 1;
-        let bytes = self.hash_builds[step]
-            .by_value
-            .as_ref()
-            .map_or(0, ValueHashTable::bytes);
-        let ready = keyed
-            .ready
-            .iter()
-            .map(|ready| ready.0.bytes())
-            .sum::<usize>();
-        stats.memory = stats.memory.max(bytes.max(ready) as u64);
-        JoinOperator::ValueHashJoin(Box::new(keyed))
-    }
-
-    /// The tables of all quads, if there is room for them; otherwise `keyed` has the first part, and reads on.
-    fn read_by_value<S: Source>(
-        &mut self,
-        source: &mut S,
-        (step, table): (usize, u16),
-        same: SameValue,
-        keyed: &mut ValueHashJoin,
-    ) -> Option<Tables> {
-        let access = keyed.access.clone();
-        let place = access.columns.iter().position(|&c| c == same.column)?;
-        let mut ranges = Vec::new();
-        access.ranges(&keyed.input, 0, &self.params, &mut ranges);
-        let mut parts = Parts {
-            table,
-            reading: Reading::new(access.mask | 1 << place),
-            ranges,
-            batch: Batch::new(),
-            spans: Vec::new(),
-            place,
-            each: None,
-            room: self.room(Some(step)),
-            most: self.tuning.most,
-            done: false,
-            access,
-        };
-        let first = Rc::new(parts.next(source, &self.params));
-        if parts.done && first.bytes() <= parts.room {
-            let each = Rc::new(parts.each()?);
-            return Some(Tables {
-                by_key: first,
-                each,
-            });
-        }
-        keyed.ready = vec![(first, true)];
-        keyed.rest = Some(parts);
-        None
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 
+use crate::access::access_path::AccessPath;
+use crate::plan::condition::{Bound, Value};
+use crate::plan::query::Query;
+use crate::plan::Pattern;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
@@ -18,6 +22,26 @@ pub(crate) struct FeedbackKey {
     pub bound: u8,
     /// Filters have left only a part to look at.
     pub pushed_ranges: bool,
+}
+
+impl FeedbackKey {
+    /// What figures of a pattern that is read so are kept under.
+    pub fn new(query: &Query, pattern: &Pattern, access: &AccessPath) -> Self {
+        let predicate = pattern
+            .conditions
+            .iter()
+            .find(|c| c.0 == 1 && c.1 == Bound::Eq);
+        Self {
+            table: query.tables[usize::from(pattern.table)],
+            predicate: predicate.and_then(|c| match query.params[usize::from(c.2)] {
+                Value::One(value) => Some(value),
+                _ => None,
+            }),
+            constant: access.constant,
+            bound: access.bound,
+            pushed_ranges: !access.pushed_ranges.is_empty(),
+        }
+    }
 }
 
 struct Observed {

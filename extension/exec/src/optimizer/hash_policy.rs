@@ -1,28 +1,26 @@
-//! The build side of a hash join: a pattern's quads are read into memory once, instead of being probed for in the index key by key.
+//! Hash policy: when a pattern's quads are read into memory once, to be joined by hash, instead of being probed for in the index key by key.
 //!
 //! The table holds either all quads that the pattern's constants select, for all batches of the step, or those that some of a batch's
 //! variables select, for this batch alone. Example: the rows of a batch share few subjects, so the quads of these subjects are read. The
 //! first pays off once the keys probed have cost as much as the reading, or when a large batch is known to be the first of many.
 //! The second pays off when a batch has few such values. PostgreSQL's counterpart is `executor/nodeHash.c`.
 
-use crate::access::access_path::PushedRanges;
-use crate::access::access_path::{AccessPath, Places};
-use crate::access::residual_predicates::ResidualMask;
+use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
-use crate::operators::hash_probe::HashProbe;
-use crate::operators::hash_table::{Builder, Table};
-use crate::operators::index_probe::{count, sample, IndexProbe};
-use crate::operators::join_operator::JoinOperator;
+use crate::operators::hash_build::{read_table, Limits};
+use crate::operators::hash_table::Table;
 use crate::operators::multiplicity_cache::MultiplicityCache;
 use crate::operators::sort::sort_rows;
 use crate::operators::value_hash_join::ValueHashTable;
-use crate::pipeline::repartition::whole;
-use crate::pipeline::Pipeline;
+use crate::optimizer::range_pushdown::count_in_ranges;
+use crate::optimizer::sampling::{count, sample};
 use crate::plan::condition::Value;
+use crate::plan::part::whole;
+use crate::plan::query::{PatternAt, Query};
 use crate::plan::{Pattern, Slot, SlotSet};
 use crate::source::Source;
-use pgquad_btree::{Batch, Key};
-use pgquad_cluster::Reading;
+use crate::stats::StepStats;
+use pgquad_btree::Key;
 use std::rc::Rc;
 
 /// Quads read in a row and put into a table in the time of one probe: where a leaf holds several keys, and where each is on its own.
@@ -48,15 +46,6 @@ const SOME: usize = 16;
 const SAMPLES: usize = 6;
 /// Keys looked up in a table for one.
 const LOOKUPS: usize = 64;
-/// Quads read at once.
-const READ: usize = 4096;
-
-/// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
-struct Limits {
-    expected: usize,
-    quads: usize,
-    bytes: usize,
-}
 
 /// A pattern's table that is kept from batch to batch.
 struct BuildSide {
@@ -180,67 +169,83 @@ fn quad_bytes(access: &AccessPath) -> f64 {
     (8 * (access.known.len() + access.fills.len()) + 18) as f64
 }
 
-impl Pipeline {
-    /// The step that joins `rows` with pattern `i` of a group, for which `access` is the way to probe.
-    pub(crate) fn join<S: Source>(
-        &mut self,
-        source: &mut S,
-        (group, i): (usize, usize),
-        access: AccessPath,
-        rows: Bindings,
-        (live, pushed_ranges): (SlotSet, &PushedRanges),
-    ) -> JoinOperator {
-        let step = self.layout.groups[group].patterns[i].step;
-        let tuning = self.tuning;
-        let mut found = None;
-        let large = rows.len >= self.tuning.bulk_from;
-        // Counted when the order was chosen.
-        let little = |total| is_little(total, &rows);
-        let some = rows.len >= SOME && self.counts[step].is_some_and(little);
-        if (large || some) && !access.known.is_empty() {
-            found = self.table_of_all(source, (group, i), &access, &rows, (&live, pushed_ranges));
-            if found.is_none() && large {
-                found = self.table_of_batch(source, (group, i), &access, &rows, &live);
-            }
-        }
-        let stats = &mut self.steps[step];
-        stats.batches += 1;
-        if let Some((access, table)) = found {
-            stats.order = source.whole_order(access.table, access.order);
-            stats.hashed += 1;
-            stats.memory = stats.memory.max(table.bytes() as u64);
-            return JoinOperator::HashProbe(Box::new(HashProbe::new(
-                table, access, rows, live, tuning,
-            )));
-        }
-        let build = &mut self.hash_builds[step];
-        build.rows += rows.len as f64;
-        let index_probe = IndexProbe::new(source, access, rows, live, &self.params, tuning);
-        stats.keys += index_probe.distinct_keys() as u64;
-        stats.probes += index_probe.probes() as u64;
-        if index_probe.merges() {
-            stats.merged += 1;
-        } else {
-            build.probes += index_probe.distinct_keys() as f64;
-        }
-        JoinOperator::IndexProbe(Box::new(index_probe))
-    }
+/// What the policy asks of the batches under way.
+pub(crate) trait Running {
+    /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
+    fn outlook(&self) -> f64;
 
-    /// The table of all quads that the pattern's constants select, where it is there or worth its making.
-    pub(crate) fn table_of_all<S: Source>(
+    /// Bytes of tables that batches have for themselves: those that `is_held` does not know.
+    fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize;
+}
+
+/// Bytes that are left for another table; the one that `step` keeps would be replaced.
+pub(crate) fn room<R: Running>(
+    query: &Query,
+    builds: &[HashBuild],
+    running: &R,
+    step: Option<usize>,
+) -> usize {
+    let others = builds.iter().enumerate().filter(|h| Some(h.0) != step);
+    let build_side: usize = others.map(|(_, h)| h.bytes()).sum();
+    let is_held = |table: &Rc<Table>| builds.iter().any(|h| h.has(table));
+    query
+        .tuning
+        .memory
+        .saturating_sub(build_side + running.own_bytes(is_held))
+}
+
+/// What the choice between probes and a table is made from.
+pub(crate) struct HashPolicy<'a, S, R> {
+    pub query: &'a Query,
+    /// By step.
+    pub builds: &'a mut [HashBuild],
+    pub steps: &'a mut [StepStats],
+    pub running: &'a R,
+    pub source: &'a mut S,
+    /// All rows will be asked for.
+    pub is_whole: bool,
+}
+
+impl<S: Source, R: Running> HashPolicy<'_, S, R> {
+    /// The table to join `rows` with, for which `probe` is the way to probe, and how it was read. `counted` are the quads that the
+    /// pattern's constants select, if that is known.
+    pub fn table(
         &mut self,
-        source: &mut S,
-        (group, i): (usize, usize),
+        at: PatternAt,
+        counted: Option<f64>,
         probe: &AccessPath,
         rows: &Bindings,
         (live, pushed_ranges): (&SlotSet, &PushedRanges),
     ) -> Option<(AccessPath, Rc<Table>)> {
-        let info = &self.layout.groups[group].patterns[i];
+        let large = rows.len >= self.query.tuning.bulk_from;
+        // Counted when the order was chosen.
+        let little = |total| is_little(total, rows);
+        let some = rows.len >= SOME && counted.is_some_and(little);
+        if !(large || some) || probe.known.is_empty() {
+            return None;
+        }
+        let found = self.table_of_all(at, probe, rows, (live, pushed_ranges));
+        if found.is_none() && large {
+            return self.table_of_batch(at, probe, rows, live);
+        }
+        found
+    }
+
+    /// The table of all quads that the pattern's constants select, where it is there or worth its making.
+    pub fn table_of_all(
+        &mut self,
+        at: PatternAt,
+        probe: &AccessPath,
+        rows: &Bindings,
+        (live, pushed_ranges): (&SlotSet, &PushedRanges),
+    ) -> Option<(AccessPath, Rc<Table>)> {
+        let query = self.query;
+        let info = query.pattern(at);
         let (step, table) = (info.step, probe.table);
-        let (pattern, orders) = (&info.pattern, source.orders(table));
+        let (pattern, orders) = (&info.pattern, self.source.orders(table));
         let access = AccessPath::with_ranges(pattern, orders, rows, live, |_| false, pushed_ranges);
         let access = access.of_part(table);
-        if let Some(build_side) = &self.hash_builds[step].build_side {
+        if let Some(build_side) = &self.builds[step].build_side {
             // What holds more than filters leave will do as well.
             let enough =
                 build_side.pushed_ranges.is_empty() || build_side.pushed_ranges == *pushed_ranges;
@@ -249,7 +254,7 @@ impl Pipeline {
                 return Some((access, build_side.table.clone()));
             }
         }
-        if self.hash_builds[step].refused {
+        if self.builds[step].refused {
             return None;
         }
         // A list may have very many members: its ranges are made only when they are needed.
@@ -258,46 +263,47 @@ impl Pipeline {
             access.ranges(rows, 0, params, &mut ranges);
             ranges
         };
-        let total = match &self.hash_builds[step].total {
+        let total = match &self.builds[step].total {
             Some((part, counted, total)) if *part == table && counted == pushed_ranges => *total,
-            _ if pushed_ranges.is_empty() => count(source, &access, &ranges(&self.params)),
-            _ => self.count_in_ranges(source, rows, &access),
+            _ if pushed_ranges.is_empty() => {
+                count(self.source, &access, &ranges(&self.query.params))
+            }
+            _ => count_in_ranges(self.source, rows, &access, &query.params),
         };
-        self.hash_builds[step].total = Some((table, pushed_ranges.clone(), total));
-        let build = &self.hash_builds[step];
+        self.builds[step].total = Some((table, pushed_ranges.clone(), total));
+        let build = &self.builds[step];
         let bytes = total * quad_bytes(&access);
         let len = rows.len as f64;
         let now = len * build.share();
         let probes = build.probes + now;
-        let large = rows.len >= LARGE * self.tuning.bulk_from;
+        let large = rows.len >= LARGE * self.query.tuning.bulk_from;
         let (paid, foreseen) = if bytes > CACHED {
             let saved = |probe: f64| (build.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
             let rows_in = build.rows + len;
             let paid = rows_in * saved(PROBE) >= total
-                || rows_in * saved(FAR_PROBE) >= total && self.is_far(source, probe, rows);
-            let foreseen = large && len * self.outlook() * saved(PROBE) >= 2.0 * total;
+                || rows_in * saved(FAR_PROBE) >= total && is_far(query, self.source, probe, rows);
+            let foreseen = large && len * self.running.outlook() * saved(PROBE) >= 2.0 * total;
             (paid, foreseen)
         } else {
             // What is left as far as is known: more may come from outside.
-            let left = now * self.outlook();
+            let left = now * self.running.outlook();
             let pays = |probe: f64| {
                 let done = probes * probe;
                 done >= total && (left * probe >= WORTH * total || done >= OVERDUE * total)
             };
-            let paid = pays(PROBE) || pays(FAR_PROBE) && self.is_far(source, probe, rows);
-            let foreseen = large && now * self.outlook() * PROBE >= 2.0 * total;
+            let paid = pays(PROBE) || pays(FAR_PROBE) && is_far(query, self.source, probe, rows);
+            let foreseen = large && now * self.running.outlook() * PROBE >= 2.0 * total;
             (paid, foreseen)
         };
         // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a table for each would
         // be in vain.
-        let is_asked_for = self.whole || self.counting.is_some();
-        let foreseen = foreseen && is_asked_for && build.build_side.is_none();
+        let foreseen = foreseen && self.is_whole && build.build_side.is_none();
         if !paid && !foreseen {
             return None;
         }
         if bytes > CACHED {
             // A small table may do.
-            let found = self.table_of_batch(source, (group, i), probe, rows, live);
+            let found = self.table_of_batch(at, probe, rows, live);
             if found.is_some() {
                 return found;
             }
@@ -309,12 +315,12 @@ impl Pipeline {
         };
         let found = (bytes <= limits.bytes as f64)
             .then(|| {
-                let ranges = ranges(&self.params);
-                self.hash_builds[step].build_side = None;
-                self.read_table(source, &access, &ranges, limits)
+                let ranges = ranges(&self.query.params);
+                self.builds[step].build_side = None;
+                self.read(&access, &ranges, &limits)
             })
             .flatten();
-        let build = &mut self.hash_builds[step];
+        let build = &mut self.builds[step];
         build.refused = found.is_none();
         let found = Rc::new(found?);
         // A table for other variables has to be paid for again.
@@ -329,44 +335,26 @@ impl Pipeline {
         Some((access, found))
     }
 
-    /// Whether hardly two keys of a batch are on one leaf.
-    fn is_far<S: Source>(&self, source: &mut S, probe: &AccessPath, rows: &Bindings) -> bool {
-        let Some(ids) = probe.keys.first().and_then(|&slot| rows.ids(slot)) else {
-            return false;
-        };
-        let by_id = |a: &usize, b: &usize| ids[*a].cmp(&ids[*b]);
-        let (first, last) = ((0..ids.len()).min_by(by_id), (0..ids.len()).max_by(by_id));
-        let mut ranges = Vec::new();
-        for row in first.into_iter().chain(last) {
-            probe.ranges(rows, row, &self.params, &mut ranges);
-        }
-        let ends = ranges.iter().min().zip(ranges.iter().max());
-        ends.is_some_and(|(low, high)| {
-            let between = source.count(probe.table, probe.order, &low.0, &high.1);
-            between >= FAR * rows.len as u64
-        })
-    }
-
     /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all of them.
-    fn table_of_batch<S: Source>(
+    fn table_of_batch(
         &mut self,
-        source: &mut S,
-        (group, i): (usize, usize),
+        at: PatternAt,
         probe: &AccessPath,
         rows: &Bindings,
         live: &SlotSet,
     ) -> Option<(AccessPath, Rc<Table>)> {
-        let info = &self.layout.groups[group].patterns[i];
+        let query = self.query;
+        let info = query.pattern(at);
         let (pattern, table) = (&info.pattern, probe.table);
         let mut slots: Vec<Slot> = probe.known.iter().map(|k| k.0).collect();
         slots.sort_unstable();
         slots.dedup();
-        let is_large = rows.len >= LARGE * self.tuning.bulk_from;
-        if slots.len() < 2 || !is_large || self.hash_builds[info.step].misled {
+        let is_large = rows.len >= LARGE * self.query.tuning.bulk_from;
+        if slots.len() < 2 || !is_large || self.builds[info.step].misled {
             return None;
         }
         let len = rows.len as f64;
-        let most = len * (self.hash_builds[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
+        let most = len * (self.builds[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
         let room = self.room(None);
         let mut best: Option<(f64, f64, Slot, AccessPath)> = None;
         for slot in slots {
@@ -374,13 +362,13 @@ impl Pipeline {
             if distinct * PROBE > most {
                 continue;
             }
-            let orders = source.orders(table);
+            let orders = self.source.orders(table);
             let access = AccessPath::with_keys(pattern, orders, rows, live, |s| s == slot);
             let access = access.of_part(table);
             if access.keys.is_empty() {
                 continue;
             }
-            let each = sample(source, &access, rows, &self.params, SAMPLES);
+            let each = sample(self.source, &access, rows, &self.query.params, SAMPLES);
             let cost = distinct * (PROBE + each);
             let fits = distinct * each * quad_bytes(&access) <= room as f64;
             if fits && cost < best.as_ref().map_or(most, |b| b.0) {
@@ -392,7 +380,7 @@ impl Pipeline {
         let mut ranges = Vec::new();
         for &start in &sorted.starts[..sorted.starts.len() - 1] {
             let row = sorted.rows[start as usize] as usize;
-            access.ranges(rows, row, &self.params, &mut ranges);
+            access.ranges(rows, row, &self.query.params, &mut ranges);
         }
         ranges.sort_unstable();
         let step = info.step;
@@ -403,65 +391,42 @@ impl Pipeline {
             quads: (most - (cost - quads)) as usize,
             bytes: room,
         };
-        let found = self.read_table(source, &access, &ranges, limits);
-        self.hash_builds[step].misled = found.is_none();
+        let found = self.read(&access, &ranges, &limits);
+        self.builds[step].misled = found.is_none();
         Some((access, Rc::new(found?)))
     }
 
-    /// Reads the quads of `ranges` into a table; `None` when they are beyond the limits.
-    fn read_table<S: Source>(
-        &self,
-        source: &mut S,
+    fn read(
+        &mut self,
         access: &AccessPath,
         ranges: &[(Key, Key)],
-        limits: Limits,
+        limits: &Limits,
     ) -> Option<Table> {
-        let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
-        let mut reading = Reading::new(access.mask | places);
-        let (mut batch, mut spans) = (Batch::new(), Vec::new());
-        let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
-        let mut read = 0;
-        loop {
-            source.interrupt();
-            let more = source.read(
-                access.table,
-                access.order,
-                &mut reading,
-                ranges,
-                READ.min(self.tuning.most),
-                &mut batch,
-                &mut spans,
-            );
-            let residual_mask = ResidualMask::new(&access.residuals, &batch, &self.params);
-            let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
-            let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
-            let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
-            builder.add(&keys, &values, batch.len(), |quad| {
-                residual_mask.accepts(quad)
-            });
-            read += batch.len();
-            if builder.bytes() > limits.bytes || read > limits.quads {
-                return None;
-            }
-            if !more {
-                return Some(builder.finish());
-            }
-        }
+        let with = (self.query.params.as_slice(), self.query.tuning.most);
+        read_table(self.source, access, ranges, limits, with)
     }
 
-    /// Bytes that are left for another table; the one that a step keeps would be replaced.
-    pub(crate) fn room(&self, step: Option<usize>) -> usize {
-        let others = self
-            .hash_builds
-            .iter()
-            .enumerate()
-            .filter(|h| Some(h.0) != step);
-        let build_side: usize = others.map(|(_, h)| h.bytes()).sum();
-        let is_held = |table: &Rc<Table>| self.hash_builds.iter().any(|h| h.has(table));
-        self.tuning
-            .memory
-            .saturating_sub(build_side + self.frame_bytes(is_held))
+    fn room(&self, step: Option<usize>) -> usize {
+        room(self.query, self.builds, self.running, step)
     }
+}
+
+/// Whether hardly two keys of a batch are on one leaf.
+fn is_far<S: Source>(query: &Query, source: &mut S, probe: &AccessPath, rows: &Bindings) -> bool {
+    let Some(ids) = probe.keys.first().and_then(|&slot| rows.ids(slot)) else {
+        return false;
+    };
+    let by_id = |a: &usize, b: &usize| ids[*a].cmp(&ids[*b]);
+    let (first, last) = ((0..ids.len()).min_by(by_id), (0..ids.len()).max_by(by_id));
+    let mut ranges = Vec::new();
+    for row in first.into_iter().chain(last) {
+        probe.ranges(rows, row, &query.params, &mut ranges);
+    }
+    let ends = ranges.iter().min().zip(ranges.iter().max());
+    ends.is_some_and(|(low, high)| {
+        let between = source.count(probe.table, probe.order, &low.0, &high.1);
+        between >= FAR * rows.len as u64
+    })
 }
 
 /// About how many different values there are, from how many bits of a map they set.

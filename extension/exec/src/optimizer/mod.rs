@@ -1,8 +1,10 @@
 //! The optimizer: what comes next for a batch, and by which operator, chosen while the join runs.
 
 pub(crate) mod cardinality_feedback;
+pub(crate) mod estimates;
 pub(crate) mod hash_policy;
 pub(crate) mod join_order;
 pub(crate) mod range_pushdown;
+pub(crate) mod sampling;
 pub(crate) mod star_planning;
 pub(crate) mod value_equality;

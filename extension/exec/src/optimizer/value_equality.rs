@@ -6,9 +6,9 @@
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
-use crate::pipeline::Pipeline;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
+use crate::plan::query::Query;
 use crate::plan::{Pattern, SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;
@@ -18,120 +18,123 @@ use std::rc::Rc;
 /// So few different values are joined one by one: filters then tell the ranges in which equal ones are.
 const FEW_VALUES: usize = 4;
 
-impl Pipeline {
-    /// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
-    pub(crate) fn key_by_value<S: Source>(&mut self, source: &mut S) {
-        for group in 0..self.layout.own {
-            for at in 0..self.layout.groups[group].patterns.len() {
-                let pattern = &self.layout.groups[group].patterns[at].pattern;
-                if pattern.values.is_empty() {
-                    continue;
+/// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
+pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
+    for group in 0..query.layout.own {
+        for at in 0..query.layout.groups[group].patterns.len() {
+            let pattern = &query.layout.groups[group].patterns[at].pattern;
+            if pattern.values.is_empty() {
+                continue;
+            }
+            let (mut linked, mut undecided) = (pattern.clone(), Vec::new());
+            for same in pattern.values.clone() {
+                let link = (same.column, same.slot);
+                linked.links.retain(|l| *l != link);
+                if any_between(query, source, pattern, same) {
+                    undecided.push(same);
+                } else {
+                    linked.links.push(link);
                 }
-                let (mut linked, mut undecided) = (pattern.clone(), Vec::new());
-                for same in pattern.values.clone() {
-                    let link = (same.column, same.slot);
-                    linked.links.retain(|l| *l != link);
-                    if self.any_between(source, pattern, same) {
-                        undecided.push(same);
-                    } else {
-                        linked.links.push(link);
-                    }
-                }
-                let info = &mut self.layout.groups[group].patterns[at];
-                info.needs = linked.needs();
-                info.pattern = linked;
-                info.undecided = undecided;
             }
+            let info = &mut query.layout.groups[group].patterns[at];
+            info.needs = linked.needs();
+            info.pattern = linked;
+            info.undecided = undecided;
         }
     }
+}
 
-    /// Whether the pattern may have a quad whose column has a value that other ids have too.
-    fn any_between<S: Source>(&self, source: &mut S, pattern: &Pattern, same: SameValue) -> bool {
-        let one_row = Bindings::one_row(self.slots);
-        let mut between = pattern.clone();
-        between.links.clear();
-        let (low, high) = same.between;
-        between.conditions.push((same.column, Bound::Ge, low));
-        between.conditions.push((same.column, Bound::Le, high));
-        let none = SlotSet::default();
-        let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
-        let mut ranges = Vec::new();
-        access.ranges(&one_row, 0, &self.params, &mut ranges);
-        let (mut batch, mut spans) = (Batch::new(), Vec::new());
-        let mut reading = Reading::new(access.mask);
-        loop {
-            let more = source.read(
-                between.table,
-                access.order,
-                &mut reading,
-                &ranges,
-                1,
-                &mut batch,
-                &mut spans,
-            );
-            if !batch.is_empty() || !more {
-                return !batch.is_empty();
-            }
-        }
-    }
-
-    /// The ids whose value other ids may have too.
-    pub(crate) fn between(&self, same: SameValue) -> Value {
-        let param = |number: u16| match self.params[usize::from(number)] {
-            Value::One(id) => id,
-            _ => 0,
-        };
-        let (low, high) = same.between;
-        Value::Ranges(Rc::from([(param(low), param(high))]))
-    }
-
-    /// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects them: the rows
-    /// of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
-    pub(crate) fn parts_by_value<S: Source>(
-        &mut self,
-        source: &mut S,
-        rows: &Bindings,
-        scope: &Scope,
-    ) -> Option<Vec<(Bindings, usize)>> {
-        let group = &self.layout.groups[scope.group];
-        if !group.is_undecided() {
-            return None;
-        }
-        let known = rows.known();
-        let (i, same) = bits(scope.patterns).find_map(|i| {
-            let info = &group.patterns[i];
-            let mut undecided = info.undecided.iter();
-            let same = undecided.find(|same| known.has(same.slot));
-            same.filter(|_| !info.needs.meets(&known))
-                .map(|same| (i, *same))
-        })?;
-        // What is unbound equals nothing.
-        let Some(ids) = rows.ids(same.slot) else {
-            return Some(Vec::new());
-        };
-        let (mut itself, mut keyed, mut any) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, key) in source.value_keys(ids).into_iter().enumerate() {
-            match key {
-                ValueKey::Never => {}
-                ValueKey::Itself => itself.push(row as u32),
-                ValueKey::Of(_) => keyed.push(row as u32),
-                ValueKey::Any => any.push(row as u32),
-            }
-        }
-        let mut parts = vec![(itself, ByValue::Id), (any, ByValue::Not)];
-        let values = keyed.iter().map(|&row| ids[row as usize]);
-        parts.extend(
-            one_by_one(values, &keyed)
-                .into_iter()
-                .map(|rows| (rows, ByValue::Key)),
+/// Whether the pattern may have a quad whose column has a value that other ids have too.
+fn any_between<S: Source>(
+    query: &Query,
+    source: &mut S,
+    pattern: &Pattern,
+    same: SameValue,
+) -> bool {
+    let one_row = Bindings::one_row(query.slots);
+    let mut between = pattern.clone();
+    between.links.clear();
+    let (low, high) = same.between;
+    between.conditions.push((same.column, Bound::Ge, low));
+    between.conditions.push((same.column, Bound::Le, high));
+    let none = SlotSet::default();
+    let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
+    let mut ranges = Vec::new();
+    access.ranges(&one_row, 0, &query.params, &mut ranges);
+    let (mut batch, mut spans) = (Batch::new(), Vec::new());
+    let mut reading = Reading::new(access.mask);
+    loop {
+        let more = source.read(
+            between.table,
+            access.order,
+            &mut reading,
+            &ranges,
+            1,
+            &mut batch,
+            &mut spans,
         );
-        let mut found = Vec::new();
-        for (chosen, how) in parts.into_iter().filter(|part| !part.0.is_empty()) {
-            let group = self.layout.variant(scope.group, i, same, how);
-            found.push((rows.gather(&chosen, &SlotSet::ALL), group));
+        if !batch.is_empty() || !more {
+            return !batch.is_empty();
         }
-        Some(found)
     }
+}
+
+/// The ids whose value other ids may have too.
+pub(crate) fn between(params: &[Value], same: SameValue) -> Value {
+    let param = |number: u16| match params[usize::from(number)] {
+        Value::One(id) => id,
+        _ => 0,
+    };
+    let (low, high) = same.between;
+    Value::Ranges(Rc::from([(param(low), param(high))]))
+}
+
+/// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects them: the rows
+/// of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
+pub(crate) fn parts_by_value<S: Source>(
+    query: &mut Query,
+    source: &mut S,
+    rows: &Bindings,
+    scope: &Scope,
+) -> Option<Vec<(Bindings, usize)>> {
+    let group = &query.layout.groups[scope.group];
+    if !group.is_undecided() {
+        return None;
+    }
+    let known = rows.known();
+    let (i, same) = bits(scope.patterns).find_map(|i| {
+        let info = &group.patterns[i];
+        let mut undecided = info.undecided.iter();
+        let same = undecided.find(|same| known.has(same.slot));
+        same.filter(|_| !info.needs.meets(&known))
+            .map(|same| (i, *same))
+    })?;
+    // What is unbound equals nothing.
+    let Some(ids) = rows.ids(same.slot) else {
+        return Some(Vec::new());
+    };
+    let (mut itself, mut keyed, mut any) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, key) in source.value_keys(ids).into_iter().enumerate() {
+        match key {
+            ValueKey::Never => {}
+            ValueKey::Itself => itself.push(row as u32),
+            ValueKey::Of(_) => keyed.push(row as u32),
+            ValueKey::Any => any.push(row as u32),
+        }
+    }
+    let mut parts = vec![(itself, ByValue::Id), (any, ByValue::Not)];
+    let values = keyed.iter().map(|&row| ids[row as usize]);
+    parts.extend(
+        one_by_one(values, &keyed)
+            .into_iter()
+            .map(|rows| (rows, ByValue::Key)),
+    );
+    let mut found = Vec::new();
+    for (chosen, how) in parts.into_iter().filter(|part| !part.0.is_empty()) {
+        let group = query.layout.variant(scope.group, i, same, how);
+        found.push((rows.gather(&chosen, &SlotSet::ALL), group));
+    }
+    Some(found)
 }
 
 /// Rows by their values, where these are few; otherwise all rows together.

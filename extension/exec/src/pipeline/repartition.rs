@@ -11,41 +11,16 @@
 
 use crate::access::access_path::{cannot_match, AccessPath, Operand};
 use crate::bindings::{Bindings, Column};
-use crate::optimizer::cardinality_feedback::CardinalityFeedback;
-use crate::optimizer::join_order::Next;
-use crate::pipeline::{Origin, Pipeline};
+use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::optimizer::estimates::count_pattern;
+use crate::optimizer::join_order::{choose, Next};
+use crate::pipeline::stack::Origin;
+use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
-use crate::plan::layout::{bits, Scope};
+use crate::plan::layout::{bits, Ahead, Scope};
+use crate::plan::part::part_by;
 use crate::plan::{Slot, SlotSet};
 use crate::source::Source;
-
-/// With this bit, a table's number stands for the part of the table that this participant holds by subject.
-pub const BY_SUBJECT: u16 = 1 << 15;
-/// The same by object.
-pub const BY_OBJECT: u16 = 1 << 14;
-
-/// The table that a number stands for, or a part of.
-#[must_use]
-pub fn whole(table: u16) -> u16 {
-    table & !(BY_SUBJECT | BY_OBJECT)
-}
-
-/// The bit for the part of a table by a column (0 = subject, 2 = object).
-fn part_by(column: u8) -> u16 {
-    match column {
-        0 => BY_SUBJECT,
-        _ => BY_OBJECT,
-    }
-}
-
-/// The step that rows are given away for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ahead {
-    /// A pattern of the outermost group, by number.
-    Pattern(usize),
-    /// A group inside it.
-    Child(usize),
-}
 
 /// Rows for another participant.
 #[derive(Debug)]
@@ -112,8 +87,8 @@ impl Pipeline {
         me: usize,
         least: usize,
     ) {
-        self.start_from(params, Bindings::one_row(self.slots));
-        let patterns = self.layout.groups[0].patterns.len();
+        self.start_from(params, Bindings::one_row(self.query.slots));
+        let patterns = self.query.layout.groups[0].patterns.len();
         let first = first.filter(|&(i, _)| i < patterns);
         if first.is_none() && me != 0 {
             self.forget_start();
@@ -157,7 +132,7 @@ impl Pipeline {
     ) -> Result<(), Damaged> {
         let (scope, ahead, kinds) = self.decode_state(state)?;
         let mut given = columns.into_iter();
-        let mut columns = Vec::with_capacity(self.slots);
+        let mut columns = Vec::with_capacity(self.query.slots);
         for kind in kinds {
             columns.push(match kind {
                 0 => Column::Absent,
@@ -182,8 +157,8 @@ impl Pipeline {
         params: Vec<Value>,
     ) -> Outlook {
         self.start(params);
-        let rows = Bindings::one_row(self.slots);
-        let mut scope = self.layout.scope(0, 0, 0);
+        let rows = Bindings::one_row(self.query.slots);
+        let mut scope = self.query.layout.scope(0, 0, 0);
         // Groups inside can wait until all participants have rows for them.
         scope.children = 0;
         if scope.patterns == 0 {
@@ -193,7 +168,13 @@ impl Pipeline {
                 ..Outlook::default()
             };
         }
-        let next = self.choose(source, feedback, &rows, &scope, false, None);
+        let next = choose(
+            &mut self.estimator(source, feedback),
+            &rows,
+            &scope,
+            false,
+            None,
+        );
         let first = match next {
             Next::Pattern(i, _) => Some(i),
             Next::Star(_) | Next::Child(_) => None,
@@ -219,15 +200,15 @@ impl Pipeline {
         feedback: &CardinalityFeedback,
         first: usize,
     ) -> (f64, Option<usize>) {
-        let group = &self.layout.groups[0];
-        let mut rows = self.count_pattern(source, feedback, first);
+        let group = &self.query.layout.groups[0];
+        let mut rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
         let (mut quads, mut second) = (rows, None);
         let mut known = group.patterns[first].needs;
-        let mut left: Vec<usize> = bits(self.layout.scope(0, 0, 0).patterns)
+        let mut left: Vec<usize> = bits(self.query.layout.scope(0, 0, 0).patterns)
             .filter(|&i| i != first)
             .collect();
         while !left.is_empty() {
-            let one = one_with(self.slots, &known);
+            let one = one_with(self.query.slots, &known);
             let each = |i: usize| {
                 let pattern = &group.patterns[i].pattern;
                 let orders = source.orders(pattern.table);
@@ -236,7 +217,7 @@ impl Pipeline {
                     0 => f64::INFINITY,
                     _ if access.is_lookup() => 1.0,
                     _ => feedback
-                        .get(&self.feedback_key(pattern, &access))
+                        .get(&FeedbackKey::new(&self.query, pattern, &access))
                         .unwrap_or(1.0),
                 }
             };
@@ -258,16 +239,16 @@ impl Pipeline {
     /// The column by which the quads of pattern `first` are shared out: that of the order in which they are read, or, where another order
     /// is as good, the one that leaves rows where the quads of the next step are.
     fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
-        let group = &self.layout.groups[0];
-        let (info, rows) = (&group.patterns[first], Bindings::one_row(self.slots));
+        let group = &self.query.layout.groups[0];
+        let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
         let (pattern, table, none) = (&info.pattern, info.pattern.table, SlotSet::default());
         let access = AccessPath::new(pattern, source.orders(table), &rows, &none);
         let Some(column) = source.placed_by(table, access.order) else {
             return 0;
         };
-        let after = one_with(self.slots, &info.needs);
+        let after = one_with(self.query.slots, &info.needs);
         let inside = group.children.iter().map(|child| child.group);
-        let inside = inside.flat_map(|group| &self.layout.groups[group].patterns);
+        let inside = inside.flat_map(|group| &self.query.layout.groups[group].patterns);
         let next = second.map(|i| &group.patterns[i]).into_iter().chain(inside);
         let key = next.into_iter().find_map(|next| {
             let table = next.pattern.table;
@@ -297,9 +278,9 @@ impl Pipeline {
         rows: &Bindings,
     ) -> Option<Share> {
         let me = self.role.as_ref()?.me;
-        let pattern = &self.layout.groups[0].patterns[first].pattern;
+        let pattern = &self.query.layout.groups[0].patterns[first].pattern;
         let table = pattern.table;
-        if cannot_match(pattern, rows, &self.params) {
+        if cannot_match(pattern, rows, &self.query.params) {
             return None;
         }
         let access = AccessPath::new(pattern, source.orders(table), rows, &SlotSet::default());
@@ -307,7 +288,7 @@ impl Pipeline {
             return (me == 0).then_some(Share::All);
         };
         match self.key_at(&access, column) {
-            Some(Operand::Param(param)) => match &self.params[usize::from(param)] {
+            Some(Operand::Param(param)) => match &self.query.params[usize::from(param)] {
                 Value::One(value) => {
                     let holder = source.holders(table, column, &[*value]);
                     (holder.first() == Some(&me)).then_some(Share::All)
@@ -336,20 +317,20 @@ impl Pipeline {
             Next::Star(parts) => match parts.first() {
                 Ahead::Pattern(i) => (scope.group, i..i + 1, Ahead::Pattern(i)),
                 Ahead::Child(c) => {
-                    let group = self.layout.groups[scope.group].children[c].group;
+                    let group = self.query.layout.groups[scope.group].children[c].group;
                     (group, 0..1, Ahead::Child(c))
                 }
             },
             Next::Child(c) => {
-                let group = self.layout.groups[scope.group].children[*c].group;
-                let patterns = 0..self.layout.groups[group].patterns.len();
+                let group = self.query.layout.groups[scope.group].children[*c].group;
+                let patterns = 0..self.query.layout.groups[group].patterns.len();
                 (group, patterns, Ahead::Child(*c))
             }
         };
         let mut keys = patterns.filter_map(|i| {
-            let info = &self.layout.groups[group].patterns[i];
+            let info = &self.query.layout.groups[group].patterns[i];
             let table = info.pattern.table;
-            if cannot_match(&info.pattern, rows, &self.params) {
+            if cannot_match(&info.pattern, rows, &self.query.params) {
                 return None;
             }
             let orders = source.orders(table);
@@ -408,7 +389,7 @@ impl Pipeline {
         for (row, &holder) in (0u32..).zip(&holders) {
             lists[usize::from(holder)].push(row);
         }
-        let live = self.layout.live(self.output, scopes);
+        let live = self.query.live(scopes);
         let mut mine = Bindings::default();
         for (to, chosen) in lists.into_iter().enumerate() {
             if to == usize::from(me) {
@@ -441,7 +422,7 @@ impl Pipeline {
 
     /// What is left to do in the outermost group. How equality of values is used there is found out again by who gets it.
     fn encode_state(&self, rows: &Bindings, scope: &Scope, ahead: Ahead) -> Vec<u8> {
-        let all = self.layout.scope(0, 0, 0);
+        let all = self.query.layout.scope(0, 0, 0);
         let left = scope.patterns.count_ones() + scope.children.count_ones();
         let done = all.patterns.count_ones() + all.children.count_ones() - left;
         let mut state = vec![done.min(255) as u8];
@@ -469,14 +450,14 @@ impl Pipeline {
 
     /// The scope of a state, the step that comes next, and the kinds of its columns.
     fn decode_state(&self, state: &[u8]) -> Result<(Scope, Option<Ahead>, Vec<u8>), Damaged> {
-        if state.len() != FIXED + self.slots.div_ceil(4) {
+        if state.len() != FIXED + self.query.slots.div_ceil(4) {
             return Err(Damaged);
         }
         let mask = |n: usize| {
             let bytes = state[1 + 8 * n..9 + 8 * n].try_into();
             bytes.map(u64::from_le_bytes).map_err(|_| Damaged)
         };
-        let mut scope = self.layout.scope(0, 0, 0);
+        let mut scope = self.query.layout.scope(0, 0, 0);
         for (n, left) in [&mut scope.patterns, &mut scope.filters, &mut scope.children]
             .into_iter()
             .enumerate()
@@ -500,7 +481,8 @@ impl Pipeline {
             }
             _ => return Err(Damaged),
         };
-        let kinds = (0..self.slots).map(|slot| state[FIXED + slot / 4] >> (2 * (slot % 4)) & 3);
+        let kinds =
+            (0..self.query.slots).map(|slot| state[FIXED + slot / 4] >> (2 * (slot % 4)) & 3);
         Ok((scope, ahead, kinds.collect()))
     }
 }

@@ -59,6 +59,15 @@ impl Scope {
     }
 }
 
+/// The part of a group that comes next: what rows are given away for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ahead {
+    /// A pattern of the outermost group, by number.
+    Pattern(usize),
+    /// A group inside it.
+    Child(usize),
+}
+
 impl GroupInfo {
     /// Whether it is undecided for some pattern how equality of values is used.
     pub fn is_undecided(&self) -> bool {
@@ -172,6 +181,14 @@ impl Layout {
             frame,
             child,
         }
+    }
+
+    /// The innermost of the scopes that is one of EXISTS or NOT EXISTS.
+    pub fn tested(&self, scopes: &[Scope]) -> Option<usize> {
+        (1..scopes.len()).rev().find(|&depth| {
+            let outer = &self.groups[scopes[depth - 1].group];
+            outer.children[scopes[depth].child].kind != Kind::Left
+        })
     }
 
     /// The variables that are of use after the current step.

@@ -5,6 +5,8 @@
 pub(crate) mod codec;
 pub(crate) mod condition;
 pub(crate) mod layout;
+pub(crate) mod part;
+pub(crate) mod query;
 
 use crate::plan::condition::Bound;
 

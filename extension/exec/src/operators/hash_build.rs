@@ -1,0 +1,61 @@
+//! The build side of a hash join: quads are read into a table in memory, within limits. PostgreSQL's counterpart is `executor/nodeHash.c`.
+
+use crate::access::access_path::AccessPath;
+use crate::access::residual_predicates::ResidualMask;
+use crate::operators::hash_table::{Builder, Table};
+use crate::plan::condition::Value;
+use crate::plan::Slot;
+use crate::source::Source;
+use pgquad_btree::{Batch, Key};
+use pgquad_cluster::Reading;
+
+/// Quads read at once.
+const READ: usize = 4096;
+
+/// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
+pub(crate) struct Limits {
+    pub expected: usize,
+    pub quads: usize,
+    pub bytes: usize,
+}
+
+/// Reads the quads of `ranges` into a table; `None` when they are beyond the limits.
+pub(crate) fn read_table<S: Source>(
+    source: &mut S,
+    access: &AccessPath,
+    ranges: &[(Key, Key)],
+    limits: &Limits,
+    (params, most): (&[Value], usize),
+) -> Option<Table> {
+    let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
+    let mut reading = Reading::new(access.mask | places);
+    let (mut batch, mut spans) = (Batch::new(), Vec::new());
+    let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
+    let mut read = 0;
+    loop {
+        source.interrupt();
+        let more = source.read(
+            access.table,
+            access.order,
+            &mut reading,
+            ranges,
+            READ.min(most),
+            &mut batch,
+            &mut spans,
+        );
+        let residual_mask = ResidualMask::new(&access.residuals, &batch, params);
+        let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
+        let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
+        let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
+        builder.add(&keys, &values, batch.len(), |quad| {
+            residual_mask.accepts(quad)
+        });
+        read += batch.len();
+        if builder.bytes() > limits.bytes || read > limits.quads {
+            return None;
+        }
+        if !more {
+            return Some(builder.finish());
+        }
+    }
+}
