@@ -3,6 +3,7 @@
 
 mod access;
 mod bindings;
+mod cost;
 mod operators;
 mod optimizer;
 mod pipeline;

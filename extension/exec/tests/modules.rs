@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// From the ground upwards: each may use itself and what stands before it.
-const FLOORS: [&str; 9] = [
+const FLOORS: [&str; 10] = [
+    "cost",
     "tuning",
     "plan",
     "bindings",

@@ -3,6 +3,7 @@
 
 use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
+use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::{Pattern, Slot, SlotSet};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
@@ -77,9 +78,6 @@ pub(crate) struct AccessPath {
     pub pushed_ranges: PushedRanges,
 }
 
-/// Batches of so few rows may have a range for every member of a list.
-const FEW_ROWS: usize = 8;
-
 /// Whether a pattern cannot match any row of a batch: it needs a variable that is unbound, or a parameter that is NULL.
 pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
     let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
@@ -135,7 +133,7 @@ impl AccessPath {
         }
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
-        let listed = rows.len <= FEW_ROWS || !conditions.iter().any(|c| keyed(c.2));
+        let listed = rows.len <= LIST_RANGES_ROWS || !conditions.iter().any(|c| keyed(c.2));
         let offered: SmallVec<[usize; 8]> = (0..conditions.len())
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),

@@ -4,6 +4,7 @@
 //! variable that nothing needs any more is dropped, rows that differed by it alone are the same.
 
 use crate::bindings::Bindings;
+use crate::cost::{DISTINCT_BATCHES, DISTINCT_DROPPED_SHARE, DISTINCT_TRIAL_ROWS};
 use crate::operators::keys::{hash, Keys};
 use crate::plan::condition::Bound;
 use crate::plan::layout::Scope;
@@ -20,12 +21,6 @@ struct Seen {
     dropped: usize,
 }
 
-/// Rows tested before it is judged whether that is worth while, and the share of them that has to be dropped then.
-const TRIAL: usize = 4096;
-const WORTH: f64 = 0.05;
-/// Batches of rows that are remembered.
-const REMEMBERED: usize = 4;
-
 impl Seen {
     fn new(scopes: &[Scope], slots: Vec<Slot>, expected: usize) -> Self {
         Self {
@@ -39,7 +34,9 @@ impl Seen {
 
     /// Keeps rows that have not been seen; remembers at most `most` of them.
     fn retain(&mut self, rows: &mut Bindings, most: usize) {
-        if self.tested > TRIAL && (self.dropped as f64) < WORTH * self.tested as f64 {
+        if self.tested > DISTINCT_TRIAL_ROWS
+            && (self.dropped as f64) < DISTINCT_DROPPED_SHARE * self.tested as f64
+        {
             return;
         }
         let columns: Vec<&[u64]> = self.slots.iter().filter_map(|&s| rows.ids(s)).collect();
@@ -132,7 +129,7 @@ impl DuplicateElimination {
         let slots: Vec<Slot> = (0..rows.columns.len() as Slot)
             .filter(|&slot| rows.ids(slot).is_some())
             .collect();
-        let most = REMEMBERED * query.tuning.most;
+        let most = DISTINCT_BATCHES * query.tuning.most;
         let mut seen = self.seen[step]
             .take()
             .filter(|seen| seen.scopes == scopes && seen.slots == slots)

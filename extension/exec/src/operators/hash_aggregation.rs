@@ -4,6 +4,7 @@
 //! spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
+use crate::cost::LEAST_GROUPS_IN_MEMORY;
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
 use crate::plan::Slot;
@@ -42,9 +43,6 @@ struct Overflow {
     /// Parts that have not been looked at.
     waiting: Vec<Part>,
 }
-
-/// So many groups are kept however little room there is.
-const FEW: usize = 64;
 
 /// A hash that does not depend on the one by which keys are found.
 fn rehash(hash: u64) -> u64 {
@@ -187,7 +185,7 @@ impl HashAggregation {
     /// Writes the groups to the file if they have become too many. Groups that are met again are then written again.
     fn make_room(&mut self) {
         let too_much = |o: &Overflow| self.bytes() > o.room && o.part.is_divisible();
-        if self.len() > FEW && self.overflow.as_ref().is_some_and(too_much) {
+        if self.len() > LEAST_GROUPS_IN_MEMORY && self.overflow.as_ref().is_some_and(too_much) {
             self.write();
         }
     }

@@ -2,15 +2,13 @@
 
 use crate::access::access_path::AccessPath;
 use crate::access::residual_predicates::ResidualMask;
+use crate::cost::READ_QUADS;
 use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
 use crate::plan::Slot;
 use crate::source::Source;
 use pgquad_btree::{Batch, Key};
 use pgquad_cluster::Reading;
-
-/// Quads read at once.
-const READ: usize = 4096;
 
 /// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
 pub(crate) struct Limits {
@@ -39,7 +37,7 @@ pub(crate) fn read_table<S: Source>(
             access.order,
             &mut reading,
             ranges,
-            READ.min(most),
+            READ_QUADS.min(most),
             &mut batch,
             &mut spans,
         );

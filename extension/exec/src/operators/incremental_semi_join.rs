@@ -4,19 +4,11 @@
 //! others more go on, until none are left.
 
 use crate::bindings::Bindings;
+use crate::cost::{
+    FIRST_ROUND_SHARE, ROUND_DECIDED_SHARE, ROUND_GROWTH, ROUND_ROWS, ROUND_ROWS_PER_OUTER_ROW,
+};
 use crate::plan::layout::Scope;
 use crate::plan::SlotSet;
-
-/// Rows that are worth a round.
-const ROWS: usize = 100;
-/// Rows for each row outside that go on in the first round, at least.
-const FIRST: usize = 2;
-/// How many times as many go on in the next one.
-const GROWTH: usize = 2;
-/// Where a round has decided less than this share of the rows outside that it had rows of, all that wait go on at once.
-const WORTH: f64 = 0.125;
-/// Rows for each row outside that are asked of a step at once, so that there are some of all.
-const WIDE: f64 = 32.0;
 
 /// Rows of a batch that go on in rounds.
 pub(crate) struct IncrementalSemiJoin {
@@ -37,16 +29,16 @@ impl IncrementalSemiJoin {
     /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first; `None` where one round
     /// is as good. Batches begin with `least` rows.
     pub fn first_share(numbers: &[u64], all: usize, least: usize) -> Option<usize> {
-        let few = least.min(ROWS);
-        if numbers.len() < GROWTH * few.max(FIRST) {
+        let few = least.min(ROUND_ROWS);
+        if numbers.len() < ROUND_GROWTH * few.max(FIRST_ROUND_SHARE) {
             return None;
         }
         let mut counts = vec![0; all];
         numbers.iter().for_each(|&n| counts[n as usize] += 1);
         let present = counts.iter().filter(|&&count| count > 0).count();
-        let share = FIRST.max(few.div_ceil(present.max(1)));
+        let share = FIRST_ROUND_SHARE.max(few.div_ceil(present.max(1)));
         let first: usize = counts.iter().map(|&count| share.min(count)).sum();
-        (GROWTH * first <= numbers.len()).then_some(share)
+        (ROUND_GROWTH * first <= numbers.len()).then_some(share)
     }
 
     /// Rows that belong to the rows outside that `numbers` names.
@@ -64,7 +56,7 @@ impl IncrementalSemiJoin {
     /// The rows of the next round, `None` at the end; `matched` tells which rows outside are decided.
     pub fn next(&mut self, matched: &[bool]) -> Option<Bindings> {
         let decided = self.last.iter().filter(|&&n| matched[n as usize]).count();
-        if (decided as f64) < WORTH * self.last.len() as f64 {
+        if (decided as f64) < ROUND_DECIDED_SHARE * self.last.len() as f64 {
             self.share = usize::MAX;
         }
         self.last.clear();
@@ -84,15 +76,15 @@ impl IncrementalSemiJoin {
             round.push(row);
             false
         });
-        self.share = self.share.saturating_mul(GROWTH);
+        self.share = self.share.saturating_mul(ROUND_GROWTH);
         (!round.is_empty()).then(|| self.rows.gather(&round, &self.live))
     }
 }
 
 /// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in `scope`.
 pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
-    if !scope.is_read() && each > FIRST as f64 {
-        (each.min(WIDE) * rows as f64) as usize
+    if !scope.is_read() && each > FIRST_ROUND_SHARE as f64 {
+        (each.min(ROUND_ROWS_PER_OUTER_ROW) * rows as f64) as usize
     } else {
         0
     }

@@ -7,6 +7,7 @@
 use crate::access::access_path::AccessPath;
 use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::{Bindings, Column};
+use crate::cost::MERGE_QUADS_PER_KEY;
 use crate::operators::sort::sort_rows;
 use crate::plan::condition::Value;
 use crate::plan::SlotSet;
@@ -63,9 +64,6 @@ pub(crate) struct IndexProbe {
     /// Quads found so far.
     pub read: usize,
 }
-
-/// Quads from the first to the last key, per key, that are read faster as a whole.
-const CLOSE: usize = 10;
 
 impl IndexProbe {
     /// Starts to join `input` with the quads that `access` reads.
@@ -166,7 +164,7 @@ impl IndexProbe {
         };
         let all = (first.0, last.1);
         if source.count(self.access.table, self.access.order, &all.0, &all.1)
-            > (CLOSE * keys) as u64
+            > (MERGE_QUADS_PER_KEY * keys) as u64
         {
             return;
         }

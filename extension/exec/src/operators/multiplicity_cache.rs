@@ -4,6 +4,7 @@
 
 use crate::access::access_path::Places;
 use crate::bindings::Bindings;
+use crate::cost::MULTIPLICITY_TRIAL_BULKS;
 use crate::operators::keys::{hash, Keys};
 use crate::plan::SlotSet;
 
@@ -19,9 +20,6 @@ pub(crate) struct MultiplicityCache {
     /// It does not pay, or there is no room for it.
     given_up: bool,
 }
-
-/// So many times [`crate::Tuning::bulk_from`] are enough rows to tell whether keys come again.
-const ENOUGH: usize = 64;
 
 impl MultiplicityCache {
     /// Bytes they take.
@@ -79,6 +77,6 @@ impl MultiplicityCache {
     /// Whether enough rows have come to see that keys seldom come again. [`crate::Tuning::bulk_from`] is `bulk`.
     pub fn is_seldom_met(&self, bulk: usize) -> bool {
         let keys = self.keys.as_ref().map_or(0, Keys::len);
-        self.rows > ENOUGH * bulk && 2 * keys > self.rows
+        self.rows > MULTIPLICITY_TRIAL_BULKS * bulk && 2 * keys > self.rows
     }
 }

@@ -1,5 +1,6 @@
 //! Sorting the rows of a batch by some of their columns.
 
+use crate::cost::{COMPARED_ROWS, PACKED_COLUMN_BITS};
 use crate::operators::keys::{hash, Keys};
 
 /// Rows in the order of their values, and which of them are alike.
@@ -10,17 +11,14 @@ pub(crate) struct Sorted {
     pub starts: Vec<u32>,
 }
 
-/// Fewer rows are sorted by comparing them.
-const FEW: usize = 32;
-
 /// Rows `0..len` sorted by all of `columns`; those that agree in the first `keys` columns are alike.
 pub(crate) fn sort_rows(columns: &[&[u64]], keys: usize, len: usize) -> Sorted {
     let mut rows: Vec<u32> = (0..len as u32).collect();
     let before = |a: u32, b: u32| compare(columns, a, b);
     if !rows.is_sorted_by(|&a, &b| before(a, b).is_le()) {
         match columns {
-            [column] if len >= FEW => return by_rank(&ranks(column), keys),
-            _ if len >= FEW && sort_packed(columns, &mut rows) => {}
+            [column] if len >= COMPARED_ROWS => return by_rank(&ranks(column), keys),
+            _ if len >= COMPARED_ROWS && sort_packed(columns, &mut rows) => {}
             _ => rows.sort_unstable_by(|&a, &b| before(a, b).then(a.cmp(&b))),
         }
     }
@@ -93,7 +91,7 @@ impl<'a> Narrow<'a> {
             (least.min(v), most.max(v))
         });
         let wide = bits(most - least);
-        if wide <= WIDE {
+        if wide <= PACKED_COLUMN_BITS {
             return (Self::Above(column, least), wide);
         }
         let ranks = ranks(column);
@@ -116,9 +114,6 @@ impl<'a> Narrow<'a> {
         }
     }
 }
-
-/// Columns with more bits are replaced by ranks.
-const WIDE: u32 = 24;
 
 /// Sorts by numbers that hold all values of a row and the row itself. False when that takes more than 64 bits.
 fn sort_packed(columns: &[&[u64]], rows: &mut [u32]) -> bool {

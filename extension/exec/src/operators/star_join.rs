@@ -8,6 +8,7 @@
 use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::{Bindings, Column};
+use crate::cost::{STAR_MERGED_KEYS, STAR_MERGED_QUADS_PER_KEY, STAR_MOST_BATCHES_PER_ROW};
 use crate::operators::sort::sort_rows;
 use crate::plan::condition::Value;
 use crate::plan::{Slot, SlotSet};
@@ -84,12 +85,6 @@ struct Found {
 
 /// Most arms of a star.
 pub(crate) const MOST_ARMS: usize = 64;
-/// Keys of one range where all between them is read, and rows that may then be read for each arm of each of them.
-const KEYS_OF_RANGE: usize = 32;
-const ROOM: usize = 32;
-
-/// So many full batches for one row are more than one step should combine: something in between may leave few of them.
-const MOST_BATCHES: usize = 16;
 
 /// A batch of rows being joined with the quads of a star's patterns.
 pub(crate) struct Star {
@@ -208,13 +203,13 @@ impl Star {
         let columns = self.arms.iter().fold(0, |mask, a| mask | a.access.mask);
         let most = 2 * arms * self.most.max(self.chunk);
         if self.merges {
-            for keys in self.keys.chunks(KEYS_OF_RANGE) {
+            for keys in self.keys.chunks(STAR_MERGED_KEYS) {
                 let (low, high) = (keys[0], keys[keys.len() - 1]);
                 self.ranges.push((range(low, &[]).0, range(high, &[]).1));
             }
             let places = self.arms.iter().map(|a| a.constants.len()).max();
             let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
-            let most = most.max(arms * KEYS_OF_RANGE * ROOM);
+            let most = most.max(arms * STAR_MERGED_KEYS * STAR_MERGED_QUADS_PER_KEY);
             self.reading = Reading::grouped(columns | keys, 1, 0, most);
             return;
         }
@@ -290,7 +285,7 @@ impl Star {
                 return None;
             }
             self.read_on(source, params, self.chunk * self.arms.len());
-            self.find((MOST_BATCHES * self.most) as u64);
+            self.find((STAR_MOST_BATCHES_PER_ROW * self.most) as u64);
         }
     }
 
@@ -350,7 +345,7 @@ impl Star {
             &mut self.spans,
         );
         let (groups, begun) = self.reading.place();
-        let keys = if self.merges { KEYS_OF_RANGE } else { 1 };
+        let keys = if self.merges { STAR_MERGED_KEYS } else { 1 };
         self.first = self.until;
         self.until = (groups * keys).min(self.keys.len());
         if begun {

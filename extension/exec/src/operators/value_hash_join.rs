@@ -6,6 +6,7 @@
 use crate::access::access_path::{AccessPath, Places};
 use crate::access::residual_predicates::ResidualMask;
 use crate::bindings::Bindings;
+use crate::cost::READ_QUADS;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
@@ -16,8 +17,6 @@ use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 use std::rc::Rc;
 
-/// Quads read at once.
-const READ: usize = 4096;
 /// The only key of quads that have to be compared with each row.
 const EACH: u64 = 0;
 
@@ -77,7 +76,7 @@ impl Parts {
                 self.access.order,
                 &mut self.reading,
                 &self.ranges,
-                READ.min(self.most),
+                READ_QUADS.min(self.most),
                 &mut self.batch,
                 &mut self.spans,
             );

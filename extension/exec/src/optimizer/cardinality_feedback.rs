@@ -3,11 +3,12 @@
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 
 use crate::access::access_path::AccessPath;
+use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MOST_FEEDBACK_FIGURES};
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
 use crate::plan::Pattern;
 use rustc_hash::FxHashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a figure is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -56,13 +57,6 @@ pub struct CardinalityFeedback {
     observed: FxHashMap<FeedbackKey, Observed>,
 }
 
-/// Older figures are measured anew.
-const FRESH: Duration = Duration::from_secs(20);
-/// More figures than any workload has predicates; beyond it all are forgotten.
-const MOST: usize = 20_000;
-/// Old probes lose weight from here on.
-const MEMORY: f64 = 100_000.0;
-
 impl CardinalityFeedback {
     /// Nothing known.
     pub fn new() -> Self {
@@ -71,14 +65,14 @@ impl CardinalityFeedback {
 
     pub(crate) fn get(&self, what: &FeedbackKey) -> Option<f64> {
         let observed = self.observed.get(what)?;
-        (observed.since.elapsed() < FRESH).then(|| observed.rows / observed.probes)
+        (observed.since.elapsed() < FEEDBACK_LIFETIME).then(|| observed.rows / observed.probes)
     }
 
     pub(crate) fn add(&mut self, what: FeedbackKey, probes: usize, rows: usize) {
         if probes == 0 {
             return;
         }
-        if self.observed.len() >= MOST {
+        if self.observed.len() >= MOST_FEEDBACK_FIGURES {
             self.observed.clear();
         }
         let (probes, rows) = (probes as f64, rows as f64);
@@ -87,7 +81,7 @@ impl CardinalityFeedback {
             rows: 0.0,
             since: Instant::now(),
         });
-        if observed.since.elapsed() >= FRESH || observed.probes > MEMORY {
+        if observed.since.elapsed() >= FEEDBACK_LIFETIME || observed.probes > FEEDBACK_PROBES {
             // New figures outweigh old ones soon, without a jump.
             let keep = 1.0 / observed.probes.max(1.0);
             observed.probes *= keep;

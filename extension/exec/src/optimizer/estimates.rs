@@ -5,6 +5,10 @@
 
 use crate::access::access_path::{cannot_match, AccessPath, PushedRanges};
 use crate::bindings::Bindings;
+use crate::cost::{
+    BOUND_TRIPLE_QUADS, CLOSELY_SAMPLED_KEYS, IN_MEMORY_COST_SHARE, SAME_VALUE_SELECTIVITY,
+    SAMPLED_KEYS, SMALL_SUBJECT_QUADS,
+};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::hash_policy::HashBuild;
 use crate::optimizer::range_pushdown::{count_in_ranges, pushed_ranges};
@@ -13,18 +17,6 @@ use crate::plan::layout::Scope;
 use crate::plan::query::{PatternAt, Query};
 use crate::plan::SlotSet;
 use crate::source::{Source, Wanted};
-
-/// A subject's quads of one predicate that are not worth counting.
-const FEW: f64 = 4.0;
-/// Expected quads for a key that binds subject, predicate and object.
-const LOOKUP: f64 = 0.5;
-/// Share of a pattern's quads that have the value of a row.
-const SAME_VALUE: f64 = 0.005;
-/// What quads are worth that are in memory already, against those that have to be looked up.
-const IN_MEMORY: f64 = 0.9;
-/// Keys counted for a first guess, and for a closer one.
-const SAMPLES: usize = 3;
-const CLOSE_SAMPLES: usize = 12;
 
 /// What has been counted in a run.
 #[derive(Default)]
@@ -69,7 +61,7 @@ impl<S: Source> Estimator<'_, S> {
             return 0.0;
         }
         let step = info.step;
-        let share = info.keyed.map_or(1.0, |_| SAME_VALUE);
+        let share = info.keyed.map_or(1.0, |_| SAME_VALUE_SELECTIVITY);
         if let (false, Some(count)) = (info.needs.meets(known), self.estimates.counts[step]) {
             return count * share;
         }
@@ -81,7 +73,7 @@ impl<S: Source> Estimator<'_, S> {
             &SlotSet::default(),
         );
         if access.is_lookup() {
-            return LOOKUP;
+            return BOUND_TRIPLE_QUADS;
         }
         let what = FeedbackKey::new(self.query, &info.pattern, &access);
         if access.bound == 0 {
@@ -93,12 +85,16 @@ impl<S: Source> Estimator<'_, S> {
             return all * share;
         }
         if let Some(found) = self.builds[step].sample(&access, rows) {
-            return found * IN_MEMORY;
+            return found * IN_MEMORY_COST_SHARE;
         }
         match self.feedback.get(&what) {
             Some(known) if !closely => known,
             _ => {
-                let samples = if closely { CLOSE_SAMPLES } else { SAMPLES };
+                let samples = if closely {
+                    CLOSELY_SAMPLED_KEYS
+                } else {
+                    SAMPLED_KEYS
+                };
                 let found = sample(self.source, &access, rows, &self.query.params, samples);
                 self.feedback
                     .add(what, samples, (found * samples as f64).round() as usize);
@@ -144,7 +140,7 @@ impl<S: Source> Estimator<'_, S> {
                     access.ranges(rows, 0, &self.query.params, &mut ranges);
                     some(&ranges).copied().collect()
                 }
-                _ => sampled(&access, rows, &self.query.params, SAMPLES).0,
+                _ => sampled(&access, rows, &self.query.params, SAMPLED_KEYS).0,
             };
             wanted.push(Wanted {
                 table: pattern.table,
@@ -233,7 +229,7 @@ fn known_count(
 ) -> Option<f64> {
     let is_typical = |rows: &f64| match access.constant & 0b101 {
         0 => access.is_plain(),
-        0b001 => access.is_exact() && *rows <= FEW,
+        0b001 => access.is_exact() && *rows <= SMALL_SUBJECT_QUADS,
         _ => false,
     };
     feedback.get(what).filter(is_typical)

@@ -7,6 +7,11 @@
 
 use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
+use crate::cost::{
+    BATCH_TABLE_SAMPLED_KEYS, CACHED_BYTES, FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS,
+    LOOKUP_COST, OVERDUE_BUILDS, PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS, SORT_COST,
+    TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
+};
 use crate::operators::hash_build::{read_table, Limits};
 use crate::operators::hash_table::Table;
 use crate::operators::multiplicity_cache::MultiplicityCache;
@@ -22,30 +27,6 @@ use crate::source::Source;
 use crate::stats::StepStats;
 use pgquad_btree::Key;
 use std::rc::Rc;
-
-/// Quads read in a row and put into a table in the time of one probe: where a leaf holds several keys, and where each is on its own.
-pub(crate) const PROBE: f64 = 8.0;
-const FAR_PROBE: f64 = 24.0;
-/// Quads from one key to the next that are a leaf.
-const FAR: u64 = 256;
-/// The same for a row that is sorted, and for one that is looked up.
-const SORT: f64 = 1.5;
-const LOOKUP: f64 = 0.5;
-/// The same for a row that is looked up in a table too large for the processor's caches, and bytes from which on tables are.
-const SLOW_LOOKUP: f64 = 3.0;
-const CACHED: f64 = 4e6;
-/// Share of the time that a table takes which it has to save for keys known to be left; and how many times that time may go into probes
-/// before it is made whatever is known of what is left.
-const WORTH: f64 = 0.5;
-const OVERDUE: f64 = 3.0;
-/// So many times [`crate::Tuning::bulk_from`] are a large batch.
-const LARGE: usize = 8;
-/// Batches from this size on get a table of all that a pattern's constants select when that is known to be little.
-const SOME: usize = 16;
-/// Keys counted for a guess.
-const SAMPLES: usize = 6;
-/// Keys looked up in a table for one.
-const LOOKUPS: usize = 64;
 
 /// A pattern's table that is kept from batch to batch.
 struct BuildSide {
@@ -111,7 +92,7 @@ impl HashBuild {
 
     /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if that is known.
     pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>) -> bool {
-        let little = |total| rows.len >= SOME && is_little(total, rows);
+        let little = |total| rows.len >= SMALL_TABLE_ROWS && is_little(total, rows);
         self.crowded || self.has_table() || !self.refused && counted.is_some_and(little)
     }
 
@@ -136,7 +117,7 @@ impl HashBuild {
         if slots(&build_side.known) != known {
             return None;
         }
-        let step = rows.len.div_ceil(LOOKUPS).max(1);
+        let step = rows.len.div_ceil(TABLE_SAMPLED_ROWS).max(1);
         let sampled = |&slot: &Slot| Some(rows.ids(slot)?.iter().step_by(step).copied().collect());
         let columns: Vec<Vec<u64>> = known.iter().filter_map(sampled).collect();
         let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
@@ -161,7 +142,7 @@ impl HashBuild {
 
 /// Whether so many quads are read in the time in which a batch is probed for.
 fn is_little(quads: f64, rows: &Bindings) -> bool {
-    quads <= rows.len as f64 * PROBE
+    quads <= rows.len as f64 * PROBE_COST
 }
 
 /// Bytes for each quad of a table with so many columns.
@@ -220,7 +201,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let large = rows.len >= self.query.tuning.bulk_from;
         // Counted when the order was chosen.
         let little = |total| is_little(total, rows);
-        let some = rows.len >= SOME && counted.is_some_and(little);
+        let some = rows.len >= SMALL_TABLE_ROWS && counted.is_some_and(little);
         if !(large || some) || probe.known.is_empty() {
             return None;
         }
@@ -276,23 +257,27 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let len = rows.len as f64;
         let now = len * build.share();
         let probes = build.probes + now;
-        let large = rows.len >= LARGE * self.query.tuning.bulk_from;
-        let (paid, foreseen) = if bytes > CACHED {
-            let saved = |probe: f64| (build.share() * probe + SORT - SLOW_LOOKUP).max(0.0);
+        let large = rows.len >= LARGE_BATCH_BULKS * self.query.tuning.bulk_from;
+        let (paid, foreseen) = if bytes > CACHED_BYTES {
+            let saved =
+                |probe: f64| (build.share() * probe + SORT_COST - UNCACHED_LOOKUP_COST).max(0.0);
             let rows_in = build.rows + len;
-            let paid = rows_in * saved(PROBE) >= total
-                || rows_in * saved(FAR_PROBE) >= total && is_far(query, self.source, probe, rows);
-            let foreseen = large && len * self.running.outlook() * saved(PROBE) >= 2.0 * total;
+            let paid = rows_in * saved(PROBE_COST) >= total
+                || rows_in * saved(FAR_PROBE_COST) >= total
+                    && is_far(query, self.source, probe, rows);
+            let foreseen = large && len * self.running.outlook() * saved(PROBE_COST) >= 2.0 * total;
             (paid, foreseen)
         } else {
             // What is left as far as is known: more may come from outside.
             let left = now * self.running.outlook();
             let pays = |probe: f64| {
                 let done = probes * probe;
-                done >= total && (left * probe >= WORTH * total || done >= OVERDUE * total)
+                done >= total
+                    && (left * probe >= SAVED_PER_BUILD * total || done >= OVERDUE_BUILDS * total)
             };
-            let paid = pays(PROBE) || pays(FAR_PROBE) && is_far(query, self.source, probe, rows);
-            let foreseen = large && now * self.running.outlook() * PROBE >= 2.0 * total;
+            let paid =
+                pays(PROBE_COST) || pays(FAR_PROBE_COST) && is_far(query, self.source, probe, rows);
+            let foreseen = large && now * self.running.outlook() * PROBE_COST >= 2.0 * total;
             (paid, foreseen)
         };
         // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a table for each would
@@ -301,7 +286,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         if !paid && !foreseen {
             return None;
         }
-        if bytes > CACHED {
+        if bytes > CACHED_BYTES {
             // A small table may do.
             let found = self.table_of_batch(at, probe, rows, live);
             if found.is_some() {
@@ -349,17 +334,18 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let mut slots: Vec<Slot> = probe.known.iter().map(|k| k.0).collect();
         slots.sort_unstable();
         slots.dedup();
-        let is_large = rows.len >= LARGE * self.query.tuning.bulk_from;
+        let is_large = rows.len >= LARGE_BATCH_BULKS * self.query.tuning.bulk_from;
         if slots.len() < 2 || !is_large || self.builds[info.step].misled {
             return None;
         }
         let len = rows.len as f64;
-        let most = len * (self.builds[info.step].share() * PROBE + 2.0 * SORT - LOOKUP);
+        let most =
+            len * (self.builds[info.step].share() * PROBE_COST + 2.0 * SORT_COST - LOOKUP_COST);
         let room = self.room(None);
         let mut best: Option<(f64, f64, Slot, AccessPath)> = None;
         for slot in slots {
             let distinct = about_distinct(rows.ids(slot)?);
-            if distinct * PROBE > most {
+            if distinct * PROBE_COST > most {
                 continue;
             }
             let orders = self.source.orders(table);
@@ -368,8 +354,14 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             if access.keys.is_empty() {
                 continue;
             }
-            let each = sample(self.source, &access, rows, &self.query.params, SAMPLES);
-            let cost = distinct * (PROBE + each);
+            let each = sample(
+                self.source,
+                &access,
+                rows,
+                &self.query.params,
+                BATCH_TABLE_SAMPLED_KEYS,
+            );
+            let cost = distinct * (PROBE_COST + each);
             let fits = distinct * each * quad_bytes(&access) <= room as f64;
             if fits && cost < best.as_ref().map_or(most, |b| b.0) {
                 best = Some((cost, distinct * each, slot, access));
@@ -425,7 +417,7 @@ fn is_far<S: Source>(query: &Query, source: &mut S, probe: &AccessPath, rows: &B
     let ends = ranges.iter().min().zip(ranges.iter().max());
     ends.is_some_and(|(low, high)| {
         let between = source.count(probe.table, probe.order, &low.0, &high.1);
-        between >= FAR * rows.len as u64
+        between >= FAR_QUADS_PER_KEY * rows.len as u64
     })
 }
 

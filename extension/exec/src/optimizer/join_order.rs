@@ -2,6 +2,7 @@
 //! Avnur and Hellerstein, SIGMOD 2000).
 
 use crate::bindings::Bindings;
+use crate::cost::{CLOSE_LOOK_PATTERNS, CLOSE_LOOK_ROWS, FEW_QUADS_PER_ROW, FILTER_SELECTIVITY};
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::star_planning::{plan_star, StarPlan};
 use crate::plan::layout::{bits, Ahead, Scope};
@@ -20,15 +21,6 @@ pub(crate) enum Next {
     /// Several parts of the group as one step.
     Star(StarPlan),
 }
-
-/// Share of rows that a filter leaves, for want of better knowledge.
-const FILTERED: f64 = 0.5;
-/// Quads that are joined sooner than it is seen what filters leave of others.
-const SOME: f64 = 32.0;
-/// Batches from this size on are sampled instead of judged by earlier queries.
-const SAMPLED: usize = 1000;
-/// So many patterns are then looked at more closely.
-const CLOSE: usize = 3;
 
 /// What to do next with rows in a group that is not done; `stars` may be made. `ahead`: what was chosen already, by whoever gave
 /// these rows away.
@@ -88,7 +80,7 @@ pub(crate) fn choose<S: Source>(
             .map(|i| tested(i) as i32)
             .collect(),
     };
-    let weight = |i: usize, expected: f64| expected * FILTERED.powi(tested[i]);
+    let weight = |i: usize, expected: f64| expected * FILTER_SELECTIVITY.powi(tested[i]);
     let at = |pattern: usize| PatternAt {
         group: scope.group,
         pattern,
@@ -103,7 +95,7 @@ pub(crate) fn choose<S: Source>(
         ranked.push((i, expected));
     }
     // To see what filters leave takes longer than to join a few rows.
-    if ranked.iter().all(|r| r.1 > SOME) {
+    if ranked.iter().all(|r| r.1 > FEW_QUADS_PER_ROW) {
         for (i, expected) in &mut ranked[near.len()..] {
             *expected = estimator.count_left(rows, scope, *i, *expected);
         }
@@ -122,9 +114,9 @@ pub(crate) fn choose<S: Source>(
             Some(at) => ranked[..=at].rotate_right(1),
             None => ranked.insert(0, (first, f64::NAN)),
         }
-    } else if rows.len >= SAMPLED && ranked.len() > 1 {
+    } else if rows.len >= CLOSE_LOOK_ROWS && ranked.len() > 1 {
         // A large batch deserves a closer look at the best few.
-        let close = ranked.len().min(CLOSE);
+        let close = ranked.len().min(CLOSE_LOOK_PATTERNS);
         for (i, expected) in &mut ranked[..close] {
             if near.contains(i) {
                 *expected = estimator.expected((rows, &known), at(*i), true);

@@ -5,14 +5,12 @@
 
 use crate::access::access_path::{AccessPath, PushedRanges};
 use crate::bindings::{Bindings, Column};
+use crate::cost::MOST_PUSHED_RANGES;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Layout, Scope};
 use crate::plan::{Filter, Slot, Test};
 use crate::source::Source;
 use std::rc::Rc;
-
-/// More ranges are not worth to be looked up one by one.
-const MOST_RANGES: usize = 64;
 
 /// About how many quads an access reads within what filters leave to its pattern: the ranges are few and differ in what they hold, so
 /// that all are counted.
@@ -58,7 +56,7 @@ pub(crate) fn pushed_ranges<S: Source>(
                 });
             }
         }
-        if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_RANGES) {
+        if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_PUSHED_RANGES) {
             pushed_ranges.push((column as u8, Value::Ranges(Rc::from(ranges))));
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
+use crate::cost::COUNTED_RANGES;
 use crate::plan::condition::Value;
 use crate::source::Source;
 use pgquad_btree::Key;
@@ -43,8 +44,9 @@ pub(crate) fn sampled(
 
 /// Some of many ranges, which stand for the others.
 pub(crate) fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
-    const COUNTED: usize = 8;
-    ranges.iter().step_by(ranges.len().div_ceil(COUNTED).max(1))
+    ranges
+        .iter()
+        .step_by(ranges.len().div_ceil(COUNTED_RANGES).max(1))
 }
 
 /// About how many quads ranges hold; counts some of many ranges only.

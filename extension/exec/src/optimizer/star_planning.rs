@@ -5,6 +5,9 @@
 
 use crate::access::access_path::{cannot_match, AccessPath, Constants, PushedRanges, StarKey};
 use crate::bindings::Bindings;
+use crate::cost::{
+    STAR_LAST_ARM_QUADS_PER_ROW, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
+};
 use crate::operators::star_join::{range, Optional, MOST_ARMS};
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::hash_policy::{about_distinct, HashPolicy, Running};
@@ -51,20 +54,11 @@ impl StarPlan {
     pub fn leave_counted(&mut self, live: &SlotSet) {
         let binds = |part: &StarMember| part.access.fills.iter().any(|f| live.has(f.0));
         if self.list.iter().any(binds) {
-            let multiplies =
-                |part: &StarMember| matches!(part.what, MemberKind::Pattern(_, each) if each > FEW);
+            let multiplies = |part: &StarMember| matches!(part.what, MemberKind::Pattern(_, each) if each > STAR_QUADS_PER_ROW);
             self.list.retain(|part| binds(part) || !multiplies(part));
         }
     }
 }
-
-/// Quads for each row that all arms but the last may have together, and that the last one may have.
-const FEW: f64 = 4.0;
-const MANY: f64 = 64.0;
-/// Batches of so few rows are read to the end before filters are tested.
-const FEW_ROWS: usize = 16;
-/// Quads from the first to the last key, per key and arm, that are read faster as a whole.
-const CLOSE: f64 = 5.0;
 
 /// Table (by its identity), order and key that all arms have in common.
 type SharedAccess = (u64, usize, StarKey);
@@ -81,22 +75,23 @@ pub(crate) fn plan_star<S: Source>(
     let group = &layout.groups[scope.group];
     let before = rows.known();
     let (mut known, mut new) = (before, SlotSet::default());
-    let (mut shared_access, mut each, mut many, mut list) = (None, 1.0, MANY, Vec::new());
+    let (mut shared_access, mut each, mut many, mut list) =
+        (None, 1.0, STAR_LAST_ARM_QUADS_PER_ROW, Vec::new());
     // Filters and tests leave fewer rows for what comes after.
     let is_tested = |known: &SlotSet| {
         let filtered = bits(scope.filters).any(|f| group.filters[f].1.within(known));
         let mut children = bits(scope.children).map(|c| &group.children[c]);
         let tested = children.any(|c| c.kind != Kind::Left && c.needs.within(known));
-        rows.len > FEW_ROWS && (filtered || tested)
+        rows.len > STAR_UNTESTED_ROWS && (filtered || tested)
     };
     for &(i, expected) in ranked {
         let needs = &group.patterns[i].needs;
         // A variable of two arms has to be looked up for the second.
-        if needs.meets(&new) && rows.len <= FEW_ROWS {
-            many = FEW;
+        if needs.meets(&new) && rows.len <= STAR_UNTESTED_ROWS {
+            many = STAR_QUADS_PER_ROW;
             continue;
         }
-        let fits = each <= FEW && expected <= many && list.len() < MOST_ARMS;
+        let fits = each <= STAR_QUADS_PER_ROW && expected <= many && list.len() < MOST_ARMS;
         if !fits || needs.meets(&new) {
             break;
         }
@@ -178,7 +173,7 @@ fn star_member<S: Source>(
     let (star_key, constants) = access.star_key(&query.params)?;
     // The few quads expected may be what filters leave of many; a star reads all.
     let is_constant = matches!(star_key, StarKey::Value(_));
-    if is_constant && counted.is_some_and(|count| count > MANY) {
+    if is_constant && counted.is_some_and(|count| count > STAR_LAST_ARM_QUADS_PER_ROW) {
         return None;
     }
     let table = query.tables[usize::from(pattern.table)];
@@ -234,7 +229,7 @@ pub(crate) fn merges<S: Source>(
         return false;
     };
     let (low, high) = (range(low, &[]).0, range(high, &[]).1);
-    let close = CLOSE * (parts.list.len() + 1) as f64 * keys;
+    let close = STAR_MERGE_QUADS_PER_KEY * (parts.list.len() + 1) as f64 * keys;
     keys >= query.tuning.bulk_from as f64
         && source.is_ordered(table)
         && source.count(table, order, &low, &high) as f64 <= close

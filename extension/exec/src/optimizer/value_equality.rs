@@ -6,6 +6,7 @@
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
+use crate::cost::MOST_SINGLE_VALUES;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::query::Query;
@@ -14,9 +15,6 @@ use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
 use std::rc::Rc;
-
-/// So few different values are joined one by one: filters then tell the ranges in which equal ones are.
-const FEW_VALUES: usize = 4;
 
 /// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
 pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
@@ -143,7 +141,7 @@ fn one_by_one(values: impl Iterator<Item = u64>, rows: &[u32]) -> Vec<Vec<u32>> 
     for (value, &row) in values.zip(rows) {
         match parts.iter().position(|part| part.0 == value) {
             Some(part) => parts[part].1.push(row),
-            None if parts.len() == FEW_VALUES => return vec![rows.to_vec()],
+            None if parts.len() == MOST_SINGLE_VALUES => return vec![rows.to_vec()],
             None => parts.push((value, vec![row])),
         }
     }

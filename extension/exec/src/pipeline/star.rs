@@ -1,10 +1,11 @@
 //! A batch enters a star join.
 
 use crate::bindings::Bindings;
+use crate::cost::{NEXT_ARM_COST, PROBE_COST};
 use crate::operators::distinct;
 use crate::operators::star_join::{Arm, Star};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
-use crate::optimizer::hash_policy::{HashBuild, PROBE};
+use crate::optimizer::hash_policy::HashBuild;
 use crate::optimizer::star_planning::{drop_hash_joined, merges, optional, pattern_of, without};
 use crate::optimizer::star_planning::{MemberKind, StarPlan};
 use crate::pipeline::stack::{Origin, StarFrame, Work};
@@ -13,9 +14,6 @@ use crate::plan::layout::Scope;
 use crate::plan::SlotSet;
 use crate::source::Source;
 use crate::stats::Moment;
-
-/// What an arm after the first one costs, as [`PROBE`].
-const NEXT_ARM: f64 = 3.0;
 
 impl Pipeline {
     /// Sends rows through the arms of a star. `part` is what their quads are all in, if that is not the whole table.
@@ -130,7 +128,7 @@ impl Pipeline {
             self.query.tuning,
         );
         if !merges {
-            let share = (PROBE + (count - 1.0) * NEXT_ARM) / (count * PROBE);
+            let share = (PROBE_COST + (count - 1.0) * NEXT_ARM_COST) / (count * PROBE_COST);
             for arm in star.arms() {
                 self.builds[arm.step].add(len, star.distinct_keys() as f64 * share);
             }

@@ -1,0 +1,138 @@
+//! Costs and limits that choices are made by, in one place.
+//!
+//! Times are in *quads*: the time in which one quad is read in a row and put into a hash table. They are ratios, which
+//! machines of other speeds share. No figures of their measurement were kept: whoever changes one measures both sides
+//! of
+//! the choice anew (`bench/`), and writes the figure here. The tests that are named hold what the constants decide.
+
+use std::time::Duration;
+
+// Hash join or index probe (`optimizer/hash_policy.rs`; `tests/hash_build.rs`, `tests/join_order.rs`).
+
+/// Quads: time of one index probe where a leaf holds several of the keys.
+pub(crate) const PROBE_COST: f64 = 8.0;
+/// Quads: time of one index probe where each key is on a leaf of its own.
+pub(crate) const FAR_PROBE_COST: f64 = 24.0;
+/// Quads between two neighbouring keys from which on each is on a leaf of its own: about as many as a leaf has.
+pub(crate) const FAR_QUADS_PER_KEY: u64 = 256;
+/// Quads: time of sorting one row of a batch by its key.
+pub(crate) const SORT_COST: f64 = 1.5;
+/// Quads: time of looking one row up in a hash table that the processor's caches hold.
+pub(crate) const LOOKUP_COST: f64 = 0.5;
+/// Quads: the same where they do not hold it.
+pub(crate) const UNCACHED_LOOKUP_COST: f64 = 3.0;
+/// Bytes of a hash table that the processor's caches hold.
+pub(crate) const CACHED_BYTES: f64 = 4e6;
+/// Share of the time that a hash table takes to build which it has to save for keys known to be left.
+pub(crate) const SAVED_PER_BUILD: f64 = 0.5;
+/// Times the time of a build that may go into probes before the table is built whatever is known of what is left.
+pub(crate) const OVERDUE_BUILDS: f64 = 3.0;
+/// [`crate::Tuning::bulk_from`] times this many rows are a large batch.
+pub(crate) const LARGE_BATCH_BULKS: usize = 8;
+/// Rows of a batch from which on a pattern known to have few quads is joined by hash.
+pub(crate) const SMALL_TABLE_ROWS: usize = 16;
+/// Keys counted to guess the size of a table for one batch.
+pub(crate) const BATCH_TABLE_SAMPLED_KEYS: usize = 6;
+/// Rows looked up in a table in memory to guess what a batch finds in it.
+pub(crate) const TABLE_SAMPLED_ROWS: usize = 64;
+/// Quads read at once into a hash table; after each such piece the memory is looked at, and the work may be cancelled.
+pub(crate) const READ_QUADS: usize = 4096;
+
+// Probe or merge (`operators/index_probe.rs`; `tests/steps.rs`).
+
+/// Quads from the first to the last key, per key, below which all of them are read in a row instead of probed for.
+pub(crate) const MERGE_QUADS_PER_KEY: usize = 10;
+/// Rows of a batch up to which a list of values is made one key range for each of its members.
+pub(crate) const LIST_RANGES_ROWS: usize = 8;
+
+// Sorting of a batch (`operators/sort.rs`).
+
+/// Rows: a smaller batch is sorted by comparisons.
+pub(crate) const COMPARED_ROWS: usize = 32;
+/// Bits of a column's spread beyond which its values are replaced by their ranks before rows are packed into one word.
+pub(crate) const PACKED_COLUMN_BITS: u32 = 24;
+
+// Star joins (`optimizer/star_planning.rs`, `operators/star_join.rs`; `tests/steps.rs`).
+
+/// Quads: time of probing for an arm after the first one, which is a [`PROBE_COST`].
+pub(crate) const NEXT_ARM_COST: f64 = 3.0;
+/// Quads for each row that all arms but the last may have together.
+pub(crate) const STAR_QUADS_PER_ROW: f64 = 4.0;
+/// Quads for each row that the last arm may have.
+pub(crate) const STAR_LAST_ARM_QUADS_PER_ROW: f64 = 64.0;
+/// Rows of a batch up to which a star is read to the end before filters are tested.
+pub(crate) const STAR_UNTESTED_ROWS: usize = 16;
+/// Quads from the first to the last key, per key and arm, below which all of them are read in a row.
+pub(crate) const STAR_MERGE_QUADS_PER_KEY: f64 = 5.0;
+/// Keys of one range where all quads between them are read.
+pub(crate) const STAR_MERGED_KEYS: usize = 32;
+/// Quads for each arm of each of those keys that a batch has room for.
+pub(crate) const STAR_MERGED_QUADS_PER_KEY: usize = 32;
+/// Full batches that one row may become in a star; beyond it its patterns are joined one by one, as filters may be
+/// tested in between.
+pub(crate) const STAR_MOST_BATCHES_PER_ROW: usize = 16;
+
+// Join order and estimates (`optimizer/join_order.rs`, `optimizer/estimates.rs`; `tests/join_order.rs`).
+
+/// Share of rows that a filter leaves, for want of better knowledge.
+pub(crate) const FILTER_SELECTIVITY: f64 = 0.5;
+/// Quads of a pattern for each row up to which it is joined without a look at what filters leave of others.
+pub(crate) const FEW_QUADS_PER_ROW: f64 = 32.0;
+/// Rows of a batch from which on its best patterns are sampled anew instead of judged by earlier queries.
+pub(crate) const CLOSE_LOOK_ROWS: usize = 1000;
+/// Patterns that are then sampled.
+pub(crate) const CLOSE_LOOK_PATTERNS: usize = 3;
+/// Keys counted for an estimate.
+pub(crate) const SAMPLED_KEYS: usize = 3;
+/// Keys counted for an estimate of a large batch.
+pub(crate) const CLOSELY_SAMPLED_KEYS: usize = 12;
+/// Ranges counted where one key has many; they stand for the others.
+pub(crate) const COUNTED_RANGES: usize = 8;
+/// Quads of a subject and predicate that are believed without a count: few subjects have more.
+pub(crate) const SMALL_SUBJECT_QUADS: f64 = 4.0;
+/// Quads expected for a key that binds subject, predicate and object.
+pub(crate) const BOUND_TRIPLE_QUADS: f64 = 0.5;
+/// Share of a pattern's quads that have the value of a row.
+pub(crate) const SAME_VALUE_SELECTIVITY: f64 = 0.005;
+/// What a quad counts for that is in memory already, against one that has to be looked up.
+pub(crate) const IN_MEMORY_COST_SHARE: f64 = 0.9;
+/// Key ranges that filters may leave to a variable; more are tested instead of looked up.
+pub(crate) const MOST_PUSHED_RANGES: usize = 64;
+/// Different values of a batch that are joined one by one, so that filters tell the ranges of equal ones.
+pub(crate) const MOST_SINGLE_VALUES: usize = 4;
+
+// Cardinality feedback (`optimizer/cardinality_feedback.rs`).
+
+/// Age from which on a figure is measured anew: tables change.
+pub(crate) const FEEDBACK_LIFETIME: Duration = Duration::from_secs(20);
+/// Figures kept, more than any workload has predicates; beyond it all are forgotten.
+pub(crate) const MOST_FEEDBACK_FIGURES: usize = 20_000;
+/// Probes from which on old ones lose weight against new ones.
+pub(crate) const FEEDBACK_PROBES: f64 = 100_000.0;
+
+// Semi-joins and duplicates (`operators/incremental_semi_join.rs`, `operators/distinct.rs`;
+// `tests/incremental_semi_join.rs`).
+
+/// Rows that are worth a round of their own.
+pub(crate) const ROUND_ROWS: usize = 100;
+/// Rows for each row outside that go on in the first round, at least.
+pub(crate) const FIRST_ROUND_SHARE: usize = 2;
+/// Times as many rows for each row outside in the next round.
+pub(crate) const ROUND_GROWTH: usize = 2;
+/// Share of its rows outside that a round has to decide; where it decides fewer, all that wait go on at once.
+pub(crate) const ROUND_DECIDED_SHARE: f64 = 0.125;
+/// Rows for each row outside that are asked of a step at once, so that there are some of all.
+pub(crate) const ROUND_ROWS_PER_OUTER_ROW: f64 = 32.0;
+/// Rows tested for duplicates before it is judged whether that pays.
+pub(crate) const DISTINCT_TRIAL_ROWS: usize = 4096;
+/// Share of the tested rows that have to be duplicates for it to pay.
+pub(crate) const DISTINCT_DROPPED_SHARE: f64 = 0.05;
+/// Batches of rows that are remembered for a step.
+pub(crate) const DISTINCT_BATCHES: usize = 4;
+
+// Aggregation (`operators/hash_aggregation.rs`, `operators/multiplicity_cache.rs`; `tests/hash_aggregation.rs`).
+
+/// Groups that are kept in memory however little room there is.
+pub(crate) const LEAST_GROUPS_IN_MEMORY: usize = 64;
+/// [`crate::Tuning::bulk_from`] times this many rows tell whether the keys of a multiplicity cache come again.
+pub(crate) const MULTIPLICITY_TRIAL_BULKS: usize = 64;
