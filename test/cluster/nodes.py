@@ -59,6 +59,12 @@ class Cluster:
         if done.returncode != 0:
             raise RuntimeError(f"{name}: {done.stdout}")
 
+    def activity(self):
+        """What the sessions of all nodes do and wait for, a line each: for the output of a check that has not ended in time."""
+        query = """select pid, state, wait_event_type, wait_event, pg_blocking_pids(pid), now() - xact_start, left(query, 100)
+            from pg_stat_activity where backend_type <> 'walwriter' and pid <> pg_backend_pid() and state is distinct from 'idle'"""
+        return "\n".join(f"{os.path.basename(server.dir)}: {row}" for server in self.servers for row in server.query(query))
+
     def __exit__(self, *_):
         for server in self.servers:
             server.remove()

@@ -94,6 +94,8 @@ class Checks:
             except Exception as error:  # whatever it is, the other checks still run
                 self.report.check(False, check.__name__, " ".join(str(error).splitlines()[:3]))
                 traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
+                if isinstance(error, psycopg2.errors.QueryCanceled):
+                    print(self.cluster.activity())
                 self.reconnect()
             else:
                 self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")

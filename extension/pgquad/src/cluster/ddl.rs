@@ -63,18 +63,6 @@ fn number_of_shards(shards: Option<i32>) -> i32 {
     shards.or_else(setting).unwrap_or(32).clamp(1, MOST_SHARDS)
 }
 
-/// The table to place shards with: that of the dictionary, where it has as many.
-fn beside(shards: i32) -> Option<&'static str> {
-    let rows = citus::rows(
-        "SELECT count(*)::text FROM pg_dist_shard WHERE logicalrelid = 'quad.term_ids'::regclass",
-        &[],
-    );
-    let found = rows
-        .first()
-        .and_then(|row| row[0].as_ref()?.parse::<i32>().ok());
-    (found == Some(shards)).then_some("quad.term_ids")
-}
-
 /// Makes a store that was just created a distributed one.
 pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
     let shards = number_of_shards(shards);
@@ -118,6 +106,10 @@ fn quoted(base: &str, column: char) -> String {
 }
 
 /// Makes the two Citus tables of a base, as the current role.
+///
+/// Invariant: they are not colocated with the dictionary. A writer holds Citus' lock on the shards it has written until it commits, and
+/// meanwhile has new terms made over a session of its own, which takes the lock of the dictionary's shards. Were that the same lock, a move
+/// between the two would wait for the writer, the session for the move, and the writer for the session, unseen by any deadlock detector.
 fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
     let given = [
         (c"quad.inner_fanout", limits.inner_fanout),
@@ -139,8 +131,6 @@ fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
         });
         let placed = if column == "o" {
             format!("colocate_with => {}", citus::literal(&quoted(base, 's')))
-        } else if let Some(table) = beside(shards) {
-            format!("colocate_with => '{table}'")
         } else {
             format!("shard_count => {shards}, colocate_with => 'none'")
         };
