@@ -1,6 +1,8 @@
 """A Citus cluster of throw-away servers on loopback: one coordinator, two workers."""
 
 import os
+import random
+import socket
 import subprocess
 
 from pgquad_test import Server, bin_path
@@ -16,6 +18,20 @@ SETTINGS = {
     # Shards are looked at by name, in the catalogs too.
     "citus.override_table_visibility": "off",
 }
+
+
+def free_range(count, *hosts):
+    """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to clients."""
+    while True:
+        low = random.randrange(16000, 32000 - count)
+        try:
+            for port in range(low, low + count):
+                for host in hosts:
+                    with socket.socket() as probe:
+                        probe.bind((host, port))
+            return list(range(low, low + count))
+        except OSError:
+            continue
 
 
 class Cluster:

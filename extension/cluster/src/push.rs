@@ -54,6 +54,8 @@ pub struct Start {
     pub me: u32,
     /// All participants.
     pub participants: Vec<Participant>,
+    /// Milliseconds for which they try to be linked.
+    pub patience: u32,
     /// The pattern that all start with.
     pub first: Option<u32>,
     /// The column by which its quads are shared out.
@@ -152,6 +154,7 @@ impl Start {
             writer.bytes(participant.address.as_bytes());
             writer.bytes(participant.snapshot.as_bytes());
         }
+        writer.u32(self.patience);
         writer.u32(optional(self.first));
         writer.u8(self.column);
         writer.u32(self.least);
@@ -220,6 +223,7 @@ impl Start {
             mesh,
             me,
             participants,
+            patience: reader.u32()?,
             first: Some(reader.u32()?).filter(|&first| first != u32::MAX),
             column: reader.u8()?,
             least: reader.u32()?,
@@ -305,6 +309,17 @@ pub struct Cost {
 /// What a participant gives to the node that asks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
+    /// The first message of one that has its links to all others.
+    Linked,
+    /// The only message of one that has not: nothing has been read.
+    Unlinked {
+        /// The participant that it has no link to.
+        peer: u32,
+        /// What the network says.
+        why: String,
+        /// The peer has given up, for a reason that others know.
+        closed: bool,
+    },
     /// Rows: how many, and of each variable of the answer the values, or that it is unbound in all.
     Rows(usize, Vec<Option<Vec<u64>>>),
     /// Groups: how many, the variables of each and behind them, bit by bit, which are unbound, and the counts of each.
@@ -319,6 +334,13 @@ impl Found {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         match self {
+            Self::Linked => writer.u8(3),
+            Self::Unlinked { peer, why, closed } => {
+                writer.u8(4);
+                writer.u32(*peer);
+                writer.bytes(why.as_bytes());
+                writer.u8(u8::from(*closed));
+            }
             Self::Rows(len, columns) => {
                 writer.u8(0);
                 write_columns(&mut writer, *len, columns);
@@ -393,6 +415,12 @@ impl Found {
                     spilled: reader.u64()?,
                 }))
             }
+            3 => Self::Linked,
+            4 => Self::Unlinked {
+                peer: reader.u32()?,
+                why: text(&mut reader)?,
+                closed: reader.u8()? != 0,
+            },
             _ => return Err(Damaged),
         };
         reader.end()?;
@@ -417,6 +445,7 @@ mod tests {
             mesh: [8; MESH_BYTES],
             me: 1,
             participants: (0..3).map(participant).collect(),
+            patience: 3000,
             first: Some(2),
             column: 2,
             least: 4,
@@ -459,6 +488,12 @@ mod tests {
             ..Cost::default()
         };
         for found in [
+            Found::Linked,
+            Found::Unlinked {
+                peer: 2,
+                why: "timeout".to_owned(),
+                closed: false,
+            },
             Found::Rows(2, vec![Some(vec![1, 2]), None]),
             Found::Rows(3, Vec::new()),
             Found::Groups(2, vec![vec![5, 6], vec![0, 1]], vec![vec![7, 8]]),

@@ -36,6 +36,19 @@ pub fn raise_all(
     )
 }
 
+/// Writes to the server's log what its operator should know and no statement fails of.
+pub fn log(
+    code: PgSqlErrorCode,
+    message: impl Into<String>,
+    detail: impl Into<String>,
+    hint: impl Into<String>,
+) {
+    ErrorReport::new(code, message.into(), "")
+        .set_detail(detail)
+        .set_hint(hint)
+        .report(PgLogLevel::LOG);
+}
+
 /// The value of an argument that must not be NULL, of a function that takes NULL for others.
 pub fn required<T>(name: &str, value: Option<T>) -> T {
     value.unwrap_or_else(|| {

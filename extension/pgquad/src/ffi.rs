@@ -17,10 +17,19 @@ pub struct ClusterParams {
     pub options: u32,
 }
 
+/// The first functions of `PQcommMethods` of `libpq/libpq.h`: what sends messages to the client of this session.
+#[repr(C)]
+pub struct ClientMethods {
+    _reset: Option<unsafe extern "C-unwind" fn()>,
+    flush: Option<unsafe extern "C-unwind" fn() -> core::ffi::c_int>,
+}
+
 mod raw {
     use super::ClusterParams;
     use pgrx::pg_sys;
     extern "C-unwind" {
+        #[link_name = "PqCommMethods"]
+        pub static mut CLIENT_METHODS: *const super::ClientMethods;
         pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
         pub fn CheckForSerializableConflictIn(
             relation: pg_sys::Relation,
@@ -201,6 +210,18 @@ pub unsafe fn read_locked(
             raw::LockBuffer(buffer, mode as core::ffi::c_int);
             buffer
         })
+    }
+}
+
+/// Sends what waits to be sent to the client of this session (`pq_flush`). A client that is gone is noticed by the next read.
+pub fn flush_to_client() {
+    // SAFETY: PostgreSQL sets the table before a session runs its first statement; an ERROR unwinds.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if let Some(flush) = (*raw::CLIENT_METHODS).flush {
+                flush();
+            }
+        });
     }
 }
 

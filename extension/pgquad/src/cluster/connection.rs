@@ -27,7 +27,7 @@ use super::{counters, map, secret};
 use crate::error::{raise, raise_detail};
 use crate::exit::is_exiting;
 
-pub use participants::Participants;
+pub use participants::{Meeting, Participants, Unlinked};
 
 /// Milliseconds until an attempt to connect to a node is given up.
 static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);

@@ -158,7 +158,7 @@ fn note_start(header: &Header) {
 }
 
 /// Nanoseconds of the clock that all processes of the machine share and nobody sets.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -82,7 +82,7 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
         true => format!(" waiting={:.3} ms", nanoseconds as f64 / 1e6),
         false => String::new(),
     };
-    let how = match report.refused {
+    let how = match &report.refused {
         Some(why) if report.times == 0 => format!("pull ({why})"),
         _ if report.times == 0 => return,
         _ => format!(

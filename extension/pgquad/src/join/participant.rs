@@ -9,8 +9,9 @@ use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
 use crate::dictionary::Upcoming;
 use crate::error::raise_hint;
+use crate::ffi::flush_to_client;
 use crate::storage::TableReader;
-use pgquad_cluster::exchange::{Dealt, Error, Exchange, Ran, Rows, Settings, Work};
+use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
@@ -22,10 +23,10 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 use std::convert::Infallible;
 use std::ffi::CStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of other participants,
-/// and the name of its snapshot, which those who read from this node without a participant import.
+/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of other participants, or
+/// why it takes none, and the name of its snapshot, which those who read from this node without a participant import.
 #[pg_extern]
 fn cluster_participant() -> Vec<u8> {
     cluster::check_trusted();
@@ -34,13 +35,17 @@ fn cluster_participant() -> Vec<u8> {
         let name = pg_sys::ExportSnapshot(pg_sys::GetActiveSnapshot());
         CStr::from_ptr(name).to_string_lossy().into_owned()
     };
+    let address = exchange::address();
     let mut writer = Writer::new();
-    writer.bytes(exchange::address().to_string().as_bytes());
+    writer.u8(u8::from(address.is_ok()));
+    let address = address.map_or_else(|why| why, |address| address.to_string());
+    writer.bytes(address.as_bytes());
     writer.bytes(snapshot.as_bytes());
     writer.finish()
 }
 
-/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the last one says what it has cost.
+/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the first one says whether it has its
+/// links to the other participants, the last one what it has cost.
 #[pg_extern]
 fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
     cluster::check_trusted();
@@ -54,7 +59,9 @@ fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
 
 /// The part under way.
 struct Part {
-    /// `None` once the join is over.
+    /// The first message.
+    linked: Option<Found>,
+    /// `None` once the join is over, or where it does not begin.
     exchange: Option<Exchange<exchange::Links, Joining>>,
     /// Of all calls.
     context: pg_sys::MemoryContext,
@@ -66,6 +73,7 @@ struct Part {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
+    Linking,
     Joining,
     Groups,
 }
@@ -107,20 +115,30 @@ impl Part {
                 me: start.me as usize,
                 peers: peers.collect(),
                 query: start.query,
+                patience: Duration::from_millis(u64::from(start.patience)),
             };
             let (me, peers) = (meeting.me, meeting.peers.clone());
-            let joining = Joining::begin(start);
-            let links = exchange::join(meeting).unwrap_or_else(|lost| match lost.closed {
-                true => exchange::raise_error(me, &peers, Error::Lost(lost)),
-                false => exchange::raise_unreachable(me, &peers, lost),
-            });
-            let file = exchange::spill_file(context);
+            let mut joining = Joining::begin(start);
+            let (linked, exchange) = match exchange::join(meeting) {
+                Ok(links) => {
+                    let file = exchange::spill_file(context);
+                    let exchange = Exchange::new(links, joining, settings, Some(file));
+                    (Found::Linked, Some(exchange))
+                }
+                Err(lost) => {
+                    joining.end();
+                    let (peer, why) = (lost.peer as u32, lost.why);
+                    let closed = lost.closed;
+                    (Found::Unlinked { peer, why, closed }, None)
+                }
+            };
             Self {
-                exchange: Some(Exchange::new(links, joining, settings, Some(file))),
+                linked: Some(linked),
+                exchange,
                 me,
                 peers,
                 context,
-                stage: Stage::Joining,
+                stage: Stage::Linking,
             }
         }
     }
@@ -134,7 +152,15 @@ impl Part {
     }
 
     fn step(&mut self) -> Option<Vec<u8>> {
+        if let Some(linked) = self.linked.take() {
+            return Some(linked.encode());
+        }
         let exchange = self.exchange.as_mut()?;
+        if self.stage == Stage::Linking {
+            // The node that asks waits for the first message.
+            flush_to_client();
+            self.stage = Stage::Joining;
+        }
         if self.stage == Stage::Joining {
             match exchange.next() {
                 Ok(Some(found)) => return Some(found),

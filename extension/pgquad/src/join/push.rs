@@ -4,8 +4,9 @@
 use super::exec::QuadJoin;
 use super::shipped_filters;
 use super::with_feedback;
-use crate::cluster::connection::Participants;
-use crate::cluster::{damaged, exchange, store};
+use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
+use crate::cluster::{damaged, exchange, map, store};
+use crate::error;
 use crate::guc::{self, ExchangeMode};
 use crate::scan::conditions::list_iter;
 use crate::storage::TableReader;
@@ -13,11 +14,23 @@ use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::Damaged;
 use pgquad_exec::{Bindings, Column, Counted, HashAggregation, Outlook, Value};
-use pgrx::pg_sys;
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::time::Duration;
 
 /// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull so many.
 const PUSHED_FROM_QUADS: f64 = 20_000.0;
+
+/// How long participants try to be linked where the join can be pulled as well: two repetitions of a lost SYN packet, which Linux sends after 1
+/// and 3 s, do not pass, one does.
+const PATIENCE_IN_AUTO: Duration = Duration::from_secs(3);
+
+/// A reason to pull: another table takes part.
+const NOT_DISTRIBUTED: &str = "a table is not distributed";
+
+/// Why a join is not pushed.
+type Refused = Cow<'static, str>;
 
 thread_local! {
     /// Number of the last query that was pushed.
@@ -39,7 +52,7 @@ pub struct Report {
     /// Times that the join was pushed.
     pub times: u64,
     /// Why it was not pushed the last time.
-    pub refused: Option<&'static str>,
+    pub refused: Option<Refused>,
     /// Bytes that have come from participants.
     pub received: u64,
     /// Nanoseconds spent waiting for them.
@@ -68,7 +81,7 @@ impl QuadJoin {
                 self.for_fed_rows = Some(ready);
                 None
             }
-            Ok((start, groups)) => Some(self.start_participants(start, &groups)),
+            Ok((start, groups)) => self.start_participants(start, &groups),
             Err(why) => {
                 self.report.refused = Some(why);
                 None
@@ -83,27 +96,27 @@ impl QuadJoin {
         params: &[Value],
         counting: Option<&HashAggregation>,
         mode: ExchangeMode,
-    ) -> Result<(Start, Vec<i32>), &'static str> {
+    ) -> Result<(Start, Vec<i32>), Refused> {
         let is_fed = self.outer_input.is_some();
         if is_fed && mode == ExchangeMode::Auto {
-            return Err("rows come from another node of the plan");
+            return Err("rows come from another node of the plan".into());
         }
         // SAFETY: plain session state.
         if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
-            return Err("the transaction keeps its snapshot");
+            return Err("the transaction keeps its snapshot".into());
         }
         let (mut groups, mut placement) = (Vec::new(), 0);
         let mut stores = Vec::new();
         for (reader, &relid) in self.source.readers.iter().zip(&self.relids) {
             let Some(sharded) = reader.sharded() else {
-                return Err("a table is not distributed");
+                return Err(NOT_DISTRIBUTED.into());
             };
             if sharded.reads_own_writes() {
-                return Err("the transaction has written");
+                return Err("the transaction has written".into());
             }
             groups.extend(sharded.groups_of_nodes());
             placement ^= sharded.placement_hash();
-            stores.push(store::mark_of(relid).ok_or("a table is not distributed")?);
+            stores.push(store::mark_of(relid).ok_or(NOT_DISTRIBUTED)?);
         }
         groups.sort_unstable();
         groups.dedup();
@@ -111,10 +124,10 @@ impl QuadJoin {
             reader.take_part(&groups);
         }
         if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
-            return Err("few rows may be enough");
+            return Err("few rows may be enough".into());
         }
         if mode == ExchangeMode::Auto && self.report.times > 0 {
-            return Err("it is run again and again");
+            return Err("it is run again and again".into());
         }
         let (pipeline, source) = (&mut self.pipeline, &mut self.source);
         let outlook = match is_fed {
@@ -124,13 +137,22 @@ impl QuadJoin {
             }
         };
         if mode == ExchangeMode::Auto && outlook.quads < PUSHED_FROM_QUADS {
-            return Err("few quads are expected");
+            return Err("few quads are expected".into());
         }
+        let apart = exchange::remembered(&groups).filter(|_| mode == ExchangeMode::Auto);
+        if let Some((from, to)) = apart {
+            let name = |group| map::node(group).name();
+            return Err(why_unlinked(&name(from), &name(to)).into());
+        }
+        let patience = match mode {
+            ExchangeMode::Auto => connect_timeout().min(PATIENCE_IN_AUTO),
+            _ => connect_timeout(),
+        };
         let params = params.iter().map(|value| match value {
             Value::One(value) => Ok(Param::One(*value)),
             Value::Null => Ok(Param::Null),
             Value::List(list) => Ok(Param::List(list.clone())),
-            Value::Ranges(_) => Err("a parameter is a list of ranges"),
+            Value::Ranges(_) => Err(Refused::from("a parameter is a list of ranges")),
         });
         let params = params.collect::<Result<_, _>>()?;
         // SAFETY: the caller's promise.
@@ -140,6 +162,7 @@ impl QuadJoin {
             mesh: [0; MESH_BYTES],
             me: 0,
             participants: Vec::new(),
+            patience: patience.as_millis() as u32,
             first: outlook.first.map(|first| first as u32),
             column: outlook.column,
             least: 0,
@@ -166,7 +189,7 @@ impl QuadJoin {
     }
 
     /// The filters as SQL.
-    unsafe fn filters(&self, state: *mut pg_sys::ScanState) -> Result<Vec<String>, &'static str> {
+    unsafe fn filters(&self, state: *mut pg_sys::ScanState) -> Result<Vec<String>, Refused> {
         // SAFETY: behind the values of the parameters, the plan has the filters' expressions.
         unsafe {
             let plan = (*state).ps.plan.cast::<pg_sys::CustomScan>();
@@ -178,7 +201,7 @@ impl QuadJoin {
                 shipped_filters::to_sql(expr, &test.places, parent, context)
             });
             sql.collect::<Option<_>>()
-                .ok_or("a filter has to be tested here")
+                .ok_or("a filter has to be tested here".into())
         }
     }
 
@@ -188,34 +211,83 @@ impl QuadJoin {
         let columns = rows.columns.iter();
         let columns = columns.map(|column| column.ids().map(<[u64]>::to_vec));
         start.rows = Some((rows.len, columns.collect()));
-        Some(self.start_participants(start, &groups))
+        self.start_participants(start, &groups)
     }
 
-    fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Pushed {
-        let (mut participants, known, mesh) = Participants::open(groups);
-        start.mesh = mesh;
+    /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as well. No row has been read by
+    /// then.
+    fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
+        let (mut participants, meeting) = Participants::open(groups);
+        start.mesh = meeting.mesh;
         QUERIES.set(QUERIES.get() + 1);
         start.query = QUERIES.get();
-        start.participants = known;
-        let mut messages = Vec::new();
-        let rows = start.rows.take();
-        for me in 0..groups.len() {
-            start.me = me as u32;
-            // The first participant gives the rows to those whom they concern.
-            start.rows = rows.as_ref().map(|(len, columns)| match me {
-                0 => (*len, columns.clone()),
-                _ => (0, vec![None; columns.len()]),
-            });
-            messages.push(start.encode());
+        start.participants = meeting.participants;
+        let linked = match meeting.deaf {
+            Some(deaf) => Err(deaf),
+            None => {
+                participants.start(&messages(&mut start, groups.len()));
+                participants.linked()
+            }
+        };
+        let names: Vec<String> = start.participants.into_iter().map(|p| p.name).collect();
+        if let Err(unlinked) = linked {
+            participants.finish();
+            self.report.refused = Some(unlinked_nodes(unlinked, groups, &names));
+            return None;
         }
-        participants.start(&messages);
         self.report.times += 1;
         self.report.refused = None;
-        Pushed {
+        Some(Pushed {
             participants: Some(participants),
-            names: start.participants.into_iter().map(|p| p.name).collect(),
-        }
+            names,
+        })
     }
+}
+
+/// What each of so many participants is told.
+fn messages(start: &mut Start, participants: usize) -> Vec<Vec<u8>> {
+    let rows = start.rows.take();
+    let mut of = |me: usize| {
+        start.me = me as u32;
+        // The first participant gives the rows to those whom they concern.
+        start.rows = rows.as_ref().map(|(len, columns)| match me {
+            0 => (*len, columns.clone()),
+            _ => (0, vec![None; columns.len()]),
+        });
+        start.encode()
+    };
+    (0..participants).map(&mut of).collect()
+}
+
+/// The reason not to push that two nodes are.
+fn why_unlinked(from: &str, to: &str) -> String {
+    match from == to {
+        true => format!("node {from} takes no connections of others"),
+        false => format!("node {from} cannot reach node {to}"),
+    }
+}
+
+/// Nodes cannot be linked: an error where the join has to be pushed; otherwise remembered, logged once, and given as the reason to pull.
+fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refused {
+    let Unlinked { from, to, why } = unlinked;
+    let (Some(from_name), Some(to_name)) = (names.get(from), names.get(to)) else {
+        damaged(Damaged)
+    };
+    let message = why_unlinked(from_name, to_name);
+    let code = PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
+    let ports = match from == to {
+        true => "quad.exchange_ports must have a port for each session that takes part in joins of distributed stores",
+        false => "Open the ports of quad.exchange_ports between the nodes",
+    };
+    let hint = format!("{ports}, or set quad.exchange_mode to pull.");
+    if guc::EXCHANGE_MODE.get() == ExchangeMode::Push {
+        error::raise_all(code, format!("{message} for a join"), why, hint);
+    }
+    if exchange::remember(groups[from], groups[to]) {
+        let message = format!("{message}: joins are pulled for a minute");
+        error::log(code, message, why, hint);
+    }
+    message.into()
 }
 
 fn counting_of(aggregation: &HashAggregation) -> Counting {

@@ -3,10 +3,11 @@
 
 use super::{Mode, Received, Session};
 use crate::cluster::answer::damaged;
+use crate::cluster::exchange::EventSet;
 use crate::error::raise;
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
-use pgquad_cluster::push::Participant;
+use pgquad_cluster::push::{Found, Participant};
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::ExecStatusType;
@@ -29,10 +30,30 @@ pub struct Participants {
     pub waited: u64,
 }
 
+/// Two participants that cannot be linked; twice the same one where that one takes no connections at all.
+pub struct Unlinked {
+    /// The one that has tried.
+    pub from: usize,
+    /// The one that it cannot reach.
+    pub to: usize,
+    /// What the network says.
+    pub why: String,
+}
+
+/// What participants know of each other before they are linked.
+pub struct Meeting {
+    /// All of them.
+    pub participants: Vec<Participant>,
+    /// The number by which they know that they are linked already: a new one unless all of them were in the same query before, which has come
+    /// to its end.
+    pub mesh: [u8; MESH_BYTES],
+    /// One that takes no connections, and why.
+    pub deaf: Option<Unlinked>,
+}
+
 impl Participants {
-    /// One participant on each of these groups of nodes, what the others have to know of it, and the number by which they know that they
-    /// are linked already: a new one unless all of them were in the same query before, which has come to its end.
-    pub fn open(groups: &[i32]) -> (Self, Vec<Participant>, [u8; MESH_BYTES]) {
+    /// One participant on each of these groups of nodes.
+    pub fn open(groups: &[i32]) -> (Self, Meeting) {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
         let mut all = Self {
             sessions: sessions.collect(),
@@ -51,27 +72,35 @@ impl Participants {
             }
             session.flush();
         }
-        let known = all
-            .sessions
-            .iter_mut()
-            .zip(groups)
-            .map(|(session, &group)| {
-                let answer = session.receive();
-                // The end of its results.
-                session.next_result();
-                let mut reader = Reader::new(&answer);
-                let mut text = || {
-                    let bytes = reader.bytes().unwrap_or_else(|e| damaged(e));
-                    String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| damaged(Damaged))
-                };
-                Participant {
-                    group,
-                    name: session.node.name(),
-                    address: text(),
-                    snapshot: text(),
-                }
-            });
-        let known = known.collect();
+        let mut deaf = None;
+        let known =
+            all.sessions
+                .iter_mut()
+                .zip(groups)
+                .enumerate()
+                .map(|(n, (session, &group))| {
+                    let answer = session.receive();
+                    // The end of its results.
+                    session.next_result();
+                    let mut reader = Reader::new(&answer);
+                    let listens = reader.u8().unwrap_or_else(|e| damaged(e)) != 0;
+                    let mut text = || {
+                        let bytes = reader.bytes().unwrap_or_else(|e| damaged(e));
+                        String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| damaged(Damaged))
+                    };
+                    let (address, snapshot) = (text(), text());
+                    if !listens {
+                        let (from, to, why) = (n, n, address.clone());
+                        deaf = Some(Unlinked { from, to, why });
+                    }
+                    Participant {
+                        group,
+                        name: session.node.name(),
+                        address,
+                        snapshot,
+                    }
+                });
+        let participants = known.collect();
         let first = all.sessions.first().and_then(|session| session.mesh);
         let mesh = first.filter(|_| all.sessions.iter().all(|session| session.mesh == first));
         // Until this query has come to its end.
@@ -80,7 +109,12 @@ impl Participants {
             .for_each(|session| session.mesh = None);
         all.mesh = mesh.unwrap_or_else(random_bytes);
         let mesh = all.mesh;
-        (all, known, mesh)
+        let meeting = Meeting {
+            participants,
+            mesh,
+            deaf,
+        };
+        (all, meeting)
     }
 
     /// Gives each participant its work.
@@ -112,6 +146,64 @@ impl Participants {
                 add(pg_sys::WL_SOCKET_READABLE, socket, none);
             }
         }
+    }
+
+    /// Waits until each participant has its links to all others. Nothing else is taken from any of them meanwhile.
+    ///
+    /// # Errors
+    /// Two of them cannot be linked.
+    pub fn linked(&mut self) -> Result<(), Unlinked> {
+        let mut silent: Vec<usize> = (0..self.sessions.len()).collect();
+        let mut left_alone = None;
+        while !silent.is_empty() {
+            let mut still = Vec::new();
+            for from in silent {
+                let Some(message) = self.take(from) else {
+                    if self.running[from] {
+                        still.push(from);
+                    }
+                    continue;
+                };
+                match Found::decode(&message).unwrap_or_else(|e| damaged(e)) {
+                    Found::Linked => {}
+                    Found::Unlinked { peer, why, closed } => {
+                        let to = peer as usize;
+                        let unlinked = Unlinked { from, to, why };
+                        if !closed {
+                            return Err(unlinked);
+                        }
+                        left_alone.get_or_insert(unlinked);
+                    }
+                    _ => damaged(Damaged),
+                }
+            }
+            silent = still;
+            self.wait_for(&silent);
+        }
+        left_alone.map_or(Ok(()), Err)
+    }
+
+    /// Waits until something has come from one of these, and takes it from the kernel.
+    fn wait_for(&mut self, which: &[usize]) {
+        if which.is_empty() {
+            return;
+        }
+        let since = Instant::now();
+        let mut events = EventSet::new(which.len());
+        for &n in which {
+            // SAFETY: a live connection.
+            let socket = unsafe { pq_sys::PQsocket(self.sessions[n].conn) };
+            events.add(socket, pg_sys::WL_SOCKET_READABLE);
+        }
+        events.wait(-1);
+        for &n in which {
+            let session = &mut self.sessions[n];
+            // SAFETY: a live connection; what is not there yet is not waited for.
+            if unsafe { pq_sys::PQconsumeInput(session.conn) } == 0 {
+                session.lost("lost the connection to");
+            }
+        }
+        self.waited += since.elapsed().as_nanos() as u64;
     }
 
     /// The next row of any participant; `None` when all are done. Waits.
@@ -192,9 +284,16 @@ impl Participants {
             }
         }
         let mut sessions = std::mem::take(&mut self.sessions);
-        let is_over = !self.running.contains(&true);
+        let is_over = !self.events.is_null() && !self.running.contains(&true);
         for (session, running) in sessions.iter_mut().zip(&self.running) {
-            if *running {
+            // The transaction of one that has got no work is open still.
+            if session.open && !running {
+                if !session.sync() {
+                    session.lost("lost the connection to");
+                }
+                session.flush();
+                session.drain();
+            } else if *running {
                 session.drain();
             }
             session.mesh = is_over.then_some(self.mesh);

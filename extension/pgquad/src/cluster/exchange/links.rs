@@ -12,7 +12,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use super::event_set::EventSet;
 use super::mesh::{keep, Connected, Mesh, Peer};
 use crate::cluster::counters::{self, Kind};
-use crate::error::{raise, raise_all, raise_detail};
+use crate::error::{raise, raise_detail};
 
 /// The transport of a query. Dropped without [`Self::keep`], it closes the links.
 pub struct Links {
@@ -181,17 +181,6 @@ impl Transport for Links {
     fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
-}
-
-/// Raises the error that a participant cannot be reached, with the names of both nodes and the way out.
-pub fn raise_unreachable(me: usize, peers: &[Peer], lost: Lost) -> ! {
-    let name = |peer: usize| peers.get(peer).map_or("?", |peer| peer.name.as_str());
-    raise_all(
-        PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
-        format!("node {} cannot reach node {} for a join", name(me), name(lost.peer)),
-        lost.why,
-        "Open the ports of quad.exchange_ports between the nodes, or set quad.exchange_mode to pull.",
-    )
 }
 
 /// Raises the error that has ended an exchange, with the names of both nodes. It is an operator's intervention where the reason is with

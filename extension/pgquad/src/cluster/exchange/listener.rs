@@ -4,13 +4,11 @@ use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
-use pgrx::PgSqlErrorCode;
 use socket2::{Domain, Socket, Type};
 
 use super::descriptor::Descriptor;
-use super::settings::ports;
+use super::settings::{ports, told_host};
 use crate::cluster::query;
-use crate::error::raise_all;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -27,29 +25,29 @@ thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
 }
 
-/// Where this process takes connections: the address at which its client has found it, and a port of `quad.exchange_ports`. Listens from
-/// the first call on.
-pub fn address() -> SocketAddr {
+/// Where this process takes connections: `quad.exchange_host` or the address at which its client has found it, where it listens in either
+/// case, and a port of `quad.exchange_ports`. Listens from the first call on.
+///
+/// # Errors
+/// No port can be listened on: why, in words.
+pub fn address() -> Result<SocketAddr, String> {
     if let Some(address) = LISTENER.with_borrow(|known| known.as_ref().map(|l| l.address)) {
-        return address;
+        return Ok(address);
     }
     let host = own_host();
     let descriptor = Descriptor::acquire();
-    let (listener, address) = listen(host).unwrap_or_else(|error| {
-        raise_all(
-            PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION,
-            format!("could not listen on {host} for rows of other nodes"),
-            error.to_string(),
-            "quad.exchange_ports must have a port for each session that takes part in joins of distributed stores.",
-        )
-    });
+    let listening = listen(host);
+    let (listener, mut address) = listening.map_err(|error| format!("{host}: {error}"))?;
+    if let Some(told) = told_host() {
+        address.set_ip(told);
+    }
     LISTENER.set(Some(Listener {
         listener,
         address,
         tls: is_tls(),
         _descriptor: descriptor,
     }));
-    address
+    Ok(address)
 }
 
 /// Calls `body` with the socket, if there is one.

@@ -40,6 +40,8 @@ pub struct Meeting {
     pub peers: Vec<Peer>,
     /// The number of the query, greater than that of any before.
     pub query: u64,
+    /// How long the participants try to be linked.
+    pub patience: Duration,
 }
 
 /// A link to another participant.
@@ -137,7 +139,7 @@ impl<'a> Joining<'a> {
                 descriptor,
             });
         }
-        let patience = connection::connect_timeout();
+        let patience = self.meeting.patience;
         let since = Instant::now();
         loop {
             with_listener(|listener| self.accept(listener));

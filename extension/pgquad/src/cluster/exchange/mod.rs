@@ -7,9 +7,18 @@ mod listener;
 mod mesh;
 mod settings;
 mod spill;
+mod unreachable;
 
-pub use links::{raise_error, raise_unreachable, Links};
+pub use event_set::EventSet;
+pub use links::{raise_error, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting, Peer};
-pub use settings::{batch_bytes, init};
+pub use settings::batch_bytes;
 pub use spill::spill_file;
+pub use unreachable::{remember, remembered};
+
+/// Settings and shared memory; called once from `_PG_init`.
+pub fn init() {
+    settings::init();
+    unreachable::init();
+}

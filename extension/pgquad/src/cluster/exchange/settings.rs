@@ -1,6 +1,7 @@
 //! Settings of the exchange.
 
 use std::ffi::CString;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use pgquad_cluster::exchange::{port_range, MOST_BATCH_BYTES};
@@ -11,6 +12,8 @@ use crate::error::raise_hint;
 
 /// Ports that participants listen on.
 static PORTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));
+/// Address that other nodes are told.
+static HOST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Bytes of rows that are collected for a node before they are sent.
 static BATCH_BYTES: GucSetting<i32> = GucSetting::<i32>::new(0);
 
@@ -21,6 +24,14 @@ pub fn init() {
         c"Ports on which processes take rows from other nodes: 0 for any free one, or a range such as 20000-20999.",
         c"Each session that takes part in joins of a distributed store listens on one of them.",
         &PORTS,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"quad.exchange_host",
+        c"IP address at which processes of other nodes reach those of this one.",
+        c"Empty: the address at which they find its PostgreSQL. Where addresses are translated, or a proxy stands between the nodes, another one.",
+        &HOST,
         GucContext::Sighup,
         GucFlags::default(),
     );
@@ -39,6 +50,23 @@ pub fn init() {
 /// The size of batches, 0 where it adapts.
 pub fn batch_bytes() -> usize {
     BATCH_BYTES.get().max(0) as usize
+}
+
+/// The address that other nodes are told, where it is not the one that is listened on.
+pub fn told_host() -> Option<IpAddr> {
+    let text = HOST.get().unwrap_or_default();
+    let text = text.to_string_lossy();
+    if text.trim().is_empty() {
+        return None;
+    }
+    let host = text.trim().parse().unwrap_or_else(|_| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("quad.exchange_host is not an IP address: \"{text}\""),
+            "Write an address such as 10.0.0.5, or nothing.",
+        )
+    });
+    Some(host)
 }
 
 /// The ports to listen on.

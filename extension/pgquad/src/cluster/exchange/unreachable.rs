@@ -1,0 +1,123 @@
+//! Which nodes could not be linked lately, in shared memory: joins are not pushed over such a link for a while, so that not each of them
+//! waits for a connection that nobody answers. Server without the library preloaded: nothing is remembered.
+
+use std::mem::size_of;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::cluster::counters::now;
+
+/// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened port helps.
+const REMEMBERED: u64 = 60_000_000_000;
+
+/// Pairs that are remembered at a time: a node that nobody reaches has one with each node of a cluster of this size.
+const MOST_PAIRS: usize = 64;
+
+/// A pair of nodes. Its fields are not written at once: who reads them meanwhile pulls a join that could be pushed, or tries a link once more.
+#[repr(C)]
+struct Pair {
+    database: AtomicU32,
+    /// Groups of the node that has tried and of the one that it could not reach.
+    from: AtomicI32,
+    to: AtomicI32,
+    /// When it is forgotten, by the clock of the counters; 0: no pair.
+    until: AtomicU64,
+}
+
+static SHARED: AtomicPtr<Pair> = AtomicPtr::new(std::ptr::null_mut());
+static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
+static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
+
+/// Asks for shared memory; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: `_PG_init` runs once, in the postmaster when the library is preloaded.
+    unsafe {
+        if !pg_sys::process_shared_preload_libraries_in_progress {
+            return;
+        }
+        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
+        pg_sys::shmem_request_hook = Some(request);
+        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
+        pg_sys::shmem_startup_hook = Some(start);
+    }
+}
+
+const BYTES: usize = MOST_PAIRS * size_of::<Pair>();
+
+#[pg_guard]
+unsafe extern "C-unwind" fn request() {
+    // SAFETY: called by the postmaster.
+    unsafe {
+        if let Some(previous) = PREVIOUS_REQUEST {
+            previous();
+        }
+        pg_sys::RequestAddinShmemSpace(BYTES);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn start() {
+    // SAFETY: called by the postmaster when shared memory is there, alone; zeroes are valid pairs.
+    unsafe {
+        if let Some(previous) = PREVIOUS_STARTUP {
+            previous();
+        }
+        let mut found = false;
+        let shared =
+            pg_sys::ShmemInitStruct(c"pgquad unreachable nodes".as_ptr(), BYTES, &mut found);
+        if !found {
+            shared.cast::<u8>().write_bytes(0, BYTES);
+        }
+        SHARED.store(shared.cast(), Relaxed);
+    }
+}
+
+fn pairs() -> &'static [Pair] {
+    let shared = SHARED.load(Relaxed);
+    if shared.is_null() {
+        return &[];
+    }
+    // SAFETY: made by `start`, as long as the server; all that changes is atomic.
+    unsafe { std::slice::from_raw_parts(shared, MOST_PAIRS) }
+}
+
+fn database() -> u32 {
+    // SAFETY: plain session state.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}
+
+impl Pair {
+    fn is(&self, from: i32, to: i32) -> bool {
+        self.database.load(Relaxed) == database()
+            && self.from.load(Relaxed) == from
+            && self.to.load(Relaxed) == to
+    }
+}
+
+/// Remembers that the node of one group could not be linked with that of another; false where that is known already.
+pub fn remember(from: i32, to: i32) -> bool {
+    let (now, pairs) = (now(), pairs());
+    let same = pairs.iter().find(|pair| pair.is(from, to));
+    let oldest = || pairs.iter().min_by_key(|pair| pair.until.load(Relaxed));
+    let Some(pair) = same.or_else(oldest) else {
+        return true;
+    };
+    let is_known = same.is_some() && pair.until.load(Relaxed) > now;
+    pair.database.store(database(), Relaxed);
+    pair.from.store(from, Relaxed);
+    pair.to.store(to, Relaxed);
+    pair.until.store(now + REMEMBERED, Relaxed);
+    !is_known
+}
+
+/// Two of these groups whose nodes could not be linked lately.
+pub fn remembered(groups: &[i32]) -> Option<(i32, i32)> {
+    let now = now();
+    let mut known = pairs()
+        .iter()
+        .filter(|pair| pair.until.load(Relaxed) > now && pair.database.load(Relaxed) == database())
+        .map(|pair| (pair.from.load(Relaxed), pair.to.load(Relaxed)));
+    known.find(|(from, to)| groups.contains(from) && groups.contains(to))
+}
