@@ -1,7 +1,7 @@
 """Faults between nodes: a node that is down, killed or cut off in the middle, slow links, an asking session that is cancelled, timed out or
-killed; while a query pulls, decodes, while a load runs, while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
+killed; while a query pulls, decodes, is pushed from node to node, while a load runs, while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
 
-Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), the tests themselves ask nodes directly. After each
+Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), for PostgreSQL and for rows that are pushed; the tests themselves ask nodes directly. After each
 fault: an error in time that names the node, nothing left on any node, all or nothing of what was written, and the next query works.
 """
 
@@ -16,11 +16,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
-from nodes import Cluster
+from nodes import Cluster, free_range
 from pgquad_test import Report
 from tcp_proxy import Proxy
 
 SUBJECTS = 3000
+# A graph of which three steps take long enough to be disturbed: nodes, and links of each.
+HUBS, LINKS = 1500, 8
+# Bytes per second to and from a node that is about to be lost, so that it is in the middle of something.
+RATE = 200_000
+# Ports for sessions that take part in pushed joins, on each node.
+PORTS = 20
 # Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then: three keepalive times,
 # a busy machine.
 TIMEOUT = 4
@@ -53,9 +59,12 @@ class ProxiedCluster(Cluster):
 
     def __init__(self):
         super().__init__(shards_on_coordinator=True)
-        for server in self.servers:
-            server.settings |= SETTINGS
-        self.proxies = [Proxy(f"127.0.0.{11 + n}", [server.port]) for n, server in enumerate(self.servers)]
+        self.proxies = []
+        for n, server in enumerate(self.servers):
+            host = f"127.0.0.{11 + n}"
+            ports = free_range(PORTS, "127.0.0.1", host)
+            server.settings |= SETTINGS | {"quad.exchange_host": host, "quad.exchange_ports": f"{ports[0]}-{ports[-1]}"}
+            self.proxies.append(Proxy(host, [server.port, *ports]))
         self.running = ExitStack()
 
     def name(self, node):
@@ -122,23 +131,36 @@ def triples(name, count):
     )
 
 
+def links():
+    return "".join(f"<http://x/hub{i}> <http://x/link> <http://x/hub{(i * 7 + n * 31 + 1) % HUBS}> .\n" for i in range(HUBS) for n in range(LINKS))
+
+
 class Checks:
     PULL = "SELECT (COUNT(*) AS ?n) { ?a <http://x/knows> ?b . ?b <http://x/knows> ?c . ?c <http://x/knows> ?d . ?d <http://x/name> ?n }"
+    PUSH = "SELECT (COUNT(*) AS ?n) { ?a <http://x/link> ?b . ?b <http://x/link> ?c . ?c <http://x/link> ?d }"
+    READING = ("pull", "decoding", "push")
+    # Bytes that have gone to a node in the middle of an operation.
+    MOVED = {"push": 50_000}
     DECODE = "SELECT ?s ?n { ?s <http://x/name> ?n }"
 
     def __init__(self, cluster, report):
         self.cluster, self.report = cluster, report
         self.loads = 0
         cluster.coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (triples("s", SUBJECTS),))
-        self.operations = {"pull": self.pull, "decoding": self.decoding, "load": self.load, "commit": self.commit}
-        self.expected = {name: self.finished(node, name) for node in (0, 1) for name in ("pull", "decoding")}
+        cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (triples("s", SUBJECTS) + links(),))
+        self.operations = {"pull": self.pull, "decoding": self.decoding, "push": self.push, "load": self.load, "commit": self.commit}
+        self.expected = {name: self.finished(node, name) for node in (0, 1) for name in self.READING}
 
     # -- what is under way when the fault comes
 
     def pull(self, node):
         # Small batches, so that there are many messages.
         return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.PULL,))], ["set quad.join_batch_size = 200"])
+
+    def push(self, node):
+        # Small batches, so that rows are under way all the time.
+        return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.PUSH,))],
+                              ["set quad.exchange_mode = push", "set quad.exchange_batch_bytes = 2048"])
 
     def decoding(self, node):
         return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.DECODE,))])
@@ -212,7 +234,7 @@ class Checks:
                 [],
             )
         for node in range(3):
-            for name in ("pull", "decoding"):
+            for name in self.READING:
                 same(f"{name} on node {node} afterwards", self.finished(node, name), self.expected[name])
         same("problems", self.cluster.coordinator.query("select quad.verify('quad_stores.films')"), [])
 
@@ -263,15 +285,15 @@ class Checks:
     def node_killed(self, name):
         asker, victim = 0, 1
         proxy = self.cluster.proxies[victim]
-        proxy.delay = 0.02
+        proxy.delay, proxy.rate = 0.02, RATE
         try:
             operation = self.operations[name](asker)
-            self.in_the_middle(operation, proxy)
+            self.in_the_middle(operation, proxy, self.MOVED.get(name, 2000))
             self.cluster.servers[victim].kill()
             operation.wait()
             self.failed_in_time(operation, victim, name)
         finally:
-            proxy.delay = 0
+            proxy.delay, proxy.rate = 0, None
             if not self.cluster.servers[victim].pid():
                 self.cluster.servers[victim].start()
         self.nothing_is_left()
@@ -280,10 +302,10 @@ class Checks:
     def node_cut_off(self, name):
         asker, victim = 0, 2
         proxy = self.cluster.proxies[victim]
-        proxy.delay = 0.02
+        proxy.delay, proxy.rate = 0.02, RATE
         try:
             operation = self.operations[name](asker)
-            self.in_the_middle(operation, proxy)
+            self.in_the_middle(operation, proxy, self.MOVED.get(name, 2000))
             proxy.cut()
             operation.wait()
             self.failed_in_time(operation, victim, name)
@@ -292,7 +314,7 @@ class Checks:
             # A query meanwhile ends too.
             self.failed_in_time(self.operations["pull"](asker).start().wait(), victim, "a query meanwhile")
         finally:
-            proxy.delay = 0
+            proxy.delay, proxy.rate = 0, None
             proxy.heal()
         self.nothing_is_left()
         self.all_or_nothing(name, None, False)
@@ -301,7 +323,7 @@ class Checks:
         for proxy in self.cluster.proxies:
             proxy.delay, proxy.rate = delay, rate
         try:
-            for name in ("pull", "decoding"):
+            for name in self.READING:
                 if name in self.expected and not (name == "pull" and delay > 0.01):
                     same(name, self.finished(1, name), self.expected[name])
             self.finished(0, "load")
@@ -324,7 +346,7 @@ class Checks:
                 operation.settings = [*operation.settings, "set statement_timeout = '400ms'"]
                 operation.start()
             else:
-                self.in_the_middle(operation, self.cluster.proxies[2])
+                self.in_the_middle(operation, self.cluster.proxies[2], self.MOVED.get(name, 2000))
             if how in ("cancelled", "terminated"):
                 call = "pg_cancel_backend" if how == "cancelled" else "pg_terminate_backend"
                 self.cluster.servers[asker].query(f"select {call}(%s)", (operation.pid,))
@@ -392,12 +414,12 @@ class Checks:
     def run(self, whole, named):
         names = list(self.operations)
         cases = [(f"down at the start: {name}", self.node_down, name) for name in (names if whole else ["pull", "commit"])]
-        cases += [(f"killed in the middle: {name}", self.node_killed, name) for name in (names if whole else ["pull", "load"])]
-        cases += [(f"cut off in the middle: {name}", self.node_cut_off, name) for name in (names if whole else ["decoding", "load"])]
+        cases += [(f"killed in the middle: {name}", self.node_killed, name) for name in (names if whole else ["pull", "push", "load"])]
+        cases += [(f"cut off in the middle: {name}", self.node_cut_off, name) for name in (names if whole else ["decoding", "push", "load"])]
         links = {"1 ms": (0.001, None), "50 ms": (0.05, None), "1 MB/s": (0.0, 1_000_000)}
         cases += [(f"slow links, {name}", self.slow, *links[name]) for name in (links if whole else ["1 ms"])]
         ends = ["cancelled", "timed out", "terminated"]
-        cases += [(f"asker {how}: {name}", self.asker_ended, name, how) for how in ends for name in (names[:3] if whole else ["pull"])]
+        cases += [(f"asker {how}: {name}", self.asker_ended, name, how) for how in ends for name in ([*self.READING, "load"] if whole else ["pull"])]
         cases += [("killed before PREPARE", self.killed_before_prepare)]
         cases += [(f"killed after PREPARE: {whom}", self.killed_after_prepare, whom) for whom in ("participant", "asker")]
         for name, check, *arguments in cases:
