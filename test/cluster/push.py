@@ -108,7 +108,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.what_is_not_pushed, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -160,15 +160,46 @@ class Push:
         plan = self.explain(chain, exchange_mode="pull")
         self.report.check("Exchange" not in plan, "mode pull", plan[:800])
         with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
-            cursor.execute("begin isolation level repeatable read; set local quad.exchange_mode = push")
-            cursor.execute("explain (analyze, costs off) " + chain)
-            plan = "\n".join(row[0] for row in cursor.fetchall())
-            cursor.execute("rollback")
-            self.report.check("Exchange: pull (the transaction keeps its snapshot)" in plan, "the transaction keeps its snapshot", plan[:800])
+            for begin in "begin isolation level serializable", "begin isolation level repeatable read; savepoint inside":
+                cursor.execute(begin + "; set local quad.exchange_mode = push")
+                cursor.execute("explain (analyze, costs off) " + chain)
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+                cursor.execute("rollback")
+                self.report.check("Exchange: pull (the transaction keeps its snapshot)" in plan, f"the transaction keeps its snapshot: {begin}", plan[:800])
             cursor.execute("begin; set local quad.exchange_mode = push; insert into quad_stores.many values (1, 2, 3, 4), (3, 2, 5, 4)")
             cursor.execute("select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o where a.p = 2 and b.p = 2 and a.s = 1")
             self.report.check(cursor.fetchall() == [(1, 5)], "the transaction has written")
             cursor.execute("rollback")
+
+    def snapshots(self):
+        """Pushed, pulled, pushed again: a REPEATABLE READ transaction sees one state of each node, its own and the others."""
+        with self.connections[0].cursor() as cursor:
+            cursor.execute("select quad.create_store('still', distributed => true, shards => 6)")
+            cursor.execute("insert into quad_stores.still select i, 1, i * 7 % 100 + 1, 1 from generate_series(1, 100) i")
+        query = "select count(*) from quad_stores.still a join quad_stores.still b on b.s = a.o join quad_stores.still c on c.s = b.o"
+        for turn, modes in enumerate([("push", "pull", "push"), ("pull", "push", "push")]):
+            before = (100 * (turn + 1),)
+            with closing(self.cluster.servers[turn].connect(autocommit=False)) as connection, connection.cursor() as cursor:
+                cursor.execute("set transaction isolation level repeatable read")
+                seen = []
+                for n, mode in enumerate(modes):
+                    cursor.execute(f"set quad.exchange_mode = {mode}")
+                    cursor.execute(query)
+                    seen.append(cursor.fetchone())
+                    if n == 0:
+                        # A hundred more chains, in all shards, that this transaction does not see.
+                        with self.connections[2].cursor() as other:
+                            other.execute(f"insert into quad_stores.still select i + {1000 * (turn + 1)}, 1, i * 7 % 100 + {1000 * (turn + 1) + 1}, 1 "
+                                          "from generate_series(1, 100) i")
+                self.report.check(seen == [before] * 3, f"one snapshot, {modes[0]} first", str(seen))
+                connection.rollback()
+                cursor.execute("set transaction isolation level repeatable read; set local quad.exchange_mode = push")
+                cursor.execute("explain (analyze, costs off) " + query)
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+                self.report.check("Exchange: push nodes=3" in plan, "a REPEATABLE READ transaction is pushed", plan[:800])
+                connection.rollback()
+        found = self.ask(query, exchange_mode="push")
+        self.report.check(found == Counter({"(300,)": 1}), "the next transaction sees more", str(found))
 
     def limits(self):
         """The participants stop when the rest is of no use, and go on with the next query."""

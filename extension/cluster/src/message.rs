@@ -31,6 +31,8 @@ pub enum Kind {
     Values = 5,
     /// [`crate::moves::TakeShard`].
     TakeShard = 6,
+    /// Nothing more; the answer is the name of the snapshot under which the session reads.
+    ExportSnapshot = 7,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -46,6 +48,7 @@ impl Kind {
             Self::Groups,
             Self::Values,
             Self::TakeShard,
+            Self::ExportSnapshot,
             Self::Dictionary,
         ]
         .into_iter()

@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::groups::{Here, ShardedGroups, Source};
-use super::{counters, map, moves, secret};
+use super::{counters, map, moves, secret, snapshots};
 use crate::dictionary;
 use crate::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
@@ -110,6 +110,7 @@ fn cluster_answer(request: &[u8]) -> Vec<u8> {
         Kind::Groups => groups(&mut reader),
         Kind::Values => values(&mut reader),
         Kind::TakeShard => moves::take_shard(&mut reader),
+        Kind::ExportSnapshot => snapshots::export().into_bytes(),
         Kind::Dictionary => dictionary::answer(&mut reader),
     };
     counters::sent(counted, answer.len());

@@ -23,7 +23,7 @@ use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingSt
 
 use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
-use super::{counters, map, secret};
+use super::{counters, map, secret, snapshots};
 use crate::error::{raise, raise_detail};
 use crate::exit::is_exiting;
 
@@ -166,6 +166,8 @@ pub struct Scope {
     mode: Mode,
     /// Names of the snapshots under which nodes are to be read, by group; others choose their own.
     snapshots: RefCell<HashMap<i32, String>>,
+    /// Names under which nodes have exported the snapshots that this scope reads with, by group.
+    exported: RefCell<HashMap<i32, String>>,
     sessions: RefCell<HashMap<i32, Session>>,
     traffic: Cell<Traffic>,
 }
@@ -176,6 +178,7 @@ impl Scope {
         Self {
             mode,
             snapshots: RefCell::default(),
+            exported: RefCell::default(),
             sessions: RefCell::default(),
             traffic: Cell::default(),
         }
@@ -184,9 +187,7 @@ impl Scope {
     /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as somebody holds it; in
     /// REPEATABLE READ and SERIALIZABLE as long as the transaction.
     pub fn of_snapshot(snapshot: pg_sys::Snapshot) -> Rc<Self> {
-        // SAFETY: plain session state.
-        let whole = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
-        if whole {
+        if snapshots::is_kept() {
             return OF_TRANSACTION.with_borrow_mut(|scope| {
                 scope
                     .get_or_insert_with(|| Rc::new(Self::new(Mode::Query)))
@@ -208,6 +209,28 @@ impl Scope {
     /// Reads the nodes of these groups under snapshots that have been exported there, from their first message on.
     pub fn import(&self, snapshots: HashMap<i32, String>) {
         self.snapshots.replace(snapshots);
+    }
+
+    /// The names under which nodes have exported the snapshots that this scope reads with, for the participants of a join; this node that of
+    /// its transaction, so that it has to be one whose snapshot lasts as long as it does.
+    pub fn export(&self, groups: &[i32]) -> Vec<String> {
+        let (_, own) = map::nodes();
+        let mut exported = self.exported.borrow_mut();
+        let is_new = |group: &i32| !exported.contains_key(group);
+        let (here, elsewhere): (Vec<i32>, Vec<i32>) = groups
+            .iter()
+            .copied()
+            .filter(is_new)
+            .partition(|&group| group == own);
+        let ask = |&group: &i32| (group, message::request(Kind::ExportSnapshot).finish());
+        let requests: Vec<_> = elsewhere.iter().map(ask).collect();
+        for (group, name) in elsewhere.iter().zip(self.exchange(&requests)) {
+            exported.insert(*group, String::from_utf8_lossy(&name).into_owned());
+        }
+        for group in here {
+            exported.insert(group, snapshots::export());
+        }
+        groups.iter().map(|group| exported[group].clone()).collect()
     }
 
     /// What has gone over the wire.

@@ -18,6 +18,7 @@ mod nodes;
 mod own_writes;
 pub mod reader;
 mod secret;
+pub mod snapshots;
 pub mod statements;
 mod status;
 pub mod store;

@@ -22,7 +22,6 @@ use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 use std::convert::Infallible;
-use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
 /// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of other participants, or
@@ -30,11 +29,7 @@ use std::time::{Duration, Instant};
 #[pg_extern]
 fn cluster_participant() -> Vec<u8> {
     cluster::check_trusted();
-    // SAFETY: a snapshot is active while a function runs; its name is a C string.
-    let snapshot = unsafe {
-        let name = pg_sys::ExportSnapshot(pg_sys::GetActiveSnapshot());
-        CStr::from_ptr(name).to_string_lossy().into_owned()
-    };
+    let snapshot = cluster::snapshots::export();
     let address = exchange::address();
     let mut writer = Writer::new();
     writer.u8(u8::from(address.is_ok()));

@@ -5,7 +5,7 @@ use super::exec::QuadJoin;
 use super::shipped_filters;
 use super::with_feedback;
 use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
-use crate::cluster::{damaged, exchange, map, store};
+use crate::cluster::{damaged, exchange, map, snapshots, store, Scope};
 use crate::error;
 use crate::guc::{self, ExchangeMode};
 use crate::scan::conditions::list_iter;
@@ -101,8 +101,7 @@ impl QuadJoin {
         if is_fed && mode == ExchangeMode::Auto {
             return Err("rows come from another node of the plan".into());
         }
-        // SAFETY: plain session state.
-        if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+        if snapshots::is_kept() && !snapshots::can_export() {
             return Err("the transaction keeps its snapshot".into());
         }
         let (mut groups, mut placement) = (Vec::new(), 0);
@@ -217,7 +216,12 @@ impl QuadJoin {
     /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as well. No row has been read by
     /// then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
-        let (mut participants, meeting) = Participants::open(groups);
+        let snapshots = match snapshots::is_kept() {
+            // SAFETY: a snapshot is active while a statement runs.
+            true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
+            false => Vec::new(),
+        };
+        let (mut participants, meeting) = Participants::open(groups, &snapshots);
         start.mesh = meeting.mesh;
         QUERIES.set(QUERIES.get() + 1);
         start.query = QUERIES.get();

@@ -52,8 +52,8 @@ pub struct Meeting {
 }
 
 impl Participants {
-    /// One participant on each of these groups of nodes.
-    pub fn open(groups: &[i32]) -> (Self, Meeting) {
+    /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
+    pub fn open(groups: &[i32], snapshots: &[String]) -> (Self, Meeting) {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
         let mut all = Self {
             sessions: sessions.collect(),
@@ -64,7 +64,10 @@ impl Participants {
             received: 0,
             waited: 0,
         };
-        for session in &mut all.sessions {
+        for (n, session) in all.sessions.iter_mut().enumerate() {
+            if let Some(snapshot) = snapshots.get(n) {
+                session.import(snapshot);
+            }
             session.call(c"SELECT quad.cluster_participant()", None);
             // SAFETY: a live connection in pipeline mode.
             if unsafe { pq_sys::PQsendFlushRequest(session.conn) } != 1 {
