@@ -17,7 +17,7 @@ from pgquad_test import Report, bin_path, create_cluster_database, nodes
 
 DATABASE = "pgquad_nodes_pgtap"
 FILES = ["default_graph", "security", "security_rows", "security_terms"]
-MORE = ["graph_text", "joins_apart", "literals", "load", "security_limits", "security_path", "sparql_groups", "sparql_patterns", "value_joins", "view"]
+MORE = ["graph_text", "joins_apart", "literals", "load", "security_limits", "security_path", "query_table", "sparql_groups", "sparql_patterns", "value_joins", "view"]
 IN_ONE_TRANSACTION = ["default_graph", "graph_text", "load_errors", "security_limits", "sparql_patterns"]
 # Citus writes as the owner of a store, who has to be able to log in.
 OWNERS = re.compile(r"(?i)(create role (?:quad_terms_\w+))")

@@ -70,6 +70,23 @@ pub unsafe fn owns(relid: pg_sys::Oid) -> bool {
     }
 }
 
+/// Whether the current user may execute a function.
+///
+/// # Safety
+/// Within a transaction.
+pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups.
+    let result = unsafe {
+        let (user, right) = (pg_sys::GetUserId(), pg_sys::ACL_EXECUTE as pg_sys::AclMode);
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_proc_aclcheck(function, user, right);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, right);
+        result
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
 /// The parts of a qualified name; an ERROR when it is none.
 ///
 /// # Safety

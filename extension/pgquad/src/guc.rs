@@ -1,8 +1,10 @@
 //! Settings of the storage layer and of SPARQL.
 
+use crate::sparql;
 use pgquad_sparql::DefaultGraph;
+use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
-use std::ffi::CString;
+use std::ffi::{c_void, CString};
 
 /// Orders of a new `quad` table: `quad.orders`.
 pub static ORDERS: GucSetting<Option<CString>> =
@@ -93,14 +95,20 @@ pub fn init() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    GucRegistry::define_enum_guc(
-        c"quad.default_graph",
-        c"Default graph of SPARQL requests that have neither FROM nor USING clauses.",
-        c"default: that of the store; union: all graphs of the store, each triple once.",
-        &DEFAULT_GRAPH,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
+    // SAFETY: the hook is guarded.
+    unsafe {
+        GucRegistry::define_enum_guc_with_hooks(
+            c"quad.default_graph",
+            c"Default graph of SPARQL requests that have neither FROM nor USING clauses.",
+            c"default: that of the store; union: all graphs of the store, each triple once.",
+            &DEFAULT_GRAPH,
+            GucContext::Userset,
+            GucFlags::default(),
+            None,
+            Some(default_graph_changes),
+            None,
+        );
+    }
     GucRegistry::define_bool_guc(
         c"quad.enable_quad_scan",
         c"Lets the planner use Quad Scan, the ordered range scan of quad tables.",
@@ -160,4 +168,9 @@ pub fn init() {
         GucContext::Userset,
         GucFlags::default(),
     );
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn default_graph_changes(_new: core::ffi::c_int, _extra: *mut c_void) {
+    sparql::settings_change();
 }

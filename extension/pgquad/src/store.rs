@@ -3,7 +3,7 @@
 //! A store is a table `quad_stores.<name>` with the columns s, p, o, g. Creating one is plain DDL under the caller's rights, so
 //! ownership, GRANT, pg_dump, and DROP work as for any table.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{c_char, c_void, CStr, CString};
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
@@ -13,6 +13,7 @@ use crate::am;
 use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
 use crate::error::{raise, raise_hint, required};
+use crate::sparql;
 
 /// Schema that holds the tables of all stores.
 pub const SCHEMA: &str = "quad_stores";
@@ -36,14 +37,25 @@ COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.
 
 /// Defines the settings of this module; called once from `_PG_init`.
 pub fn init() {
-    GucRegistry::define_string_guc(
-        c"quad.store",
-        c"Store that is used when a function is given none.",
-        c"Name of a table in schema quad_stores. It is created at the first write.",
-        &DEFAULT_STORE,
-        GucContext::Userset,
-        GucFlags::IS_NAME,
-    );
+    // SAFETY: the hook is guarded.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"quad.store",
+            c"Store that is used when a function is given none.",
+            c"Name of a table in schema quad_stores. It is created at the first write.",
+            &DEFAULT_STORE,
+            GucContext::Userset,
+            GucFlags::IS_NAME,
+            None,
+            Some(default_store_changes),
+            None,
+        );
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn default_store_changes(_new: *const c_char, _extra: *mut c_void) {
+    sparql::settings_change();
 }
 
 /// A store that exists, locked against being dropped until the transaction ends.

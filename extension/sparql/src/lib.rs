@@ -16,6 +16,7 @@ mod error;
 mod expression;
 mod function;
 mod limits;
+mod output_columns;
 mod params;
 mod path;
 mod pre_aggregation;
@@ -36,6 +37,7 @@ pub use spargebra::Query;
 
 pub use dataset::{DefaultGraph, Graphs, Target};
 pub use error::Error;
+pub use output_columns::{listed, match_columns, ColumnMismatch};
 pub use params::{Param, ParamKind};
 pub use query::{translate_query, Form, Output, Translated, Undecoded};
 pub use template::{Shape, Template};

@@ -61,6 +61,8 @@ pub struct Translated {
     pub undecoded: Undecoded,
     /// Names of the columns of the answer: the variables of the projection, or subject, predicate, object.
     pub columns: Vec<String>,
+    /// Of each column, whether its terms are IRIs and blank nodes only.
+    pub resources: Vec<bool>,
     /// Form of the query.
     pub form: Form,
     /// The algebra, as an S-expression.
@@ -124,6 +126,14 @@ impl Answer {
         self.columns.iter().map(|(col, _)| output(col)).collect()
     }
 
+    fn resources(&self) -> Vec<bool> {
+        let is_resource = |col: &Option<Col>| col.as_ref().is_some_and(|c| c.kind > Kind::Any);
+        self.columns
+            .iter()
+            .map(|(col, _)| is_resource(col))
+            .collect()
+    }
+
     fn sql(&self, mut value: impl FnMut(Option<&Col>) -> String) -> String {
         let columns: Vec<String> = self
             .columns
@@ -164,6 +174,10 @@ pub fn translate_query<'a>(
             sql: undecoded,
             params: undecoded_params,
             outputs: answer.outputs(),
+        },
+        resources: match form {
+            Form::Ask => vec![false],
+            _ => answer.resources(),
         },
         columns: match form {
             Form::Ask => vec!["ask".to_owned()],

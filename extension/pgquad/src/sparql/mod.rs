@@ -1,4 +1,5 @@
-//! SPARQL from SQL: the functions `quad.sparql`, `quad.ask`, `quad.construct`, `quad.describe`, `quad.update` and their kin.
+//! SPARQL from SQL: the functions `quad.sparql`, `quad.ask`, `quad.construct`, `quad.describe`, `quad.query`, `quad.update` and their
+//! kin.
 //!
 //! A request is translated by the crate `pgquad-sparql`; the SQL runs through SPI with the rights of the caller.
 
@@ -16,14 +17,17 @@ mod request;
 mod results;
 mod statements;
 mod stream;
+mod table;
 mod update;
 mod view;
 
 pub use plan::is_statement;
+pub use table::settings_change;
 
 /// Defines settings; called once from `_PG_init`.
 pub fn init() {
     cache::init();
     plan::init();
     stream::init();
+    table::init();
 }

@@ -20,6 +20,17 @@ pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated 
     translate(text, target(&table_to_read(store), None), base)
 }
 
+/// As [`query`], on the graphs that were named beside the text; `None` where the store does not exist that the first write makes.
+pub fn query_of_existing(
+    text: &str,
+    store: Option<&str>,
+    base: Option<&str>,
+    graphs: Option<&Graphs>,
+) -> Option<Translated> {
+    let table = table_to_read(store);
+    (table != EMPTY_STORE).then(|| translate(text, target(&table, graphs), base))
+}
+
 /// A query for a view: parsed, and translated for a store that exists.
 pub fn query_for_view(text: &str, store: Option<&str>, base: Option<&str>) -> (Query, Translated) {
     let query = parse_query(text, base).unwrap_or_else(|error| fail(error, text));

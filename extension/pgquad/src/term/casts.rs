@@ -38,8 +38,12 @@ fn out_of_range(term: &Term<'_>, target: &str) -> ! {
 /// The lexical form, the IRI, or the blank node as it is written.
 #[pg_extern(immutable, parallel_safe)]
 fn term_to_text(term: TermArg<'_>) -> String {
-    let term = term.term();
-    let text = match term {
+    lexical_text(&term.term())
+}
+
+/// See [`term_to_text`].
+pub(super) fn lexical_text(term: &Term<'_>) -> String {
+    let text = match *term {
         Term::Iri(text) | Term::Literal(Literal { lexical: text, .. }) => text.to_owned(),
         Term::Blank(_) => term.to_string(),
     };
@@ -110,20 +114,20 @@ fn term_to_boolean(term: TermArg<'_>) -> bool {
 #[pg_extern(stable, parallel_safe)]
 fn term_to_timestamptz(term: TermArg<'_>) -> TimestampWithTimeZone {
     let term = term.term();
-    let Ok((micros, zoned)) = time::unix_micros(&term) else {
+    if time::unix_micros(&term).is_err() {
         refuse(&term, "timestamp with time zone")
-    };
-    let Some(micros) = micros.checked_sub(EPOCH_MICROS) else {
-        out_of_range(&term, "timestamp with time zone")
-    };
-    let result = if zoned {
+    }
+    timestamptz_of(&term).unwrap_or_else(|| out_of_range(&term, "timestamp with time zone"))
+}
+
+/// See [`term_to_timestamptz`]; `None` for what is no `xsd:dateTime` or out of range.
+pub(super) fn timestamptz_of(term: &Term<'_>) -> Option<TimestampWithTimeZone> {
+    let (micros, zoned) = time::unix_micros(term).ok()?;
+    let micros = micros.checked_sub(EPOCH_MICROS)?;
+    if zoned {
         TimestampWithTimeZone::try_from(micros).ok()
     } else {
         Timestamp::try_from(micros).ok().map(Into::into)
-    };
-    match result {
-        Some(timestamp) => timestamp,
-        None => out_of_range(&term, "timestamp with time zone"),
     }
 }
 
@@ -131,18 +135,18 @@ fn term_to_timestamptz(term: TermArg<'_>) -> TimestampWithTimeZone {
 #[pg_extern(immutable, parallel_safe)]
 fn term_to_date(term: TermArg<'_>) -> Date {
     let term = term.term();
-    let Ok((year, month, day)) = time::date_parts(&term) else {
+    if time::date_parts(&term).is_err() {
         refuse(&term, "date")
-    };
+    }
+    date_of(&term).unwrap_or_else(|| out_of_range(&term, "date"))
+}
+
+/// See [`term_to_date`]; `None` for what is no date or out of range.
+pub(super) fn date_of(term: &Term<'_>) -> Option<Date> {
+    let (year, month, day) = time::date_parts(term).ok()?;
     // XSD has a year 0; SQL writes it as 1 BC.
     let year = if year <= 0 { year - 1 } else { year };
-    let date = i32::try_from(year)
-        .ok()
-        .and_then(|year| Date::new(year, month, day).ok());
-    match date {
-        Some(date) => date,
-        None => out_of_range(&term, "date"),
-    }
+    Date::new(i32::try_from(year).ok()?, month, day).ok()
 }
 
 /// A simple literal.

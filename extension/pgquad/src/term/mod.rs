@@ -18,6 +18,7 @@ mod io;
 mod opclass;
 mod simplify;
 mod sort;
+pub mod sql_value;
 mod strings;
 mod time;
 mod xsd_casts;

@@ -146,6 +146,17 @@ impl Number {
         }
     }
 
+    /// Whether it is an integer by its value, however it is written.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::Integer(_) => true,
+            Self::Decimal(value) => to_raw(value) % ONE == 0,
+            Self::Float(value) => value.fract() == 0.0,
+            Self::Double(value) => value.fract() == 0.0,
+        }
+    }
+
     /// Whether the effective boolean value is false: zero or not a number.
     #[must_use]
     pub fn is_falsy(self) -> bool {
