@@ -15,6 +15,8 @@ pub enum Error {
         message: String,
         /// Line and column, where known.
         position: Option<(u32, u32)>,
+        /// The position is that of the token that cannot stand there; otherwise the parser's, which may be behind it.
+        is_certain: bool,
     },
     /// A prefixed name whose prefix is not declared. Line and column count from 1, in characters.
     UndeclaredPrefix {
@@ -62,7 +64,11 @@ impl Error {
             Self::TooComplex { position, .. } | Self::UndeclaredPrefix { position, .. } => {
                 *position
             }
-            // The parser's own position may be behind the place, by the length of a keyword that it has looked for.
+            Self::Syntax {
+                position: Some(position),
+                is_certain: true,
+                ..
+            } => *position,
             _ => return None,
         };
         let shown: Vec<char> = text.lines().nth(line as usize - 1)?.chars().collect();
@@ -91,30 +97,17 @@ impl From<SparqlSyntaxError> for Error {
         });
         match parts {
             Some((position, message)) => Self::Syntax {
-                message: readable(message),
+                message: message.to_owned(),
                 position: Some(position),
+                is_certain: false,
             },
             None => Self::Syntax {
                 message: text,
                 position: None,
+                is_certain: false,
             },
         }
     }
-}
-
-/// Leaves the character classes out of the parser's `expected one of "a", "b", ['0'..='9'], ...`.
-fn readable(message: &str) -> String {
-    let Some(list) = message.strip_prefix("expected one of ") else {
-        return message.to_owned();
-    };
-    let wanted: Vec<&str> = list
-        .split(", ")
-        .filter(|item| item.starts_with('"') && item.ends_with('"'))
-        .collect();
-    if wanted.is_empty() {
-        return "unexpected text".to_owned();
-    }
-    format!("expected one of {}", wanted.join(", "))
 }
 
 impl fmt::Display for Error {
@@ -123,6 +116,7 @@ impl fmt::Display for Error {
             Self::Syntax {
                 message,
                 position: Some((line, column)),
+                ..
             } => write!(
                 f,
                 "SPARQL syntax error at line {line}, column {column}: {message}"
@@ -130,6 +124,7 @@ impl fmt::Display for Error {
             Self::Syntax {
                 message,
                 position: None,
+                ..
             } => write!(f, "SPARQL syntax error: {message}"),
             Self::TooComplex {
                 what,

@@ -13,6 +13,7 @@ mod column;
 mod dataset;
 mod distribute;
 mod error;
+mod expected;
 mod expression;
 mod function;
 mod limits;
@@ -31,6 +32,7 @@ mod translate;
 mod types;
 mod update;
 
+use expected::{explain, Failure};
 use spargebra::{SparqlParser, Update};
 
 pub use spargebra::Query;
@@ -70,14 +72,45 @@ pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
 
 /// What `parse` makes of a text or, where it makes nothing of it, of the text with all boolean literals in lower case.
 fn parse<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+    let failure = |text: &str| match parse(text) {
+        Err(Error::Syntax {
+            message,
+            position: Some(position),
+            ..
+        }) => Some(Failure::of(&message, position)),
+        _ => None,
+    };
     let parsed = parse(text).or_else(|error| match booleans::in_lower_case(text) {
         Some(text) => parse(&text),
         None => Err(error),
     });
     parsed.map_err(|error| match error {
-        Error::Syntax { .. } => prefixes::undeclared(text).unwrap_or(error),
+        Error::Syntax {
+            message,
+            position: Some(position),
+            ..
+        } => first(
+            prefixes::undeclared(text),
+            explain(text, &Failure::of(&message, position), failure),
+        ),
         other => other,
     })
+}
+
+/// The error of an undeclared prefix, unless the text is wrong before that.
+fn first(undeclared: Option<Error>, syntax: Error) -> Error {
+    match (undeclared, &syntax) {
+        (
+            Some(Error::UndeclaredPrefix { position, .. }),
+            Error::Syntax {
+                position: Some(place),
+                is_certain: true,
+                ..
+            },
+        ) if *place < position => syntax,
+        (Some(undeclared), _) => undeclared,
+        (None, _) => syntax,
+    }
 }
 
 fn parser(base: Option<&str>) -> Result<SparqlParser, Error> {

@@ -1,6 +1,7 @@
 //! Prefixes that a text uses and does not declare, and the declarations of well-known ones.
 
 use crate::error::Error;
+use crate::expected::position;
 use crate::template::lexer::{tokens, Token};
 
 /// Well-known prefixes: those of the W3C's RDFa initial context that queries use most, Wikidata's and DBpedia's.
@@ -67,15 +68,6 @@ pub(crate) fn undeclared(text: &str) -> Option<Error> {
 pub(crate) fn declaration(prefix: &str) -> Option<String> {
     let known = WELL_KNOWN.iter().find(|known| known.0 == prefix)?;
     Some(format!("PREFIX {prefix}: <{}>", known.1))
-}
-
-/// Line and column of a byte, both from 1, in characters.
-fn position(text: &str, at: usize) -> (u32, u32) {
-    let before = &text[..at];
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    let column = before[start..].chars().count() + 1;
-    (line as u32, column as u32)
 }
 
 #[cfg(test)]

@@ -832,7 +832,7 @@ fn syntax_errors_have_a_position() {
     let Err(Error::Syntax { position, .. }) = parse_query("SELECT *\n{ ?x ?y }", None) else {
         panic!("not an error");
     };
-    assert_eq!(position, Some((2, 10)));
+    assert_eq!(position, Some((2, 9)));
     assert!(matches!(
         parse_query("SELECT * {}", Some("no base")),
         Err(Error::Base(_))

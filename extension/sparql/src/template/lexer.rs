@@ -49,15 +49,23 @@ pub(crate) struct Lexed<'t> {
 
 /// All tokens; `None` where the text cannot be cut into tokens for certain.
 pub(crate) fn tokens(text: &str) -> Option<Vec<Lexed<'_>>> {
+    let (tokens, unended) = tokens_until(text);
+    unended.is_none().then_some(tokens)
+}
+
+/// The tokens up to a string that does not end, and where that starts.
+pub(crate) fn tokens_until(text: &str) -> (Vec<Lexed<'_>>, Option<usize>) {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::with_capacity(text.len() / 6);
     loop {
         lexer.skip_space();
         let start = lexer.at;
         if start == text.len() {
-            return Some(tokens);
+            return (tokens, None);
         }
-        let token = lexer.next()?;
+        let Some(token) = lexer.next() else {
+            return (tokens, Some(start));
+        };
         tokens.push(Lexed {
             token,
             start,
