@@ -17,10 +17,11 @@ use crate::scan::conditions::list_iter;
 
 /// Functions and aggregates of schema quad whose ids are those of terms they are given, are their own terms, or are among the ids they
 /// are given.
-const PASSING: [&str; 20] = [
+const PASSING: [&str; 21] = [
     "encode",
     "find",
     "id_of",
+    "id_of_resource",
     "int_id",
     "cast_float",
     "cast_float_of_str",

@@ -7,6 +7,7 @@ mod accessors;
 mod aggregates;
 mod arithmetic;
 mod by_id;
+pub mod by_id_conditions;
 mod casts;
 mod compare;
 mod constructors;

@@ -4,6 +4,8 @@
 //! compare that with `quad.=`. The planner asks the support function of `quad.term_eq` for something better:
 //! `q.s = quad.id_of('<http://example.org/ada>')`.
 
+use std::ffi::CStr;
+
 use pgrx::datum::Internal;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -37,8 +39,8 @@ fn term_eq_support(request: Internal) -> Internal {
             let schema = pg_sys::get_func_namespace((*call).funcid);
             match (decoded(a, schema), decoded(b, schema)) {
                 (Some(x), Some(y)) => Some(same_id(&[x, y], [x, y])),
-                (Some(x), None) => Some(same_id(&[x], [x, id_of_call(b, schema)?])),
-                (None, Some(y)) => Some(same_id(&[y], [id_of_call(a, schema)?, y])),
+                (Some(x), None) => Some(same_id(&[x], [x, call_of(c"id_of", b, schema)?])),
+                (None, Some(y)) => Some(same_id(&[y], [call_of(c"id_of", a, schema)?, y])),
                 (None, None) => None,
             }
         }
@@ -52,7 +54,9 @@ fn term_eq_support(request: Internal) -> Internal {
 ///
 /// # Safety
 /// `list` is NIL or a list of expressions.
-unsafe fn arguments<const N: usize>(list: *mut pg_sys::List) -> Option<[*mut pg_sys::Node; N]> {
+pub(super) unsafe fn arguments<const N: usize>(
+    list: *mut pg_sys::List,
+) -> Option<[*mut pg_sys::Node; N]> {
     // SAFETY: the caller's promise.
     let nodes: Vec<*mut pg_sys::Node> = unsafe { list_iter(list).collect() };
     nodes.try_into().ok()
@@ -63,7 +67,10 @@ unsafe fn arguments<const N: usize>(list: *mut pg_sys::List) -> Option<[*mut pg_
 ///
 /// # Safety
 /// `node` is an expression.
-unsafe fn decoded(node: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut pg_sys::Node> {
+pub(super) unsafe fn decoded(
+    node: *mut pg_sys::Node,
+    schema: pg_sys::Oid,
+) -> Option<*mut pg_sys::Node> {
     // SAFETY: a node is cast after a look at its tag.
     unsafe {
         if (*node).type_ != pg_sys::NodeTag::T_FuncExpr {
@@ -71,22 +78,38 @@ unsafe fn decoded(node: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut p
         }
         let call = node.cast::<pg_sys::FuncExpr>();
         let [id] = arguments((*call).args)?;
-        let own = pg_sys::get_func_namespace((*call).funcid) == schema
-            && (*call).funcresulttype != pg_sys::INT8OID;
-        let name = pg_sys::get_func_name((*call).funcid);
-        let is_decode =
-            own && !name.is_null() && std::ffi::CStr::from_ptr(name).to_bytes() == b"decode";
+        let is_decode = (*call).funcresulttype != pg_sys::INT8OID
+            && is_named((*call).funcid, schema, c"decode");
         let changes =
             || pg_sys::contain_volatile_functions(id) || pg_sys::expression_returns_set(id);
         (is_decode && !changes()).then_some(id)
     }
 }
 
-/// `quad.id_of(term)`; `None` for a term that may change from row to row without any reason.
+/// Whether a function has this schema and name.
 ///
 /// # Safety
-/// `term` is an expression of type `quad.term`.
-unsafe fn id_of_call(term: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mut pg_sys::Node> {
+/// Within a transaction.
+pub(super) unsafe fn is_named(function: pg_sys::Oid, schema: pg_sys::Oid, wanted: &CStr) -> bool {
+    // SAFETY: look-ups in the catalogue, of a palloc'd C string.
+    unsafe {
+        if pg_sys::get_func_namespace(function) != schema {
+            return false;
+        }
+        let name = pg_sys::get_func_name(function);
+        !name.is_null() && CStr::from_ptr(name) == wanted
+    }
+}
+
+/// A call of this function, which gives an id; `None` for an argument that may change from row to row without any reason.
+///
+/// # Safety
+/// `term` is an expression of the type that the function takes.
+pub(super) unsafe fn call_of(
+    function: &CStr,
+    term: *mut pg_sys::Node,
+    schema: pg_sys::Oid,
+) -> Option<*mut pg_sys::Node> {
     // SAFETY: the nodes that are made are of the current memory context, as those of the planner.
     unsafe {
         if pg_sys::contain_volatile_functions(term) || pg_sys::expression_returns_set(term) {
@@ -95,7 +118,7 @@ unsafe fn id_of_call(term: *mut pg_sys::Node, schema: pg_sys::Oid) -> Option<*mu
         let schema_name = pg_sys::get_namespace_name(schema);
         let names = pg_sys::lappend(
             pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(schema_name).cast()),
-            pg_sys::makeString(c"id_of".as_ptr().cast_mut()).cast(),
+            pg_sys::makeString(function.as_ptr().cast_mut()).cast(),
         );
         let mut types = [pg_sys::exprType(term)];
         let function = pg_sys::LookupFuncName(names, 1, types.as_mut_ptr(), true);
@@ -149,7 +172,7 @@ unsafe fn same_id(ids: &[*mut pg_sys::Node], [a, b]: [*mut pg_sys::Node; 2]) -> 
 
 /// # Safety
 /// Both are expressions of type bigint.
-unsafe fn equal(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
+pub(super) unsafe fn equal(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: makes a node of the current memory context.
     unsafe {
         let clause = pg_sys::make_opclause(

@@ -51,7 +51,10 @@ pub struct SqlType {
 
 impl SqlType {
     /// The type; what it keeps lives in `context`. Raises an error for types that have no values of their own (42804).
-    pub fn new(oid: pg_sys::Oid, typmod: i32, context: pg_sys::MemoryContext) -> Self {
+    ///
+    /// # Safety
+    /// A live memory context, which outlives the value.
+    pub unsafe fn new(oid: pg_sys::Oid, typmod: i32, context: pg_sys::MemoryContext) -> Self {
         check(oid);
         let way = match oid {
             pg_sys::TEXTOID => Way::Text,
@@ -67,7 +70,7 @@ impl SqlType {
         };
         let mut input = pg_sys::FmgrInfo::default();
         let mut input_parameter = pg_sys::InvalidOid;
-        // SAFETY: the type exists, and has an input function since `check` let it pass.
+        // SAFETY: the type exists, and has an input function since `check` let it pass; the caller's promise.
         unsafe {
             let mut function = pg_sys::InvalidOid;
             pg_sys::getTypeInputInfo(oid, &mut function, &mut input_parameter);

@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, FromDatum, PgSqlErrorCode};
 
 use super::columns::{Column, Columns};
+use super::conditions;
 use crate::compat;
 use crate::error::raise;
 use crate::ffi;
@@ -174,11 +175,15 @@ impl Walk {
     unsafe fn query(&mut self, query: *mut pg_sys::Query) {
         // SAFETY: a live query; the walk lives as long as the call.
         unsafe {
+            let before = self.inlined.tables;
             ffi::query_tree_walker(query, visit, std::ptr::from_mut(self).cast());
             for entry in list_iter::<pg_sys::RangeTblEntry>((*query).rtable) {
                 if (*entry).rtekind == pg_sys::RTEKind::RTE_FUNCTION {
                     self.entry(entry);
                 }
+            }
+            if self.inlined.tables > before && !(*query).jointree.is_null() {
+                conditions::offer((*query).jointree.cast());
             }
         }
     }

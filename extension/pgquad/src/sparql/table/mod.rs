@@ -4,6 +4,7 @@
 //! it were a view. Otherwise (an argument comes from another table of FROM, a plan for all values of a parameter) the function below runs.
 
 mod columns;
+mod conditions;
 mod inline;
 
 use pgquad_sparql::Form;
@@ -76,7 +77,8 @@ impl Table {
         };
         let places = asked.places(has);
         let columns = asked.0.into_iter().zip(places).map(|(column, place)| {
-            let kind = SqlType::new(column.oid, column.typmod, context);
+            // SAFETY: the memory of the query outlives the call.
+            let kind = unsafe { SqlType::new(column.oid, column.typmod, context) };
             (place, kind, column.name)
         });
         self.columns = columns.collect();
