@@ -1,6 +1,6 @@
 -- EXPLAIN of the nodes: PostgreSQL's words in the text, and real properties in the formats that programs read.
 begin;
-select plan(13);
+select plan(17);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, i % 10, 0 from generate_series(1, 1000) i;
@@ -53,6 +53,15 @@ select is(pg_temp.node('with recursive w(n) as (select 1::bigint union select q.
     #>> '{Hops,0,Index Order}', 'spog', 'Quad Step: each hop is an object');
 select is((pg_temp.node('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 3 and q.g = 0) select n from w', 'Hops')
     #> '{Hops,0,Actual Rows}')::bigint, 9::bigint, 'with its figures');
+
+select quad.create_store('explained');
+select quad.load_text('<http://x/a> <http://x/p> <http://x/b> . <http://x/b> <http://x/p> "a \"quoted\" text" .', 'turtle', store => 'explained');
+create temporary table explained as select quad.explain_json('SELECT * { ?a <http://x/p> ?b . ?b <http://x/p> "a \"quoted\" text" }', 'explained', "analyze" => a) as shown
+    , a from unnest(array[true, false]) a;
+select is((select jsonb_path_query_first(shown::jsonb -> 'plan', '$.**.Patterns') #>> '{0,Actual Rows}' from explained where a), '1', 'quad.explain_json: the plan with its figures');
+select is((select jsonb_path_query_first(shown::jsonb -> 'plan', '$.**.Patterns') #> '{0,Actual Rows}' from explained where not a), null, 'without them');
+select matches((select shown::jsonb ->> 'sql' from explained where a), 'q1[.]p = .*http://x/p.*quoted', 'the SQL');
+select matches((select shown::jsonb ->> 'algebra' from explained where a), 'http://x/p', 'and the algebra');
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- The functions that users and their programs rely on, with the names of their parameters and their result types.
 begin;
-select plan(32);
+select plan(33);
 
 create function pg_temp.signature(name text) returns setof text language sql as $$
     select format('(%s) %s', pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid))
@@ -35,6 +35,7 @@ select pg_temp.has('create_view', '{name,query,store,base,types}', 2, 'void');
 select pg_temp.has('update', '{request,store,base}', 1, 'bigint');
 select pg_temp.has('sparql_to_sql', '{query,store,base}', 1, 'text');
 select pg_temp.has('explain', '{query,store,base}', 1, 'SETOF text');
+select pg_temp.has('explain_json', '{query,store,base}', 1, 'text');
 select has_view('quad', 'load_progress', 'quad.load_progress');
 select has_type('quad', 'term', 'quad.term');
 select is((select amtype::text || ' ' || amname::text from pg_am where amname = 'quad'), 't quad', 'the access method');
