@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::identity::Identity;
 use crate::nodes::{cancel, Lease};
 use crate::problem::Problem;
+use crate::running::{About, Entry, Listed};
 
 /// Longest wait for a transaction to be rolled back, or for a cancel request to be sent, before the connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,6 +30,8 @@ pub struct Work {
     deadline: Instant,
     limit: Duration,
     permit: Option<OwnedSemaphorePermit>,
+    /// Its place among the requests that can be cancelled.
+    listed: Option<Listed>,
     /// Whether a transaction is open.
     transaction: bool,
     /// PostgreSQL has ended the transaction's last statement with an error: there is nothing to cancel.
@@ -45,6 +48,19 @@ impl Work {
         identity: &Identity,
         limit: Duration,
     ) -> Result<Self, Problem> {
+        Self::begin_at(app, identity, limit, None).await
+    }
+
+    /// The same at a certain node.
+    ///
+    /// # Errors
+    /// As [`Self::begin`]; 404 for a node that is none.
+    pub async fn begin_at(
+        app: &Arc<App>,
+        identity: &Identity,
+        limit: Duration,
+        node: Option<&str>,
+    ) -> Result<Self, Problem> {
         let turn = app.turns.clone().acquire_owned();
         let permit = tokio::time::timeout(app.options.queue_timeout, turn)
             .await
@@ -58,11 +74,33 @@ impl Work {
             deadline: Instant::now() + limit,
             limit,
             permit: Some(permit),
+            listed: None,
             transaction: false,
             failed: false,
         };
-        work.lease = Some(app.nodes.connection(identity).await?);
+        work.lease = Some(app.nodes.connection(identity, node).await?);
         Ok(work)
+    }
+
+    /// Puts the request on the list of those that can be seen and cancelled.
+    pub fn list(&mut self, about: &About<'_>) {
+        if let Some(lease) = &self.lease {
+            let cancel = lease.client.cancel_token();
+            let node = self.app.nodes.name(lease.node).to_owned();
+            let listed = self.app.running.add(about, node, cancel, lease.tls.clone());
+            self.listed = Some(listed);
+        }
+    }
+
+    /// Its entry in that list.
+    pub fn entry(&self) -> Option<&Entry> {
+        self.listed.as_ref().map(Listed::entry)
+    }
+
+    /// The node that works on it.
+    pub fn node(&self) -> String {
+        let node = self.lease.as_ref().map(|lease| lease.node);
+        node.map_or_else(String::new, |node| self.app.nodes.name(node).to_owned())
     }
 
     fn client(&self) -> &deadpool_postgres::Object {
@@ -187,7 +225,13 @@ impl Work {
     /// Gives the connection back, whose work is done.
     pub fn give_back(&mut self) {
         self.rows = None;
-        self.lease = None;
+        let lease = self.lease.take();
+        if self.listed.take().is_some_and(Listed::end) {
+            // Somebody has cancelled it, which may arrive only now.
+            if let Some(Lease { client, .. }) = lease {
+                drop(deadpool_postgres::Object::take(client));
+            }
+        }
         self.release();
     }
 
@@ -246,7 +290,8 @@ impl Drop for Work {
         let Some(lease) = self.lease.take() else {
             return;
         };
-        if self.failed {
+        let told = self.listed.take().is_some_and(Listed::end);
+        if self.failed && !told {
             tokio::spawn(roll_back(lease));
         } else {
             self.app.metrics.cancelled.inc();
@@ -265,7 +310,7 @@ async fn roll_back(Lease { client, .. }: Lease) {
 
 /// Cancels what a connection does and closes it. PostgreSQL does not say when a cancel request has been delivered: over a connection that is
 /// used again, a late one would hit the next query.
-async fn end(Lease { client, tls }: Lease) {
+async fn end(Lease { client, tls, .. }: Lease) {
     let told = tokio::time::timeout(PATIENCE, cancel(&client, tls)).await;
     if told.is_err() {
         tracing::warn!("a query could not be cancelled in time");

@@ -9,7 +9,7 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{header, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{from_fn_with_state, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use axum::Router;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::Semaphore;
@@ -28,7 +28,8 @@ use crate::metrics::Metrics;
 use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::problem::Problem;
-use crate::{graph_store, page, query, update};
+use crate::running::Running;
+use crate::{api, files, graph_store, page, query, update};
 
 /// Smallest answer that is compressed, in bytes: below, the packet is one packet anyway.
 const COMPRESSED: u16 = 1024;
@@ -43,6 +44,8 @@ pub struct App {
     pub identities: Identities,
     /// Turns of requests.
     pub turns: Arc<Semaphore>,
+    /// Requests under way.
+    pub running: Arc<Running>,
     /// Figures.
     pub metrics: Metrics,
     rate: Option<DefaultKeyedRateLimiter<std::net::IpAddr>>,
@@ -60,6 +63,7 @@ impl App {
             nodes: Arc::new(Nodes::new(&options)?),
             identities: Identities::new(options.tokens.as_deref(), options.anonymous.clone())?,
             turns: Arc::new(Semaphore::new(options.max_requests as usize)),
+            running: Arc::default(),
             metrics: Metrics::default(),
             rate,
             options,
@@ -102,8 +106,17 @@ impl App {
 
     /// The routes.
     pub fn router(self: &Arc<Self>) -> Router {
+        // The workbench's own: no page of another site has to do with it.
+        let own = Router::new()
+            .route("/", get(files::home))
+            .route("/-/session", get(api::session))
+            .route("/-/stores", get(api::stores))
+            .route("/-/plan", post(api::plan))
+            .route("/-/running", get(api::running))
+            .route("/-/cancel", post(api::cancel))
+            .route("/-/cluster", get(api::cluster))
+            .route("/-/{file}", get(files::asset));
         let routes = Router::new()
-            .route("/", get(page::home))
             .route("/health", get(page::health))
             .route("/metrics", get(page::metrics))
             .route("/sparql", any(query::answer))
@@ -120,7 +133,15 @@ impl App {
             .route("/{store}/data", any(graph_store::answer))
             .route("/{store}/data/", any(graph_store::answer))
             .route("/{store}/data/{*path}", any(graph_store::answer))
-            .fallback(page::nothing)
+            .fallback(page::nothing);
+        self.layered(routes)
+            .layer(self.cors())
+            .merge(self.layered(own))
+    }
+
+    /// Routes with what is done with all requests.
+    fn layered(self: &Arc<Self>, routes: Router<Arc<Self>>) -> Router {
+        let routes = routes
             .method_not_allowed_fallback(page::method)
             .with_state(self.clone());
         let predicate = DefaultPredicate::new().and(SizeAbove::new(COMPRESSED));
@@ -137,7 +158,6 @@ impl App {
                     .quality(CompressionLevel::Fastest)
                     .compress_when(predicate),
             )
-            .layer(self.cors())
     }
 
     fn cors(&self) -> CorsLayer {
@@ -226,6 +246,7 @@ fn endpoint(path: &str) -> &'static str {
         ("", None) => "home",
         ("health", None) => "health",
         ("metrics", None) => "metrics",
+        ("-", Some(_)) => "workbench",
         (first, second) => known(first).or_else(|| known(second?)).unwrap_or("other"),
     }
 }
@@ -264,6 +285,7 @@ mod tests {
             ("/people/data/x/y", "data"),
             ("/data/x", "data"),
             ("/health", "health"),
+            ("/-/running", "workbench"),
             ("/a/b", "other"),
         ] {
             assert_eq!(endpoint(path), name, "{path}");

@@ -13,6 +13,9 @@ use crate::listen::Peer;
 use crate::negotiate::content_type;
 use crate::problem::Problem;
 
+/// Longest name of a request that is kept, in bytes.
+const LONGEST_NAME: usize = 64;
+
 /// A request to a store.
 pub struct Asked {
     /// Method.
@@ -66,6 +69,12 @@ impl Asked {
             headers: parts.headers,
         };
         Ok((asked, body))
+    }
+
+    /// What the client calls the request (header X-Request-Id).
+    pub fn name(&self) -> Option<&str> {
+        let name = self.headers.get("x-request-id")?.to_str().ok()?;
+        (name.len() <= LONGEST_NAME).then_some(name)
     }
 
     /// Media type and charset of the body.

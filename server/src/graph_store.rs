@@ -13,6 +13,8 @@ use crate::asked::Asked;
 use crate::negotiate::{choose, content_type, DATASETS, GRAPHS};
 use crate::problem::{accept, Problem};
 use crate::query::response;
+use crate::running::About;
+use crate::site;
 use crate::upload::{upload, Document};
 
 const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, OPTIONS";
@@ -78,6 +80,9 @@ impl Target {
 /// Answers a request.
 pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, body) = Asked::of(&app, request).await?;
+    if !matches!(asked.method, Method::GET | Method::HEAD) {
+        site::check_write(&asked.headers, &app.options.cors_origin)?;
+    }
     let target = Target::of(&asked)?;
     match asked.method {
         Method::GET | Method::HEAD => read(&app, &asked, &target).await,
@@ -177,6 +182,13 @@ async fn write(
         format_of(&media)?;
     }
     let mut work = Work::begin(app, &asked.identity, app.limit(&asked.fields)?).await?;
+    work.list(&About {
+        kind: "load",
+        role: asked.identity.role(),
+        store: asked.store.as_deref(),
+        text: target.graph().unwrap_or_default(),
+        name: asked.name(),
+    });
     work.begin_transaction().await?;
     let there: bool = work
         .one(

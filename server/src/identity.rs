@@ -26,6 +26,15 @@ pub enum Identity {
     Anonymous(String),
 }
 
+impl Identity {
+    /// The role that the request runs as.
+    pub fn role(&self) -> &str {
+        match self {
+            Self::Login { role, .. } | Self::Token(role) | Self::Anonymous(role) => role,
+        }
+    }
+}
+
 /// How requests show who asks.
 pub struct Identities {
     /// Roles by the digest of their token: what is compared does not depend on the secret in a way that time would tell.

@@ -4,9 +4,11 @@
 //! that call. What PostgreSQL sends goes on to the client as it comes.
 
 mod answer;
+mod api;
 mod app;
 mod asked;
 mod description;
+mod files;
 mod form;
 mod graph_store;
 mod identity;
@@ -18,6 +20,8 @@ mod options;
 mod page;
 mod problem;
 mod query;
+mod running;
+mod site;
 mod tls;
 mod update;
 mod upload;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
 };
@@ -66,6 +67,8 @@ pub struct NodeState {
 pub struct Lease {
     /// The connection.
     pub client: Object,
+    /// The server, by its place among the nodes.
+    pub node: usize,
     /// How the server is reached.
     pub tls: Option<MakeRustlsConnect>,
 }
@@ -89,17 +92,26 @@ impl Nodes {
         })
     }
 
-    /// A connection of a role to the next node that is up.
+    /// A connection of a role to the next node that is up, or to the one of this name.
     ///
     /// # Errors
+    /// 404 for a name that no node has;
     /// 401 for a wrong password, 403 for a role that the server's login may not become, 503 when no node answers in time.
-    pub async fn connection(&self, identity: &Identity) -> Result<Lease, Problem> {
+    pub async fn connection(
+        &self,
+        identity: &Identity,
+        name: Option<&str>,
+    ) -> Result<Lease, Problem> {
         let role = self.role(identity)?;
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let count = self.nodes.len();
         let in_turn = (0..count).map(|place| (first + place) % count);
-        let (up, down): (Vec<usize>, Vec<usize>) =
-            in_turn.partition(|&place| self.nodes[place].up.load(Ordering::Relaxed));
+        let (up, down): (Vec<usize>, Vec<usize>) = in_turn
+            .filter(|&place| name.is_none_or(|name| self.nodes[place].name == name))
+            .partition(|&place| self.nodes[place].up.load(Ordering::Relaxed));
+        if up.is_empty() && down.is_empty() {
+            return Err(Problem::new(StatusCode::NOT_FOUND, "there is no such node"));
+        }
         let mut problem = Problem::unavailable("no PostgreSQL node answers");
         for place in up.into_iter().chain(down) {
             let mut result = role.pools[place].get().await;
@@ -112,7 +124,8 @@ impl Nodes {
                 Ok(client) => {
                     self.set_up(place, true);
                     let tls = self.tls.clone();
-                    return Ok(Lease { client, tls });
+                    let node = place;
+                    return Ok(Lease { client, node, tls });
                 }
                 Err(PoolError::Backend(error)) if error.as_db_error().is_some() => {
                     let starting = error.code() == Some(&SqlState::CANNOT_CONNECT_NOW);
@@ -166,6 +179,11 @@ impl Nodes {
             self.set_up(place, false);
         }
         false
+    }
+
+    /// Host and port of a node.
+    pub fn name(&self, node: usize) -> &str {
+        &self.nodes[node].name
     }
 
     /// What is known of the nodes.

@@ -16,6 +16,7 @@ Endpoints (without /STORE: the default store of the role):
   /STORE/data     Graph Store Protocol: ?default, ?graph=IRI, or a path below /STORE/data
   /health         200 while a PostgreSQL node answers, 503 otherwise
   /metrics        figures for Prometheus
+  /               the workbench, for browsers
 
 Who asks: name and password of HTTP Basic are those of a PostgreSQL role, and the request runs as that role, with its rights
 and its settings (ALTER ROLE alice SET statement_timeout = '10s', SET quad.max_result_rows = 100000). Without them it

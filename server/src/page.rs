@@ -10,11 +10,6 @@ use axum::response::Response;
 use crate::app::App;
 use crate::problem::Problem;
 
-/// The start page.
-pub async fn home() -> Response {
-    text(include_str!("home.html"), "text/html; charset=utf-8")
-}
-
 /// Whether PostgreSQL answers.
 pub async fn health(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     if app.nodes.is_up().await {
@@ -41,7 +36,8 @@ pub async fn method() -> Problem {
     Problem::method("GET, HEAD, OPTIONS")
 }
 
-fn text(body: impl Into<Body>, media: &'static str) -> Response {
+/// A response with a body of this type.
+pub fn text(body: impl Into<Body>, media: &'static str) -> Response {
     let mut response = Response::new(body.into());
     let value = HeaderValue::from_static(media);
     response.headers_mut().insert(header::CONTENT_TYPE, value);

@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::description;
 use crate::negotiate::{choose, Format, GRAPHS, RESULTS};
 use crate::problem::{accept, Problem};
+use crate::running::About;
 
 /// What follows (`results` or `graph`), then the answer.
 const SQL: &str = "SELECT quad.answer_stream($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -50,6 +51,13 @@ async fn run(app: &Arc<App>, asked: &Asked, text: &str) -> Result<Response, Prob
     let limit = app.limit(&asked.fields)?;
     let max_rows = app.max_rows(&asked.fields)?;
     let mut work = Work::begin(app, &asked.identity, limit).await?;
+    work.list(&About {
+        kind: "query",
+        role: asked.identity.role(),
+        store: asked.store.as_deref(),
+        text,
+        name: asked.name(),
+    });
     let name = |format: Option<&Format>| format.map(|format| format.name);
     work.start(
         SQL,

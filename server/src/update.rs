@@ -12,6 +12,8 @@ use crate::app::App;
 use crate::asked::Asked;
 use crate::problem::Problem;
 use crate::query::given;
+use crate::running::About;
+use crate::site;
 
 const SQL: &str = "SELECT quad.update($1, $2, $3, $4, $5)";
 
@@ -21,6 +23,7 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
     if asked.method != Method::POST {
         return Err(Problem::method("POST, OPTIONS"));
     }
+    site::check_write(&asked.headers, &app.options.cors_origin)?;
     let text = asked
         .text(&app, body, "update", "application/sparql-update")
         .await?;
@@ -35,6 +38,13 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
     let named = given(&asked, "using-named-graph-uri");
     let limit = app.limit(&asked.fields)?;
     let mut work = Work::begin(&app, &asked.identity, limit).await?;
+    work.list(&About {
+        kind: "update",
+        role: asked.identity.role(),
+        store: asked.store.as_deref(),
+        text: &text,
+        name: asked.name(),
+    });
     let changed: i64 = work
         .one(SQL, &[&text, &asked.store, &asked.url, &using, &named])
         .await?;

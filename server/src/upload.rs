@@ -1,6 +1,7 @@
 //! Documents on their way into a store: a COPY of pieces, as they come.
 
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -15,8 +16,9 @@ use axum::http::StatusCode;
 /// Bytes that are sent as one row of the COPY: some rows a second whatever the speed, and little memory.
 const PIECE: usize = 64 << 10;
 
-const SETTINGS: &str = "SELECT set_config('quad.stdin_format', $1, true) || set_config('quad.stdin_graph', $2, true) || \
-     set_config('quad.stdin_base', $3, true) || set_config('quad.store', COALESCE($4, current_setting('quad.store')), true)";
+/// Settings of the COPY that follows; gives the process that runs it.
+const SETTINGS: &str = "SELECT pg_backend_pid() FROM (SELECT set_config('quad.stdin_format', $1, true) || set_config('quad.stdin_graph', $2, true) || \
+     set_config('quad.stdin_base', $3, true) || set_config('quad.store', COALESCE($4, current_setting('quad.store')), true) OFFSET 0) AS settings";
 const COPY: &str = "COPY quad.load_stdin FROM STDIN (FORMAT binary)";
 
 /// Where a document goes.
@@ -42,7 +44,7 @@ pub async fn upload<E>(
     body: impl Stream<Item = Result<Bytes, E>>,
     failed: impl Fn(&E) -> Problem,
 ) -> Result<(), Problem> {
-    let _: String = work
+    let pid: i32 = work
         .one(
             SETTINGS,
             &[
@@ -53,6 +55,9 @@ pub async fn upload<E>(
             ],
         )
         .await?;
+    if let Some(entry) = work.entry() {
+        entry.pid.store(pid, Ordering::Relaxed);
+    }
     let sink = work.copy_in(COPY).await?;
     let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::TEXT]));
     let mut body = pin!(body);
@@ -81,6 +86,9 @@ pub async fn upload<E>(
             let piece = whole_characters(&mut waiting, ended)?;
             let piece = std::str::from_utf8(&piece).map_err(|_| not_utf8())?;
             work.in_time(writer.as_mut().write(&[&piece])).await??;
+            if let Some(entry) = work.entry() {
+                entry.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            }
         }
         if ended {
             work.in_time(writer.finish()).await??;

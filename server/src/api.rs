@@ -1,0 +1,256 @@
+//! What the workbench asks beside SPARQL: stores, plans, requests under way. Everything runs as the role of the
+//! request.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{header, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde_json::{json, Value};
+
+use crate::answer::Work;
+use crate::app::App;
+use crate::asked::Asked;
+use crate::identity::Identity;
+use crate::page;
+use crate::problem::Problem;
+use crate::running::{About, Entry};
+use crate::site;
+
+const SESSION: &str =
+    "SELECT json_build_object('role', current_user, 'store', current_setting('quad.store'), \
+     'database', current_database(), 'postgres', current_setting('server_version'), \
+     'statistics', pg_has_role('pg_read_all_stats', 'USAGE'))::text";
+
+const STORES: &str =
+    "SELECT coalesce(json_agg(json_build_object(\
+     'store', store, 'distributed', distributed, 'shards', shards, \
+     'quads', quads, 'bytes', bytes, 'orders', orders, \
+     'readable', has_table_privilege(format('quad_stores.%I', store), 'SELECT'), \
+     'writable', has_table_privilege(format('quad_stores.%I', store), 'INSERT')) ORDER BY store), '[]')::text \
+     FROM quad.stores";
+
+const PLAN: &str = "SELECT quad.explain_json($1, $2, $3, $4)";
+
+/// Which of these roles' requests the caller may see, by PostgreSQL's own rule; loads and other sessions as far as it
+/// shows them.
+const ACTIVITY: &str = "SELECT json_build_object(\
+     'visible', (SELECT coalesce(json_agg(coalesce(pg_has_role(r.oid, 'USAGE'), false) \
+             OR pg_has_role('pg_read_all_stats', 'USAGE') ORDER BY n), '[]') \
+         FROM unnest($1::text[]) WITH ORDINALITY AS asked(role, n) \
+         LEFT JOIN pg_roles r ON r.rolname = asked.role), \
+     'loads', (SELECT coalesce(json_agg(l), '[]') FROM quad.load_progress l \
+         WHERE l.datname = current_database()), \
+     'sessions', (SELECT coalesce(json_agg(json_build_object('pid', a.pid, 'role', a.usename, \
+             'client', a.application_name, 'seconds', extract(epoch FROM clock_timestamp() - a.query_start), \
+             'text', left(a.query, 4096), 'waits', a.wait_event) ORDER BY a.query_start), '[]') \
+         FROM pg_stat_activity a WHERE a.state = 'active' AND a.backend_type = 'client backend' \
+         AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgquad-server'))::text";
+
+/// Whether the caller may signal sessions of a role, by the rule of pg_cancel_backend.
+const MAY_CANCEL: &str = "SELECT coalesce((SELECT \
+     (pg_has_role(r.oid, 'USAGE') OR pg_has_role('pg_signal_backend', 'USAGE')) \
+     AND (NOT r.rolsuper OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)) \
+     FROM pg_roles r WHERE r.rolname = $1), false)";
+
+const CLUSTER: &str =
+    "SELECT coalesce(json_agg(line), '[]')::text FROM quad.cluster_status($1) AS line";
+
+/// Longest time that the cluster is watched for one answer, in seconds.
+const WATCHED: f64 = 10.0;
+
+/// Who asks.
+pub async fn session(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, _) = Asked::of(&app, request).await?;
+    let text: String = one(&app, &asked, SESSION, &[]).await?;
+    let mut session = parsed(&text)?;
+    session["anonymous"] = matches!(asked.identity, Identity::Anonymous(_)).into();
+    session["version"] = env!("CARGO_PKG_VERSION").into();
+    session["nodes"] = app.nodes.states().len().into();
+    Ok(document(session.to_string()))
+}
+
+/// The stores.
+pub async fn stores(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, _) = Asked::of(&app, request).await?;
+    one(&app, &asked, STORES, &[]).await.map(document)
+}
+
+/// What becomes of a query; body: `{"query", "store", "base", "analyze"}`.
+pub async fn plan(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, body) = read(&app, request).await?;
+    let text = |name: &str| body[name].as_str();
+    let Some(query) = text("query") else {
+        return Err(Problem::bad_request("there is no \"query\""));
+    };
+    let analyze = body["analyze"].as_bool().unwrap_or_default();
+    let limit = app.limit(&asked.fields)?;
+    let mut work = Work::begin(&app, &asked.identity, limit).await?;
+    work.list(&About {
+        kind: "query",
+        role: asked.identity.role(),
+        store: text("store"),
+        text: query,
+        name: asked.name(),
+    });
+    let plan: String = work
+        .one(PLAN, &[&query, &text("store"), &text("base"), &analyze])
+        .await?;
+    work.give_back();
+    Ok(document(plan))
+}
+
+/// What is under way: requests to this server and other sessions of the node that is asked.
+pub async fn running(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, _) = Asked::of(&app, request).await?;
+    let entries = app.running.list();
+    let roles: Vec<&str> = entries.iter().map(|entry| &entry.role[..]).collect();
+    let mut work = Work::begin(&app, &asked.identity, app.limit(&asked.fields)?).await?;
+    let node = work.node();
+    let text: String = work.one(ACTIVITY, &[&roles]).await?;
+    work.give_back();
+    let activity = parsed(&text)?;
+    let loads = activity["loads"].as_array().cloned().unwrap_or_default();
+    let shown = entries.iter().enumerate();
+    let shown = shown.filter(|(place, _)| activity["visible"][place] == true);
+    let requests: Vec<Value> = shown
+        .map(|(_, entry)| shown_entry(entry, &node, &loads))
+        .collect();
+    let own: Vec<i64> = entries
+        .iter()
+        .filter(|entry| entry.node == node)
+        .map(|entry| entry.pid.load(Ordering::Relaxed).into())
+        .collect();
+    let others: Vec<&Value> = loads
+        .iter()
+        .filter(|load| !load["pid"].as_i64().is_some_and(|pid| own.contains(&pid)))
+        .collect();
+    let answer = json!({
+        "node": node, "requests": requests, "sessions": activity["sessions"], "loads": others,
+    });
+    Ok(document(answer.to_string()))
+}
+
+/// A request as it is shown. Loads say how far they are.
+fn shown_entry(entry: &Entry, node: &str, loads: &[Value]) -> Value {
+    let started = entry.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = entry.started.elapsed().unwrap_or_default();
+    let mut shown = json!({
+        "id": entry.id, "kind": entry.kind, "role": entry.role, "store": entry.store,
+        "text": entry.text, "name": entry.name, "node": entry.node, "started": started.as_secs_f64(), "seconds": seconds.as_secs_f64(),
+    });
+    if entry.kind == "load" {
+        let pid = i64::from(entry.pid.load(Ordering::Relaxed));
+        let load = loads.iter().find(|load| load["pid"] == pid);
+        let load = load.filter(|_| entry.node == node);
+        shown["bytes"] = entry.bytes.load(Ordering::Relaxed).into();
+        shown["quads"] = load.map(|load| load["quads"].clone()).unwrap_or_default();
+        shown["phase"] = load.map(|load| load["phase"].clone()).unwrap_or_default();
+    }
+    shown
+}
+
+/// Cancels a request of this server, `{"id"}`, or the query of another session, `{"node", "pid"}`. Not for anonymous
+/// ones.
+pub async fn cancel(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, body) = read(&app, request).await?;
+    if matches!(asked.identity, Identity::Anonymous(_)) {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "requests are cancelled by who has a name",
+        )
+        .hint("A client cancels a request of its own by closing its connection."));
+    }
+    let cancelled = if let Some(id) = body["id"].as_u64() {
+        let entry = app.running.list().into_iter().find(|entry| entry.id == id);
+        match entry {
+            None => false,
+            Some(entry) => {
+                let may: bool = one(&app, &asked, MAY_CANCEL, &[&entry.role]).await?;
+                if !may {
+                    return Err(Problem::new(
+                        StatusCode::FORBIDDEN,
+                        format!("the request runs as role \"{}\"", entry.role),
+                    )
+                    .hint("Members of that role and of pg_signal_backend may cancel it."));
+                }
+                app.running.cancel(id).await
+            }
+        }
+    } else {
+        let pid = body["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        let (Some(pid), Some(node)) = (pid, body["node"].as_str()) else {
+            return Err(Problem::bad_request("what to cancel is not said")
+                .hint("Send {\"id\": ..} or {\"node\": .., \"pid\": ..}."));
+        };
+        let limit = app.limit(&asked.fields)?;
+        let mut work = Work::begin_at(&app, &asked.identity, limit, Some(node)).await?;
+        let done: bool = work.one("SELECT pg_cancel_backend($1)", &[&pid]).await?;
+        work.give_back();
+        done
+    };
+    Ok(document(json!({ "cancelled": cancelled }).to_string()))
+}
+
+/// The status lines of the cluster, for those who may read statistics.
+pub async fn cluster(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let (asked, _) = Asked::of(&app, request).await?;
+    let seconds = asked.fields.number::<f64>("seconds")?.unwrap_or(1.0);
+    if !(0.0..=WATCHED).contains(&seconds) {
+        return Err(Problem::bad_request(format!(
+            "parameter \"seconds\" is not between 0 and {WATCHED}"
+        )));
+    }
+    one(&app, &asked, CLUSTER, &[&seconds]).await.map(document)
+}
+
+async fn one<T: tokio_postgres::types::FromSqlOwned>(
+    app: &Arc<App>,
+    asked: &Asked,
+    sql: &str,
+    params: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+) -> Result<T, Problem> {
+    let mut work = Work::begin(app, &asked.identity, app.limit(&asked.fields)?).await?;
+    let value = work.one(sql, params).await?;
+    work.give_back();
+    Ok(value)
+}
+
+/// A request whose body is JSON, which no form of another site sends.
+async fn read(app: &Arc<App>, request: Request) -> Result<(Asked, Value), Problem> {
+    let (asked, body) = Asked::of(app, request).await?;
+    site::check_own(&asked.headers)?;
+    let media = asked.media_type("Send application/json.")?;
+    if media != "application/json" {
+        return Err(Problem::media_type(
+            format!("the type \"{media}\" is not known here"),
+            "Send application/json.",
+        ));
+    }
+    let limit = app.options.max_query_bytes;
+    let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body is larger than {limit} bytes, or did not come whole"),
+        )
+    })?;
+    let body = serde_json::from_slice(&bytes)
+        .map_err(|error| Problem::bad_request(format!("the body is not JSON: {error}")))?;
+    Ok((asked, body))
+}
+
+fn parsed(text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        Problem::unavailable(format!("PostgreSQL's answer cannot be read: {error}"))
+    })
+}
+
+fn document(text: String) -> Response {
+    let mut response = page::text(Body::from(text), "application/json");
+    let no = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no);
+    response
+}

@@ -1,0 +1,85 @@
+//! Which site a browser's request comes from.
+//!
+//! Browsers send credentials of HTTP Basic that a user has typed on their own with every request to the server, forms
+//! of other sites included.
+//! Only requests whose body has one of the types of forms are sent without asking (the server answers no preflight with
+//! Access-Control-Allow-Credentials), so it is these that another site must not write with.
+
+use axum::http::{header, HeaderMap, StatusCode};
+
+use crate::negotiate::content_type;
+use crate::problem::Problem;
+
+/// Refuses a write with credentials that the page of another site may have made a browser send. `origins`: sites that
+/// may.
+///
+/// # Errors
+/// 403.
+pub fn check_write(headers: &HeaderMap, origins: &[String]) -> Result<(), Problem> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_other = matches!(text("sec-fetch-site"), Some("cross-site" | "same-site"));
+    if !is_other || !headers.contains_key(header::AUTHORIZATION) {
+        return Ok(());
+    }
+    let media = text("content-type").map(|value| content_type(value).0);
+    let is_form = matches!(
+        media.as_deref(),
+        None | Some("application/x-www-form-urlencoded" | "multipart/form-data" | "text/plain")
+    );
+    let origin = text("origin").unwrap_or("null");
+    if !is_form || origins.iter().any(|known| known == origin) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "a page of another site may not write with a form",
+    )
+    .hint("Send application/sparql-update or a document, or name the site with --cors-origin."))
+}
+
+/// Refuses what a page of another site has sent, whatever it is.
+///
+/// # Errors
+/// 403.
+pub fn check_own(headers: &HeaderMap) -> Result<(), Problem> {
+    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
+    match site {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "this is for the pages of this server",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (name.parse().unwrap(), value.parse().unwrap())
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn forms_of_other_sites_do_not_write() {
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        let (basic, cross) = (
+            ("authorization", "Basic eDo="),
+            ("sec-fetch-site", "cross-site"),
+        );
+        let origin = ("origin", "https://good.example");
+        let any = ["*".to_owned()];
+        assert!(check_write(&headers(&[form, basic, cross, origin]), &any).is_err());
+        assert!(check_write(&headers(&[basic, cross]), &any).is_err());
+        let good = ["https://good.example".to_owned()];
+        assert!(check_write(&headers(&[form, basic, cross, origin]), &good).is_ok());
+        assert!(check_write(&headers(&[form, basic]), &any).is_ok());
+        let update = ("content-type", "application/sparql-update");
+        assert!(check_write(&headers(&[update, basic, cross]), &any).is_ok());
+        assert!(check_own(&headers(&[cross])).is_err());
+        assert!(check_own(&headers(&[])).is_ok());
+    }
+}
