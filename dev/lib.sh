@@ -28,6 +28,8 @@ PYTHON=/usr/bin/python3 # Debian's, the one that sees python3-psycopg2
 export PG_CONFIG PGQUAD_PORT PGQUAD_SHARED CARGO_TARGET_DIR PYTHON
 export PGTZ=UTC PGCLIENTENCODING=UTF8
 
+# Where setup puts Playwright, which drives the browser of suite workbench.
+export PLAYWRIGHT=$CARGO_TARGET_DIR/playwright
 # Where setup puts linters that Debian does not have.
 LINTERS=$CARGO_TARGET_DIR/linters
 # The path of a linter: the user's own, or the one that setup has installed.

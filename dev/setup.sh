@@ -100,6 +100,27 @@ install_linters() {
         --target "$LINTERS" "${want[@]}" || warn "${want[*]} are not installed: is there no network?"
 }
 
+# What builds the workbench and tries it in a browser. Without it the server has a plain page, and the browser tests are skipped.
+PLAYWRIGHT_VERSION=1.65.2
+install_workbench_tools() {
+    local want=()
+    command -v node >/dev/null || want+=(nodejs)
+    command -v npm >/dev/null || want+=(npm)
+    command -v chromium >/dev/null || want+=(chromium)
+    if [ ${#want[@]} -gt 0 ] && command -v apt-get >/dev/null; then
+        step "installing ${want[*]}"
+        { quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q update &&
+            quietly as_root env DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -o DPkg::Lock::Timeout=300 -q -y \
+                install --no-install-recommends "${want[@]}"; } || warn "${want[*]} are not installed: is there no network?"
+    fi
+    if ! PYTHONPATH=$PLAYWRIGHT "$PYTHON" -c 'import playwright' 2>/dev/null; then
+        step "installing Playwright"
+        quietly "$PYTHON" -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
+            --target "$PLAYWRIGHT" "playwright==$PLAYWRIGHT_VERSION" || warn "Playwright is not installed: is there no network?"
+    fi
+    "$PGQUAD_ROOT/dev/workbench.sh"
+}
+
 # pgTAP is Debian's; a PostgreSQL in another place gets its files copied, since they are plain SQL.
 share_pgtap() {
     local here=/usr/share/postgresql/15/extension there
@@ -117,4 +138,5 @@ install_cargo_pgrx
 if [ "$for_what" = everything ]; then
     share_pgtap
     install_linters
+    install_workbench_tools
 fi

@@ -18,7 +18,9 @@ digest() {
 }
 
 [ -w dist ] || without "$PWD/dist cannot be written"
-command -v node >/dev/null && command -v npm >/dev/null || without "there is no Node.js with npm (make setup installs them)"
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    without "there is no Node.js with npm (make setup installs them)"
+fi
 [ "$(node -p 'parseInt(process.versions.node) >= 18')" = true ] || without "Node.js $(node --version) is too old: 18 or newer is needed"
 wanted=$(digest)
 stamp=dist/built

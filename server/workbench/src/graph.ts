@@ -16,6 +16,8 @@ import { write, type Term } from './terms';
 /** Most nodes that are drawn: more cannot be told apart. */
 const MOST = 150;
 const STEPS = 300;
+/** Width of the smallest picture, in units of the layout. */
+const SMALLEST = 760;
 
 interface Place extends SimulationNodeDatum {
     term: Term;
@@ -56,7 +58,7 @@ export function graph(answer: Answer, prefixes: ReadonlyMap<string, string>): HT
     const nodes = [...places.values()];
     if (nodes.length === 0) return h('p', { class: 'state' }, 'A graph needs rows with two terms or more.');
     forceSimulation(nodes)
-        .force('link', forceLink<Place, Edge>(edges).distance(70))
+        .force('link', forceLink<Place, Edge>(edges).distance(110))
         .force('charge', forceManyBody().strength(-180))
         .force('centre', forceCenter(0, 0))
         .force('apart', forceCollide(18))
@@ -64,8 +66,11 @@ export function graph(answer: Answer, prefixes: ReadonlyMap<string, string>): HT
         .tick(STEPS);
     const xs = nodes.map(node => node.x ?? 0),
         ys = nodes.map(node => node.y ?? 0);
-    const [left, top] = [Math.min(...xs) - 60, Math.min(...ys) - 30];
-    const box = `${left} ${top} ${Math.max(...xs) - left + 120} ${Math.max(...ys) - top + 30}`;
+    const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    // A small graph is not blown up.
+    const width = Math.max(right - left + 240, SMALLEST),
+        height = bottom - top + 80;
+    const box = `${(left + right - width) / 2 + 40} ${top - 40} ${width} ${height}`;
     const short = (text: string): string => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
     const at = (end: Edge['source']): Place => end as Place;
     return h(

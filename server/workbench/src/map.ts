@@ -142,6 +142,14 @@ function outline(): string {
     );
     return polygons
         .flat()
-        .map(ring => `M${ring.map(([x = 0, y = 0]) => `${x.toFixed(1)},${(-y).toFixed(1)}`).join('L')}Z`)
+        .map(ring =>
+            ring
+                .map(([x = 0, y = 0], place) => {
+                    // What crosses the date line begins anew on its other side.
+                    const isFar = Math.abs(x - (ring[place - 1]?.[0] ?? x)) > 180;
+                    return `${place === 0 || isFar ? 'M' : 'L'}${x.toFixed(1)},${(-y).toFixed(1)}`;
+                })
+                .join(''),
+        )
         .join('');
 }
