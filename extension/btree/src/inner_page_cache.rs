@@ -8,6 +8,7 @@ use crate::inner::InnerView;
 use crate::key::{cmp, Key};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, NO_BLOCK};
+use crate::scan::Gap;
 use crate::store::PageStore;
 use crate::tree::Tree;
 use std::cell::{Cell, RefCell};
@@ -324,26 +325,85 @@ impl<S: PageStore> Tree<S> {
     /// # Errors
     /// Corrupt pages.
     pub fn range_estimate(&self, lower: &Key, upper: &Key) -> Result<u64> {
-        if cmp(lower, upper) == Ordering::Greater {
-            return Ok(0);
-        }
-        let (Some(from), Some(to)) = (self.cached_descent(lower)?, self.cached_descent(upper)?)
-        else {
-            return self.range_count(lower, upper);
-        };
-        if from.distance(&to) >= FAR {
-            return Ok(to.before().saturating_sub(from.before()));
-        }
-        let (page, block, frame) = self.leaf_by(Some(&from), lower, NO_BLOCK)?;
-        let leaf = LeafView::open(&page, block)?;
-        if !frame.ends_before(upper) {
-            let (before, up_to) = leaf.ranks(lower, upper)?;
-            return Ok(up_to.saturating_sub(before) as u64);
-        }
-        let before = leaf.rank(lower, false)? as u64;
-        drop(page);
-        let (page, block, _) = self.leaf_by(Some(&to), upper, NO_BLOCK)?;
-        let up_to = LeafView::open(&page, block)?.rank(upper, true)? as u64;
-        Ok((to.before() + up_to).saturating_sub(from.before() + before))
+        let mut count = 0;
+        self.range_estimates(&[(*lower, *upper)], |_, found| count = found)?;
+        Ok(count)
     }
+
+    /// [`Tree::range_estimate`] of many ranges, best ascending: those of one leaf are counted while it is open. `each` gets the number of
+    /// a range and its count.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn range_estimates(
+        &self,
+        ranges: &[(Key, Key)],
+        mut each: impl FnMut(usize, u64),
+    ) -> Result<()> {
+        let mut next = 0;
+        while let Some((lower, upper)) = ranges.get(next) {
+            if cmp(lower, upper) == Ordering::Greater {
+                each(next, 0);
+                next += 1;
+                continue;
+            }
+            let (Some(from), Some(to)) = (self.cached_descent(lower)?, self.cached_descent(upper)?)
+            else {
+                each(next, self.range_count(lower, upper)?);
+                next += 1;
+                continue;
+            };
+            if from.distance(&to) >= FAR {
+                each(next, to.before().saturating_sub(from.before()));
+                next += 1;
+                continue;
+            }
+            let (page, block, frame) = self.leaf_by(Some(&from), lower, NO_BLOCK)?;
+            let leaf = LeafView::open(&page, block)?;
+            if frame.ends_before(upper) {
+                let before = leaf.rank(lower, false)? as u64;
+                drop(page);
+                let (page, block, _) = self.leaf_by(Some(&to), upper, NO_BLOCK)?;
+                let up_to = LeafView::open(&page, block)?.rank(upper, true)? as u64;
+                let count = (to.before() + up_to).saturating_sub(from.before() + before);
+                each(next, count);
+                next += 1;
+                continue;
+            }
+            let counted = count_in_leaf(&leaf, &frame, &ranges[next..], |n, count| {
+                each(next + n, count);
+            })?;
+            next += counted;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the entries of the first of these ranges, as many of them as lie in the leaf; returns how many those are.
+fn count_in_leaf(
+    leaf: &LeafView<'_>,
+    frame: &Frame,
+    ranges: &[(Key, Key)],
+    mut each: impl FnMut(usize, u64),
+) -> Result<usize> {
+    let mut gap: Option<Gap> = None;
+    for (n, (lower, upper)) in ranges.iter().enumerate() {
+        if gap.is_some_and(|gap| gap.holds(lower, upper)) {
+            each(n, 0);
+            continue;
+        }
+        if !frame.starts_at_or_before(lower) || frame.ends_before(upper) {
+            return Ok(n);
+        }
+        if cmp(lower, upper) == Ordering::Greater {
+            each(n, 0);
+            continue;
+        }
+        let (before, up_to) = leaf.ranks(lower, upper)?;
+        if before == up_to && leaf.slots() == 0 {
+            gap = Some(leaf.gap(lower, before, frame));
+        }
+        each(n, up_to.saturating_sub(before) as u64);
+    }
+    Ok(ranges.len())
 }

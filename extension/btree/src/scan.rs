@@ -156,6 +156,41 @@ pub(crate) struct Walk<'a, 'l> {
     memo: Option<((u32, u32), bool)>,
     /// A base entry near which the next range starts.
     near: Option<usize>,
+    /// Before this base entry the last range would have been, of which the leaf holds no version.
+    missed: Option<usize>,
+}
+
+/// Keys of an open leaf that nothing lies between: ranges within are known to be empty.
+#[derive(Clone, Copy)]
+pub(crate) struct Gap {
+    low: Key,
+    /// The first key behind; `None` where the tree ends.
+    next: Option<Key>,
+}
+
+impl Gap {
+    /// Whether nothing lies between two keys, both included.
+    #[inline]
+    pub(crate) fn holds(&self, low: &Key, high: &Key) -> bool {
+        cmp(&self.low, low) != Ordering::Greater
+            && self
+                .next
+                .is_none_or(|next| cmp(high, &next) == Ordering::Less)
+    }
+}
+
+impl<'l> LeafView<'l> {
+    /// From `low` on, where base entry `place` is the first that does not come before it.
+    pub(crate) fn gap(&self, low: &Key, place: usize, frame: &Frame) -> Gap {
+        Gap {
+            low: *low,
+            next: if place < self.run.len() {
+                Some(self.run.key(place))
+            } else {
+                frame.high
+            },
+        }
+    }
 }
 
 impl<'a, 'l> Walk<'a, 'l> {
@@ -176,6 +211,7 @@ impl<'a, 'l> Walk<'a, 'l> {
             last: Last::None,
             memo: None,
             near: None,
+            missed: None,
         }
     }
 
@@ -201,7 +237,9 @@ impl<'a, 'l> Walk<'a, 'l> {
             None => leaf.run.len(),
         };
         self.near = Some(lo);
+        self.missed = None;
         if leaf.slots() == 0 {
+            self.missed = (lo >= hi).then_some(lo);
             self.base(lo, hi, sink);
             return Ok(());
         }
@@ -599,9 +637,15 @@ impl Probe {
             self.hint = block;
             let leaf = LeafView::open(&page, block)?;
             let mut walk = Walk::new(&leaf, snapshot);
+            // What filters leave are many ranges, most of them empty and side by side.
+            let mut gap: Option<Gap> = None;
             // All the ranges that start in this leaf.
             while let Some((lower, upper)) = ranges.get(self.next) {
                 let from = self.resume.as_ref().unwrap_or(lower);
+                if gap.is_some_and(|gap| gap.holds(from, upper)) {
+                    self.advance();
+                    continue;
+                }
                 // The next range can start further left when the last one reached into this leaf.
                 let here = frame.starts_at_or_before(from) && !frame.ends_before(from);
                 if !here || self.is_full(batch.len(), enough) {
@@ -611,12 +655,15 @@ impl Probe {
                     walk.near = None;
                 }
                 let past_end = frame.ends_before(upper);
-                let from = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
                 let to = Some(upper).filter(|_| !past_end);
                 let before = batch.len();
                 walk.last = Last::None;
-                if from.is_none_or(|f| cmp(f, upper) != Ordering::Greater) {
-                    walk.run(from, to, false, batch)?;
+                if cmp(from, upper) != Ordering::Greater {
+                    let start = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
+                    walk.run(start, to, false, batch)?;
+                    if let Some(place) = walk.missed {
+                        gap = Some(leaf.gap(from, place, &frame));
+                    }
                 }
                 if batch.len() > before {
                     self.found = true;

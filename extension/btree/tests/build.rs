@@ -393,6 +393,39 @@ fn probes_find_what_scans_find() {
 }
 
 #[test]
+fn empty_ranges_side_by_side_hide_nothing() {
+    for (fanout, leaf) in [(0, 0), (4, 10)] {
+        let (_, quads) = open(fanout, leaf);
+        let txns = Txns::default();
+        let tree = quads.tree(0).unwrap();
+        // Every 40th number, in runs of three.
+        let number = |n: u64| [n / 100, n % 100, 0, 0];
+        let base = (0..1200u64).filter(|n| n % 40 < 3).map(number);
+        tree.build(base, FROZEN_XID, 0, 1.0).unwrap();
+        for tail in [None, Some(13), Some(77)] {
+            if let Some(step) = tail {
+                let new: Vec<Key> = (5..1200).step_by(step).map(|n| number(n as u64)).collect();
+                txns.run(|writer, snap| {
+                    tree.insert(&new, writer, Mode::Set(snap), &mut Vec::new())
+                })
+                .unwrap();
+            }
+            for (step, width) in [(1, 1), (3, 2), (7, 7), (10, 25), (41, 1)] {
+                let ranges: Vec<(Key, Key)> = (0..1200u64)
+                    .step_by(step)
+                    .map(|n| (number(n), number(n + width - 1)))
+                    .collect();
+                for enough in [1, 50, usize::MAX] {
+                    probes(tree, &txns, &ranges, enough);
+                }
+                let reversed: Vec<_> = ranges.iter().rev().copied().collect();
+                probes(tree, &txns, &reversed, 100);
+            }
+        }
+    }
+}
+
+#[test]
 fn groups_of_ranges_are_read_whole_unless_a_required_one_is_empty() {
     let (_, quads) = open(4, 10);
     let txns = Txns::default();

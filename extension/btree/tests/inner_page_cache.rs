@@ -84,6 +84,28 @@ fn estimates_are_off_by_a_leaf_at_most() {
 }
 
 #[test]
+fn estimates_of_many_ranges_are_those_of_each() {
+    let (store, meta) = store(4000);
+    let tree = reader(&store, &meta);
+    for (step, width) in [(1, 1), (1, 0), (3, 2), (50, 7), (400, 900)] {
+        let mut ranges: Vec<(Key, Key)> = (0..5000)
+            .step_by(step)
+            .map(|n| (key(n), key(n + width)))
+            .collect();
+        ranges.push((key(9), key(8)));
+        for _ in 0..2 {
+            let mut found = Vec::new();
+            tree.range_estimates(&ranges, |n, count| found.push((n, count)))
+                .unwrap();
+            let each = ranges.iter().enumerate();
+            let each = each.map(|(n, (low, high))| (n, tree.range_estimate(low, high).unwrap()));
+            assert_eq!(found, each.collect::<Vec<_>>());
+            ranges.reverse();
+        }
+    }
+}
+
+#[test]
 fn old_copies_are_made_anew() {
     let (store, meta) = store(400);
     let txns = Txns::default();

@@ -185,8 +185,7 @@ fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
     let counts: Vec<u64> = parts
         .flat_map(|((order, part), reader)| {
             let order = open.check_order(*order);
-            let ranges = part.ranges.iter();
-            ranges.map(move |(low, high)| reader.count(order, low, high))
+            reader.counts(order, &part.ranges)
         })
         .collect();
     open.close();

@@ -244,7 +244,7 @@ impl ShardedReader {
     /// remembered.
     pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
         let mut counts = vec![0; wanted.len()];
-        let (mut asked, mut new) = (Vec::new(), Vec::new());
+        let (mut asked, mut new, mut anywhere) = (Vec::new(), Vec::new(), Vec::new());
         for (n, &(order, low, high)) in wanted.iter().enumerate() {
             let side = self.side(order);
             let (relid, range) = (side.table().relid, (low, high));
@@ -253,15 +253,24 @@ impl ShardedReader {
                 counts[n] = side.local(shard).count(side.order, &low, &high);
             } else if let Some(count) = estimates::known(relid, order, range) {
                 counts[n] = count;
-            } else if let Some(count) = only.map_or_else(|| side.sampled(&range), |_| None) {
-                counts[n] = count;
-                // A small count may soon be a wrong one.
-                if count >= WORTH_REMEMBERING {
-                    estimates::note(relid, order, range, count);
-                }
+            } else if only.is_none() && side.has_some_here() {
+                anywhere.push(n);
             } else {
                 asked.extend(side.deal(range, n));
                 new.push(n);
+            }
+        }
+        for of_order in anywhere.chunk_by(|&a, &b| wanted[a].0 == wanted[b].0) {
+            let side = self.side(wanted[of_order[0]].0);
+            let range = |&n: &usize| (wanted[n].1, wanted[n].2);
+            let ranges: Vec<(Key, Key)> = of_order.iter().map(range).collect();
+            for (&n, count) in of_order.iter().zip(side.sampled(&ranges)) {
+                counts[n] = count;
+                // A small count may soon be a wrong one.
+                if count >= WORTH_REMEMBERING {
+                    let (order, low, high) = wanted[n];
+                    estimates::note(side.table().relid, order, (low, high), count);
+                }
             }
         }
         let asked = self.ask(asked, &[], Kind::Estimate);
@@ -545,19 +554,26 @@ impl Side<'_> {
         place.insert(opened).reader.clone()
     }
 
-    /// The count of a range of all shards from some of those of this node: rows are placed by a hash, so that they are alike. `None` where
-    /// this node has none.
-    fn sampled(&self, (low, high): &(Key, Key)) -> Option<u64> {
+    /// Whether this node has shards of the table.
+    fn has_some_here(&self) -> bool {
+        self.table().here.iter().any(Option::is_some)
+    }
+
+    /// The counts of ranges of all shards from some of those of this node, which has some: rows are placed by a hash, so that shards are
+    /// alike.
+    fn sampled(&self, ranges: &[(Key, Key)]) -> Vec<u64> {
         let table = self.table();
         let here: Vec<usize> = (0..table.here.len()).filter(|&n| self.is_here(n)).collect();
         let some = here
             .iter()
             .step_by(here.len().div_ceil(SAMPLED_SHARDS).max(1));
-        let sampled = some.len();
-        let sum: u64 = some
-            .map(|&shard| self.local(shard).count(self.order, low, high))
-            .sum();
-        (sampled > 0).then(|| sum * table.here.len() as u64 / sampled as u64)
+        let (all, sampled) = (table.here.len() as u64, some.len().max(1) as u64);
+        let mut sums = vec![0; ranges.len()];
+        for &shard in some {
+            let counts = self.local(shard).counts(self.order, ranges);
+            sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+        }
+        sums.iter().map(|sum| sum * all / sampled).collect()
     }
 
     /// About how many entries of a range are in shards of this node.
@@ -568,7 +584,7 @@ impl Side<'_> {
             Some(shard) => self.local(shard).count(self.order, &range.0, &range.1),
             None => {
                 let here = (0..table.here.len()).filter(|&n| self.is_here(n)).count();
-                let all = self.sampled(range).unwrap_or(0);
+                let all = self.sampled(&[*range])[0];
                 all * here as u64 / table.here.len() as u64
             }
         }
