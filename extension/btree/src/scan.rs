@@ -586,6 +586,11 @@ impl Probe {
         self.found = false;
     }
 
+    /// Goes on with the next range in another tree.
+    pub fn change_tree(&mut self) {
+        self.hint = NO_BLOCK;
+    }
+
     /// Starts with a new list of ranges, keeping the place in the tree as a hint.
     pub fn restart(&mut self) {
         self.next = 0;
@@ -626,6 +631,22 @@ impl Probe {
     ) -> Result<bool> {
         batch.clear(self.columns);
         spans.clear();
+        self.append(tree, snapshot, ranges, enough, batch, spans)
+    }
+
+    /// As [`Self::read`], with rows and spans added to those that there are, which count as rows of the batch.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn append<S: PageStore>(
+        &mut self,
+        tree: &Tree<S>,
+        snapshot: &dyn Snapshot,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> Result<bool> {
         while let Some(range) = ranges.get(self.next) {
             if self.is_full(batch.len(), enough) {
                 return Ok(true);

@@ -42,7 +42,7 @@ pub struct Deal {
 }
 
 /// A range that may have quads in any shard.
-const ALL: u32 = u32::MAX;
+pub(crate) const ALL: u32 = u32::MAX;
 
 impl Deal {
     /// Deals out `ranges`, numbered from `first` on, of which each `size` in a row are a group. A range that may have quads in any
@@ -56,6 +56,9 @@ impl Deal {
         size: usize,
     ) -> Self {
         let (of_range, aligned) = shards_of(placement, place, ranges, size);
+        if of_range.iter().all(|&shard| shard == ALL) {
+            return Self::to_all(placement, ranges, first, aligned);
+        }
         // Where the ranges of each shard begin.
         let count = placement.shards().len();
         let to_all = of_range.iter().filter(|&&shard| shard == ALL).count();
@@ -93,10 +96,31 @@ impl Deal {
         }
         dealt
     }
+
+    /// Ranges that every shard may have quads of: all have the same list.
+    fn to_all(placement: &Placement, ranges: &[(Key, Key)], first: usize, aligned: bool) -> Self {
+        let all = 0..ranges.len();
+        let shards = 0..if ranges.is_empty() {
+            0
+        } else {
+            placement.shards().len()
+        };
+        Self {
+            shards: shards
+                .map(|shard| ShardRanges {
+                    shard,
+                    part: all.clone(),
+                })
+                .collect(),
+            ranges: ranges.to_vec(),
+            numbers: all.map(|n| (first + n) as u32).collect(),
+            aligned,
+        }
+    }
 }
 
 /// The shard of each range ([`ALL`]: any), and whether each group of `size` in a row is with one shard as a whole.
-fn shards_of(
+pub(crate) fn shards_of(
     placement: &Placement,
     place: usize,
     ranges: &[(Key, Key)],

@@ -7,7 +7,7 @@
 //! Without groups, rows come in the order in which they arrive, and spans say which ranges they belong to. With groups (a star's arms),
 //! the ranges of a call are a window of whole groups, and spans ascend.
 
-use crate::deal::{shard_of_range, Deal};
+use crate::deal::{shard_of_range, shards_of, Deal, ALL};
 use crate::message::{Part, Read, Rows, Stop};
 use crate::placement::Placement;
 use pgquad_btree::{Batch, Key, Probe, Span};
@@ -31,7 +31,7 @@ pub trait Shards {
     /// The number of the order, for messages.
     fn order(&self) -> u8;
 
-    /// Reads on in a shard of this node, in the manner of [`Probe::read`].
+    /// Reads on in a shard of this node, in the manner of [`Probe::append`].
     #[allow(clippy::too_many_arguments)]
     fn read_here(
         &self,
@@ -76,16 +76,50 @@ const LEAST_ROWS: usize = 128;
 pub struct Reading {
     mask: u8,
     grouping: Grouping,
-    /// Progress in a table that is not distributed, or in the one shard of this node that holds all ranges.
+    /// Progress in a table that is not distributed, or in ranges that are not dealt out.
     probe: Probe,
     spread: Option<Box<Spread>>,
+}
+
+/// Ranges, or groups of them, for each shard of a table, up to which they are read in the order in which they are given: they lie in as
+/// many leaves, and dealing them out costs more than to go from shard to shard.
+const IN_ORDER: usize = 2;
+
+/// How shards are gone through.
+#[derive(Clone, Debug, Default)]
+enum Way {
+    /// One shard of this node has all ranges.
+    One(usize),
+    /// Range by range, each in the shard of this node that has it.
+    InOrder(Vec<u32>),
+    /// Shard by shard, and node by node.
+    #[default]
+    Dealt,
+}
+
+impl Way {
+    fn new<S: Shards>(shards: &S, ranges: &[(Key, Key)], size: usize) -> Self {
+        if let Some(only) = only_shard(shards, ranges) {
+            return Self::One(only);
+        }
+        let placement = shards.placement();
+        if ranges.len() / size > IN_ORDER * placement.shards().len() {
+            return Self::Dealt;
+        }
+        let (of_range, aligned) = shards_of(placement, shards.key_place(), ranges, size);
+        let is_here = |&shard: &u32| shard != ALL && shards.is_here(shard as usize);
+        if aligned && of_range.iter().all(is_here) {
+            Self::InOrder(of_range)
+        } else {
+            Self::Dealt
+        }
+    }
 }
 
 /// Progress in shards.
 #[derive(Clone, Debug, Default)]
 struct Spread {
-    /// The one shard of this node that has all ranges.
-    only: Option<usize>,
+    way: Way,
     here: Vec<Here>,
     /// The ranges of the shards here, shard by shard, and their numbers in the whole list.
     ranges: Vec<(Key, Key)>,
@@ -163,7 +197,7 @@ impl Reading {
     #[must_use]
     pub fn place(&self) -> (usize, bool) {
         match &self.spread {
-            Some(spread) if spread.only.is_none() => {
+            Some(spread) if matches!(spread.way, Way::Dealt) => {
                 (spread.next / self.grouping.size, spread.begun)
             }
             _ => self.probe.place(),
@@ -173,7 +207,10 @@ impl Reading {
     /// Starts with a new list of ranges.
     pub fn restart(&mut self) {
         self.probe.restart();
-        self.spread = None;
+        if self.spread.take().is_some() {
+            // The next list may be in another shard.
+            self.probe.change_tree();
+        }
     }
 
     /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does: about `enough` rows, `spans` tells which rows belong
@@ -190,15 +227,22 @@ impl Reading {
         let mask = self.mask;
         let spread = self.spread.get_or_insert_with(|| {
             Box::new(Spread {
-                only: only_shard(shards, ranges),
+                way: Way::new(shards, ranges, grouping.size),
                 ..Spread::default()
             })
         });
-        if let Some(shard) = spread.only {
-            return shards.read_here(shard, &mut self.probe, ranges, enough, batch, spans);
-        }
         batch.clear(mask);
         spans.clear();
+        match &spread.way {
+            Way::One(shard) => {
+                return shards.read_here(*shard, &mut self.probe, ranges, enough, batch, spans)
+            }
+            Way::InOrder(of_range) => {
+                let probe = &mut self.probe;
+                return read_in_order(shards, of_range, probe, ranges, enough, batch, spans);
+            }
+            Way::Dealt => {}
+        }
         if grouping.most.is_some() {
             spread.read_window(shards, (mask, grouping), ranges, enough, batch, spans)
         } else {
@@ -232,6 +276,42 @@ fn only_shard<S: Shards>(shards: &S, ranges: &[(Key, Key)]) -> Option<usize> {
         before = range;
     }
     Some(only)
+}
+
+/// Reads on in ranges that are not dealt out; `of_range` has the shard of each.
+fn read_in_order<S: Shards>(
+    shards: &S,
+    of_range: &[u32],
+    probe: &mut Probe,
+    ranges: &[(Key, Key)],
+    enough: usize,
+    batch: &mut Batch,
+    spans: &mut Vec<Span>,
+) -> bool {
+    // Behind the ranges from this one on that are in its shard.
+    let end_of = |start: usize| {
+        let same = of_range[start..].iter();
+        start + same.take_while(|&&s| s == of_range[start]).count()
+    };
+    let mut announced = 0;
+    while let Some(&shard) = of_range.get(probe.progress().0) {
+        let end = end_of(probe.progress().0);
+        let mut coming = end;
+        for _ in 0..AHEAD {
+            if coming < ranges.len() {
+                if coming >= announced {
+                    shards.expect(of_range[coming] as usize, &ranges[coming].0);
+                    announced = coming + 1;
+                }
+                coming = end_of(coming);
+            }
+        }
+        probe.change_tree();
+        if shards.read_here(shard as usize, probe, &ranges[..end], enough, batch, spans) {
+            return true;
+        }
+    }
+    false
 }
 
 impl Spread {
@@ -358,10 +438,23 @@ impl Spread {
             let Here { shard, probe, part } = &mut self.here[n];
             let ranges = &self.ranges[part.clone()];
             let numbers = &self.numbers[part.clone()];
-            let (scratch, found) = (&mut self.scratch, &mut self.found);
-            let more = shards.read_here(*shard, probe, ranges, enough - rows, scratch, found);
-            add(batch, spans, scratch, found, |range| numbers[range]);
-            rows += scratch.len();
+            let before = batch.len();
+            let more = if self.whole {
+                // The rows of other shards do not make a group too large.
+                let (scratch, found) = (&mut self.scratch, &mut self.found);
+                scratch.clear(batch.mask());
+                found.clear();
+                let more = shards.read_here(*shard, probe, ranges, enough - rows, scratch, found);
+                add(batch, spans, scratch, found, |range| numbers[range]);
+                more
+            } else {
+                let (known, enough) = (spans.len(), before + enough - rows);
+                let more = shards.read_here(*shard, probe, ranges, enough, batch, spans);
+                let new = spans[known..].iter_mut();
+                new.for_each(|span| span.range = numbers[span.range as usize]);
+                more
+            };
+            rows += batch.len() - before;
             if more {
                 let next = numbers.get(probe.progress().0).copied();
                 begun = next.filter(|_| self.whole && probe.place().1);

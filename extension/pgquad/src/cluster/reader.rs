@@ -652,7 +652,7 @@ impl Shards for Side<'_> {
         spans: &mut Vec<Span>,
     ) -> bool {
         let local = self.local(shard);
-        local.read(self.order, probe, ranges, enough, batch, spans)
+        local.append(self.order, probe, ranges, enough, batch, spans)
     }
 
     fn expect(&self, shard: usize, key: &Key) {

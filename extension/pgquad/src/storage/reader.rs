@@ -337,6 +337,28 @@ impl LocalReader {
             .unwrap_or_else(|e| fail(e))
     }
 
+    /// As [`Self::read`], with rows added to those of the batch: [`Probe::append`].
+    pub fn append(
+        &self,
+        order: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        probe
+            .append(
+                self.tree(order),
+                &self.snapshot,
+                ranges,
+                enough,
+                batch,
+                spans,
+            )
+            .unwrap_or_else(|e| fail(e))
+    }
+
     /// Reads on in sorted ranges of an order: [`Probe::read`].
     pub fn read(
         &self,
