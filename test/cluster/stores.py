@@ -58,6 +58,7 @@ class Checks:
             self.names_of_all_kinds,
             self.writes_from_every_node,
             self.aggregates_over_all_shards,
+            self.plans_with_statistics_of_shards,
             self.delete_and_update,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
@@ -293,6 +294,25 @@ class Checks:
         same("groups after a deletion", self.value("select count(*) from (select g, count(*) from quad_stores.grouped group by g) x"), 10)
         self.execute("rollback")
         self.execute("select quad.drop_store('grouped')")
+
+    def plans_with_statistics_of_shards(self):
+        """Generic plans expect of an unknown value as many quads as values have, on every node."""
+        per_value = {"s": 4, "p": 20_000, "o": 10}
+        quads = {(NUMBERS + n % 20_000, NUMBERS + n % 4, NUMBERS + n % 8_000, NUMBERS + n // 40_000) for n in range(80_000)}
+        self.create("counted")
+        self.copy("quad_stores.counted", quads)
+        self.execute("analyze quad_stores.counted")
+        self.reconnect()
+        for node in range(3):
+            self.execute("set plan_cache_mode = force_generic_plan", node=node)
+            for column, expected in per_value.items():
+                self.execute(f"prepare of_{column}(bigint) as select * from quad_stores.counted where {column} = $1", node=node)
+                [plan] = self.value(f"explain (format json) execute of_{column}(%s)", (NUMBERS,), node)
+                rows = plan["Plan"]["Plan Rows"]
+                if not expected / 3 <= rows <= expected * 3:
+                    raise Mismatch(f"{rows} quads of a value of {column} are expected on node {node}, there are {expected}")
+        self.reconnect()
+        self.execute("select quad.drop_store('counted')")
 
     def delete_and_update(self):
         for node in range(3):

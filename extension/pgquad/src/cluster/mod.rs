@@ -20,6 +20,7 @@ pub mod reader;
 mod secret;
 pub mod snapshots;
 pub mod statements;
+mod statistics;
 mod status;
 pub mod store;
 mod stores_view;
@@ -36,4 +37,5 @@ pub fn init() {
     connection::init();
     counters::init();
     exchange::init();
+    statistics::init();
 }
