@@ -204,30 +204,34 @@ impl Pipeline {
         let mut rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
         let (mut quads, mut second) = (rows, None);
         let mut known = group.patterns[first].needs;
-        let mut left: Vec<usize> = bits(self.query.layout.scope(0, 0, 0).patterns)
+        let each = |source: &S, known: &SlotSet, i: usize| {
+            let one = one_with(self.query.slots, known);
+            let pattern = &group.patterns[i].pattern;
+            let orders = source.orders(pattern.table);
+            let access = AccessPath::new(pattern, orders, &one, &SlotSet::default());
+            match access.bound {
+                0 => f64::INFINITY,
+                _ if access.is_lookup() => 1.0,
+                _ => feedback
+                    .get(&FeedbackKey::new(&self.query, pattern, &access))
+                    .unwrap_or(1.0),
+            }
+        };
+        let mut left: Vec<(usize, f64)> = bits(self.query.layout.scope(0, 0, 0).patterns)
             .filter(|&i| i != first)
+            .map(|i| (i, each(source, &known, i)))
             .collect();
-        while !left.is_empty() {
-            let one = one_with(self.query.slots, &known);
-            let each = |i: usize| {
-                let pattern = &group.patterns[i].pattern;
-                let orders = source.orders(pattern.table);
-                let access = AccessPath::new(pattern, orders, &one, &SlotSet::default());
-                match access.bound {
-                    0 => f64::INFINITY,
-                    _ if access.is_lookup() => 1.0,
-                    _ => feedback
-                        .get(&FeedbackKey::new(&self.query, pattern, &access))
-                        .unwrap_or(1.0),
-                }
-            };
-            let best = left.iter().map(|&i| (i, each(i)));
-            let Some((next, found)) = best.min_by(|a, b| a.1.total_cmp(&b.1)) else {
-                break;
-            };
-            left.retain(|&i| i != next);
+        while let Some(at) = (0..left.len()).min_by(|&a, &b| left[a].1.total_cmp(&left[b].1)) {
+            let (next, found) = left.remove(at);
             second.get_or_insert(next);
-            known.add_all(&group.patterns[next].needs);
+            let new = &group.patterns[next].needs;
+            known.add_all(new);
+            // Only what shares a variable with it is read in another way now.
+            for (i, expected) in &mut left {
+                if group.patterns[*i].needs.meets(new) {
+                    *expected = each(source, &known, *i);
+                }
+            }
             if found.is_finite() {
                 rows *= found;
                 quads += rows;
