@@ -1,5 +1,6 @@
 """Shards are moved, split, rebalanced and drained (block_writes) while queries, updates and loads run on all nodes: right answers before, during
-and after, and in the end what the clients were told. Usage: moves.py [--all] (by `run`); --all moves every shard twice.
+and after, and in the end what the clients were told. Before that, single statements whose snapshot is older than what a move has copied.
+Usage: moves.py [--all] [--rows] (by `run`); --all moves every shard twice, --rows lets Citus copy row by row.
 """
 
 import os
@@ -50,6 +51,9 @@ class Client(threading.Thread):
                 # Citus's answer to a write that has waited for the split of its shard (docs/cluster.md): nothing is written, it is run again.
                 if self.writes and "could not find valid entry for shard" in str(error):
                     continue
+                # A query that was about to read a shard when it moved (docs/cluster.md) is run again, too.
+                if not self.writes and "has been moved while the query ran" in str(error):
+                    continue
                 self.errors.append(f"{error.pgcode} {str(error).strip()[:300]}")
             except AssertionError as error:
                 self.errors.append(str(error)[:300])
@@ -60,6 +64,175 @@ class Client(threading.Thread):
         self.stopping.set()
         self.join(120)
         self.connection.close()
+
+
+class Background(threading.Thread):
+    """Runs one statement in a connection of its own."""
+
+    def __init__(self, connection, sql, parameters=None):
+        super().__init__(daemon=True)
+        self.connection, self.sql, self.parameters, self.error = connection, sql, parameters, None
+        self.pid = connection.get_backend_pid()
+        self.start()
+
+    def run(self):
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(self.sql, self.parameters)
+        except psycopg2.Error as error:
+            self.error = error
+
+    def finish(self):
+        """Waits for the end of the statement; raises its error."""
+        self.join(60)
+        if self.is_alive():
+            raise RuntimeError(f"still running: {self.sql}")
+        if self.error:
+            raise self.error
+
+
+def wait_until(what, condition):
+    until = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > until:
+            raise RuntimeError(f"in vain: {what}")
+        time.sleep(0.05)
+
+
+def set_sorted_runs(cluster, value):
+    for server in cluster.servers:
+        server.query(f"alter system set quad.move_as_sorted_runs = {value}")
+        server.query("select pg_reload_conf()")
+
+
+class Arriving:
+    """A shard arrives at the node on which a statement has begun before the shard was copied, and which then goes on in the very process
+    that has begun it."""
+
+    def __init__(self, cluster, report):
+        self.cluster, self.report = cluster, report
+        self.coordinator, self.writer = cluster.coordinator, cluster.workers[1]
+        self.sorted_runs = None
+
+    def move_away(self):
+        """Leaves no shard on the node of the writer."""
+        here = "select shardid from citus_shards where table_name::text = 'quad_shards.arriving_o' and nodeport = %s"
+        for (shard,) in self.coordinator.query(here, (self.writer.port,)):
+            self.move(shard, self.writer.port, self.coordinator.port)
+        self.coordinator.query("call citus_cleanup_orphaned_resources()")
+
+    def move(self, shard, source, target):
+        self.coordinator.query("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, source, target))
+
+    def fill(self):
+        self.coordinator.query("insert into quad_stores.arriving select quad.int_id(n), quad.int_id(1), quad.int_id(n + 1000), 0 from generate_series(1, 400) n")
+
+    def quads(self, server=None):
+        return set((server or self.coordinator).query("select s, p, o, g from quad_stores.arriving"))
+
+    def shard_of(self, table, value):
+        return self.coordinator.query("select get_shard_id_for_distribution_column(%s, %s)", (f"quad_shards.arriving_{table}", value))[0][0]
+
+    def choose(self):
+        """A quad whose subject is in a shard that stays, and whose object is in one of another node than the writer; the shard, its colocated one, and their port."""
+        shards = dict(self.coordinator.query("select shardid, nodeport from citus_shards where table_name::text like 'quad_shards.arriving%'"))
+        both = dict(self.coordinator.query(
+            "select a.shardid, b.shardid from pg_dist_shard a join pg_dist_shard b using (shardminvalue)"
+            " where a.logicalrelid = 'quad_shards.arriving_o'::regclass and b.logicalrelid = 'quad_shards.arriving_s'::regclass"
+        ))
+        for quad in sorted(self.quads()):
+            shard = self.shard_of("o", quad[2])
+            if shards[shard] != self.writer.port and self.shard_of("s", quad[0]) != both[shard]:
+                return quad, shard, shards[shard]
+        raise RuntimeError("no such quad")
+
+    def during_a_move(self, sql):
+        """Runs a statement on a quad of a shard that comes to its node: it begins before the shard is copied, and writes to it when it has come."""
+        quad, shard, port = self.choose()
+        source = next(server for server in self.cluster.servers if server.port == port)
+        # Keeps the copy waiting, which the move begins once no more writes get in.
+        blocker = source.connect(autocommit=False)
+        blocker.cursor().execute("set citus.enable_manual_changes_to_shards = on")
+        blocker.cursor().execute(f"lock table quad_shards.arriving_o_{shard} in access exclusive mode")
+        try:
+            mover = self.coordinator.connect()
+            mover.cursor().execute("set citus.check_available_space_before_move = off")
+            move = Background(mover, "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, self.writer.port))
+            waits = "select 1 from pg_locks where not granted and relation = %s::regclass"
+            wait_until("the copy waits", lambda: source.query(waits, (f"quad_shards.arriving_o_{shard}",)) or move.error)
+            write = Background(self.writer.connect(), sql, quad)
+            waits = "select 1 from pg_stat_activity where pid = %s and wait_event_type = 'Lock'"
+            wait_until("the write waits", lambda: self.writer.query(waits, (write.pid,)) or write.error)
+        finally:
+            blocker.rollback()
+            blocker.close()
+        move.finish()
+        write.finish()
+        self.coordinator.query("call citus_cleanup_orphaned_resources()")
+        return quad
+
+    def same(self, expected):
+        """All nodes, and both tables, have these quads."""
+        for node, server in enumerate(self.cluster.servers):
+            got = self.quads(server)
+            assert got == expected, f"node {node}: {len(got)} quads, expected {len(expected)}: {sorted(got ^ expected)[:3]}"
+        for table in "so":
+            got = self.coordinator.query(f"select s, p, o, g from quad_shards.arriving_{table}")
+            assert sorted(got) == sorted(expected), f"arriving_{table}: {len(got)} quads, expected {len(expected)}: {sorted(set(got) ^ expected)[:3]}"
+        problems = self.coordinator.query("select quad.verify('quad_stores.arriving')")
+        assert not problems, str(problems)[:300]
+
+    def deletion(self):
+        before = self.quads()
+        gone = self.during_a_move("delete from quad_stores.arriving where s = %s and p = %s and o = %s and g = %s")
+        self.same(before - {gone})
+
+    def insertion(self):
+        before = self.quads()
+        self.during_a_move("insert into quad_stores.arriving values (%s, %s, %s, %s)")
+        self.same(before)
+
+    def snapshot_of_before(self):
+        """A REPEATABLE READ transaction either sees the quads of a shard that has come since, or is told that it cannot; and it cannot write there."""
+        before = self.quads()
+        quad, shard, port = self.choose()
+        old = self.writer.connect(autocommit=False)
+        try:
+            cursor = old.cursor()
+            cursor.execute("set transaction isolation level repeatable read")
+            cursor.execute("select s, p, o, g from quad_stores.arriving")
+            assert set(cursor.fetchall()) == before, "quads before the move"
+            self.move(shard, port, self.writer.port)
+            seen = False
+            try:
+                cursor.execute("select s, p, o, g from quad_stores.arriving")
+                assert set(cursor.fetchall()) == before, "quads after the move"
+                seen = True
+                cursor.execute("delete from quad_stores.arriving where s = %s and p = %s and o = %s and g = %s", quad)
+                raise AssertionError("a deletion in a shard that was moved after the snapshot")
+            except psycopg2.errors.SerializationFailure as error:
+                assert "has been moved" in str(error), str(error)
+                assert seen == (self.sorted_runs == "on"), f"quads are seen after the move: {seen}"
+        finally:
+            old.rollback()
+            old.close()
+        self.coordinator.query("call citus_cleanup_orphaned_resources()")
+        self.same(before)
+
+    def run(self):
+        for self.sorted_runs in ("off", "on"):
+            set_sorted_runs(self.cluster, self.sorted_runs)
+            for check in (self.deletion, self.insertion, self.snapshot_of_before):
+                name = f"{check.__name__.replace('_', ' ')}, sorted runs {self.sorted_runs}"
+                try:
+                    self.coordinator.query("select quad.create_store('arriving', distributed => true, shards => 6)")
+                    self.move_away()
+                    self.fill()
+                    check()
+                    self.report.check(True, name)
+                except Exception as error:  # the other checks still run
+                    self.report.check(False, name, " ".join(str(error).splitlines()[:3]))
+                self.coordinator.query("select quad.drop_store('arriving')")
 
 
 class Moves:
@@ -181,5 +354,7 @@ class Moves:
 if __name__ == "__main__":
     report = Report("moves")
     with Cluster(shards_on_coordinator=True) as cluster:
+        Arriving(cluster, report).run()
+        set_sorted_runs(cluster, "off" if "--rows" in sys.argv[1:] else "on")
         Moves(cluster, report).run(2 if "--all" in sys.argv[1:] else 1)
     report.finish()

@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::groups::{Here, ShardedGroups, Source};
-use super::{counters, map, moves, secret, snapshots};
+use super::{arrival, counters, map, moves, secret, snapshots};
 use crate::dictionary;
 use crate::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
@@ -133,12 +133,15 @@ impl Open {
         };
         for shard in shards {
             let oid = map::local_shard(shard);
+            let arrived = map::arrived(oid);
             // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by `close`, or by
             // PostgreSQL after an error.
             unsafe {
                 let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
-                open.readers
-                    .push(LocalReader::new(rel, pg_sys::GetActiveSnapshot()));
+                let snapshot = pg_sys::GetActiveSnapshot();
+                let reader = LocalReader::new(rel, snapshot);
+                arrival::check_read(rel, arrived, snapshot, &reader);
+                open.readers.push(reader);
                 open.relations.push(rel);
             }
         }

@@ -14,6 +14,9 @@ use crate::store::with_settings;
 const RUN_ON_OTHERS: &CStr = c"SendCommandToRemoteNodesWithMetadataViaSuperUser";
 type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 
+/// Citus' function that locks the metadata of shards, of a mode and an array of their numbers.
+const LOCK_SHARDS: &CStr = c"lock_shard_metadata";
+
 const LOCAL_EXECUTION: &CStr = c"citus.enable_local_execution";
 
 /// One row of text columns.
@@ -180,6 +183,46 @@ pub fn on_other_nodes(command: &str) {
         }
         let run: RunOnOthers = std::mem::transmute(found);
         pg_sys::ffi::pg_guard_ffi_boundary(|| run(command.as_ptr()));
+    }
+}
+
+/// A function by its schema, name and types of arguments.
+pub fn function(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
+    // SAFETY: a look-up in the catalogue; the key outlives it.
+    unsafe {
+        let arguments = pg_sys::buildoidvector(types.as_ptr(), types.len() as i32);
+        let oid = pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            pg_sys::Anum_pg_proc_oid as i16,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(arguments),
+            pg_sys::Datum::from(schema),
+            pg_sys::Datum::from(0),
+        );
+        (oid != pg_sys::InvalidOid).then_some(oid)
+    }
+}
+
+/// Waits until shards are neither moved nor split, and keeps them so until the transaction ends, by the lock that Citus takes for its own
+/// writes. To be called as the owner of their table.
+pub fn lock_shards(shards: &[u64]) {
+    let types = [pg_sys::INT4OID, pg_sys::INT8ARRAYOID];
+    let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
+    let function = function(catalogue, LOCK_SHARDS, &types).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "this version of Citus has no function {}",
+                LOCK_SHARDS.to_string_lossy()
+            ),
+        )
+    });
+    let shards: Vec<i64> = shards.iter().map(|&shard| shard as i64).collect();
+    // SAFETY: a function of these types.
+    unsafe {
+        let mode = pg_sys::Datum::from(pg_sys::ShareLock as i32);
+        let shards = shards.into_datum().unwrap_or(pg_sys::Datum::null());
+        pg_sys::OidFunctionCall2Coll(function, pg_sys::InvalidOid, mode, shards);
     }
 }
 

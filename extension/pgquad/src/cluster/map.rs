@@ -19,6 +19,8 @@ pub struct Table {
     pub placement: Placement,
     /// For each shard of the placement, its relation where it is on this node.
     pub here: Vec<Option<pg_sys::Oid>>,
+    /// For each shard, the transaction that has told this node where it is: what was copied there has been committed before. 0: long ago.
+    pub arrived: Vec<u32>,
     /// All shards are on this node.
     pub all_here: bool,
 }
@@ -28,6 +30,8 @@ struct Map {
     tables: HashMap<pg_sys::Oid, Option<Rc<Table>>>,
     /// Relations of shards of this node, by number of the shard.
     shards: HashMap<u64, pg_sys::Oid>,
+    /// When they have arrived: [`Table::arrived`].
+    arrived: HashMap<pg_sys::Oid, u32>,
     nodes: Option<(Rc<[Node]>, i32)>,
     /// Relations of which a change makes the map stale.
     watched: HashSet<pg_sys::Oid>,
@@ -74,13 +78,14 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
         }
     };
     with_map(|map| {
-        for (shard, &oid) in table
-            .iter()
-            .flat_map(|t| t.placement.shards().iter().zip(&t.here))
-        {
-            if let Some(oid) = oid {
-                map.shards.insert(shard.id, oid);
-                map.watched.insert(oid);
+        if let Some(table) = &table {
+            let here = table.here.iter().zip(&table.arrived);
+            for (shard, (&oid, &arrived)) in table.placement.shards().iter().zip(here) {
+                if let Some(oid) = oid {
+                    map.shards.insert(shard.id, oid);
+                    map.arrived.insert(oid, arrived);
+                    map.watched.insert(oid);
+                }
             }
         }
         map.tables.insert(relid, table.clone());
@@ -97,7 +102,8 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
     let sql = format!(
         "SELECT s.shardid, s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid, \
            CASE WHEN p.groupid OPERATOR(pg_catalog.=) {this} \
-             THEN pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid END \
+             THEN pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid END, \
+           p.xmin::pg_catalog.text::pg_catalog.int8 \
          FROM pg_catalog.pg_dist_partition t \
          JOIN pg_catalog.pg_dist_shard s ON s.logicalrelid OPERATOR(pg_catalog.=) t.logicalrelid \
          JOIN pg_catalog.pg_dist_placement p ON p.shardid OPERATOR(pg_catalog.=) s.shardid \
@@ -112,19 +118,44 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
             high: row.get::<i32>(3)?,
             group: row.get::<i32>(4)?,
         };
-        Some((shard, row.get::<pg_sys::Oid>(5)))
+        Some((shard, row.get::<pg_sys::Oid>(5), row.get::<i64>(6)?))
     })
     .into_iter()
     .collect::<Option<Vec<_>>>()?;
-    rows.sort_unstable_by_key(|(shard, _)| shard.low);
-    let here: Vec<Option<pg_sys::Oid>> = rows.iter().map(|(_, oid)| *oid).collect();
-    let placement = Placement::new(rows.into_iter().map(|(shard, _)| shard).collect())?;
+    rows.sort_unstable_by_key(|(shard, ..)| shard.low);
+    let here: Vec<Option<pg_sys::Oid>> = rows.iter().map(|(_, oid, _)| *oid).collect();
+    let arrived = rows.iter().map(|(_, _, xmin)| recent(*xmin as u32));
+    let arrived = arrived.collect();
+    let placement = Placement::new(rows.into_iter().map(|(shard, ..)| shard).collect())?;
     Some(Table {
         relid,
         placement,
         all_here: here.iter().all(Option::is_some),
         here,
+        arrived,
     })
+}
+
+/// The number of a transaction, 0 for one of so long ago that it looks like one to come.
+fn recent(xid: u32) -> u32 {
+    // SAFETY: plain session state and arithmetic.
+    let precedes = unsafe {
+        let next = pg_sys::ReadNextFullTransactionId().value as u32;
+        pg_sys::TransactionIdPrecedes(
+            pg_sys::TransactionId::from(xid),
+            pg_sys::TransactionId::from(next),
+        )
+    };
+    if precedes {
+        xid
+    } else {
+        0
+    }
+}
+
+/// When a shard has arrived on this node, as far as it is known: [`Table::arrived`].
+pub fn arrived(shard: pg_sys::Oid) -> u32 {
+    with_map(|map| map.arrived.get(&shard).copied().unwrap_or(0))
 }
 
 /// This node's copy of a table that Citus keeps on every node (a reference table); `InvalidOid` where it has none.

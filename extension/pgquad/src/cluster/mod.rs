@@ -2,6 +2,7 @@
 //! this file.
 
 mod answer;
+mod arrival;
 mod citus;
 pub mod connection;
 pub mod counters;
@@ -27,6 +28,7 @@ mod stores_view;
 pub mod write;
 
 pub use answer::{check_trusted, check_version, damaged};
+pub use citus::lock_shards;
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;

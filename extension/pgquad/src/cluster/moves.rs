@@ -3,6 +3,9 @@
 //!
 //! Citus has the node of a shard run `worker_copy_table_to_node(shard, node)` for each table that moves. Where that is a quad table the call
 //! becomes one of [`copy_shard_to_node`], which asks the other node to take the shard; all else of the move stays Citus' own.
+//!
+//! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement learns that a shard is on its node after it
+//! has taken its snapshot, at the latest when a write has waited for the move, and the copy has committed after that.
 
 use pgquad_btree::Key;
 use pgquad_cluster::message::{decode_numbers, encode_numbers, Rows};
@@ -13,7 +16,7 @@ use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
 
 use super::answer::damaged;
 use super::connection::{Mode, Scope};
-use super::{map, nodes, secret};
+use super::{citus, map, nodes, secret};
 use crate::am;
 use crate::compat::owns;
 use crate::error::{raise, raise_hint};
@@ -37,27 +40,10 @@ pub unsafe fn take_over_copy(query: *mut pg_sys::Query) {
         if am::is_quad_relid(relid) && secret::is_there() && shard_of(relid).is_some() {
             let types = [pg_sys::REGCLASSOID, pg_sys::INT4OID];
             let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), false);
-            if let Some(own) = own_function(schema, &types) {
+            if let Some(own) = citus::function(schema, OWN_COPY, &types) {
                 (*call).funcid = own;
             }
         }
-    }
-}
-
-/// The function of schema quad.
-unsafe fn own_function(schema: pg_sys::Oid, types: &[pg_sys::Oid; 2]) -> Option<pg_sys::Oid> {
-    // SAFETY: a look-up in the catalogue; the key outlives it.
-    unsafe {
-        let arguments = pg_sys::buildoidvector(types.as_ptr(), types.len() as i32);
-        let oid = pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
-            pg_sys::Anum_pg_proc_oid as i16,
-            pg_sys::Datum::from(OWN_COPY.as_ptr()),
-            pg_sys::Datum::from(arguments),
-            pg_sys::Datum::from(schema),
-            pg_sys::Datum::from(0),
-        );
-        (oid != pg_sys::InvalidOid).then_some(oid)
     }
 }
 
@@ -216,7 +202,8 @@ pub fn take_shard(reader: &mut Reader<'_>) -> Vec<u8> {
         }
         Some((order, keys))
     };
-    // SAFETY: the relation is open and locked.
+    // SAFETY: the relation is open and locked; no node knows of the shard here before the move commits, and Citus drops the relation of a
+    // move that fails.
     let quads = unsafe { bulk::build_arriving(relation.as_ptr(), next) };
     encode_numbers(&[quads])
 }
@@ -226,7 +213,7 @@ fn open_empty(request: &TakeShard) -> PgRelation {
     let [schema, name] = request
         .relation
         .each_ref()
-        .map(|name| super::citus::c_string(name));
+        .map(|name| citus::c_string(name));
     // SAFETY: look-ups by name; opened under a lock, closed with the value.
     let relation = unsafe {
         let schema = pg_sys::get_namespace_oid(schema.as_ptr(), true);

@@ -14,7 +14,7 @@ use super::connection::Scope;
 use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
 use super::store::{self, Sides};
-use super::{estimates, map};
+use super::{arrival, estimates, map};
 use crate::storage::{range_for, LocalReader};
 
 /// The column permutations of a distributed store, and which of its tables has each: those of the table distributed by subject, then
@@ -542,13 +542,16 @@ impl Side<'_> {
             return open.reader.clone();
         }
         let oid = self.table().here[shard].unwrap_or(pg_sys::InvalidOid);
+        let arrived = self.table().arrived[shard];
         // SAFETY: the shard is locked like any relation that is read, so that the clean-up of a move waits; the snapshot is that of the
         // statement. `close` closes it, or PostgreSQL after an error.
         let opened = unsafe {
             let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
+            let reader = LocalReader::new(rel, self.reader.snapshot);
+            arrival::check_read(rel, arrived, self.reader.snapshot, &reader);
             Open {
                 rel,
-                reader: Rc::new(LocalReader::new(rel, self.reader.snapshot)),
+                reader: Rc::new(reader),
             }
         };
         place.insert(opened).reader.clone()

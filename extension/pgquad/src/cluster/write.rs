@@ -3,6 +3,8 @@
 //!
 //! Invariant: both tables get the same quads in the same transaction, deletions before insertions, so that a quad which one
 //! statement deletes and inserts stays, as it does in a table of one node.
+//!
+//! Invariant: a statement for Citus takes its snapshot when the shards that it writes can no longer be moved: see [`hold`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
@@ -18,7 +20,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
-use super::{citus, map};
+use super::{arrival, citus, map};
 use crate::error::raise;
 use crate::storage::{self, pending, Sorter};
 use crate::store::with_settings;
@@ -166,6 +168,38 @@ impl Changes {
     }
 }
 
+/// Keeps the shards of some keys of a table, or all (`None`), from being moved or split until the transaction ends.
+///
+/// Citus does so itself, but when the statement has its snapshot already. A shard that has come to this node while the statement waited
+/// is written to in this very process, under that snapshot, which does not see what the move has copied: quads that were to be deleted
+/// would stay.
+fn hold(side: Side, keys: Option<&[i64]>) {
+    // Citus' lock is that of the place among the shards: a split that was waited for has changed shards and places.
+    let mut held = Vec::new();
+    while let Some(table) = map::table_of(side.relid) {
+        let shards = table.placement.shards();
+        let mut places: Vec<usize> = match keys {
+            Some(keys) => keys
+                .iter()
+                .map(|&key| table.placement.shard_of(key))
+                .collect(),
+            None => (0..shards.len()).collect(),
+        };
+        places.sort_unstable();
+        places.dedup();
+        let wanted: Vec<(usize, u64)> = places.iter().map(|&n| (n, shards[n].id)).collect();
+        if wanted == held {
+            places.iter().for_each(|&n| arrival::check_write(&table, n));
+            return;
+        }
+        let numbers: Vec<u64> = wanted.iter().map(|&(_, id)| id).collect();
+        citus::lock_shards(&numbers);
+        // SAFETY: in a transaction.
+        unsafe { pg_sys::AcceptInvalidationMessages() };
+        held = wanted;
+    }
+}
+
 /// Deletes quads from both tables.
 fn delete(tables: Sides, mut quads: Vec<Quad>) {
     for side in sides(tables) {
@@ -181,6 +215,7 @@ fn delete(tables: Sides, mut quads: Vec<Quad>) {
             let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
             keys.sort_unstable();
             keys.dedup();
+            hold(side, Some(&keys));
             let mut parameters = columns(chunk).to_vec();
             parameters.push(keys);
             execute(&sql, parameters);
@@ -278,6 +313,7 @@ fn in_memory(
             quads.iter().for_each(|quad| sample.add(quad[side.place]));
         }
         if quads.len() <= PARAMETER_QUADS {
+            hold(side, None);
             let table = qualified_name(side.relid);
             let sql = format!(
                 "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"
@@ -328,6 +364,7 @@ fn spilled(
 
 /// Inserts quads into one table with one statement, so that each of its shards gets one COPY.
 fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
+    hold(side, None);
     SOURCE.set(Some(quads));
     let sql = format!(
         "INSERT INTO {} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM quad.cluster_source() AS d",

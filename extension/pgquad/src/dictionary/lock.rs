@@ -1,9 +1,8 @@
 //! Locks of the dictionary that are none of tables: of single terms, of shards, of the numbers.
 
-use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+use pgrx::pg_sys;
 
-use crate::cluster::as_superuser;
-use crate::error::raise;
+use crate::cluster::{as_superuser, lock_shards};
 
 /// What is locked; the fourth field of the lock tag. SQL's own advisory locks have 1 and 2 there, Citus those up to 16.
 #[derive(Clone, Copy)]
@@ -22,14 +21,7 @@ pub fn term(hash: u128) {
 /// Makes sure that none of these shards (by Citus' numbers, ascending) is moved or split before this transaction ends: whoever does so
 /// holds Citus' lock of its metadata on every node.
 pub fn against_moves(ids: &[u64]) {
-    let ids: Vec<i64> = ids.iter().map(|&id| id as i64).collect();
-    let sql = "SELECT pg_catalog.lock_shard_metadata($1, $2)";
-    let mode = pg_sys::ShareLock as i32;
-    as_superuser(|| {
-        if let Err(error) = Spi::run_with_args(sql, &[mode.into(), ids.into()]) {
-            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string());
-        }
-    });
+    as_superuser(|| lock_shards(ids));
 }
 
 /// Makes sure that no other transaction adds to a shard (by Citus' number) before this one ends.

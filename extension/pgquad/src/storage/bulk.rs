@@ -4,7 +4,7 @@
 use super::run_files::RunFiles;
 use super::table::{fail, Table};
 use crate::error::{raise, raise_detail};
-use pgquad_btree::{quad_of, Key, Order, Quad};
+use pgquad_btree::{quad_of, Key, Order, Quad, FROZEN_XID};
 use pgquad_sort::{Chunks, Error, Sorted, Sorter};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -99,11 +99,11 @@ pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFile
     added
 }
 
-/// Builds all orders of an empty table, as the current command, from keys that come sorted: [`pgquad_sort::build_arriving`]. Returns the
-/// number of quads.
+/// Builds all orders of an empty table from keys that come sorted: [`pgquad_sort::build_arriving`]. Returns the number of quads. They are
+/// visible to all at once, as after COPY FREEZE, and stay should the transaction fail.
 ///
 /// # Safety
-/// `rel` is an open quad table, locked against other writers.
+/// `rel` is an open quad table, locked against other writers; nobody uses it until this transaction has committed, or ever if it does not.
 pub unsafe fn build_arriving(
     rel: pg_sys::Relation,
     next: impl FnMut() -> Option<(usize, Vec<Key>)>,
@@ -111,13 +111,11 @@ pub unsafe fn build_arriving(
     let fill = f64::from(FILL) / 100.0;
     // SAFETY: the caller's promise; within a transaction.
     unsafe {
-        let writer = (
-            pg_sys::GetCurrentTransactionId().into_inner(),
-            pg_sys::GetCurrentCommandId(true),
-        );
+        // Only the commit of a transaction that has a number is flushed to disk.
+        pg_sys::GetCurrentTransactionId();
         let table = Table::open(rel);
         let host = RunFiles::default();
-        let added = pgquad_sort::build_arriving(table.trees(), next, writer, fill, &host)
+        let added = pgquad_sort::build_arriving(table.trees(), next, (FROZEN_XID, 0), fill, &host)
             .unwrap_or_else(|e| sort_failed(e));
         table.built(added);
         pg_sys::pgstat_count_heap_insert(rel, added as i64);

@@ -7,7 +7,8 @@ use crate::cluster::groups::ShardedGroups;
 use crate::cluster::{store, ShardedReader};
 use crate::ffi;
 use pgquad_btree::{
-    prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, SIGN,
+    prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS,
+    KEY_MAX, KEY_MIN, SIGN,
 };
 use pgquad_cluster::{Reading, Traffic};
 use pgrx::pg_sys;
@@ -357,6 +358,17 @@ impl LocalReader {
                 spans,
             )
             .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Whether the snapshot sees some quad, if there are any.
+    pub fn sees_some(&self) -> bool {
+        let (mut batch, mut spans) = (Batch::new(), Vec::new());
+        let all = [(KEY_MIN, KEY_MAX)];
+        self.count(0, &KEY_MIN, &KEY_MAX) == 0 || {
+            let probe = &mut Probe::new(ALL_COLUMNS);
+            self.read(0, probe, &all, 1, &mut batch, &mut spans);
+            !batch.is_empty()
+        }
     }
 
     /// Reads on in sorted ranges of an order: [`Probe::read`].
