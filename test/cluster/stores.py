@@ -861,9 +861,6 @@ class Checks:
 
     def shards_arrive_as_sorted_runs(self):
         """A store of one shard goes from node to node while it is read: quads that were deleted stay behind."""
-        for node in range(3):
-            self.execute("alter system set quad.move_as_sorted_runs = on", node=node)
-            self.execute("select pg_reload_conf()", node=node)
         quads = {(NUMBERS + n // 10, NUMBERS + n % 10, NUMBERS + n * 7919 % 30_011, 0) for n in range(150_000)}
         self.execute("select quad.create_store('moving', distributed => true, shards => 1)")
         self.copy("quad_stores.moving", quads)

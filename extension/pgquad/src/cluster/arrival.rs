@@ -3,7 +3,7 @@
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::map;
+use super::{map, snapshots};
 use crate::am::shape;
 use crate::error::raise_hint;
 use crate::storage::LocalReader;
@@ -37,8 +37,7 @@ fn refuse(shard: &str) -> ! {
 pub fn check_write(table: &map::Table, shard: usize) {
     // SAFETY: in a transaction, whose snapshot is one and the same; it is looked at at once.
     let is_late = unsafe {
-        pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32
-            && is_late(table.arrived[shard], pg_sys::GetTransactionSnapshot())
+        snapshots::is_kept() && is_late(table.arrived[shard], pg_sys::GetTransactionSnapshot())
     };
     if is_late {
         refuse(&format!("shard {}", table.placement.shards()[shard].id));
