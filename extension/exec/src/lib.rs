@@ -23,8 +23,8 @@ pub use plan::codec::DecodeError;
 pub use plan::condition::{Bound, Value};
 pub use plan::part::{whole, BY_OBJECT, BY_SUBJECT};
 pub use plan::{
-    Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet, Test, MOST_PATTERNS,
-    MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, SlotSet, Test,
+    MOST_PATTERNS, MOST_SLOTS,
 };
 pub use source::{Source, ValueKey, Wanted};
 pub use stats::StepStats;

@@ -2,7 +2,9 @@
 //!
 //! `GOLDEN=write cargo test -p pgquad-exec --test golden` writes the file anew; `docs/formats.md` says when that is allowed.
 
-use pgquad_exec::{Bound, Child, Filter, Group, Kind, Pattern, Plan, SameValue, Test};
+use pgquad_exec::{
+    Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Test,
+};
 
 /// A plan with every part that there is.
 fn plan() -> Plan {
@@ -10,14 +12,20 @@ fn plan() -> Plan {
         table: 1,
         cells,
         conditions,
-        links: vec![(0, 3)],
+        links: vec![Link { column: 0, slot: 3 }],
         ..Pattern::default()
     };
     let first = pattern(
         [Some(0), None, Some(1), None],
-        vec![(1, Bound::Eq, 0), (3, Bound::Any, 1)],
+        vec![
+            Comparison::new(1, Bound::Eq, 0),
+            Comparison::new(3, Bound::Any, 1),
+        ],
     );
-    let mut second = pattern([Some(0), Some(2), None, None], vec![(2, Bound::Ge, 2)]);
+    let mut second = pattern(
+        [Some(0), Some(2), None, None],
+        vec![Comparison::new(2, Bound::Ge, 2)],
+    );
     second.values = vec![SameValue {
         column: 2,
         slot: 1,
@@ -28,7 +36,7 @@ fn plan() -> Plan {
         group: Group {
             patterns: vec![pattern(
                 [Some(4), None, None, Some(5)],
-                vec![(1, Bound::Lt, 3)],
+                vec![Comparison::new(1, Bound::Lt, 3)],
             )],
             filters: vec![Filter {
                 test: Test::Expr(1),

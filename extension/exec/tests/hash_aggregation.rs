@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Child, Counted, Group, HashAggregation, Kind, Pattern, Pipeline,
-    Plan, Spill, Tuning, Value,
+    Bound, CardinalityFeedback, Child, Comparison, Counted, Group, HashAggregation, Kind, Pattern,
+    Pipeline, Plan, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ type Groups = BTreeMap<Vec<Option<u64>>, [u64; 2]>;
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(s), None, Some(o), None],
-        conditions: vec![(1, Bound::Eq, predicate)],
+        conditions: vec![Comparison::new(1, Bound::Eq, predicate)],
         ..Pattern::default()
     };
     let optional = Child {

@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bindings, Bound, CardinalityFeedback, Column, Group, Pattern, Pipeline, Plan, Slot, Tuning,
-    Value,
+    Bindings, Bound, CardinalityFeedback, Column, Comparison, Group, Pattern, Pipeline, Plan, Slot,
+    Tuning, Value,
 };
 
 const TUNING: Tuning = Tuning {
@@ -18,7 +18,7 @@ const TUNING: Tuning = Tuning {
 };
 
 fn pattern(s: Slot, predicate: Option<u16>, o: Slot) -> Pattern {
-    let conditions = predicate.map(|param| (1, Bound::Eq, param));
+    let conditions = predicate.map(|param| Comparison::new(1, Bound::Eq, param));
     Pattern {
         cells: [Some(s), None, Some(o), None],
         conditions: conditions.into_iter().collect(),

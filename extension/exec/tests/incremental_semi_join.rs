@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Child, Group, Kind, Pattern, Pipeline, Plan, Slot, StepStats,
-    Tuning, Value,
+    Bound, CardinalityFeedback, Child, Comparison, Group, Kind, Pattern, Pipeline, Plan, Slot,
+    StepStats, Tuning, Value,
 };
 
 const PRODUCTS: i64 = 200;
@@ -15,7 +15,7 @@ const OFFERS: i64 = 50;
 fn pattern(s: Slot, predicate: u16, o: Option<Slot>) -> Pattern {
     Pattern {
         cells: [Some(s), None, o, None],
-        conditions: vec![(1, Bound::Eq, predicate)],
+        conditions: vec![Comparison::new(1, Bound::Eq, predicate)],
         ..Pattern::default()
     }
 }
@@ -37,7 +37,7 @@ fn quads(country: impl Fn(i64) -> bool) -> Vec<Quad> {
 /// The products that have, or have not, an offer of a vendor in country 5, and what the steps inside did.
 fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Vec<StepStats>) {
     let mut country = pattern(2, 3, None);
-    country.conditions.push((2, Bound::Eq, 5));
+    country.conditions.push(Comparison::new(2, Bound::Eq, 5));
     let inner = Group {
         patterns: vec![pattern(1, 1, Some(0)), pattern(1, 2, Some(2)), country],
         ..Group::default()

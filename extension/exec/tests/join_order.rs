@@ -6,7 +6,7 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
+    Bound, CardinalityFeedback, Comparison, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
 };
 
 /// A term of a pattern.
@@ -36,9 +36,11 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
             match term {
                 Var(slot) => pattern.cells[column] = Some(*slot),
                 Is(value) => {
-                    pattern
-                        .conditions
-                        .push((column as u8, Bound::Eq, params.len() as u16));
+                    pattern.conditions.push(Comparison::new(
+                        column as u8,
+                        Bound::Eq,
+                        params.len() as u16,
+                    ));
                     params.push(Value::One(*value as u64 ^ FLIP));
                 }
             }

@@ -9,9 +9,9 @@ use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    whole, Bindings, Bound, CardinalityFeedback, Column, Counted, Group, HashAggregation, Parcel,
-    Pattern, Pipeline, Plan, Progress, Slot, Source, Tuning, Value, ValueKey, BY_OBJECT,
-    BY_SUBJECT,
+    whole, Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Group,
+    HashAggregation, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, Tuning, Value,
+    ValueKey, BY_OBJECT, BY_SUBJECT,
 };
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
@@ -399,7 +399,7 @@ fn a_chain_reads_own_quads_only() {
     let tables = [quads];
     let hop = |p: u16, s: Slot, o: Slot| Pattern {
         cells: [Some(s), None, Some(o), None],
-        conditions: vec![(1, Bound::Eq, p)],
+        conditions: vec![Comparison::new(1, Bound::Eq, p)],
         ..Pattern::default()
     };
     let plan = Plan {
@@ -445,7 +445,7 @@ fn given_rows_go_to_the_holders_of_their_keys() {
     let tables = [quads];
     let hop = |p: u16, s: Slot, o: Slot| Pattern {
         cells: [Some(s), None, Some(o), None],
-        conditions: vec![(1, Bound::Eq, p)],
+        conditions: vec![Comparison::new(1, Bound::Eq, p)],
         ..Pattern::default()
     };
     let plan = Plan {

@@ -82,11 +82,11 @@ pub(crate) struct AccessPath {
 pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
     let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
     pattern.cells.iter().flatten().any(|&s| unbound(s))
-        || pattern.links.iter().any(|l| unbound(l.1))
+        || pattern.links.iter().any(|l| unbound(l.slot))
         || pattern
             .conditions
             .iter()
-            .any(|c| params[usize::from(c.2)] == Value::Null)
+            .any(|c| params[usize::from(c.param)] == Value::Null)
 }
 
 impl AccessPath {
@@ -122,11 +122,11 @@ impl AccessPath {
                 conditions.push((column as u8, Bound::Eq, Operand::Slot(slot)));
             }
         }
-        for &(column, slot) in pattern.links.iter().filter(|l| known(l.1)) {
-            conditions.push((column, Bound::Eq, Operand::Slot(slot)));
+        for link in pattern.links.iter().filter(|l| known(l.slot)) {
+            conditions.push((link.column, Bound::Eq, Operand::Slot(link.slot)));
         }
-        for &(column, bound, param) in &pattern.conditions {
-            conditions.push((column, bound, Operand::Param(param)));
+        for c in &pattern.conditions {
+            conditions.push((c.column, c.bound, Operand::Param(c.param)));
         }
         for (n, &(column, _)) in pushed_ranges.iter().enumerate() {
             conditions.push((column, Bound::Within, Operand::PushedRanges(n as u8)));

@@ -74,8 +74,8 @@ pub(crate) fn repeats(
     variables.remove_all(determined_by_outer);
     let is_fixed = |column: u8| {
         let mut conditions = pattern.conditions.iter();
-        conditions.any(|c| c.0 == column && c.1 == Bound::Eq)
-            || pattern.links.iter().any(|l| l.0 == column)
+        conditions.any(|c| c.column == column && c.bound == Bound::Eq)
+            || pattern.links.iter().any(|l| l.column == column)
     };
     let open = (0..4u8).any(|c| pattern.cells[usize::from(c)].is_none() && !is_fixed(c));
     open || !variables.within(live)

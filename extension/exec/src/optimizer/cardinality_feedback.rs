@@ -31,10 +31,10 @@ impl FeedbackKey {
         let predicate = pattern
             .conditions
             .iter()
-            .find(|c| c.0 == 1 && c.1 == Bound::Eq);
+            .find(|c| c.column == 1 && c.bound == Bound::Eq);
         Self {
             table: query.tables[usize::from(pattern.table)],
-            predicate: predicate.and_then(|c| match query.params[usize::from(c.2)] {
+            predicate: predicate.and_then(|c| match query.params[usize::from(c.param)] {
                 Value::One(value) => Some(value),
                 _ => None,
             }),

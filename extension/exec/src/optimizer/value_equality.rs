@@ -10,7 +10,7 @@ use crate::cost::MOST_SINGLE_VALUES;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::query::Query;
-use crate::plan::{Pattern, SameValue, SlotSet};
+use crate::plan::{Comparison, Pattern, SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
@@ -26,7 +26,7 @@ pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
             }
             let (mut linked, mut undecided) = (pattern.clone(), Vec::new());
             for same in pattern.values.clone() {
-                let link = (same.column, same.slot);
+                let link = same.link();
                 linked.links.retain(|l| *l != link);
                 if any_between(query, source, pattern, same) {
                     undecided.push(same);
@@ -53,8 +53,12 @@ fn any_between<S: Source>(
     let mut between = pattern.clone();
     between.links.clear();
     let (low, high) = same.between;
-    between.conditions.push((same.column, Bound::Ge, low));
-    between.conditions.push((same.column, Bound::Le, high));
+    between
+        .conditions
+        .push(Comparison::new(same.column, Bound::Ge, low));
+    between
+        .conditions
+        .push(Comparison::new(same.column, Bound::Le, high));
     let none = SlotSet::default();
     let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
     let mut ranges = Vec::new();

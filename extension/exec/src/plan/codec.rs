@@ -2,7 +2,8 @@
 
 use crate::plan::condition::Bound;
 use crate::plan::{
-    Child, Filter, Group, Kind, Pattern, Plan, SameValue, Test, MOST_PATTERNS, MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Test, MOST_PATTERNS,
+    MOST_SLOTS,
 };
 
 /// The list is not one that [`Plan::encode`] made.
@@ -56,16 +57,16 @@ fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.patterns, |out, p| {
         out.push(i32::from(p.table));
         out.extend(p.cells.iter().map(|c| c.map_or(-1, i32::from)));
-        list(out, &p.links, |out, (c, s)| {
-            out.extend([i32::from(*c), i32::from(*s)])
+        list(out, &p.links, |out, l| {
+            out.extend([i32::from(l.column), i32::from(l.slot)])
         });
         list(out, &p.values, |out, v| {
             let (low, high) = v.between;
             out.extend([i32::from(v.column), i32::from(v.slot)]);
             out.extend([i32::from(low), i32::from(high)]);
         });
-        list(out, &p.conditions, |out, (c, b, n)| {
-            out.extend([i32::from(*c), *b as i32, i32::from(*n)])
+        list(out, &p.conditions, |out, c| {
+            out.extend([i32::from(c.column), c.bound as i32, i32::from(c.param)])
         });
     });
     list(out, &g.filters, |out, f| {
@@ -143,7 +144,12 @@ impl Reader<'_> {
         Ok(Pattern {
             table,
             cells,
-            links: self.list(|r| Ok((r.column()?, r.slot()?)))?,
+            links: self.list(|r| {
+                Ok(Link {
+                    column: r.column()?,
+                    slot: r.slot()?,
+                })
+            })?,
             values: self.list(|r| {
                 Ok(SameValue {
                     column: r.column()?,
@@ -154,7 +160,7 @@ impl Reader<'_> {
             conditions: self.list(|r| {
                 let column = r.column()?;
                 let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;
-                Ok((column, bound, r.slot()?))
+                Ok(Comparison::new(column, bound, r.slot()?))
             })?,
         })
     }

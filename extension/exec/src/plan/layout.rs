@@ -119,7 +119,7 @@ impl Layout {
         info.undecided.clear();
         match how {
             ByValue::Id => {
-                info.pattern.links.push((same.column, same.slot));
+                info.pattern.links.push(same.link());
                 info.needs = info.pattern.needs();
             }
             ByValue::Key => info.keyed = Some(same),

@@ -94,6 +94,47 @@ pub struct SameValue {
     pub between: (u16, u16),
 }
 
+impl SameValue {
+    /// The equality of ids that stands for it where equal values are equal ids.
+    pub(crate) fn link(&self) -> Link {
+        Link {
+            column: self.column,
+            slot: self.slot,
+        }
+    }
+}
+
+/// A column that has to equal a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The column (0 = s .. 3 = g).
+    pub column: u8,
+    /// The variable.
+    pub slot: Slot,
+}
+
+/// A column that is compared with a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The column (0 = s .. 3 = g).
+    pub column: u8,
+    /// How it is compared.
+    pub bound: Bound,
+    /// Number of the parameter.
+    pub param: u16,
+}
+
+impl Comparison {
+    /// `column` compared with parameter number `param`.
+    pub fn new(column: u8, bound: Bound, param: u16) -> Self {
+        Self {
+            column,
+            bound,
+            param,
+        }
+    }
+}
+
 /// One quad pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
@@ -102,20 +143,20 @@ pub struct Pattern {
     /// The variable of each column (0 = s .. 3 = g); `None` where no value is asked for. A variable that is bound already
     /// restricts the column, one that is not is bound by it. The same variable may stand in several columns.
     pub cells: [Option<Slot>; 4],
-    /// Variables of other groups that a column has to equal, as (column, variable): used as keys once they are bound. The equality
+    /// Variables of other groups that a column has to equal: used as keys once they are bound. The equality
     /// itself is a filter.
-    pub links: Vec<(u8, Slot)>,
+    pub links: Vec<Link>,
     /// Variables that a column has to equal in value: used as keys, too, once they are bound. The comparison itself is a filter.
     pub values: Vec<SameValue>,
-    /// Comparisons of a column with a parameter, as (column, comparison, parameter).
-    pub conditions: Vec<(u8, Bound, u16)>,
+    /// Comparisons of a column with a parameter.
+    pub conditions: Vec<Comparison>,
 }
 
 impl Pattern {
     /// The variables that it binds or has for keys.
     pub(crate) fn needs(&self) -> SlotSet {
         let cells = self.cells.iter().flatten().copied();
-        cells.chain(self.links.iter().map(|l| l.1)).collect()
+        cells.chain(self.links.iter().map(|l| l.slot)).collect()
     }
 }
 

@@ -2,7 +2,10 @@
 
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
-use pgquad_exec::{Bound, Child, Filter, Group, Kind, Pattern, Plan, SameValue, Slot, Test, Value};
+use pgquad_exec::{
+    Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, Test,
+    Value,
+};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -30,8 +33,13 @@ impl Model<'_> {
         }
         'quads: for quad in &self.tables[usize::from(pattern.table)] {
             let value = |c: usize| quad[c] as u64 ^ FLIP;
-            for &(c, bound, param) in &pattern.conditions {
-                let v = value(usize::from(c));
+            for &Comparison {
+                column,
+                bound,
+                param,
+            } in &pattern.conditions
+            {
+                let v = value(usize::from(column));
                 let ok = match (bound, &self.params[usize::from(param)]) {
                     (Bound::Eq, Value::One(x)) => v == *x,
                     (Bound::Lt, Value::One(x)) => v < *x,
@@ -163,9 +171,11 @@ impl Maker<'_> {
                             ),
                             _ => (Bound::Eq, Value::One(FLIP + self.pick(4) as u64)),
                         };
-                        pattern
-                            .conditions
-                            .push((c, bound, self.params.len() as u16));
+                        pattern.conditions.push(Comparison::new(
+                            c,
+                            bound,
+                            self.params.len() as u16,
+                        ));
                         self.params.push(value);
                     }
                     _ => {}
@@ -219,7 +229,10 @@ impl Maker<'_> {
             if let Test::Equal(a, b) = test {
                 for pattern in &mut group.patterns {
                     if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(a)) {
-                        pattern.links.push((c as u8, b));
+                        pattern.links.push(Link {
+                            column: c as u8,
+                            slot: b,
+                        });
                     }
                 }
             }
@@ -292,7 +305,9 @@ impl Maker<'_> {
 
     fn constant(&mut self, column: u8, value: u64, pattern: &mut Pattern) {
         let param = self.params.len() as u16;
-        pattern.conditions.push((column, Bound::Eq, param));
+        pattern
+            .conditions
+            .push(Comparison::new(column, Bound::Eq, param));
         self.params.push(Value::One(FLIP + value));
     }
 
@@ -397,7 +412,7 @@ fn used(group: &Group) -> Vec<Slot> {
         group
             .patterns
             .iter()
-            .flat_map(|p| p.links.iter().map(|l| l.1)),
+            .flat_map(|p| p.links.iter().map(|l| l.slot)),
     );
     slots.extend(group.filters.iter().flat_map(|f| f.needs.iter().copied()));
     for child in &group.children {

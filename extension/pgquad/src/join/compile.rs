@@ -8,7 +8,8 @@ use super::value_equality;
 use crate::compat;
 use crate::scan::conditions::{self, list_iter, list_node};
 use pgquad_exec::{
-    Bound, Child, Filter, Group, Pattern, Plan, SameValue, Slot, Test, MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, Comparison, Filter, Group, Link, Pattern, Plan, SameValue, Slot, Test,
+    MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -291,7 +292,10 @@ impl Compiler {
                 });
                 for (mine, other) in [(a, y), (b, x)] {
                     if let Some(i) = prepared.relations.iter().position(|&r| r == mine.0) {
-                        patterns[i].links.push((mine.1 as u8, other));
+                        patterns[i].links.push(Link {
+                            column: mine.1 as u8,
+                            slot: other,
+                        });
                     }
                 }
             }
@@ -307,7 +311,9 @@ impl Compiler {
                             .iter()
                             .position(|&r| r == relation)
                             .unwrap_or(0);
-                        patterns[at].conditions.push((column as u8, bound, number));
+                        patterns[at]
+                            .conditions
+                            .push(Comparison::new(column as u8, bound, number));
                     }
                     Condition::Test(clause, cells) => tests.push(((*clause).clause, cells)),
                     Condition::SameValue(clause, a, b) => {
@@ -432,7 +438,7 @@ fn used(group: &Group) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for pattern in &group.patterns {
         slots.extend(pattern.cells.iter().flatten());
-        slots.extend(pattern.links.iter().map(|l| l.1));
+        slots.extend(pattern.links.iter().map(|l| l.slot));
     }
     for filter in &group.filters {
         slots.extend(&filter.needs);

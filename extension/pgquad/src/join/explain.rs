@@ -263,7 +263,7 @@ fn shape(pattern: &Pattern) -> String {
         if column > 0 {
             text.push(' ');
         }
-        let compared = pattern.conditions.iter().any(|c| c.0 == column);
+        let compared = pattern.conditions.iter().any(|c| c.column == column);
         match pattern.cells[usize::from(column)] {
             Some(slot) => {
                 let _ = write!(text, "?{slot}{}", if compared { "$" } else { "" });
