@@ -24,6 +24,7 @@ mod packed;
 mod page;
 mod prune_and_freeze;
 mod quads;
+mod record;
 mod scan;
 mod split;
 mod stats;
@@ -51,6 +52,7 @@ pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
 pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
 pub use quads::Quads;
+pub use record::{record_info, unreadable_format, RECORD_FORMAT};
 pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
 pub use stats::Stats;
 pub use store::{

@@ -10,6 +10,7 @@
 use super::buffers::Locked;
 use super::conflict;
 use super::table::fail;
+use crate::error::raise_hint;
 use pgquad_btree::{Change, Page, PAGE_SIZE};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -18,8 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Number of the resource manager. PostgreSQL's wiki (CustomWALResourceManagers) keeps the list of those given out; this is the one
 /// for extensions that have none yet.
 const RESOURCE_MANAGER: u8 = pg_sys::RM_EXPERIMENTAL_ID as u8;
-/// The only kind of record.
-const CHANGE: u8 = 0;
 /// Bytes of `pd_lsn` and `pd_checksum`, which the buffer manager and WAL keep.
 const KEPT: usize = 10;
 
@@ -106,7 +105,7 @@ unsafe fn insert_record(changes: &mut [Change<'_, Locked>], conflict_xid: u32) -
                 pg_sys::XLogRegisterBufData(id as u8, delta.cast(), len as _);
             }
         }
-        pg_sys::XLogInsert(RESOURCE_MANAGER, CHANGE)
+        pg_sys::XLogInsert(RESOURCE_MANAGER, pgquad_btree::record_info())
     }
 }
 
@@ -162,6 +161,9 @@ unsafe extern "C-unwind" fn redo(record: *mut pg_sys::XLogReaderState) {
     // SAFETY: PostgreSQL passes a record of this resource manager, decoded.
     unsafe {
         let decoded = &*(*record).record;
+        if let Some(format) = pgquad_btree::unreadable_format(decoded.header.xl_info) {
+            refuse(format);
+        }
         if decoded.main_data_len == 4
             && pg_sys::standbyState >= pg_sys::HotStandbyState::STANDBY_SNAPSHOT_PENDING
         {
@@ -194,6 +196,19 @@ unsafe extern "C-unwind" fn redo(record: *mut pg_sys::XLogReaderState) {
     }
 }
 
+/// Ends recovery at a record that another version has written.
+fn refuse(format: u8) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "log record of pgquad has format {format}, this library reads format {}",
+            pgquad_btree::RECORD_FORMAT
+        ),
+        "Recover with the library that wrote the log, stop the server cleanly, and start it with this one. Upgrade standbys \
+         together with their primary.",
+    )
+}
+
 /// What `pg_waldump` and error contexts say about a record; the pages are named by PostgreSQL itself.
 #[pg_guard]
 unsafe extern "C-unwind" fn describe(
@@ -214,9 +229,9 @@ unsafe extern "C-unwind" fn describe(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn identify(info: u8) -> *const core::ffi::c_char {
-    match u32::from(info) & !pg_sys::XLR_INFO_MASK {
-        0 => c"CHANGE".as_ptr(),
-        _ => std::ptr::null(),
+    match pgquad_btree::unreadable_format(info) {
+        None => c"CHANGE".as_ptr(),
+        Some(_) => c"CHANGE OF ANOTHER FORMAT".as_ptr(),
     }
 }
 
