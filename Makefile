@@ -1,7 +1,7 @@
 # pgquad: an RDF store inside PostgreSQL. `make help` lists the targets.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup install up down reset psql serve serve-down cluster cluster-down demo test lint fmt bench
+.PHONY: help setup install sql up down reset psql serve serve-down cluster cluster-down demo test lint fmt bench
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -12,6 +12,9 @@ setup: ## install what building, testing and linting need; nothing when it is th
 install: ## build the extension and install it into PostgreSQL 15
 	@dev/setup.sh build
 	@dev/install.sh
+
+sql: install ## write sql/pgquad--VERSION.sql, the installed script, anew
+	@dev/sql.sh write
 
 up: install ## start the private server (127.0.0.1, port PGQUAD_PORT or 54329), print the psql line
 	@dev/server.sh up

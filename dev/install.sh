@@ -12,8 +12,11 @@ mkdir -p "$CARGO_TARGET_DIR"
 CARGO_TARGET_DIR=$(cd "$CARGO_TARGET_DIR" && pwd -P)
 stamp=$CARGO_TARGET_DIR/pgquad-installed-$(printf %s "$libdir" | sha256sum | cut -c1-8)
 
+version=$(dev/sql.sh version)
+
 sources_digest() {
-    find Cargo.toml Cargo.lock extension -type f ! -path '*/target/*' -print0 |
+    # All of sql/ but the script that this script writes.
+    find Cargo.toml Cargo.lock extension sql -type f ! -path '*/target/*' ! -path "sql/pgquad--$version.sql" -print0 |
         LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 }
 installed_digest() {
@@ -51,3 +54,5 @@ put 'pgquad.so' "$libdir" 755
 put 'pgquad.control' "$extdir" 644
 put 'pgquad--*.sql' "$extdir" 644
 printf '%s %s\n' "$sources" "$(installed_digest)" >"$stamp"
+# The repository's copy of the installed script follows what is built: a change of it belongs to the commit that makes it.
+if [ -w sql ]; then dev/sql.sh write; fi

@@ -13,15 +13,8 @@ use crate::error::{raise, raise_hint};
 use crate::store::with_settings;
 use crate::term::random_bytes;
 
-extension_sql!(
-    r#"
-CREATE TABLE quad.cluster_secret (
-    id integer PRIMARY KEY CHECK (id = 1),
-    secret bytea NOT NULL
-) USING heap;
-REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
-COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
-"#,
+extension_sql_file!(
+    "../../../../sql/cluster_secret.sql",
     name = "cluster_secret"
 );
 

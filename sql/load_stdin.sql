@@ -1,0 +1,6 @@
+CREATE VIEW quad.load_stdin AS SELECT NULL::pg_catalog.text AS line WHERE false;
+COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN (FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02''), or pieces of it by (FORMAT binary)';
+CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_begin();
+CREATE TRIGGER load_line INSTEAD OF INSERT ON quad.load_stdin FOR EACH ROW EXECUTE FUNCTION quad.load_stdin_line();
+CREATE TRIGGER load_end AFTER INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_end();
+GRANT INSERT ON quad.load_stdin TO PUBLIC;

@@ -1,0 +1,17 @@
+CREATE CAST (quad.term AS text) WITH FUNCTION quad.term_to_text(quad.term) AS ASSIGNMENT;
+CREATE CAST (quad.term AS varchar) WITH FUNCTION quad.term_to_text(quad.term) AS ASSIGNMENT;
+CREATE CAST (quad.term AS numeric) WITH FUNCTION quad.term_to_numeric(quad.term);
+CREATE CAST (quad.term AS double precision) WITH FUNCTION quad.term_to_double(quad.term);
+CREATE CAST (quad.term AS bigint) WITH FUNCTION quad.term_to_bigint(quad.term);
+CREATE CAST (quad.term AS boolean) WITH FUNCTION quad.term_to_boolean(quad.term);
+CREATE CAST (quad.term AS timestamptz) WITH FUNCTION quad.term_to_timestamptz(quad.term);
+CREATE CAST (quad.term AS date) WITH FUNCTION quad.term_to_date(quad.term);
+CREATE CAST (text AS quad.term) WITH FUNCTION quad.term_from_text(text);
+CREATE CAST (varchar AS quad.term) WITH FUNCTION quad.term_from_text(text);
+CREATE CAST (numeric AS quad.term) WITH FUNCTION quad.term_from_numeric(numeric);
+CREATE CAST (bigint AS quad.term) WITH FUNCTION quad.term_from_bigint(bigint);
+CREATE CAST (integer AS quad.term) WITH FUNCTION quad.term_from_integer(integer);
+CREATE CAST (boolean AS quad.term) WITH FUNCTION quad.term_from_boolean(boolean);
+CREATE CAST (double precision AS quad.term) WITH FUNCTION quad.term_from_double(double precision);
+CREATE CAST (timestamptz AS quad.term) WITH FUNCTION quad.term_from_timestamptz(timestamptz);
+CREATE CAST (date AS quad.term) WITH FUNCTION quad.term_from_date(date);
