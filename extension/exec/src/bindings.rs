@@ -8,7 +8,8 @@ pub enum Column {
     /// Not known, or not needed any more.
     #[default]
     Absent,
-    /// Unbound in every row. Rows in which an optional group matched and those in which it did not go in separate batches.
+    /// Unbound in every row. Rows in which an optional group matched and those in which it did not go in separate
+    /// batches.
     Null,
     /// A value for each row, in the unsigned form of keys.
     Ids(Vec<u64>),

@@ -1,5 +1,5 @@
-//! Joins of quad patterns: orders and key ranges for conditions on quads, and a pipeline of batched probes over sorted trees.
-//! Knows nothing of PostgreSQL. See README.md beside this crate.
+//! Joins of quad patterns: orders and key ranges for conditions on quads, and a pipeline of batched probes over sorted
+//! trees. Knows nothing of PostgreSQL. See README.md beside this crate.
 
 mod access;
 mod bindings;

@@ -1,6 +1,7 @@
 //! Golden words: plans of joins are encoded as they were, and what was encoded before is decoded.
 //!
-//! `GOLDEN=write cargo test -p pgquad-exec --test golden` writes the file anew; `docs/formats.md` says when that is allowed.
+//! `GOLDEN=write cargo test -p pgquad-exec --test golden` writes the file anew; `docs/formats.md` says when that is
+//! allowed.
 
 use pgquad_exec::{
     Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Test,

@@ -32,8 +32,8 @@ impl Spill for Words {
 /// Groups with their counts; `None` is a value that is unbound.
 type Groups = BTreeMap<Vec<Option<u64>>, [u64; 2]>;
 
-/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also the bytes that went
-/// to the file, and how many parts there were.
+/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also
+/// the bytes that went to the file, and how many parts there were.
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(s), None, Some(o), None],

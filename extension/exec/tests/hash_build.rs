@@ -1,4 +1,5 @@
-//! Quads held in memory: no more is read for them than it would be to probe, and what is held is that of the run's constants.
+//! Quads held in memory: no more is read for them than it would be to probe, and what is held is that of the run's
+//! constants.
 
 mod common;
 

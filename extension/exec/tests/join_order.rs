@@ -1,5 +1,5 @@
-//! The order that a pipeline chooses, on data made to mislead it: the work (rows that come out of all steps) is at most twice that of the
-//! best order of all.
+//! The order that a pipeline chooses, on data made to mislead it: the work (rows that come out of all steps) is at most
+//! twice that of the best order of all.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! The walls of the crate: which modules may use which. Reads the sources, so that a new import that goes upwards fails here.
+//! The walls of the crate: which modules may use which. Reads the sources, so that a new import that goes upwards fails
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +18,8 @@ const FLOORS: [&str; 10] = [
     "pipeline",
 ];
 
-/// The files of the driver beside `pipeline/mod.rs`: `impl Pipeline` stands in them, so that they and it are one module.
+/// The files of the driver beside `pipeline/mod.rs`: `impl Pipeline` stands in them, so that they and it are one
+/// module.
 const DRIVER: [&str; 3] = ["pattern", "repartition", "star"];
 
 /// A module by its path in the crate, such as `["plan", "layout"]`, with the modules that its file names.

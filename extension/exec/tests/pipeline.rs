@@ -56,7 +56,8 @@ fn run(
     rows
 }
 
-/// Rows counted by the first `by` variables of the answer, and those in which the last one is bound, against the rows themselves.
+/// Rows counted by the first `by` variables of the answer, and those in which the last one is bound, against the rows
+/// themselves.
 fn check_tally(
     plan: &Plan,
     rows: &[Row],

@@ -1,4 +1,5 @@
-//! The kinds of steps: which are taken on data made for them, that memory decides, and that answers do not depend on it.
+//! The kinds of steps: which are taken on data made for them, that memory decides, and that answers do not depend on
+//! it.
 
 mod common;
 
@@ -315,7 +316,8 @@ fn what_only_multiplies_rows_is_counted() {
 
 #[test]
 fn a_key_that_combines_to_very_many_rows_is_no_star() {
-    // Two predicates have one quad for nearly all subjects, and very many for one, of which a filter leaves few of the first.
+    // Two predicates have one quad for nearly all subjects, and very many for one, of which a filter leaves few of the
+    // first.
     let mut quads: Vec<Quad> = (0..10)
         .flat_map(|s| [[s, 0, 1, 0], [s, 1, 101, 0], [s, 2, 201, 0]])
         .collect();

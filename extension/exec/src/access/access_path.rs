@@ -1,5 +1,5 @@
-//! Access path: how one pattern is read for a batch. It says which index permutation is read, what the key is, what is bound, and which
-//! residual predicates are left.
+//! Access path: how one pattern is read for a batch. It says which index permutation is read, what the key is, what is
+//! bound, and which residual predicates are left.
 
 use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
@@ -46,7 +46,8 @@ pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 /// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
 pub(crate) type PushedRanges = Vec<(u8, Value)>;
 
-/// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in place.
+/// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in
+/// place.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPath {
     /// The table, or the part of it that is read.
@@ -95,7 +96,8 @@ impl AccessPath {
         Self::with_keys(pattern, orders, rows, live, |_| true)
     }
 
-    /// How to read it with only some of the known variables as keys. The others are compared after reading, and so may be those.
+    /// How to read it with only some of the known variables as keys. The others are compared after reading, and so may
+    /// be those.
     pub fn with_keys(
         pattern: &Pattern,
         orders: &[[u8; 4]],
@@ -131,7 +133,8 @@ impl AccessPath {
         for (n, &(column, _)) in pushed_ranges.iter().enumerate() {
             conditions.push((column, Bound::Within, Operand::PushedRanges(n as u8)));
         }
-        // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after reading.
+        // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after
+        // reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
         let listed = rows.len <= LIST_RANGES_ROWS || !conditions.iter().any(|c| keyed(c.2));
         let offered: SmallVec<[usize; 8]> = (0..conditions.len())
@@ -225,8 +228,8 @@ impl AccessPath {
         self.used.len()
     }
 
-    /// What the quads asked for have in a column of the key, where it is one value for each row: the operand at `place`, all places up to
-    /// it being equalities.
+    /// What the quads asked for have in a column of the key, where it is one value for each row: the operand at
+    /// `place`, all places up to it being equalities.
     pub fn one_at(&self, place: usize) -> Option<Operand> {
         let up_to = self.used.get(..=place)?;
         let equal = up_to.iter().all(|u| u.1 == Bound::Eq);

@@ -1,7 +1,8 @@
-//! Index choice: from conditions on s, p, o, g to the index permutation that serves them best, and to the key ranges to read in it.
+//! Index choice: from conditions on s, p, o, g to the index permutation that serves them best, and to the key ranges to
+//! read in it.
 //!
-//! An *order* here is an index permutation such as `posg`: a tree with all quads, sorted by predicate, object, subject, graph (Hexastore,
-//! RDF-3X). PostgreSQL's counterpart is `optimizer/path/indxpath.c`.
+//! An *order* here is an index permutation such as `posg`: a tree with all quads, sorted by predicate, object, subject,
+//! graph (Hexastore, RDF-3X). PostgreSQL's counterpart is `optimizer/path/indxpath.c`.
 
 use crate::plan::condition::{Bound, Value};
 use smallvec::SmallVec;
@@ -19,8 +20,8 @@ pub struct Prefix {
     pub range: bool,
 }
 
-/// Matches conditions `(column, bound)` (column 0 = s .. 3 = g) against the permutation `order`: equalities on its leading columns,
-/// then range conditions on the next.
+/// Matches conditions `(column, bound)` (column 0 = s .. 3 = g) against the permutation `order`: equalities on its
+/// leading columns, then range conditions on the next.
 pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
     let mut prefix = Prefix::default();
     let mut only_exact = true;
@@ -52,7 +53,8 @@ pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
     prefix
 }
 
-/// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of equals.
+/// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of
+/// equals.
 pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (usize, Prefix) {
     let mut kinds = [Kinds::default(); 4];
     for (column, bound) in conditions {

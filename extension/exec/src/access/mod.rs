@@ -1,4 +1,5 @@
-//! How one pattern is read: the index permutation, the key ranges, and the conditions that are left to test on the quads.
+//! How one pattern is read: the index permutation, the key ranges, and the conditions that are left to test on the
+//! quads.
 
 pub(crate) mod access_path;
 pub(crate) mod index_choice;

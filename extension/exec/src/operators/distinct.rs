@@ -1,7 +1,7 @@
 //! Early duplicate elimination: where only the set of rows matters, one of equal rows goes on.
 //!
-//! That holds for the whole plan when DISTINCT stands above it, and inside EXISTS and NOT EXISTS (semi-join and anti-join). Once a
-//! variable that nothing needs any more is dropped, rows that differed by it alone are the same.
+//! That holds for the whole plan when DISTINCT stands above it, and inside EXISTS and NOT EXISTS (semi-join and
+//! anti-join). Once a variable that nothing needs any more is dropped, rows that differed by it alone are the same.
 
 use crate::bindings::Bindings;
 use crate::cost::{DISTINCT_BATCHES, DISTINCT_DROPPED_SHARE, DISTINCT_TRIAL_ROWS};
@@ -62,7 +62,8 @@ impl Seen {
     }
 }
 
-/// Whether a step makes rows that differ in nothing of `live`; `determined_by_outer` are variables that others of `live` determine.
+/// Whether a step makes rows that differ in nothing of `live`; `determined_by_outer` are variables that others of
+/// `live` determine.
 pub(crate) fn repeats(
     pattern: &Pattern,
     needs: &SlotSet,
@@ -95,7 +96,8 @@ impl DuplicateElimination {
         self.seen.resize_with(steps, || None);
     }
 
-    /// Forgets the rows of groups inside that are done, with so many frames on the stack: the next ones to enter are numbered anew.
+    /// Forgets the rows of groups inside that are done, with so many frames on the stack: the next ones to enter are
+    /// numbered anew.
     pub fn forget_inside(&mut self, frames: usize) {
         for seen in &mut self.seen {
             let is_done = |seen: &mut Seen| seen.scopes.iter().skip(1).any(|s| s.frame >= frames);
@@ -103,8 +105,8 @@ impl DuplicateElimination {
         }
     }
 
-    /// Drops columns that nothing needs any more and, where only the set of rows matters, rows that have come out of `step` before.
-    /// `repeated`: they may have.
+    /// Drops columns that nothing needs any more and, where only the set of rows matters, rows that have come out of
+    /// `step` before. `repeated`: they may have.
     pub fn thin(
         &mut self,
         query: &Query,

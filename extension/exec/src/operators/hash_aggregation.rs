@@ -1,7 +1,7 @@
 //! Hash aggregation: rows are counted by the values of some variables (GROUP BY with counts).
 //!
-//! The pipeline does not make the rows of its last pattern where only their number matters. Groups that memory has no room for are
-//! spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
+//! The pipeline does not make the rows of its last pattern where only their number matters. Groups that memory has no
+//! room for are spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
 use crate::cost::LEAST_GROUPS_IN_MEMORY;
@@ -210,7 +210,8 @@ impl HashAggregation {
         self.counts.iter_mut().for_each(Vec::clear);
     }
 
-    /// The groups in memory: the columns of their values, with a last one that says bit by bit which are none, and their counts.
+    /// The groups in memory: the columns of their values, with a last one that says bit by bit which are none, and
+    /// their counts.
     pub fn groups(&self) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let counts = self.counts.clone();
         if self.by.is_empty() {

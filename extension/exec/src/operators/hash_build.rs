@@ -1,4 +1,5 @@
-//! The build side of a hash join: quads are read into a table in memory, within limits. PostgreSQL's counterpart is `executor/nodeHash.c`.
+//! The build side of a hash join: quads are read into a table in memory, within limits. PostgreSQL's counterpart is
+//! `executor/nodeHash.c`.
 
 use crate::access::access_path::AccessPath;
 use crate::access::residual_predicates::ResidualMask;

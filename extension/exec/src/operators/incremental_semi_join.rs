@@ -1,7 +1,7 @@
 //! Incremental semi-join and anti-join: the first match of a row outside EXISTS or NOT EXISTS decides it.
 //!
-//! Where a step inside finds many rows for each row outside, a few of each go on first. Rows that belong to decided rows are dropped; of the
-//! others more go on, until none are left.
+//! Where a step inside finds many rows for each row outside, a few of each go on first. Rows that belong to decided
+//! rows are dropped; of the others more go on, until none are left.
 
 use crate::bindings::Bindings;
 use crate::cost::{
@@ -26,8 +26,8 @@ pub(crate) struct IncrementalSemiJoin {
 }
 
 impl IncrementalSemiJoin {
-    /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first; `None` where one round
-    /// is as good. Batches begin with `least` rows.
+    /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first;
+    /// `None` where one round is as good. Batches begin with `least` rows.
     pub fn first_share(numbers: &[u64], all: usize, least: usize) -> Option<usize> {
         let few = least.min(ROUND_ROWS);
         if numbers.len() < ROUND_GROWTH * few.max(FIRST_ROUND_SHARE) {
@@ -81,7 +81,8 @@ impl IncrementalSemiJoin {
     }
 }
 
-/// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in `scope`.
+/// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in
+/// `scope`.
 pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
     if !scope.is_read() && each > FIRST_ROUND_SHARE as f64 {
         (each.min(ROUND_ROWS_PER_OUTER_ROW) * rows as f64) as usize

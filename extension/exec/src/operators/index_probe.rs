@@ -1,8 +1,8 @@
-//! Index probe (batched index nested loop): the keys of a batch are sorted, each distinct key is read once, and the quads found are paired
-//! with their rows.
+//! Index probe (batched index nested loop): the keys of a batch are sorted, each distinct key is read once, and the
+//! quads found are paired with their rows.
 //!
-//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first to the last are
-//! read as one range and merged with the keys (merge join).
+//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first
+//! to the last are read as one range and merged with the keys (merge join).
 
 use crate::access::access_path::AccessPath;
 use crate::access::residual_predicates::ResidualMask;
@@ -315,7 +315,8 @@ impl IndexProbe {
         self.pairs = pairs;
     }
 
-    /// Those of the rows of a key that agree with quad `row` in what the key range does not cover; they are sorted by it.
+    /// Those of the rows of a key that agree with quad `row` in what the key range does not cover; they are sorted by
+    /// it.
     fn mates<'a>(&self, mut all: &'a [u32], row: usize) -> &'a [u32] {
         for &(slot, at) in &self.access.compared {
             let Some(ids) = self.input.ids(slot) else {

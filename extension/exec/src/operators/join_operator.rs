@@ -1,4 +1,5 @@
-//! The join operators: a batch of rows goes through one pattern by an index probe, a hash join or a hash join on values.
+//! The join operators: a batch of rows goes through one pattern by an index probe, a hash join or a hash join on
+//! values.
 
 use crate::bindings::Bindings;
 use crate::operators::hash_probe::HashProbe;
@@ -40,7 +41,8 @@ impl JoinOperator {
         }
     }
 
-    /// Keys looked up, and quads found for them so far; none where what has been read says nothing about keys of the tree.
+    /// Keys looked up, and quads found for them so far; none where what has been read says nothing about keys of the
+    /// tree.
     pub fn found(&self) -> (usize, usize) {
         match self {
             Self::IndexProbe(index_probe) => (index_probe.distinct_keys(), index_probe.read),

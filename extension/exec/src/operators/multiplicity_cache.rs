@@ -1,4 +1,5 @@
-//! Multiplicity cache: the number of quads for each key of a last pattern, kept from batch to batch where rows are only counted.
+//! Multiplicity cache: the number of quads for each key of a last pattern, kept from batch to batch where rows are only
+//! counted.
 //!
 //! Example: 10,000 reviews of 50 products look up 50 multiplicities.
 
@@ -40,7 +41,8 @@ impl MultiplicityCache {
         };
     }
 
-    /// The number of quads for each of `rows` by the variables of `known`; `count` is asked for rows with keys that are new.
+    /// The number of quads for each of `rows` by the variables of `known`; `count` is asked for rows with keys that are
+    /// new.
     pub fn multiplicities(
         &mut self,
         known: &Places,

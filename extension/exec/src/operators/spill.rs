@@ -1,4 +1,5 @@
-//! Records for which memory has no room: written to a file in parts, by hash, each of which can then be looked at by itself.
+//! Records for which memory has no room: written to a file in parts, by hash, each of which can then be looked at by
+//! itself.
 
 /// A file that grows at its end.
 pub trait Spill {

@@ -1,9 +1,9 @@
-//! Star join: patterns that are looked up by the same variable (or constant) and constants of their own are joined as one step, optional ones
-//! included.
+//! Star join: patterns that are looked up by the same variable (or constant) and constants of their own are joined as
+//! one step, optional ones included.
 //!
-//! Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the product of those that
-//! the arms have for it. Where the keys of a batch lie so close together that little between them is passed over, all from the first to the
-//! last is read, and each arm takes what is its own.
+//! Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the
+//! product of those that the arms have for it. Where the keys of a batch lie so close together that little between them
+//! is passed over, all from the first to the last is read, and each arm takes what is its own.
 
 use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::access::residual_predicates::ResidualMask;
@@ -110,7 +110,8 @@ pub(crate) struct Star {
     residuals: Vec<Residuals>,
     checks_of: Vec<usize>,
     more: bool,
-    /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not joined.
+    /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not
+    /// joined.
     crowded: bool,
     /// The keys read last, and the quads of each arm of each of them: the end of its part of `quads`.
     first: usize,
@@ -131,8 +132,8 @@ pub(crate) struct Star {
 impl Star {
     /// Starts to join `input` with the quads of all `arms`, of which there are some, all in the same order of a table.
     ///
-    /// `live` are the variables of use after it; where only the `set` of rows matters, arms that bind nothing of use are asked only whether
-    /// they have quads; it `merges` where all quads between the keys are to be read.
+    /// `live` are the variables of use after it; where only the `set` of rows matters, arms that bind nothing of use
+    /// are asked only whether they have quads; it `merges` where all quads between the keys are to be read.
     pub fn new(
         table: u16,
         (star_key, arms): (StarKey, Vec<Arm>),
@@ -406,7 +407,8 @@ impl Star {
         }
     }
 
-    /// Finds the keys that have quads for all arms that need them, up to one that has more than `most` rows for each of the input's.
+    /// Finds the keys that have quads for all arms that need them, up to one that has more than `most` rows for each of
+    /// the input's.
     fn find(&mut self, most: u64) {
         self.found.clear();
         (self.at, self.combination) = (0, 0);

@@ -1,7 +1,8 @@
-//! Value hash join: a batch of rows is joined with a pattern's quads by a hash of the value. Equal values have equal keys, whatever their ids.
+//! Value hash join: a batch of rows is joined with a pattern's quads by a hash of the value. Equal values have equal
+//! keys, whatever their ids.
 //!
-//! The quads are read once into a hash table that is kept for later batches. Where memory has no room for all, a part of them at a time
-//! is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
+//! The quads are read once into a hash table that is kept for later batches. Where memory has no room for all, a part
+//! of them at a time is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
 use crate::access::access_path::{AccessPath, Places};
 use crate::access::residual_predicates::ResidualMask;
@@ -130,8 +131,9 @@ pub(crate) struct ValueHashJoin {
 }
 
 impl ValueHashJoin {
-    /// Starts to join `rows` by value with the quads of `table` that `access` reads. `kept` are those that an earlier batch has read; what
-    /// may be kept for later ones comes back. `room`: bytes for tables, asked for where quads have to be read.
+    /// Starts to join `rows` by value with the quads of `table` that `access` reads. `kept` are those that an earlier
+    /// batch has read; what may be kept for later ones comes back. `room`: bytes for tables, asked for where quads have
+    /// to be read.
     pub fn new<S: Source>(
         source: &mut S,
         (table, access, same): (u16, AccessPath, SameValue),
@@ -178,7 +180,8 @@ impl ValueHashJoin {
         (join, kept)
     }
 
-    /// The tables of all quads, if there is room for them; otherwise the first part is ready, and the others are read later.
+    /// The tables of all quads, if there is room for them; otherwise the first part is ready, and the others are read
+    /// later.
     fn read<S: Source>(
         &mut self,
         source: &mut S,

@@ -1,4 +1,5 @@
-//! Cardinality feedback: what earlier probes have found, as rows per probe of a predicate by the columns that were bound.
+//! Cardinality feedback: what earlier probes have found, as rows per probe of a predicate by the columns that were
+//! bound.
 //!
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 

@@ -1,7 +1,7 @@
 //! Cardinality estimates: how many quads a pattern has for each row of a batch, or in all.
 //!
-//! The cardinality is an exact count where only constants bind a pattern. Elsewhere it comes from cardinality feedback, or from a sample of
-//! the batch's own keys.
+//! The cardinality is an exact count where only constants bind a pattern. Elsewhere it comes from cardinality feedback,
+//! or from a sample of the batch's own keys.
 
 use crate::access::access_path::{cannot_match, AccessPath, PushedRanges};
 use crate::bindings::Bindings;
@@ -220,8 +220,9 @@ pub(crate) fn count_pattern<S: Source>(
     })
 }
 
-/// What earlier queries say of the quads that a pattern's constants select. Counts of a predicate alone hardly change from query to query,
-/// and few subjects have many quads of one predicate. What an object binds is counted: it may be a rare value or a common one.
+/// What earlier queries say of the quads that a pattern's constants select. Counts of a predicate alone hardly change
+/// from query to query, and few subjects have many quads of one predicate. What an object binds is counted: it may be a
+/// rare value or a common one.
 fn known_count(
     feedback: &CardinalityFeedback,
     what: &FeedbackKey,

@@ -1,9 +1,11 @@
-//! Hash policy: when a pattern's quads are read into memory once, to be joined by hash, instead of being probed for in the index key by key.
+//! Hash policy: when a pattern's quads are read into memory once, to be joined by hash, instead of being probed for in
+//! the index key by key.
 //!
-//! The table holds either all quads that the pattern's constants select, for all batches of the step, or those that some of a batch's
-//! variables select, for this batch alone. Example: the rows of a batch share few subjects, so the quads of these subjects are read. The
-//! first pays off once the keys probed have cost as much as the reading, or when a large batch is known to be the first of many.
-//! The second pays off when a batch has few such values. PostgreSQL's counterpart is `executor/nodeHash.c`.
+//! The table holds either all quads that the pattern's constants select, for all batches of the step, or those that
+//! some of a batch's variables select, for this batch alone. Example: the rows of a batch share few subjects, so the
+//! quads of these subjects are read. The first pays off once the keys probed have cost as much as the reading, or when
+//! a large batch is known to be the first of many. The second pays off when a batch has few such values. PostgreSQL's
+//! counterpart is `executor/nodeHash.c`.
 
 use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
@@ -93,7 +95,8 @@ impl HashBuild {
         self.probes += probes;
     }
 
-    /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if that is known.
+    /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if
+    /// that is known.
     pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>) -> bool {
         let little = |total| rows.len >= SMALL_TABLE_ROWS && is_little(total, rows);
         self.crowded || self.has_table() || !self.refused && counted.is_some_and(little)
@@ -191,8 +194,8 @@ pub(crate) struct HashPolicy<'a, S, R> {
 }
 
 impl<S: Source, R: Running> HashPolicy<'_, S, R> {
-    /// The table to join `rows` with, for which `probe` is the way to probe, and how it was read. `counted` are the quads that the
-    /// pattern's constants select, if that is known.
+    /// The table to join `rows` with, for which `probe` is the way to probe, and how it was read. `counted` are the
+    /// quads that the pattern's constants select, if that is known.
     pub fn table(
         &mut self,
         at: PatternAt,
@@ -283,8 +286,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             let foreseen = large && now * self.running.outlook() * PROBE_COST >= 2.0 * total;
             (paid, foreseen)
         };
-        // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a table for each would
-        // be in vain.
+        // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a
+        // table for each would be in vain.
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
         if !paid && !foreseen {
             return None;
@@ -323,7 +326,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         Some((access, found))
     }
 
-    /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all of them.
+    /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all
+    /// of them.
     fn table_of_batch(
         &mut self,
         at: PatternAt,

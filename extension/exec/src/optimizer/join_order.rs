@@ -1,5 +1,5 @@
-//! Adaptive join order: each batch chooses its next pattern, the one with the lowest cardinality per row (`estimates.rs`; compare Eddies,
-//! Avnur and Hellerstein, SIGMOD 2000).
+//! Adaptive join order: each batch chooses its next pattern, the one with the lowest cardinality per row
+//! (`estimates.rs`; compare Eddies, Avnur and Hellerstein, SIGMOD 2000).
 
 use crate::bindings::Bindings;
 use crate::cost::{CLOSE_LOOK_PATTERNS, CLOSE_LOOK_ROWS, FEW_QUADS_PER_ROW, FILTER_SELECTIVITY};
@@ -22,8 +22,8 @@ pub(crate) enum Next {
     Star(StarPlan),
 }
 
-/// What to do next with rows in a group that is not done; `stars` may be made. `ahead`: what was chosen already, by whoever gave
-/// these rows away.
+/// What to do next with rows in a group that is not done; `stars` may be made. `ahead`: what was chosen already, by
+/// whoever gave these rows away.
 pub(crate) fn choose<S: Source>(
     estimator: &mut Estimator<S>,
     rows: &Bindings,

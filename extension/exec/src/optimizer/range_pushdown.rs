@@ -1,7 +1,7 @@
 //! Range pushdown: filters restrict a variable that is not bound yet to key ranges, so that the index reads only those.
 //!
-//! Example: `?price < 100` leaves the ids of the inlined numbers below 100. The filters are tested all the same: the ranges only say where to
-//! look.
+//! Example: `?price < 100` leaves the ids of the inlined numbers below 100. The filters are tested all the same: the
+//! ranges only say where to look.
 
 use crate::access::access_path::{AccessPath, PushedRanges};
 use crate::bindings::{Bindings, Column};
@@ -12,8 +12,8 @@ use crate::plan::{Filter, Slot, Test};
 use crate::source::Source;
 use std::rc::Rc;
 
-/// About how many quads an access reads within what filters leave to its pattern: the ranges are few and differ in what they hold, so
-/// that all are counted.
+/// About how many quads an access reads within what filters leave to its pattern: the ranges are few and differ in what
+/// they hold, so that all are counted.
 pub(crate) fn count_in_ranges<S: Source>(
     source: &mut S,
     rows: &Bindings,
@@ -63,7 +63,8 @@ pub(crate) fn pushed_ranges<S: Source>(
     pushed_ranges
 }
 
-/// The values of `needs` in all rows, variable number `unknown` aside; `None` where rows differ, or where one is not known.
+/// The values of `needs` in all rows, variable number `unknown` aside; `None` where rows differ, or where one is not
+/// known.
 fn same_for_all(rows: &Bindings, needs: &[Slot], unknown: usize) -> Option<Vec<Option<u64>>> {
     let values = needs.iter().enumerate().map(|(n, &need)| {
         if n == unknown {

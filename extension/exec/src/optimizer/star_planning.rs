@@ -1,7 +1,7 @@
 //! Star join planning: which patterns a batch goes through as one star, and the way in.
 //!
-//! A star takes the patterns that would have been chosen one after the other anyway, as long as they are looked up by the same key and
-//! nothing else is to be done between them.
+//! A star takes the patterns that would have been chosen one after the other anyway, as long as they are looked up by
+//! the same key and nothing else is to be done between them.
 
 use crate::access::access_path::{cannot_match, AccessPath, Constants, PushedRanges, StarKey};
 use crate::bindings::Bindings;
@@ -50,7 +50,8 @@ impl StarPlan {
         }
     }
 
-    /// Leaves out patterns that only make many rows of those that get something from others: they are counted afterwards, and no rows made.
+    /// Leaves out patterns that only make many rows of those that get something from others: they are counted
+    /// afterwards, and no rows made.
     pub fn leave_counted(&mut self, live: &SlotSet) {
         let binds = |part: &StarMember| part.access.fills.iter().any(|f| live.has(f.0));
         if self.list.iter().any(binds) {
@@ -63,8 +64,8 @@ impl StarPlan {
 /// Table (by its identity), order and key that all arms have in common.
 type SharedAccess = (u64, usize, StarKey);
 
-/// The parts of a group that rows go through as one step, if there are two: of its patterns those that are `ranked` first, and where
-/// there are no others, its optional groups.
+/// The parts of a group that rows go through as one step, if there are two: of its patterns those that are `ranked`
+/// first, and where there are no others, its optional groups.
 pub(crate) fn plan_star<S: Source>(
     estimator: &Estimator<S>,
     rows: &Bindings,

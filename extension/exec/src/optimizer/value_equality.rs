@@ -1,8 +1,9 @@
 //! Equality of values as a key.
 //!
-//! `?a = ?b` compares values: numbers of different types may be equal. IRIs, blank nodes and strings are equal to nothing but themselves,
-//! so a pattern can be probed by such a condition when it has no other terms in that column. Otherwise rows are told apart by what their
-//! own values are: those that are equal to themselves only are joined by the id, the others by a key of the value (`value_hash_join.rs`).
+//! `?a = ?b` compares values: numbers of different types may be equal. IRIs, blank nodes and strings are equal to
+//! nothing but themselves, so a pattern can be probed by such a condition when it has no other terms in that column.
+//! Otherwise rows are told apart by what their own values are: those that are equal to themselves only are joined by
+//! the id, the others by a key of the value (`value_hash_join.rs`).
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
@@ -16,7 +17,8 @@ use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
 use std::rc::Rc;
 
-/// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow it.
+/// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow
+/// it.
 pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
     for group in 0..query.layout.own {
         for at in 0..query.layout.groups[group].patterns.len() {
@@ -91,8 +93,8 @@ pub(crate) fn between(params: &[Value], same: SameValue) -> Value {
     Value::Ranges(Rc::from([(param(low), param(high))]))
 }
 
-/// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects them: the rows
-/// of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
+/// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects
+/// them: the rows of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
 pub(crate) fn parts_by_value<S: Source>(
     query: &mut Query,
     source: &mut S,

@@ -1,7 +1,9 @@
-//! The pipeline: batches of rows go from pattern to pattern, depth first, and each batch chooses its next pattern by what it holds.
+//! The pipeline: batches of rows go from pattern to pattern, depth first, and each batch chooses its next pattern by
+//! what it holds.
 //!
-//! A frame is a batch on its way through one pattern (or through an inner group); the stack of frames is all the state there is. What
-//! comes next is chosen batch by batch (`optimizer/join_order.rs`), so a wrong guess costs one batch, not the query.
+//! A frame is a batch on its way through one pattern (or through an inner group); the stack of frames is all the state
+//! there is. What comes next is chosen batch by batch (`optimizer/join_order.rs`), so a wrong guess costs one batch,
+//! not the query.
 
 pub(crate) mod pattern;
 pub(crate) mod repartition;

@@ -7,7 +7,8 @@ use crate::plan::{Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet};
 pub(crate) struct PatternInfo {
     pub pattern: Pattern,
     pub needs: SlotSet,
-    /// Those of its [`Pattern::values`] of which it is not decided how they are used: rows are told apart by what their values are.
+    /// Those of its [`Pattern::values`] of which it is not decided how they are used: rows are told apart by what their
+    /// values are.
     pub undecided: Vec<SameValue>,
     /// What its quads are joined by when nothing else connects them with a batch.
     pub keyed: Option<SameValue>,
@@ -108,7 +109,8 @@ impl Layout {
         layout
     }
 
-    /// The group in which the values of one pattern are equal to those of rows of one kind: the same parts, steps and filters.
+    /// The group in which the values of one pattern are equal to those of rows of one kind: the same parts, steps and
+    /// filters.
     pub fn variant(&mut self, of: usize, i: usize, same: SameValue, how: ByValue) -> usize {
         let what = (of, i, same, how);
         if let Some(known) = self.variants.iter().position(|v| *v == what) {

@@ -90,7 +90,8 @@ pub struct SameValue {
     pub column: u8,
     /// The variable.
     pub slot: Slot,
-    /// Parameters with the least and the greatest id whose value other ids may have too. Any other id is equal in value to itself only.
+    /// Parameters with the least and the greatest id whose value other ids may have too. Any other id is equal in value
+    /// to itself only.
     pub between: (u16, u16),
 }
 
@@ -140,13 +141,14 @@ impl Comparison {
 pub struct Pattern {
     /// Which of the source's tables it reads.
     pub table: u16,
-    /// The variable of each column (0 = s .. 3 = g); `None` where no value is asked for. A variable that is bound already
-    /// restricts the column, one that is not is bound by it. The same variable may stand in several columns.
+    /// The variable of each column (0 = s .. 3 = g); `None` where no value is asked for. A variable that is bound
+    /// already restricts the column, one that is not is bound by it. The same variable may stand in several columns.
     pub cells: [Option<Slot>; 4],
     /// Variables of other groups that a column has to equal: used as keys once they are bound. The equality
     /// itself is a filter.
     pub links: Vec<Link>,
-    /// Variables that a column has to equal in value: used as keys, too, once they are bound. The comparison itself is a filter.
+    /// Variables that a column has to equal in value: used as keys, too, once they are bound. The comparison itself is
+    /// a filter.
     pub values: Vec<SameValue>,
     /// Comparisons of a column with a parameter.
     pub conditions: Vec<Comparison>,

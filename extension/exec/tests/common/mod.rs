@@ -49,7 +49,8 @@ impl Trees {
     }
 }
 
-/// What ids are looked up by where values have to be equal. 1 and 2 have the same value, 3 compares with 1 only (and itself), 4 with nothing.
+/// What ids are looked up by where values have to be equal. 1 and 2 have the same value, 3 compares with 1 only (and
+/// itself), 4 with nothing.
 pub fn value_key(id: u64) -> ValueKey {
     match id - FLIP {
         1 | 2 => ValueKey::Of(7),
@@ -67,8 +68,8 @@ fn same_value(a: u64, b: u64) -> bool {
     }
 }
 
-/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second. Expression 2: both have the same
-/// value.
+/// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second. Expression 2:
+/// both have the same value.
 pub fn holds(expr: u16, values: &[Option<u64>]) -> bool {
     match expr {
         0 => values[0].is_some_and(|v| v & 1 == 1),
