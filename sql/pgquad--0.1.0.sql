@@ -5,26 +5,9 @@ GRANT USAGE, CREATE ON SCHEMA quad_stores TO PUBLIC;
 GRANT USAGE ON SCHEMA quad TO PUBLIC;
 COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.create_store';
 
-CREATE VIEW quad.load_progress AS
-SELECT i.pid,
-       d.datname,
-       c.relname AS store,
-       pg_catalog.rtrim(pg_catalog.convert_from(
-           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
-           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
-           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
-           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
-       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
-       i.param1 AS bytes_done,
-       NULLIF(i.param2, 0) AS bytes_total,
-       i.param9 AS quads
-FROM pg_catalog.pg_stat_get_progress_info('COPY') i
-LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
-LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
-                               AND c.oid = i.param10::pg_catalog.oid
-WHERE i.param7 = 5498867;
-COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
-GRANT SELECT ON quad.load_progress TO PUBLIC;
+CREATE SCHEMA quad_shards;
+GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
+COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
 
 -- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all numbers of the
 -- block share. One block fills a page at most: only terms that are too long for that are stored out of line. The text is compressed
@@ -66,13 +49,6 @@ SELECT pg_catalog.pg_extension_config_dump('quad.symbol_tables', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.languages', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.term_numbers', '');
 
-CREATE TABLE quad.cluster_secret (
-    id integer PRIMARY KEY CHECK (id = 1),
-    secret bytea NOT NULL
-) USING heap;
-REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
-COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
-
 DO $$
 BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
@@ -102,9 +78,33 @@ CREATE TYPE quad.term (
 );
 COMMENT ON TYPE quad.term IS 'RDF term in N-Triples form: IRI, blank node or literal';
 
-CREATE SCHEMA quad_shards;
-GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
-COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
+CREATE TABLE quad.cluster_secret (
+    id integer PRIMARY KEY CHECK (id = 1),
+    secret bytea NOT NULL
+) USING heap;
+REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
+COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
+
+CREATE VIEW quad.load_progress AS
+SELECT i.pid,
+       d.datname,
+       c.relname AS store,
+       pg_catalog.rtrim(pg_catalog.convert_from(
+           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
+           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
+           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
+           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
+       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
+       i.param1 AS bytes_done,
+       NULLIF(i.param2, 0) AS bytes_total,
+       i.param9 AS quads
+FROM pg_catalog.pg_stat_get_progress_info('COPY') i
+LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
+LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+                               AND c.oid = i.param10::pg_catalog.oid
+WHERE i.param7 = 5498867;
+COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
+GRANT SELECT ON quad.load_progress TO PUBLIC;
 
 CREATE FUNCTION quad.quad_am_handler(internal) RETURNS pg_catalog.table_am_handler
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'quad_am_handler';
@@ -327,6 +327,20 @@ CREATE FUNCTION "ask"(
 STABLE
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'ask_wrapper';
+
+CREATE FUNCTION "by_id"(
+	"condition" bool
+) RETURNS bool
+IMMUTABLE PARALLEL SAFE
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'by_id_wrapper';
+
+CREATE FUNCTION "by_id_support"(
+	"request" internal
+) RETURNS internal
+IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'by_id_support_wrapper';
 
 CREATE FUNCTION "cast_boolean"(
 	"term" quad.term
@@ -824,6 +838,16 @@ CREATE FUNCTION "explain"(
 VOLATILE
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'explain_wrapper';
+
+CREATE FUNCTION "explain_json"(
+	"query" TEXT,
+	"store" TEXT DEFAULT NULL,
+	"base" TEXT DEFAULT NULL,
+	"analyze" bool DEFAULT false
+) RETURNS TEXT
+VOLATILE
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'explain_json_wrapper';
 
 CREATE FUNCTION quad.export(store text DEFAULT NULL, graph text DEFAULT NULL) RETURNS SETOF text
 VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', 'export_wrapper';
@@ -1373,6 +1397,15 @@ STRICT STABLE PARALLEL SAFE
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'id_of_wrapper';
 
+CREATE FUNCTION "id_of_resource"(
+	"text" TEXT
+) RETURNS bigint
+STRICT STABLE PARALLEL SAFE
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'id_of_resource_wrapper';
+
+ALTER FUNCTION quad.by_id(boolean) SUPPORT quad.by_id_support;
+
 CREATE FUNCTION "id_order_cmp"(
 	"a" bigint,
 	"b" bigint
@@ -1730,11 +1763,21 @@ IMMUTABLE STRICT PARALLEL SAFE  COST 10
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'sparql_pos_wrapper';
 
+CREATE FUNCTION quad.query(query text, store text DEFAULT NULL, base text DEFAULT NULL, default_graphs text[] DEFAULT NULL,
+    named_graphs text[] DEFAULT NULL) RETURNS SETOF record STABLE COST 100000 LANGUAGE c AS 'MODULE_PATHNAME', 'query_wrapper';
+
 CREATE FUNCTION quad.range_count(relation regclass, s bigint, p bigint, o bigint, g bigint) RETURNS bigint
     VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', 'range_count_wrapper';
 
 CREATE FUNCTION quad.rebuild(relation regclass, orders text DEFAULT NULL, inner_fanout text DEFAULT NULL, leaf_quads text DEFAULT NULL)
     RETURNS void VOLATILE PARALLEL UNSAFE LANGUAGE c AS 'MODULE_PATHNAME', 'rebuild_wrapper';
+
+CREATE FUNCTION "resource_to_text"(
+	"term" quad.term
+) RETURNS TEXT
+IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'resource_to_text_wrapper';
 
 CREATE FUNCTION "service"(
 	"endpoint" quad.term,
@@ -2140,6 +2183,9 @@ CREATE CAST (boolean AS quad.term) WITH FUNCTION quad.term_from_boolean(boolean)
 CREATE CAST (double precision AS quad.term) WITH FUNCTION quad.term_from_double(double precision);
 CREATE CAST (timestamptz AS quad.term) WITH FUNCTION quad.term_from_timestamptz(timestamptz);
 CREATE CAST (date AS quad.term) WITH FUNCTION quad.term_from_date(date);
+
+CREATE FUNCTION quad.term_value(term quad.term, type_array anyarray, type_modifier integer, "column" text)
+    RETURNS anyelement STABLE STRICT PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'term_value_wrapper';
 
 CREATE FUNCTION "undistribute_store"(
 	"store" TEXT
