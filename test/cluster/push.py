@@ -61,6 +61,17 @@ WORDS = {
     "groups": "SELECT ?v (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v } GROUP BY ?v",
     "values": "SELECT ?a ?c WHERE { VALUES ?a { :n1 :n2 :n3 } ?a :next ?b . ?b :next ?c }",
     "ordered": "SELECT ?a ?v WHERE { ?a :next ?b . ?b :value ?v } ORDER BY DESC(?v) ?a LIMIT 5",
+    "sums": "SELECT ?v (SUM(?w) AS ?sum) (AVG(?w) AS ?avg) (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :weight ?w . ?a :value ?v } GROUP BY ?v",
+    "one sum": "SELECT (SUM(?v) AS ?sum) (AVG(?v) AS ?avg) (COUNT(?a) AS ?n) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v }",
+    "sums of floats": "SELECT ?w (SUM(xsd:float(?v)) AS ?sum) (AVG(xsd:float(STR(?v))) AS ?avg) WHERE { ?a :next ?b . ?b :value ?v . ?a :weight ?w } GROUP BY ?w",
+    "sums of terms": "SELECT ?v (SUM(?price) AS ?sum) (AVG(?price) AS ?avg) WHERE { ?a :next ?b . ?b :price ?price . ?b :value ?v } GROUP BY ?v",
+    "sums of mixed numbers": "SELECT (SUM(?x) AS ?sum) (AVG(?x) AS ?avg) WHERE { ?a :next ?b . ?b :value|:weight ?x }",
+    "a sum of nothing": "SELECT (SUM(?v) AS ?sum) (AVG(?v) AS ?avg) WHERE { ?a :next ?b . ?b :nothing ?v }",
+    "sums of nothing": "SELECT ?a (SUM(?v) AS ?sum) WHERE { ?a :next ?b . ?b :nothing ?v } GROUP BY ?a",
+    "a sum of what is no number": "SELECT (SUM(?n) AS ?sum) (COUNT(*) AS ?count) WHERE { ?a :next ?b . ?b :name ?n }",
+    "sums with an error in some": "SELECT ?v (SUM(?x) AS ?sum) (COUNT(?x) AS ?n) WHERE { ?a :next ?b . ?b :value ?v OPTIONAL { ?b :weight ?x FILTER(?v != 7) } } GROUP BY ?v",
+    "having": "SELECT ?v (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :value ?v } GROUP BY ?v HAVING (COUNT(*) > 9)",
+    "having a sum": "SELECT ?v (AVG(?w) AS ?avg) WHERE { ?a :next ?b . ?b :weight ?w . ?a :value ?v } GROUP BY ?v HAVING (SUM(?w) > 110 && COUNT(*) < 10)",
     "dates": "SELECT ?a WHERE { ?a :next ?b . ?b :value ?v FILTER(?v * 2 < YEAR(NOW()) - 1950) }",
 }
 
@@ -68,7 +79,7 @@ WORDS = {
 def words():
     lines = []
     for n in range(400):
-        lines += [f":n{n} :next :n{n * 7 % 400} , :n{(n + 1) % 400} ; :value {n % 97} ; :weight {float(n % 31)} ; :name \"name {n * 13 % 1000}\" ."]
+        lines += [f":n{n} :next :n{n * 7 % 400} , :n{(n + 1) % 400} ; :value {n % 97} ; :weight {float(n % 31)} ; :price {n}.123456789012345 ; :name \"name {n * 13 % 1000}\" ."]
     return "@prefix : <http://e/> .\n" + "\n".join(lines)
 
 
@@ -108,7 +119,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -146,6 +157,19 @@ class Push:
         count = self.explain(QUERIES["count"].replace(" t ", " quad_stores.many "), 0, exchange_mode="push")
         received = int(count.split("received=")[1].split("kB")[0])
         self.report.check(received <= 8, "a count is counted where the quads are", count[:800])
+
+    def sums(self):
+        """The nodes add up their own numbers; the node that was asked gets one sum of each for each group."""
+        for name in "sums", "sums of floats", "sums of terms", "having a sum":
+            with self.connections[1].cursor() as cursor:
+                cursor.execute("set quad.exchange_mode = push")
+                cursor.execute("select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS[name],))
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+                cursor.execute("reset quad.exchange_mode")
+            self.report.check("Quad Count" in plan and "HashAggregate" not in plan and "Exchange: push nodes=3" in plan, f"{name} are added up by the nodes", plan[:1200])
+        # What only this session can compute stays here, and is right.
+        query = ("select b.o, sum(a.s), max(a.o) from quad_stores.many a join quad_stores.many b on b.s = a.o group by b.o")
+        self.report.check(self.ask(query, exchange_mode="push") == self.ask(query.replace(".many", ".one")), "other aggregates")
 
     def what_is_not_pushed(self):
         chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")

@@ -1,4 +1,5 @@
-//! The messages of a pushed join between the node that asks and the participants: what each is to do, and what it has found.
+//! The messages of a pushed join between the node that asks and the participants: what each is to do, and what it has
+//! found.
 
 use crate::exchange::MESH_BYTES;
 use crate::message::VERSION;
@@ -34,13 +35,76 @@ pub enum Param {
     List(Vec<u64>),
 }
 
-/// What is counted: by these variables, rows (`None`) or those in which a variable is bound.
+/// An aggregate of the groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aggregate {
+    /// The number of rows.
+    Rows,
+    /// The number of rows in which a variable is bound.
+    Bound(u16),
+    /// The sum of an argument.
+    Sum(u16),
+}
+
+/// What is counted and added up, by these variables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counting {
     /// Variables that rows are grouped by.
     pub by: Vec<u16>,
-    /// The counts of each group.
-    pub counted: Vec<Option<u16>>,
+    /// The aggregates of each group.
+    pub counted: Vec<Aggregate>,
+    /// The arguments of sums: SQL over `$1`, `$2`, ..., and the variables that these are.
+    pub arguments: Vec<(String, Vec<u16>)>,
+}
+
+impl Counting {
+    fn encode(&self, writer: &mut Writer) {
+        let slots = |writer: &mut Writer, slots: &[u16]| {
+            numbers(writer, slots.iter().map(|&slot| u32::from(slot)));
+        };
+        slots(writer, &self.by);
+        writer.u32(self.counted.len() as u32);
+        for counted in &self.counted {
+            let (kind, of) = match counted {
+                Aggregate::Rows => (0, 0),
+                Aggregate::Bound(slot) => (1, *slot),
+                Aggregate::Sum(argument) => (2, *argument),
+            };
+            writer.u8(kind);
+            writer.u32(u32::from(of));
+        }
+        writer.u32(self.arguments.len() as u32);
+        for (sql, needs) in &self.arguments {
+            writer.bytes(sql.as_bytes());
+            slots(writer, needs);
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let counting = Self {
+            by: list(reader, 4, small)?,
+            counted: list(reader, 5, |reader| {
+                let (kind, of) = (reader.u8()?, small(reader)?);
+                Ok(match kind {
+                    0 => Aggregate::Rows,
+                    1 => Aggregate::Bound(of),
+                    2 => Aggregate::Sum(of),
+                    _ => return Err(Damaged),
+                })
+            })?,
+            arguments: list(reader, 8, |reader| {
+                Ok((text(reader)?, list(reader, 4, small)?))
+            })?,
+        };
+        let known = |counted: &Aggregate| match counted {
+            Aggregate::Sum(argument) => usize::from(*argument) < counting.arguments.len(),
+            _ => true,
+        };
+        match counting.counted.iter().all(known) {
+            true => Ok(counting),
+            false => Err(Damaged),
+        }
+    }
 }
 
 /// What a participant is to do.
@@ -48,7 +112,8 @@ pub struct Counting {
 pub struct Start {
     /// Number of the query: over the same links a later one has a greater number.
     pub query: u64,
-    /// A random number for these participants: the same as long as they are the same processes and every query has come to its end.
+    /// A random number for these participants: the same as long as they are the same processes and every query has come
+    /// to its end.
     pub mesh: [u8; MESH_BYTES],
     /// The participant's own number in the list.
     pub me: u32,
@@ -82,7 +147,8 @@ pub struct Start {
     pub filters: Vec<String>,
     /// Set where rows are counted and not handed out.
     pub counting: Option<Counting>,
-    /// Rows that everything starts from, where it is not one without variables: how many, and the values of each variable that has some.
+    /// Rows that everything starts from, where it is not one without variables: how many, and the values of each
+    /// variable that has some.
     pub rows: Option<(usize, Vec<Option<Vec<u64>>>)>,
 }
 
@@ -188,9 +254,7 @@ impl Start {
         }
         writer.u8(u8::from(self.counting.is_some()));
         if let Some(counting) = &self.counting {
-            numbers(&mut writer, counting.by.iter().map(|&slot| u32::from(slot)));
-            let counted = counting.counted.iter();
-            numbers(&mut writer, counted.map(|c| optional(c.map(u32::from))));
+            counting.encode(&mut writer);
         }
         writer.u8(u8::from(self.rows.is_some()));
         if let Some((len, columns)) = &self.rows {
@@ -255,13 +319,7 @@ impl Start {
             filters: list(reader, 4, text)?,
             counting: match reader.u8()? {
                 0 => None,
-                _ => Some(Counting {
-                    by: list(reader, 4, small)?,
-                    counted: list(reader, 4, |reader| match reader.u32()? {
-                        u32::MAX => Ok(None),
-                        slot => u16::try_from(slot).map(Some).map_err(|_| Damaged),
-                    })?,
-                }),
+                _ => Some(Counting::decode(reader)?),
             },
             rows: match reader.u8()? {
                 0 => None,
@@ -322,7 +380,8 @@ pub enum Found {
     },
     /// Rows: how many, and of each variable of the answer the values, or that it is unbound in all.
     Rows(usize, Vec<Option<Vec<u64>>>),
-    /// Groups: how many, the variables of each and behind them, bit by bit, which are unbound, and the counts of each.
+    /// Groups: how many, the variables of each and behind them, bit by bit, which are unbound, and the words of their
+    /// aggregates.
     Groups(usize, Vec<Vec<u64>>, Vec<Vec<u64>>),
     /// The last message.
     End(Box<Cost>),
@@ -460,7 +519,8 @@ mod tests {
             filters: vec!["quad.eq($1, $2)".to_owned()],
             counting: Some(Counting {
                 by: vec![3],
-                counted: vec![None, Some(2)],
+                counted: vec![Aggregate::Rows, Aggregate::Bound(2), Aggregate::Sum(0)],
+                arguments: vec![("quad.cast_float($1)".to_owned(), vec![4])],
             }),
             rows: Some((2, vec![None, Some(vec![4, 5])])),
         }

@@ -3,6 +3,7 @@
 use crate::bindings::Bindings;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
+use pgquad_term::number::Number;
 
 /// What an id is looked up by where its value has to equal another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +29,12 @@ pub struct Wanted {
     pub ranges: Vec<(Key, Key)>,
 }
 
-/// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by unwinding.
+/// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by
+/// unwinding.
 ///
-/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]: it then stands for the quads that
-/// this participant holds by that column, in those of the table's orders that are placed by it.
+/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]: it
+/// then stands for the quads that this participant holds by that column, in those of the table's orders that are placed
+/// by it.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.
     fn orders(&self, table: u16) -> &[[u8; 4]];
@@ -73,12 +76,25 @@ pub trait Source {
         spans: &mut Vec<Span>,
     ) -> bool;
 
-    /// Tests expression `expr` on the rows of a batch for which `keep` is still true, and makes it false where the test fails.
+    /// Tests expression `expr` on the rows of a batch for which `keep` is still true, and makes it false where the test
+    /// fails.
     /// `needs` are the variables of the filter.
     fn test(&mut self, expr: u16, needs: &[u16], rows: &Bindings, keep: &mut [bool]);
 
-    /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the test fails, when
-    /// the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
+    /// The numbers that argument `argument` of an aggregation has in those rows of a batch that are `wanted`; `None` is
+    /// an error. `needs` are the variables that it is computed from.
+    fn numbers(
+        &mut self,
+        _argument: u16,
+        _needs: &[u16],
+        rows: &Bindings,
+        _wanted: &[bool],
+    ) -> Vec<Option<Number>> {
+        vec![None; rows.len]
+    }
+
+    /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the
+    /// test fails, when the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
     fn pushdown_ranges(
         &mut self,
         _expr: u16,
@@ -94,7 +110,8 @@ pub trait Source {
         vec![ValueKey::Itself; ids.len()]
     }
 
-    /// The column (0 = subject, 2 = object) by whose values the quads of an order are placed on the participants of a repartitioned join.
+    /// The column (0 = subject, 2 = object) by whose values the quads of an order are placed on the participants of a
+    /// repartitioned join.
     /// `None` where there are no others. Only asked for whole tables.
     fn placed_by(&self, _table: u16, _order: usize) -> Option<u8> {
         None

@@ -1,6 +1,8 @@
 //! Rows counted by group in next to no memory: groups that have left it are counted on.
 
 mod common;
+#[path = "common/sums.rs"]
+mod sums;
 
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
@@ -10,6 +12,7 @@ use pgquad_exec::{
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use sums::{integer, sum_of};
 
 /// A file in memory.
 #[derive(Default)]
@@ -29,11 +32,11 @@ impl Spill for Words {
     }
 }
 
-/// Groups with their counts; `None` is a value that is unbound.
-type Groups = BTreeMap<Vec<Option<u64>>, [u64; 2]>;
+/// Groups with their counts and sums; `None` is a value that is unbound, or the sum of one.
+type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 2], [Option<i128>; 2])>;
 
-/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also
-/// the bytes that went to the file, and how many parts there were.
+/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, those in which ?2 is bound, the sums
+/// of ?0 and ?2. Also the bytes that went to the file, and how many parts there were.
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(s), None, Some(o), None],
@@ -71,7 +74,14 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start(vec![Value::One(FLIP + 1), Value::One(FLIP + 2)]);
-    let aggregation = HashAggregation::new(vec![1, 2], vec![Counted::Rows, Counted::Bound(2)]);
+    let counted = vec![
+        Counted::Rows,
+        Counted::Sum(0),
+        Counted::Bound(2),
+        Counted::Sum(1),
+    ];
+    let aggregation =
+        HashAggregation::new(vec![1, 2], counted).with_arguments(vec![vec![0], vec![2]]);
     let aggregation = aggregation.within(room, Box::new(Words::default()));
     let mut aggregation =
         pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), aggregation);
@@ -82,8 +92,13 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             let key = (0..2)
                 .map(|place| aggregation.value(group, place))
                 .collect();
-            let counts = [0, 1].map(|place| aggregation.count(group, place));
-            assert_eq!(groups.insert(key, counts), None, "a group came twice");
+            let counts = [0, 2].map(|place| aggregation.count(group, place));
+            let sums = [1, 3].map(|place| integer(&aggregation.sum(group, place)));
+            assert_eq!(
+                groups.insert(key, (counts, sums)),
+                None,
+                "a group came twice"
+            );
         }
         if !aggregation.next_part() {
             return (groups, aggregation.spilled(), parts);
@@ -92,19 +107,27 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
 }
 
 fn expected(quads: &[Quad]) -> Groups {
-    let mut groups = Groups::new();
+    let mut groups: BTreeMap<Vec<Option<u64>>, Vec<[Option<u64>; 2]>> = BTreeMap::new();
     let id = |value: i64| Some(value as u64 ^ FLIP);
     for row in quads.iter().filter(|quad| quad[1] == 1) {
         let of_row = quads.iter().filter(|q| q[1] == 2 && q[0] == row[2]);
         let found: Vec<_> = of_row.map(|quad| id(quad[2])).collect();
         let unbound = found.is_empty().then_some(None);
         for value in found.into_iter().chain(unbound) {
-            let counts = groups.entry(vec![id(row[2]), value]).or_default();
-            counts[0] += 1;
-            counts[1] += u64::from(value.is_some());
+            let rows = groups.entry(vec![id(row[2]), value]).or_default();
+            rows.push([id(row[0]), value]);
         }
     }
-    groups
+    let of_rows = |rows: Vec<[Option<u64>; 2]>| {
+        let bound = rows.iter().filter(|row| row[1].is_some()).count();
+        let counts = [rows.len(), bound].map(|count| count as u64);
+        (
+            counts,
+            [0, 1].map(|n| sum_of(rows.iter().map(|row| row[n]))),
+        )
+    };
+    let groups = groups.into_iter();
+    groups.map(|(key, rows)| (key, of_rows(rows))).collect()
 }
 
 proptest! {
@@ -133,7 +156,7 @@ fn many_groups_are_divided_more_than_once() {
     let (groups, spilled, parts) = count(&quads, 1000, 30_000);
     assert_eq!(groups.len(), 20_000);
     assert!(
-        spilled >= 2 * 20_000 * 40 && parts > 16,
+        spilled >= 2 * 20_000 * 120 && parts > 16,
         "{spilled} bytes, {parts} parts"
     );
     let (same, spilled, parts) = count(&quads, 1000, 1 << 24);

@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/plans.rs"]
 mod plans;
+#[path = "common/sums.rs"]
+mod sums;
 
 use common::Trees;
 use pgquad_btree::Quad;
@@ -12,6 +14,7 @@ use pgquad_exec::{
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use sums::{integer, sum_of};
 
 fn run(
     plan: &Plan,
@@ -56,8 +59,8 @@ fn run(
     rows
 }
 
-/// Rows counted by the first `by` variables of the answer, and those in which the last one is bound, against the rows
-/// themselves.
+/// Rows counted by the first `by` variables of the answer, those in which the last one is bound, and its sum, against
+/// the rows themselves.
 fn check_tally(
     plan: &Plan,
     rows: &[Row],
@@ -67,22 +70,29 @@ fn check_tally(
     let Some(last) = plan.output.last() else {
         return;
     };
-    let mut expected: HashMap<Row, [u64; 2]> = HashMap::new();
+    let mut values: HashMap<Row, Row> = HashMap::new();
     for row in rows {
-        let counts = expected.entry(row[..by].to_vec()).or_default();
-        counts[0] += 1;
-        counts[1] += u64::from(row[row.len() - 1].is_some());
+        let of_group = values.entry(row[..by].to_vec()).or_default();
+        of_group.push(row[row.len() - 1]);
     }
-    let counted = vec![Counted::Rows, Counted::Bound(*last)];
-    let aggregation = run(HashAggregation::new(plan.output[..by].to_vec(), counted));
+    let expected = values.into_iter().map(|(key, values)| {
+        let bound = values.iter().flatten().count();
+        let counts = [values.len(), bound].map(|count| count as u64);
+        (key, (counts, sum_of(values.into_iter())))
+    });
+    let expected: HashMap<_, _> = expected.collect();
+    let counted = vec![Counted::Rows, Counted::Bound(*last), Counted::Sum(0)];
+    let aggregation = HashAggregation::new(plan.output[..by].to_vec(), counted);
+    let aggregation = run(aggregation.with_arguments(vec![vec![*last]]));
     assert_eq!(aggregation.rows(), rows.len() as u64);
     let groups = (0..aggregation.len()).map(|group| {
         let key: Row = (0..by)
             .map(|place| aggregation.value(group, place))
             .collect();
-        (key, [0, 1].map(|place| aggregation.count(group, place)))
+        let counts = [0, 1].map(|place| aggregation.count(group, place));
+        (key, (counts, integer(&aggregation.sum(group, 2))))
     });
-    let found: HashMap<Row, [u64; 2]> = groups.collect();
+    let found: HashMap<_, _> = groups.collect();
     assert_eq!(aggregation.len(), found.len());
     assert_eq!(found, expected);
 }

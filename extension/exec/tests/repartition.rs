@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/plans.rs"]
 mod plans;
+#[path = "common/sums.rs"]
+mod sums;
 
 use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Quad, Span};
@@ -13,9 +15,11 @@ use pgquad_exec::{
     HashAggregation, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, Tuning, Value,
     ValueKey, BY_OBJECT, BY_SUBJECT,
 };
+use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
+use sums::{integer, sum_of};
 
 const ORDERS: [&str; 4] = ["spog", "psog", "ospg", "posg"];
 
@@ -69,6 +73,16 @@ impl Sharded {
 }
 
 impl Source for Sharded {
+    fn numbers(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<Number>> {
+        self.all.numbers(argument, needs, rows, wanted)
+    }
+
     fn orders(&self, table: u16) -> &[[u8; 4]] {
         self.of(table).orders(whole(table))
     }
@@ -263,23 +277,34 @@ impl<'a> Cluster<'a> {
         rows.collect()
     }
 
-    /// Rows counted by the first `by` variables of the answer, the counts of all participants added up.
-    fn groups(&mut self, turns: &mut Turns<'_>, by: usize) -> HashMap<Row, u64> {
+    /// Rows counted by the first `by` variables of the answer and the sums of its last one, those of all participants
+    /// put together.
+    fn groups(&mut self, turns: &mut Turns<'_>, by: usize) -> HashMap<Row, (u64, Option<i128>)> {
+        let last: Vec<Slot> = self.plan.output.last().copied().into_iter().collect();
         let by = self.plan.output[..by].to_vec();
-        let rows = self.run(
-            turns,
-            Some(&|| HashAggregation::new(by.clone(), vec![Counted::Rows])),
-        );
+        let new = || {
+            let mut counted = vec![Counted::Rows];
+            counted.extend(last.iter().map(|_| Counted::Sum(0)));
+            HashAggregation::new(by.clone(), counted).with_arguments(vec![last.clone()])
+        };
+        let rows = self.run(turns, Some(&new));
         assert!(rows.is_empty());
-        let mut sum: HashMap<Row, u64> = HashMap::new();
+        let mut all = new();
         for participant in &mut self.participants {
             let aggregation = participant.pipeline.end_aggregation();
-            for group in 0..aggregation.len() {
-                let key = (0..by.len()).map(|place| aggregation.value(group, place));
-                *sum.entry(key.collect()).or_default() += aggregation.count(group, 0);
-            }
+            let (keys, counts) = aggregation.groups();
+            assert!(counts
+                .iter()
+                .all(|column| column.len() == aggregation.len()));
+            all.add_groups(&keys, &counts);
+            all.add_rows(aggregation.rows());
         }
-        sum
+        let groups = (0..all.len()).map(|group| {
+            let key = (0..by.len()).map(|place| all.value(group, place));
+            let sum = last.first().and_then(|_| integer(&all.sum(group, 1)));
+            (key.collect(), (all.count(group, 0), sum))
+        });
+        groups.collect()
     }
 }
 
@@ -315,11 +340,17 @@ fn check(
         return Ok(());
     }
     for by in [0, 1.min(plan.output.len())] {
-        let mut groups: HashMap<Row, u64> = HashMap::new();
+        let mut values: HashMap<Row, Row> = HashMap::new();
         for row in &expected {
-            *groups.entry(row[..by].to_vec()).or_default() += 1;
+            let of_group = values.entry(row[..by].to_vec()).or_default();
+            of_group.extend(row.last());
         }
-        prop_assert_eq!(cluster.groups(&mut turns, by), groups);
+        let groups = values.into_iter().map(|(key, values)| {
+            let rows = expected.iter().filter(|row| row[..by] == key[..]).count();
+            let sum = plan.output.last().and_then(|_| sum_of(values.into_iter()));
+            (key, (rows as u64, sum))
+        });
+        prop_assert_eq!(cluster.groups(&mut turns, by), groups.collect());
     }
     Ok(())
 }

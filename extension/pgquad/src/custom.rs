@@ -1,4 +1,5 @@
-//! What the custom scan nodes share: tables of callbacks, a state with a part of its own behind PostgreSQL's, new paths and plans.
+//! What the custom scan nodes share: tables of callbacks, a state with a part of its own behind PostgreSQL's, new paths
+//! and plans.
 
 use crate::exit::keep_in_context;
 use crate::ffi::Methods;
@@ -93,7 +94,8 @@ pub const fn path_methods(
     })
 }
 
-/// Makes plans with a node readable by copies (parallel workers, plan trees sent as text). To be called from `_PG_init`.
+/// Makes plans with a node readable by copies (parallel workers, plan trees sent as text). To be called from
+/// `_PG_init`.
 pub fn register(methods: &'static Methods<pg_sys::CustomScanMethods>) {
     // SAFETY: the table lives as long as the process.
     unsafe { pg_sys::RegisterCustomScanMethods(&raw const methods.0) }
@@ -180,8 +182,8 @@ pub unsafe fn new_plan(
 
 /// Gives a plan its private data: lists of integers, read back by [`private_integers`].
 ///
-/// The first element of the list is a node, a string with the name of the plan node. Citus reads the first element of every custom scan in
-/// a plan that also reads its tables as a node, to find its own scans (`IsCitusCustomScan`).
+/// The first element of the list is a node, a string with the name of the plan node. Citus reads the first element of
+/// every custom scan in a plan that also reads its tables as a node, to find its own scans (`IsCitusCustomScan`).
 ///
 /// # Safety
 /// `scan` comes from [`new_plan`].
@@ -264,7 +266,8 @@ pub unsafe fn begin_children(
     }
 }
 
-/// Rescans a plan below at once, for a node that uses it past the executor's entry, which would do so when it is next asked.
+/// Rescans a plan below at once, for a node that uses it past the executor's entry, which would do so when it is next
+/// asked.
 ///
 /// # Safety
 /// `child` is a begun node; `changed` are the parameters that have changed, or NULL.
@@ -292,7 +295,7 @@ pub unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTabl
     slot
 }
 
-/// The scan slot of a node as its target list wants it.
+/// The scan slot of a node as its target list wants it. The memory of the row before is the caller's to give up.
 ///
 /// # Safety
 /// `node` is a begun node whose scan slot has been filled.
@@ -303,9 +306,7 @@ pub unsafe fn project(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleT
         if projection.is_null() {
             return slot;
         }
-        let context = (*node).ss.ps.ps_ExprContext;
-        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-        (*context).ecxt_scantuple = slot;
+        (*(*node).ss.ps.ps_ExprContext).ecxt_scantuple = slot;
         pg_sys::ExecProject(projection)
     }
 }
@@ -415,7 +416,8 @@ pub unsafe fn explain_traffic(went: &Traffic, es: *mut pg_sys::ExplainState) {
     }
 }
 
-/// How the quads of shards were read, for EXPLAIN: ` read=here` without messages, else ` read=pull` with what went over the wire.
+/// How the quads of shards were read, for EXPLAIN: ` read=here` without messages, else ` read=pull` with what went over
+/// the wire.
 pub fn traffic(traffic: &Traffic, timing: bool) -> String {
     if traffic.messages == 0 {
         return " read=here".to_owned();

@@ -1,4 +1,5 @@
-//! Hash aggregation: rows are counted by the values of some variables (GROUP BY with counts).
+//! Hash aggregation: rows are counted, and numbers added up, by the values of some variables (GROUP BY with COUNT, SUM,
+//! AVG).
 //!
 //! The pipeline does not make the rows of its last pattern where only their number matters. Groups that memory has no
 //! room for are spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
@@ -8,6 +9,9 @@ use crate::cost::LEAST_GROUPS_IN_MEMORY;
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
 use crate::plan::Slot;
+use crate::source::Source;
+use pgquad_term::aggregate::{Sum, SUM_WORDS};
+use pgquad_term::number::Number;
 
 /// What is counted of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +20,37 @@ pub enum Counted {
     Rows,
     /// Rows in which a variable is bound.
     Bound(Slot),
+    /// Nothing: the numbers that an argument has in its rows are added up ([`Source::numbers`]).
+    Sum(u16),
+}
+
+impl Counted {
+    /// Words that a group has of it.
+    fn words(self) -> usize {
+        match self {
+            Self::Rows | Self::Bound(_) => 1,
+            Self::Sum(_) => SUM_WORDS,
+        }
+    }
+}
+
+/// What a row adds to one of the aggregates.
+enum Adds {
+    /// Itself, or nothing.
+    Row(bool),
+    /// A number.
+    Numbers(Vec<Option<Number>>),
 }
 
 /// Groups with their counts: all of a join's, or where memory has no room for them one part after the other.
 pub struct HashAggregation {
     by: Vec<Slot>,
     counted: Vec<Counted>,
+    /// By argument of a sum, the variables that it is computed from.
+    arguments: Vec<Vec<Slot>>,
     /// The values of each group; behind them, bit by bit, which are none.
     keys: Keys,
-    /// For each of `counted` the count of each group.
+    /// For each of `counted` the count of each group, or the words of its sum.
     counts: Vec<Vec<u64>>,
     /// All rows, whatever their group.
     rows: u64,
@@ -54,12 +80,19 @@ impl HashAggregation {
     pub fn new(by: Vec<Slot>, counted: Vec<Counted>) -> Self {
         Self {
             keys: Keys::new(by.len() + 1, 0),
-            counts: vec![Vec::new(); counted.len()],
+            counts: vec![Vec::new(); counted.iter().map(|counted| counted.words()).sum()],
             by,
             counted,
+            arguments: Vec::new(),
             rows: 0,
             overflow: None,
         }
+    }
+
+    /// The variables that the arguments of its sums are computed from.
+    pub fn with_arguments(mut self, arguments: Vec<Vec<Slot>>) -> Self {
+        self.arguments = arguments;
+        self
     }
 
     /// Keeps groups within about `room` bytes; those beyond go into `file`.
@@ -86,9 +119,9 @@ impl HashAggregation {
         self.overflow.as_ref().map_or(0, |o| o.file.bytes())
     }
 
-    /// What rows are counted by, and what is counted.
-    pub fn what(&self) -> (&[Slot], &[Counted]) {
-        (&self.by, &self.counted)
+    /// What rows are counted by, what is counted, and the variables of the arguments of sums.
+    pub fn what(&self) -> (&[Slot], &[Counted], &[Vec<Slot>]) {
+        (&self.by, &self.counted, &self.arguments)
     }
 
     /// Number of all rows that there were, whichever groups are in memory.
@@ -118,34 +151,83 @@ impl HashAggregation {
 
     /// A count of a group, by its place in `counted`.
     pub fn count(&self, group: usize, place: usize) -> u64 {
-        self.counts[place][group]
+        self.counts[self.first_word(place)][group]
+    }
+
+    /// A sum of a group, by its place in `counted`.
+    pub fn sum(&self, group: usize, place: usize) -> Sum {
+        let first = self.first_word(place);
+        sum_of(&self.counts[first..first + SUM_WORDS], group)
+    }
+
+    fn first_word(&self, place: usize) -> usize {
+        self.counted[..place].iter().map(|c| c.words()).sum()
+    }
+
+    /// Words that each group has behind its values.
+    pub fn words(&self) -> usize {
+        self.counts.len()
     }
 
     /// The variables that it reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Slot> + '_ {
         let counted = self.counted.iter().filter_map(|c| match c {
-            Counted::Rows => None,
+            Counted::Rows | Counted::Sum(_) => None,
             Counted::Bound(slot) => Some(*slot),
         });
-        self.by.iter().copied().chain(counted)
+        let arguments = self.arguments.iter().flatten().copied();
+        self.by.iter().copied().chain(counted).chain(arguments)
+    }
+
+    /// What each row of a batch adds to each of `counted`.
+    fn adds<S: Source>(
+        &self,
+        source: &mut S,
+        rows: &Bindings,
+        multiplicities: Option<&[u64]>,
+    ) -> Vec<Adds> {
+        let is_there = |row| multiplicities.is_none_or(|times| times[row] > 0);
+        let counted = self.counted.iter().map(|counted| match counted {
+            Counted::Rows => Adds::Row(true),
+            Counted::Bound(slot) => Adds::Row(rows.ids(*slot).is_some()),
+            Counted::Sum(argument) => {
+                let needs = self.arguments.get(usize::from(*argument));
+                let wanted: Vec<bool> = (0..rows.len).map(is_there).collect();
+                let needs = needs.map_or(&[][..], Vec::as_slice);
+                Adds::Numbers(source.numbers(*argument, needs, rows, &wanted))
+            }
+        });
+        counted.collect()
     }
 
     /// Counts a batch of rows, each as often as `multiplicities` says.
-    pub(crate) fn add(&mut self, rows: &Bindings, multiplicities: Option<&[u64]>) {
+    pub(crate) fn add<S: Source>(
+        &mut self,
+        source: &mut S,
+        rows: &Bindings,
+        multiplicities: Option<&[u64]>,
+    ) {
         let all = multiplicities.map_or(rows.len as u64, |w| w.iter().sum());
         self.rows += all;
-        let counts: Vec<bool> = self
-            .counted
-            .iter()
-            .map(|counted| match counted {
-                Counted::Rows => true,
-                Counted::Bound(slot) => rows.ids(*slot).is_some(),
-            })
-            .collect();
+        let adds = self.adds(source, rows, multiplicities);
         if self.by.is_empty() {
-            for (of_all, &add) in self.counts.iter_mut().zip(&counts) {
-                of_all.resize(1, 0);
-                of_all[0] += if add { all } else { 0 };
+            self.resize(1);
+            let mut at = 0;
+            for adds in &adds {
+                match adds {
+                    Adds::Row(add) => {
+                        self.counts[at][0] += if *add { all } else { 0 };
+                        at += 1;
+                    }
+                    Adds::Numbers(numbers) => {
+                        let sum = &mut self.counts[at..at + SUM_WORDS];
+                        for (row, &number) in numbers.iter().enumerate() {
+                            let times = multiplicities.map_or(1, |w| w[row]);
+                            change(sum, 0, |sum| sum.step_times(number, times));
+                        }
+                        at += SUM_WORDS;
+                    }
+                }
             }
             return;
         }
@@ -170,12 +252,50 @@ impl HashAggregation {
                 None => self.keys.find_or_add(hash(&columns, row), &columns, row),
             };
             last = Some(group);
-            for (of_all, &add) in self.counts.iter_mut().zip(&counts) {
-                of_all.resize(self.keys.len(), 0);
-                of_all[group as usize] += if add { weight } else { 0 };
+            self.resize(self.keys.len());
+            let (group, mut at) = (group as usize, 0);
+            for adds in &adds {
+                match adds {
+                    Adds::Row(add) => {
+                        self.counts[at][group] += if *add { weight } else { 0 };
+                        at += 1;
+                    }
+                    Adds::Numbers(numbers) => {
+                        let sum = &mut self.counts[at..at + SUM_WORDS];
+                        change(sum, group, |sum| sum.step_times(numbers[row], weight));
+                        at += SUM_WORDS;
+                    }
+                }
             }
         }
         self.make_room();
+    }
+
+    /// Makes room for so many groups in memory.
+    fn resize(&mut self, groups: usize) {
+        for of_all in &mut self.counts {
+            if of_all.len() < groups {
+                of_all.resize(groups, 0);
+            }
+        }
+    }
+
+    /// Adds what has been counted of a group elsewhere: row `row` of `counts`.
+    fn merge(&mut self, group: usize, counts: &[Vec<u64>], row: usize) {
+        let mut at = 0;
+        for counted in &self.counted {
+            let words = at..at + counted.words();
+            match counted {
+                Counted::Rows | Counted::Bound(_) => self.counts[at][group] += counts[at][row],
+                Counted::Sum(_) => {
+                    let other = sum_of(&counts[words.clone()], row);
+                    change(&mut self.counts[words.clone()], group, |sum| {
+                        sum.merge(&other);
+                    });
+                }
+            }
+            at = words.end;
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -213,7 +333,10 @@ impl HashAggregation {
     /// The groups in memory: the columns of their values, with a last one that says bit by bit which are none, and
     /// their counts.
     pub fn groups(&self) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
-        let counts = self.counts.clone();
+        let mut counts = self.counts.clone();
+        counts
+            .iter_mut()
+            .for_each(|of_all| of_all.truncate(self.len()));
         if self.by.is_empty() {
             return (vec![vec![0; self.len()]], counts);
         }
@@ -230,9 +353,9 @@ impl HashAggregation {
     /// Adds groups that another one has counted, in the form of [`Self::groups`].
     pub fn add_groups(&mut self, keys: &[Vec<u64>], counts: &[Vec<u64>]) {
         if self.by.is_empty() {
-            for (of_all, more) in self.counts.iter_mut().zip(counts) {
-                of_all.resize(1, 0);
-                of_all[0] += more.iter().sum::<u64>();
+            self.resize(1);
+            for row in 0..counts.first().map_or(0, Vec::len) {
+                self.merge(0, counts, row);
             }
             return;
         }
@@ -303,10 +426,21 @@ impl HashAggregation {
         let len = keys.first().map_or(0, |column| column.len());
         for row in 0..len {
             let group = self.keys.find_or_add(hash(keys, row), keys, row);
-            for (of_all, more) in self.counts.iter_mut().zip(counts) {
-                of_all.resize(self.keys.len(), 0);
-                of_all[group as usize] += more[row];
-            }
+            self.resize(self.keys.len());
+            self.merge(group as usize, counts, row);
         }
+    }
+}
+
+/// The sum of a group, of which `words` has the columns.
+fn sum_of(words: &[Vec<u64>], group: usize) -> Sum {
+    Sum::from_words(std::array::from_fn(|word| words[word][group]))
+}
+
+fn change(words: &mut [Vec<u64>], group: usize, how: impl FnOnce(&mut Sum)) {
+    let mut sum = sum_of(words, group);
+    how(&mut sum);
+    for (column, word) in words.iter_mut().zip(sum.to_words()) {
+        column[group] = word;
     }
 }

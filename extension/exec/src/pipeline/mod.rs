@@ -234,7 +234,7 @@ impl Pipeline {
         match self.dispatch(source, feedback, rows, scopes, from) {
             Some(rows) => match &mut self.counting {
                 Some(aggregation) => {
-                    aggregation.add(&rows, None);
+                    aggregation.add(source, &rows, None);
                     Progress::More
                 }
                 None => Progress::Rows(rows),

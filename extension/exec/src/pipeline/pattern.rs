@@ -92,7 +92,7 @@ impl Pipeline {
             let multiplicities = self.multiplicities(source, feedback, at, access, &rows);
             self.steps[step].rows += multiplicities.iter().sum::<u64>();
             if let Some(aggregation) = &mut self.counting {
-                aggregation.add(&rows, Some(&multiplicities));
+                aggregation.add(source, &rows, Some(&multiplicities));
             }
         } else {
             let len = rows.len;

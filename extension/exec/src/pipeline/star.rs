@@ -60,7 +60,7 @@ impl Pipeline {
             let rest = star.take_rest();
             star.note(&mut self.steps);
             if let Some(aggregation) = &mut self.counting {
-                aggregation.add(star.input(), Some(&multiplicities));
+                aggregation.add(source, star.input(), Some(&multiplicities));
             }
             star_frame.add_feedback(feedback);
             moment.add_since(source, &mut self.steps[step]);

@@ -6,6 +6,7 @@ use pgquad_btree::{
 };
 use pgquad_cluster::Reading;
 use pgquad_exec::{Bindings, Slot, Source, ValueKey};
+use pgquad_term::number::Number;
 
 /// The sign bit, by which keys differ from quads.
 pub const FLIP: u64 = 1 << 63;
@@ -78,7 +79,24 @@ pub fn holds(expr: u16, values: &[Option<u64>]) -> bool {
     }
 }
 
+/// The number that a value stands for in sums.
+pub fn number_of(value: u64) -> Number {
+    Number::Integer(i128::from((value ^ FLIP) as i64))
+}
+
 impl Source for Trees {
+    fn numbers(
+        &mut self,
+        _argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<Number>> {
+        let ids = rows.ids(needs[0]);
+        let number = |row: usize| ids.filter(|_| wanted[row]).map(|ids| number_of(ids[row]));
+        (0..rows.len).map(number).collect()
+    }
+
     fn orders(&self, table: u16) -> &[[u8; 4]] {
         &self.tables[usize::from(table)].1
     }

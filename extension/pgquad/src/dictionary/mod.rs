@@ -1,11 +1,13 @@
 //! The dictionary: RDF terms and their ids, one for the whole database.
 //!
-//! Short and numeric terms are in their id already ([`pgquad_term::inline_id`]); all others are numbered, kept in blocks in table
-//! `quad.terms`, and found again through their hash in `quad.term_ids`. Everything is transactional: an aborted transaction leaves
-//! nothing behind but unused numbers.
+//! Short and numeric terms are in their id already ([`pgquad_term::inline_id`]); all others are numbered, kept in
+//! blocks in table
+//! `quad.terms`, and found again through their hash in `quad.term_ids`. Everything is transactional: an aborted
+//! transaction leaves nothing behind but unused numbers.
 //!
-//! The functions work on batches: probes are sorted, so that each page is touched once. Where the dictionary is distributed, shards of
-//! this node are read as local tables are, and the others asked with one message to each node (`README.md` beside this file).
+//! The functions work on batches: probes are sorted, so that each page is touched once. Where the dictionary is
+//! distributed, shards of this node are read as local tables are, and the others asked with one message to each node
+//! (`README.md` beside this file).
 
 mod ahead;
 mod answer;
@@ -42,7 +44,7 @@ pub use layout::relation_changed;
 pub use sql::term_id;
 pub use state::BuildHash;
 pub use tables::Tables;
-pub use values::number;
+pub use values::{number, numbers};
 
 use pgquad_cluster::dictionary::Term as NewTerm;
 use pgquad_cluster::Damaged;
@@ -96,8 +98,8 @@ pub fn find_many(terms: &[Term<'_>]) -> Vec<Option<TermId>> {
     ids
 }
 
-/// The ids of terms given as N-Triples texts, in their order; `None` for those that are not in the dictionary. `parse` makes the terms
-/// of texts that have not come lately.
+/// The ids of terms given as N-Triples texts, in their order; `None` for those that are not in the dictionary. `parse`
+/// makes the terms of texts that have not come lately.
 pub fn find_written(texts: &[&str], parse: impl Fn(&str) -> TermBuf) -> Vec<Option<TermId>> {
     let hashes: Vec<u128> = texts.iter().map(|text| encoded_hash(text)).collect();
     let mut ids: Vec<Option<TermId>> = with_state(|state| {
@@ -129,8 +131,8 @@ pub fn encode(term: &Term<'_>) -> TermId {
 
 /// The ids of terms, in their order; those that are not in the dictionary yet are added.
 ///
-/// A blank node that has a label only gets a new id; equal labels in one call get the same. Raises errors: a term is too long (54000),
-/// the transaction may not write.
+/// A blank node that has a label only gets a new id; equal labels in one call get the same. Raises errors: a term is
+/// too long (54000), the transaction may not write.
 pub fn encode_many(terms: &[Term<'_>]) -> Vec<TermId> {
     let mut ids: Vec<Option<TermId>> = terms.iter().map(inline_id).collect();
     let missing: Vec<usize> = (0..terms.len())
@@ -173,7 +175,8 @@ pub fn encode_batch(batch: &Batch) -> Vec<[i64; 4]> {
     bulk::quads(batch, &ids)
 }
 
-/// The ids of encoded terms that are not inlined, with their hashes; those that are not in the dictionary yet are added.
+/// The ids of encoded terms that are not inlined, with their hashes; those that are not in the dictionary yet are
+/// added.
 fn encode_hashed(terms: &[(u128, &str)]) -> Vec<TermId> {
     if terms.is_empty() {
         return Vec::new();
@@ -298,9 +301,9 @@ fn add_to_shards(missing: Vec<usize>, terms: &[(u128, &str)], ids: &mut [Option<
     });
 }
 
-/// What `body` makes of the encoded term with this id, which it must not use the dictionary for; `None` for the default graph, an error
-/// for an id that is not in the dictionary. For expressions, which ask for the terms of a row one by one: terms are decoded ahead where
-/// the rows come in batches, and nothing is allocated for one that is not kept.
+/// What `body` makes of the encoded term with this id, which it must not use the dictionary for; `None` for the default
+/// graph, an error for an id that is not in the dictionary. For expressions, which ask for the terms of a row one by
+/// one: terms are decoded ahead where the rows come in batches, and nothing is allocated for one that is not kept.
 pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
     let Some(number) = id.dictionary_number() else {
         return decode(id).map(|term| body(term.as_encoded()));
@@ -333,7 +336,8 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
     }))
 }
 
-/// Sees to it that [`with_encoded`] need not ask another node: brings a chunk of terms, or this one, where it is not here.
+/// Sees to it that [`with_encoded`] need not ask another node: brings a chunk of terms, or this one, where it is not
+/// here.
 fn fetch_ahead(id: TermId, number: u64) {
     let is_known = || {
         with_state(|state| {
@@ -356,8 +360,8 @@ fn fetch_ahead(id: TermId, number: u64) {
     }
 }
 
-/// The first of these terms, given by their numbers in ascending order, in their encoded form, wherever they are: about as many as fit
-/// into a chunk, until one is not there.
+/// The first of these terms, given by their numbers in ascending order, in their encoded form, wherever they are: about
+/// as many as fit into a chunk, until one is not there.
 fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
     let mut texts = Texts::default();
     let mut start = 0;
@@ -450,7 +454,8 @@ fn remote_terms(numbers: &[u64], mut each: impl FnMut(usize, Option<&TermBuf>)) 
     });
 }
 
-/// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the dictionary.
+/// The terms with these ids, in their order; `None` for the default graph, an error for an id that is not in the
+/// dictionary.
 pub fn decode_many(ids: &[TermId]) -> Vec<Option<TermBuf>> {
     let mut terms: Vec<Option<TermBuf>> = vec![None; ids.len()];
     let wanted: Vec<(TermId, usize)> = ids.iter().copied().zip(0..).collect();
@@ -458,8 +463,8 @@ pub fn decode_many(ids: &[TermId]) -> Vec<Option<TermBuf>> {
     terms
 }
 
-/// Calls `each` with the term of each id and what stands beside the id, in any order; not for the default graph. An error for an id
-/// that is not in the dictionary. `each` must not use the dictionary.
+/// Calls `each` with the term of each id and what stands beside the id, in any order; not for the default graph. An
+/// error for an id that is not in the dictionary. `each` must not use the dictionary.
 pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &TermBuf)) {
     let mut numbers: Vec<(u64, usize)> = Vec::with_capacity(wanted.len());
     for (place, (id, beside)) in wanted.iter().enumerate() {
@@ -521,7 +526,8 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
     });
 }
 
-/// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when none has it.
+/// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when none
+/// has it.
 pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
     if Layout::current().tables.languages == pg_sys::InvalidOid {
         language(number);

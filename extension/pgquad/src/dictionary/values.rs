@@ -1,9 +1,10 @@
-//! Values of ids that are ids again: counts and floats are always in their id, so that what is computed of them needs no term between.
+//! Values of ids that are ids again: counts and floats are always in their id, so that what is computed of them needs
+//! no term between.
 
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
-use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermId};
+use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermBuf, TermId};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -17,12 +18,39 @@ use crate::term::value;
 /// The number that a term is; `None` for any other term.
 pub fn number(id: i64) -> Option<Number> {
     let id = term_id(id);
-    match id.tag() {
-        tag::IRI | tag::BLANK | tag::STRING | tag::SHORT_STRING | tag::LANG_STRING => None,
-        _ => inline_number(id).or_else(|| match super::decode(id)?.as_term() {
-            Term::Literal(literal) => literal.number(),
-            _ => None,
-        }),
+    match may_be_number(id) {
+        false => None,
+        true => inline_number(id).or_else(|| number_of(&super::decode(id)?)),
+    }
+}
+
+/// The numbers that terms are; those that are not in their ids are read together.
+pub fn numbers(ids: &[Option<i64>]) -> Vec<Option<Number>> {
+    let mut numbers = vec![None; ids.len()];
+    let mut unread = Vec::new();
+    for (place, id) in ids.iter().enumerate() {
+        let id = id.map(term_id).filter(|&id| may_be_number(id));
+        numbers[place] = id.and_then(inline_number);
+        if numbers[place].is_none() {
+            unread.extend(id.map(|id| (id, place)));
+        }
+    }
+    super::for_each_term(&unread, |place, term| numbers[place] = number_of(term));
+    numbers
+}
+
+/// Whether the term of an id may be a number, as far as the id tells.
+fn may_be_number(id: TermId) -> bool {
+    !matches!(
+        id.tag(),
+        tag::IRI | tag::BLANK | tag::STRING | tag::SHORT_STRING | tag::LANG_STRING
+    )
+}
+
+fn number_of(term: &TermBuf) -> Option<Number> {
+    match term.as_term() {
+        Term::Literal(literal) => literal.number(),
+        _ => None,
     }
 }
 
@@ -58,7 +86,8 @@ impl Cast {
         value(float)
     }
 
-    /// The cast of a term given by its id. What terms of the dictionary come to is remembered: reading them costs far more.
+    /// The cast of a term given by its id. What terms of the dictionary come to is remembered: reading them costs far
+    /// more.
     fn of_id(self, id: TermId) -> Option<f32> {
         let Some(number) = id.dictionary_number() else {
             return self.of(&super::decode(id)?.as_term());

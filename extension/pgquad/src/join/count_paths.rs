@@ -1,14 +1,18 @@
-//! Planning of `Quad Count`: counts of the rows of a `Quad Join`, all together or grouped by columns of its quads. The join then counts the
-//! rows of its last pattern instead of making them, where nothing is needed of them.
+//! Planning of `Quad Count`: counts of the rows of a `Quad Join`, all together or grouped by columns of its quads. The
+//! join then counts the rows of its last pattern instead of making them, where nothing is needed of them.
 //!
-//! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level without HAVING gets it,
-//! whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns.
+//! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level gets
+//! it whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns. Over
+//! distributed stores they may be sums and averages of ids of numbers too: the nodes add up their own.
 
 use super::count_exec;
 use super::paths::quad_join_of;
+use crate::cluster::store;
+use crate::compat;
 use crate::counts::{self, COUNT_ROWS, COUNT_VALUES};
 use crate::custom;
 use crate::ffi::Methods;
+use crate::rights::SEEN;
 use crate::scan::conditions::list_iter;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -77,10 +81,7 @@ unsafe fn counted_parts(
     // SAFETY: live planner nodes.
     unsafe {
         let parse = (*root).parse;
-        let plain = (*parse).groupingSets.is_null()
-            && (*parse).havingQual.is_null()
-            && !(*parse).hasTargetSRFs;
-        if !plain {
+        if !(*parse).groupingSets.is_null() || (*parse).hasTargetSRFs {
             return None;
         }
         let mut parts = Vec::new();
@@ -89,9 +90,23 @@ unsafe fn counted_parts(
             is_column(expr).then(|| parts.push(expr))?;
         }
         let columns = parts.len();
-        for node in counts::parts((*(*output).reltarget).exprs) {
+        let mut of_nodes = None;
+        let wanted = counts::parts((*(*output).reltarget).exprs).into_iter();
+        for node in wanted.chain(counts::parts((*parse).havingQual.cast())) {
+            let known = parts
+                .iter()
+                .any(|&part| pg_sys::equal(part.cast(), node.cast()));
+            if known {
+                continue;
+            }
             if (*node).type_ == pg_sys::NodeTag::T_Aggref {
-                is_count(node.cast()).then(|| parts.push(node))?;
+                match Aggregate::of(node.cast())? {
+                    Aggregate::Count => {}
+                    _ => of_nodes
+                        .get_or_insert_with(|| is_distributed(root))
+                        .then_some(())?,
+                }
+                parts.push(node);
             } else {
                 let grouped = parts[..columns]
                     .iter()
@@ -105,7 +120,8 @@ unsafe fn counted_parts(
 
 /// Whether an expression is a column of this level's quads.
 unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
-    // SAFETY: a live node, cast after its tag was checked. All relations of a `Quad Join` are quad tables, whose columns are these.
+    // SAFETY: a live node, cast after its tag was checked. All relations of a `Quad Join` are quad tables, whose
+    // columns are these.
     unsafe {
         if expr.is_null() || (*expr).type_ != pg_sys::NodeTag::T_Var {
             return false;
@@ -115,20 +131,81 @@ unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// Whether an aggregate is `count(*)` or the count of a column.
-unsafe fn is_count(aggregate: *mut pg_sys::Aggref) -> bool {
-    // SAFETY: a live node.
-    unsafe {
-        let plain = (*aggregate).aggfilter.is_null()
-            && (*aggregate).aggdistinct.is_null()
-            && (*aggregate).aggorder.is_null()
-            && (*aggregate).agglevelsup == 0;
-        plain
-            && match (*aggregate).aggfnoid {
-                COUNT_ROWS => (*aggregate).aggstar,
-                COUNT_VALUES => is_column(argument(aggregate)),
-                _ => false,
+/// What the node makes of its rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aggregate {
+    /// Their number, or how many have a value in a column.
+    Count,
+    /// The sum of numbers, as a term.
+    Sum,
+    /// The average.
+    Average,
+    /// The sum, as an id.
+    SumId,
+    /// The average, as an id.
+    AverageId,
+}
+
+impl Aggregate {
+    /// What an aggregate is, if it is one that the node knows.
+    ///
+    /// # Safety
+    /// `aggregate` is a live node.
+    pub unsafe fn of(aggregate: *mut pg_sys::Aggref) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let plain = (*aggregate).aggfilter.is_null()
+                && (*aggregate).aggdistinct.is_null()
+                && (*aggregate).aggorder.is_null()
+                && (*aggregate).agglevelsup == 0;
+            if !plain {
+                return None;
             }
+            match (*aggregate).aggfnoid {
+                COUNT_ROWS => (*aggregate).aggstar.then_some(Self::Count),
+                COUNT_VALUES => is_column(argument(aggregate)).then_some(Self::Count),
+                _ => Self::of_ids(aggregate),
+            }
+        }
+    }
+
+    /// An aggregate of this extension that takes ids of numbers.
+    unsafe fn of_ids(aggregate: *mut pg_sys::Aggref) -> Option<Self> {
+        // SAFETY: a live node; look-ups in the catalogue.
+        unsafe {
+            let argument = argument(aggregate);
+            let takes_ids = !argument.is_null() && pg_sys::exprType(argument) == pg_sys::INT8OID;
+            // Ids that nobody has found to come from this statement's quads are checked by the aggregate's own
+            // function, row by row.
+            let is_seen = (*aggregate).inputcollid == SEEN;
+            let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+            if !takes_ids
+                || !is_seen
+                || pg_sys::get_func_namespace((*aggregate).aggfnoid) != schema
+                || pg_sys::contain_volatile_functions(argument)
+                || pg_sys::contain_subplans(argument)
+            {
+                return None;
+            }
+            let name = pg_sys::get_func_name((*aggregate).aggfnoid);
+            match std::ffi::CStr::from_ptr(name).to_bytes() {
+                b"agg_sum" => Some(Self::Sum),
+                b"agg_avg" => Some(Self::Average),
+                b"agg_sum_float" => Some(Self::SumId),
+                b"agg_avg_float" => Some(Self::AverageId),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// Whether the level reads stores whose quads are on several nodes.
+unsafe fn is_distributed(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        list_iter::<pg_sys::RangeTblEntry>((*(*root).parse).rtable)
+            .filter_map(|rte| compat::relation_of(rte))
+            .any(|relid| store::mark_of(relid).is_some())
     }
 }
 
@@ -164,6 +241,7 @@ unsafe extern "C-unwind" fn plan_path(
         let scan = custom::new_plan(path, tlist, &count_exec::SCAN_METHODS);
         (*scan).custom_plans = plans;
         (*scan).custom_scan_tlist = columns;
+        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
         scan.cast()
     }
 }

@@ -1,10 +1,11 @@
-//! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row by row.
+//! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
+//! by row.
 
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::plan::{integers, Private};
 use super::push::{Pushed, Report};
-use super::source::{NodeSource, TestExpr};
+use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
 use crate::compat;
@@ -175,6 +176,7 @@ unsafe extern "C-unwind" fn begin(
                 readers,
                 tables,
                 tests,
+                arguments: Vec::new(),
                 slot: (*node).ss.ss_ScanTupleSlot,
                 context: (*node).ss.ps.ps_ExprContext,
                 since: ((*estate).es_instrument != 0).then(Instant::now),
@@ -216,8 +218,8 @@ unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
     unsafe { pg_sys::contain_volatile_functions(expr) || pg_sys::contain_subplans(expr) }
 }
 
-/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just read. Hash joins
-/// may take what is left of the memory for hash tables.
+/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just
+/// read. Hash joins may take what is left of the memory for hash tables.
 fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
@@ -247,8 +249,8 @@ fn batches(group: &Group) -> usize {
     group.patterns.len() + inside.sum::<usize>()
 }
 
-/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can fail
-/// (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
+/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can
+/// fail (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
 unsafe extern "C-unwind" fn exec(
     node: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
@@ -263,7 +265,8 @@ unsafe extern "C-unwind" fn exec(
 }
 
 unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every variable of the answer.
+    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every variable
+    // of the answer.
     unsafe {
         let slot = (*state).ss_ScanTupleSlot;
         let join = custom::own::<QuadJoin, _>(state);
@@ -350,14 +353,81 @@ pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> O
     // SAFETY: the caller's promise; the entries of the scan tuple are columns.
     unsafe {
         let join = &*custom::own::<QuadJoin, _>(state);
-        let scan = (*state).plan.cast::<pg_sys::CustomScan>();
-        let place =
-            list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist).position(|entry| {
-                let own = (*entry).expr.cast::<pg_sys::Var>();
-                (*own).varno == (*var).varno && (*own).varattno == (*var).varattno
-            })?;
+        let place = place_of(state, var)?;
         let at = join.output.iter().position(|&p| p == place)?;
         Some(join.plan.output[at])
+    }
+}
+
+/// An expression over columns of the query as an argument of sums of the join's rows: its number, and the variables
+/// that it is computed from.
+/// `None` where it reads something else than variables of the answer.
+///
+/// # Safety
+/// `state` is a begun node of this module that has not been asked for rows; `expr` is an expression of a live plan,
+/// which gives the id of a number.
+pub unsafe fn add_argument(
+    state: *mut pg_sys::PlanState,
+    expr: *mut pg_sys::Node,
+) -> Option<(u16, Vec<Slot>)> {
+    // SAFETY: the caller's promise; the columns of an expression are found by their tag.
+    unsafe {
+        let mut places = Vec::new();
+        let columns = pg_sys::pull_var_clause(expr, 0);
+        for var in list_iter::<pg_sys::Var>(columns) {
+            let place = place_of(state, var)?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        let slot = |&place: &usize| {
+            let at = join.output.iter().position(|&p| p == place)?;
+            Some(join.plan.output[at])
+        };
+        let needs: Vec<Slot> = places.iter().map(slot).collect::<Option<_>>()?;
+        let expr = to_scan_tuple(expr, state.cast()).cast::<pg_sys::Expr>();
+        let arguments = &mut join.source.arguments;
+        arguments.push(ArgumentExpr {
+            expr,
+            state: pg_sys::ExecInitExpr(expr, state),
+            places,
+            upcoming: Upcoming::new(),
+        });
+        Some(((arguments.len() - 1) as u16, needs))
+    }
+}
+
+/// Makes places in the scan tuple of the columns of an expression.
+#[pg_guard]
+unsafe extern "C-unwind" fn to_scan_tuple(
+    node: *mut pg_sys::Node,
+    state: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `state` is the begun node of `add_argument`, which has all
+    // columns.
+    unsafe {
+        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
+            return match node.is_null() {
+                true => node,
+                false => ffi::expression_tree_mutator(node, to_scan_tuple, state),
+            };
+        }
+        let place = place_of(state.cast(), node.cast()).unwrap_or_default();
+        let (number, none) = (place as i16 + 1, pg_sys::InvalidOid);
+        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
+    }
+}
+
+/// The place of a column of the query in the scan tuple.
+unsafe fn place_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> Option<usize> {
+    // SAFETY: a begun node of this module; the entries of the scan tuple are columns.
+    unsafe {
+        let scan = (*state).plan.cast::<pg_sys::CustomScan>();
+        list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist).position(|entry| {
+            let own = (*entry).expr.cast::<pg_sys::Var>();
+            (*own).varno == (*var).varno && (*own).varattno == (*var).varattno
+        })
     }
 }
 

@@ -1,8 +1,8 @@
-//! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards, driven by the exchange.
-//! The node that asks calls it through SQL; only nodes of the cluster may.
+//! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards,
+//! driven by the exchange. The node that asks calls it through SQL; only nodes of the cluster may.
 
 use super::shipped_filters;
-use super::source::{NodeSource, TestExpr};
+use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
 use crate::cluster::exchange::{self, Meeting, Peer};
@@ -12,7 +12,7 @@ use crate::error::raise_hint;
 use crate::ffi::flush_to_client;
 use crate::storage::TableReader;
 use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
-use pgquad_cluster::push::{Cost, Counting, Found, Param, Start};
+use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
     Bindings, Column, Counted, Group, HashAggregation, Pipeline, Plan, Progress, Test, Tuning,
@@ -24,8 +24,9 @@ use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of other participants, or
-/// why it takes none, and the name of its snapshot, which those who read from this node without a participant import.
+/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of
+/// other participants, or why it takes none, and the name of its snapshot, which those who read from this node without
+/// a participant import.
 #[pg_extern]
 fn cluster_participant() -> Vec<u8> {
     cluster::check_trusted();
@@ -39,15 +40,16 @@ fn cluster_participant() -> Vec<u8> {
     writer.finish()
 }
 
-/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the first one says whether it has its
-/// links to the other participants, the last one what it has cost.
+/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the first one
+/// says whether it has its links to the other participants, the last one what it has cost.
 #[pg_extern]
 fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
     cluster::check_trusted();
     let mut reader = Reader::new(request);
     cluster::check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
     let start = Start::decode(&mut reader).unwrap_or_else(|e| damaged(e));
-    // SAFETY: what the part needs is made in the context in which the function's first call runs, and lasts until its last one.
+    // SAFETY: what the part needs is made in the context in which the function's first call runs, and lasts until its
+    // last one.
     let mut part = unsafe { Part::begin(start) };
     SetOfIterator::new(std::iter::from_fn(move || part.next()))
 }
@@ -215,11 +217,18 @@ impl Joining {
                 );
             }
             let tests = tests(&start, &plan);
-            let most = tests.iter().map(|test| test.places.len()).max();
+            let summed = start.counting.iter().flat_map(|c| &c.arguments);
+            let summed = summed.map(|(_, needs)| needs.len());
+            let most = tests
+                .iter()
+                .map(|test| test.places.len())
+                .chain(summed)
+                .max();
             let source = NodeSource {
                 readers,
                 tables: start.tables.iter().map(|&t| usize::from(t)).collect(),
                 tests,
+                arguments: arguments(&start),
                 slot: slot(most.unwrap_or(0).max(1)),
                 context: pg_sys::CreateStandaloneExprContext(),
                 since: start.timing.then(Instant::now),
@@ -371,10 +380,33 @@ impl Work for Joining {
 /// An aggregation without groups for what is counted.
 fn aggregation(counting: &Counting) -> HashAggregation {
     let counted = counting.counted.iter().map(|counted| match counted {
-        None => Counted::Rows,
-        Some(slot) => Counted::Bound(*slot),
+        Aggregate::Rows => Counted::Rows,
+        Aggregate::Bound(slot) => Counted::Bound(*slot),
+        Aggregate::Sum(argument) => Counted::Sum(*argument),
     });
-    HashAggregation::new(counting.by.clone(), counted.collect())
+    let arguments = counting.arguments.iter().map(|(_, needs)| needs.clone());
+    HashAggregation::new(counting.by.clone(), counted.collect()).with_arguments(arguments.collect())
+}
+
+/// The arguments of sums of a start message, compiled.
+///
+/// # Safety
+/// The current memory context lasts as long as they.
+unsafe fn arguments(start: &Start) -> Vec<ArgumentExpr> {
+    let all = start.counting.iter().flat_map(|c| &c.arguments);
+    let compiled = all.map(|(sql, needs)| {
+        // SAFETY: the caller's promise; expressions without subplans need no parent.
+        unsafe {
+            let expr = shipped_filters::from_sql(sql, needs.len());
+            ArgumentExpr {
+                expr,
+                state: pg_sys::ExecInitExpr(expr, std::ptr::null_mut()),
+                places: (0..needs.len()).collect(),
+                upcoming: Upcoming::new(),
+            }
+        }
+    });
+    compiled.collect()
 }
 
 /// The greatest number of a table in a group.

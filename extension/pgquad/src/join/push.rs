@@ -1,5 +1,5 @@
-//! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part, and takes what they
-//! find.
+//! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part,
+//! and takes what they find.
 
 use super::exec::QuadJoin;
 use super::shipped_filters;
@@ -11,7 +11,7 @@ use crate::guc::{self, ExchangeMode};
 use crate::scan::conditions::list_iter;
 use crate::storage::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
-use pgquad_cluster::push::{Cost, Counting, Found, Param, Start};
+use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::Damaged;
 use pgquad_exec::{Bindings, Column, Counted, HashAggregation, Outlook, Value};
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -19,11 +19,12 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull so many.
+/// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull
+/// so many.
 const PUSHED_FROM_QUADS: f64 = 20_000.0;
 
-/// How long participants try to be linked where the join can be pulled as well: two repetitions of a lost SYN packet, which Linux sends after 1
-/// and 3 s, do not pass, one does.
+/// How long participants try to be linked where the join can be pulled as well: two repetitions of a lost SYN packet,
+/// which Linux sends after 1 and 3 s, do not pass, one does.
 const PATIENCE_IN_AUTO: Duration = Duration::from_secs(3);
 
 /// A reason to pull: another table takes part.
@@ -60,7 +61,8 @@ pub struct Report {
 }
 
 impl QuadJoin {
-    /// Begins the join on all nodes with these parameters, where it is to be pushed; `counting`: its rows are to be counted.
+    /// Begins the join on all nodes with these parameters, where it is to be pushed; `counting`: its rows are to be
+    /// counted.
     ///
     /// # Safety
     /// `state` is the begun node that this is a part of.
@@ -156,6 +158,11 @@ impl QuadJoin {
         let params = params.collect::<Result<_, _>>()?;
         // SAFETY: the caller's promise.
         let filters = unsafe { self.filters(state)? };
+        let counting = match counting {
+            // SAFETY: the caller's promise.
+            Some(aggregation) => Some(unsafe { self.counting(state, aggregation)? }),
+            None => None,
+        };
         let start = Start {
             query: 0,
             mesh: [0; MESH_BYTES],
@@ -181,7 +188,7 @@ impl QuadJoin {
             .map(|size| size as u64),
             params,
             filters,
-            counting: counting.map(counting_of),
+            counting,
             rows: None,
         };
         Ok((start, groups))
@@ -204,6 +211,36 @@ impl QuadJoin {
         }
     }
 
+    /// What the participants count, with the arguments of sums as SQL.
+    unsafe fn counting(
+        &self,
+        state: *mut pg_sys::ScanState,
+        aggregation: &HashAggregation,
+    ) -> Result<Counting, Refused> {
+        let (by, counted, needs) = aggregation.what();
+        let counted = counted.iter().map(|counted| match counted {
+            Counted::Rows => Aggregate::Rows,
+            Counted::Bound(slot) => Aggregate::Bound(*slot),
+            Counted::Sum(argument) => Aggregate::Sum(*argument),
+        });
+        let arguments = self.source.arguments.iter().zip(needs);
+        let arguments = arguments.map(|(argument, needs)| {
+            // SAFETY: the caller's promise; the expression is one over the node's scan tuple.
+            let sql = unsafe {
+                let (parent, context) = (&raw mut (*state).ps, (*state).ps.ps_ExprContext);
+                shipped_filters::to_sql(argument.expr, &argument.places, parent, context)
+            };
+            Some((sql?, needs.clone()))
+        });
+        Ok(Counting {
+            by: by.to_vec(),
+            counted: counted.collect(),
+            arguments: arguments
+                .collect::<Option<_>>()
+                .ok_or("what is added up has to be computed here")?,
+        })
+    }
+
     /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready.
     pub fn push_rows(&mut self, rows: &Bindings) -> Option<Pushed> {
         let (mut start, groups) = self.for_fed_rows.clone()?;
@@ -213,8 +250,8 @@ impl QuadJoin {
         self.start_participants(start, &groups)
     }
 
-    /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as well. No row has been read by
-    /// then.
+    /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as
+    /// well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
         let snapshots = match snapshots::is_kept() {
             // SAFETY: a snapshot is active while a statement runs.
@@ -271,7 +308,8 @@ fn why_unlinked(from: &str, to: &str) -> String {
     }
 }
 
-/// Nodes cannot be linked: an error where the join has to be pushed; otherwise remembered, logged once, and given as the reason to pull.
+/// Nodes cannot be linked: an error where the join has to be pushed; otherwise remembered, logged once, and given as
+/// the reason to pull.
 fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refused {
     let Unlinked { from, to, why } = unlinked;
     let (Some(from_name), Some(to_name)) = (names.get(from), names.get(to)) else {
@@ -294,20 +332,9 @@ fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refus
     message.into()
 }
 
-fn counting_of(aggregation: &HashAggregation) -> Counting {
-    let (by, counted) = aggregation.what();
-    let counted = counted.iter().map(|counted| match counted {
-        Counted::Rows => None,
-        Counted::Bound(slot) => Some(*slot),
-    });
-    Counting {
-        by: by.to_vec(),
-        counted: counted.collect(),
-    }
-}
-
 impl Pushed {
-    /// The next message with something found; what participants have cost goes into `report`, and the figures of their steps to `ended`.
+    /// The next message with something found; what participants have cost goes into `report`, and the figures of their
+    /// steps to `ended`.
     fn next(&mut self, report: &mut Report, ended: &mut impl FnMut(&Cost)) -> Option<Found> {
         let participants = self.participants.as_mut()?;
         while let Some((from, message)) = participants.next_row() {
@@ -360,7 +387,7 @@ impl Pushed {
         while let Some(found) = self.next(report, &mut of_all) {
             match found {
                 Found::Groups(_, keys, counts)
-                    if keys.len() == places && counts.len() == aggregation.what().1.len() =>
+                    if keys.len() == places && counts.len() == aggregation.words() =>
                 {
                     aggregation.add_groups(&keys, &counts);
                 }

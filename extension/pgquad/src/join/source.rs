@@ -4,11 +4,12 @@ use super::value_equality;
 use super::vectorised_filters::VectorisedFilter;
 use crate::cluster::reader::ORDERS;
 use crate::cluster::ShardedReader;
-use crate::dictionary::Upcoming;
+use crate::dictionary::{self, Upcoming};
 use crate::storage::{self, TableReader};
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{whole, Bindings, Slot, Source, ValueKey, Wanted, BY_SUBJECT};
+use pgquad_term::number::Number;
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -32,6 +33,18 @@ pub struct TestExpr {
     pub removed: u64,
 }
 
+/// The argument of a sum: what gives the id of a number.
+pub struct ArgumentExpr {
+    /// The expression over the scan tuple.
+    pub expr: *mut pg_sys::Expr,
+    /// The same, compiled.
+    pub state: *mut pg_sys::ExprState,
+    /// For each variable that it is computed from, its place in the scan tuple.
+    pub places: Vec<usize>,
+    /// What the dictionary is told of the rows to come.
+    pub upcoming: Upcoming,
+}
+
 /// Tables and expressions of a begun node.
 pub struct NodeSource {
     /// One reader for each table.
@@ -40,6 +53,8 @@ pub struct NodeSource {
     pub tables: Vec<usize>,
     /// The filters' expressions, in the order of the plan.
     pub tests: Vec<TestExpr>,
+    /// The arguments of sums that are made of the node's rows.
+    pub arguments: Vec<ArgumentExpr>,
     /// The node's scan slot, which expressions read.
     pub slot: *mut pg_sys::TupleTableSlot,
     /// The node's expression context.
@@ -105,8 +120,8 @@ impl NodeSource {
         });
         let mut last: Option<(usize, bool)> = None;
         let state = test.state;
-        // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard serves the whole
-        // batch: nothing inside owns memory, so that an ERROR may leave it at any row.
+        // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard
+        // serves the whole batch: nothing inside owns memory, so that an ERROR may leave it at any row.
         unsafe {
             let evaluate = (*state).evalfunc.expect("a compiled expression");
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
@@ -129,14 +144,61 @@ impl NodeSource {
                             pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ SIGN));
                     }
                     let mut is_null = false;
-                    // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not cross the guard
-                    // around this loop.
+                    // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not
+                    // cross the guard around this loop.
                     let before = pg_sys::CurrentMemoryContext;
                     pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
                     let datum = evaluate(state, context, &mut is_null);
                     pg_sys::CurrentMemoryContext = before;
                     keep[row] = !is_null && datum.value() != 0;
                     last = Some((row, keep[row]));
+                    pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+                }
+            });
+        }
+    }
+}
+
+impl ArgumentExpr {
+    /// The ids that the expression has in some rows; none where it is NULL.
+    ///
+    /// # Safety
+    /// `slot` and `context` are those of the node that it was compiled for.
+    unsafe fn ids(
+        &self,
+        (slot, context): (*mut pg_sys::TupleTableSlot, *mut pg_sys::ExprContext),
+        columns: &[Option<&[u64]>],
+        rows: &[usize],
+        ids: &mut [Option<i64>],
+    ) {
+        let equal = |a: usize, b: usize| columns.iter().flatten().all(|ids| ids[a] == ids[b]);
+        let mut last = None;
+        // SAFETY: the caller's promise; the slot has room for every place. One guard serves all rows, as for filters:
+        // nothing inside owns memory, and the expression is called straight through its pointer.
+        unsafe {
+            let evaluate = (*self.state).evalfunc.expect("a compiled expression");
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+                (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+                (*context).ecxt_scantuple = slot;
+                for &row in rows {
+                    if let Some(other) = last.filter(|&other| equal(other, row)) {
+                        let known: Option<i64> = ids[other];
+                        ids[row] = known;
+                        continue;
+                    }
+                    for (&place, column) in self.places.iter().zip(columns) {
+                        *(*slot).tts_isnull.add(place) = column.is_none();
+                        *(*slot).tts_values.add(place) =
+                            pg_sys::Datum::from(column.map_or(0, |ids| ids[row] ^ SIGN));
+                    }
+                    let mut is_null = false;
+                    let before = pg_sys::CurrentMemoryContext;
+                    pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
+                    let datum = evaluate(self.state, context, &mut is_null);
+                    pg_sys::CurrentMemoryContext = before;
+                    ids[row] = (!is_null).then_some(datum.value() as i64);
+                    last = Some(row);
                     pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
                 }
             });
@@ -212,6 +274,32 @@ impl Source for NodeSource {
         let before = left(keep);
         self.evaluate(expr, needs, rows, keep);
         self.tests[usize::from(expr)].removed += before - left(keep);
+    }
+
+    fn numbers(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<Number>> {
+        let of_node = (self.slot, self.context);
+        let argument = &mut self.arguments[usize::from(argument)];
+        let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
+        let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
+        let mut ids = vec![None; rows.len];
+        // The first few show whether terms are read; then the others are offered to the dictionary.
+        let (few, others) = wanted.split_at(wanted.len().min(FEW));
+        for part in [few, others] {
+            argument.upcoming.batch(part.len(), || {
+                let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
+                columns.iter().flatten().map(of_rows).collect()
+            });
+            // SAFETY: slot and context are the node's.
+            unsafe { argument.ids(of_node, &columns, part, &mut ids) };
+        }
+        argument.upcoming.withdraw();
+        dictionary::numbers(&ids)
     }
 
     fn pushdown_ranges(

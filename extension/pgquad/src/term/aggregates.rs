@@ -1,5 +1,5 @@
-//! The aggregates of section 18.5.1. A NULL or an error in a row makes SUM, AVG, MIN, MAX and GROUP_CONCAT NULL; SAMPLE takes any value
-//! that is there.
+//! The aggregates of section 18.5.1. A NULL or an error in a row makes SUM, AVG, MIN, MAX and GROUP_CONCAT NULL; SAMPLE
+//! takes any value that is there.
 
 use std::cmp::Ordering;
 
@@ -43,8 +43,8 @@ fn state<T: Default>(state: &mut Internal, fcinfo: pg_sys::FunctionCallInfo) -> 
     let mut context: pg_sys::MemoryContext = std::ptr::null_mut();
     // SAFETY: `fcinfo` is that of the running call, of an aggregate.
     unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) };
-    // SAFETY: each step and final function uses one type of state, and a state is only ever made here. It is allocated in the
-    // context of the group, which drops it at its end.
+    // SAFETY: each step and final function uses one type of state, and a state is only ever made here. It is allocated
+    // in the context of the group, which drops it at its end.
     unsafe {
         PgMemoryContexts::For(context).switch_to(|_| {
             let state: *mut T = state.get_or_insert_default::<T>();
@@ -65,17 +65,32 @@ fn agg_sum_step(
 
 #[pg_extern(immutable, parallel_safe)]
 fn agg_sum_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<TermOut> {
-    value(state::<Sum>(&mut sum, fcinfo).sum().map(Number::to_term)).map(TermOut)
+    total(state::<Sum>(&mut sum, fcinfo))
+}
+
+/// SUM, as a term.
+pub fn total(sum: &Sum) -> Option<TermOut> {
+    value(sum.sum().map(Number::to_term)).map(TermOut)
+}
+
+/// AVG, as a term.
+pub fn average(sum: &Sum) -> Option<TermOut> {
+    value(sum.average().map(Number::to_term)).map(TermOut)
+}
+
+/// SUM, as the id of a number that has one in any case.
+pub fn sum_id(sum: &Sum) -> Option<i64> {
+    value(sum.sum()).map(id_of)
+}
+
+/// AVG, as the id of a number that has one in any case.
+pub fn average_id(sum: &Sum) -> Option<i64> {
+    value(sum.average()).map(id_of)
 }
 
 #[pg_extern(immutable, parallel_safe)]
 fn agg_avg_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<TermOut> {
-    value(
-        state::<Sum>(&mut sum, fcinfo)
-            .average()
-            .map(Number::to_term),
-    )
-    .map(TermOut)
+    average(state::<Sum>(&mut sum, fcinfo))
 }
 
 #[pg_extern(stable, parallel_safe)]
@@ -92,13 +107,13 @@ fn agg_sum_id_step(
 /// The id of a sum of numbers that has one in any case.
 #[pg_extern(immutable, parallel_safe)]
 fn agg_sum_id_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<i64> {
-    value(state::<Sum>(&mut sum, fcinfo).sum()).map(id_of)
+    sum_id(state::<Sum>(&mut sum, fcinfo))
 }
 
 /// The id of an average of numbers that has one in any case.
 #[pg_extern(immutable, parallel_safe)]
 fn agg_avg_id_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<i64> {
-    value(state::<Sum>(&mut sum, fcinfo).average()).map(id_of)
+    average_id(state::<Sum>(&mut sum, fcinfo))
 }
 
 fn id_of(number: Number) -> i64 {

@@ -1,7 +1,8 @@
 //! The SQL type `quad.term`, its operators, casts, functions and aggregates: what the SQL made of SPARQL queries calls.
 //!
-//! A datum is a varlena that holds the compact encoding of [`pgquad_term::encoded`]. NULL stands for an unbound variable and for the
-//! error of a SPARQL expression. Arguments come as [`TermArg`], which borrows from the datum; results are [`TermOut`].
+//! A datum is a varlena that holds the compact encoding of [`pgquad_term::encoded`]. NULL stands for an unbound
+//! variable and for the error of a SPARQL expression. Arguments come as [`TermArg`], which borrows from the datum;
+//! results are [`TermOut`].
 
 mod accessors;
 mod aggregates;
@@ -24,5 +25,6 @@ mod strings;
 mod time;
 mod xsd_casts;
 
+pub use aggregates::{average, average_id, sum_id, total};
 pub use constructors::random_bytes;
 pub use datum::{value, TermArg, TermCopy, TermOut};
