@@ -152,6 +152,10 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
             "SELECT * FROM pg_dist_node shows the nodes that Citus knows.",
         )
     };
+    // Citus' lock keeps new writes away. A transaction that has been prepared before, by a node that then went down, holds none of it: its
+    // quads would be committed here after the copy. Its lock on the relation tells of it until it is decided.
+    // SAFETY: the relation is open; the lock goes with the transaction.
+    unsafe { pg_sys::LockRelationOid(shard, pg_sys::ShareLock as i32) };
     // SAFETY: the relation is open.
     let orders = unsafe { columns_of(&Table::open(relation.as_ptr())) };
     let request = TakeShard {
