@@ -62,6 +62,7 @@ class Checks:
             self.delete_and_update,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
+            self.errors_within_savepoints,
             self.truncate_from_every_node,
             self.rights_reach_every_node,
             self.comments_reach_every_node,
@@ -380,6 +381,26 @@ class Checks:
             self.execute("commit", node=node)
             self.quads |= set(new[:100]) | {(5, 5, 5, node)}
             self.holds("films", self.quads)
+
+    def errors_within_savepoints(self):
+        """A transaction with one snapshot goes on reading after a statement that was cancelled while other nodes answered."""
+        slow = "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.s join quad_stores.films c on c.o = b.o"
+        count = "select count(*), sum(s % 1000) from quad_stores.films"
+        for node in range(3):
+            self.execute("begin isolation level repeatable read", node=node)
+            expected = self.rows(count, node=node)
+            cancelled = 0
+            for timeout in range(1, 60, 6):
+                self.execute("savepoint a", node=node)
+                self.execute(f"set local statement_timeout = {timeout}", node=node)
+                try:
+                    self.execute(slow, node=node)
+                except psycopg2.errors.QueryCanceled:
+                    cancelled += 1
+                self.execute("rollback to a", node=node)
+                same(f"after {timeout} ms on node {node}", self.rows(count, node=node), expected)
+            self.execute("rollback", node=node)
+            same("some are cancelled", cancelled > 0, True)
 
     def truncate_from_every_node(self):
         for node in range(3):

@@ -24,7 +24,7 @@ use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingSt
 use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, secret, snapshots};
-use crate::error::{raise, raise_detail};
+use crate::error::{raise, raise_detail, raise_hint};
 use crate::exit::is_exiting;
 
 pub use participants::{Meeting, Participants, Unlinked};
@@ -76,6 +76,8 @@ struct Session {
     mode: Mode,
     /// Messages whose answers have not been taken.
     waiting: usize,
+    /// So many of them were asked for by statements that have failed: their answers are dropped.
+    abandoned: usize,
     /// Synchronisation points that have been sent and not been seen.
     syncs: usize,
     /// A message has been sent since the last synchronisation point.
@@ -125,6 +127,7 @@ pub fn init() {
     // SAFETY: the callback is a plain function that lives as long as the process.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
     }
 }
 
@@ -158,6 +161,19 @@ unsafe extern "C-unwind" fn at_transaction_end(
     {
         OF_TRANSACTION.take();
         SCOPES.with_borrow_mut(|scopes| scopes.retain(|(_, scope)| scope.strong_count() > 0));
+    }
+}
+
+/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn at_subtransaction_end(
+    event: pg_sys::SubXactEvent::Type,
+    _subtransaction: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && !is_exiting() {
+        OF_TRANSACTION.with_borrow(|scope| scope.iter().for_each(|scope| scope.abandon()));
     }
 }
 
@@ -231,6 +247,13 @@ impl Scope {
             exported.insert(group, snapshots::export());
         }
         groups.iter().map(|group| exported[group].clone()).collect()
+    }
+
+    /// Nobody waits for the answers under way any more.
+    fn abandon(&self) {
+        for session in self.sessions.borrow_mut().values_mut() {
+            session.abandoned = session.waiting;
+        }
     }
 
     /// What has gone over the wire.
@@ -413,6 +436,7 @@ impl Session {
             role,
             mode,
             waiting: 0,
+            abandoned: 0,
             syncs: 0,
             open: false,
             imports: 0,
@@ -686,6 +710,10 @@ impl Session {
             match result.status() {
                 ExecStatusType::PGRES_PIPELINE_SYNC => self.syncs = self.syncs.saturating_sub(1),
                 ExecStatusType::PGRES_COMMAND_OK if self.imports > 0 => self.imports -= 1,
+                _ if self.abandoned > 0 => {
+                    self.abandoned -= 1;
+                    self.waiting -= 1;
+                }
                 _ => break result,
             }
         };
@@ -725,6 +753,16 @@ impl Session {
         // SAFETY: a live connection.
         if unsafe { pq_sys::PQstatus(self.conn) } != ConnStatusType::CONNECTION_OK {
             self.lost("lost the connection to");
+        }
+        if result.status() == ExecStatusType::PGRES_PIPELINE_ABORTED {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_IN_FAILED_SQL_TRANSACTION,
+                format!(
+                    "the transaction that reads node {} has ended with an earlier error",
+                    self.node.name()
+                ),
+                "Run ROLLBACK and begin the transaction again: its snapshot of that node is gone.",
+            );
         }
         let field = |code: u8| {
             // SAFETY: a field is a C string of the result, or null.
