@@ -84,7 +84,7 @@ sql_suite() {
 
 suite_unit() {
     local status=0 counts
-    cargo test --workspace --exclude pgquad 2>&1 | tee "$logs/unit.log" || status=$?
+    cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 | tee "$logs/unit.log" || status=$?
     counts=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$logs/unit.log" |
         awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
     local p f s

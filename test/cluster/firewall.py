@@ -97,14 +97,12 @@ class Checks:
             self.report.check(cursor.fetchall() == self.expected, f"{name}: the answer")
             cursor.execute("set quad.exchange_mode = push")
             for turn in "error of push", "once more":
-                started = time.monotonic()
-                try:
-                    cursor.execute(self.query)
-                    self.report.check(False, f"{name}: {turn}", "none")
-                except psycopg2.Error as error:
-                    said = (error.pgcode == "08001" and why in str(error) and "quad.exchange_ports" in (error.diag.message_hint or ""))
-                    took = time.monotonic() - started
-                    self.report.check(said and took < CONNECT_TIMEOUT + BUSY, f"{name}: {turn}", f"{error.pgcode} {error} {took:.1f} s")
+                errors = []
+                # On a busy machine a link to another node may not stand in time either, and is then the one that is named.
+                while len(errors) < 3 and not any(why in error for error in errors):
+                    errors.append(self.error_of_push(cursor))
+                told = all(error.startswith("08001 in time, with hint") for error in errors) and any(why in error for error in errors)
+                self.report.check(told, f"{name}: {turn}", str(errors))
             cursor.execute("reset quad.exchange_mode")
             cursor.execute(self.query)
             self.report.check(cursor.fetchall() == self.expected, f"{name}: the session goes on")
@@ -114,6 +112,17 @@ class Checks:
                               f"{how} {took:.1f} s")
         self.report.check(self.in_log(asker) == 1, f"{name}: logged once", str(self.in_log(asker)))
         self.nothing_busy(name)
+
+    def error_of_push(self, cursor):
+        """The error of a join that has to be pushed and cannot be, in words."""
+        started = time.monotonic()
+        try:
+            cursor.execute(self.query)
+            return "none"
+        except psycopg2.Error as error:
+            in_time = time.monotonic() - started < CONNECT_TIMEOUT + BUSY
+            hint = "quad.exchange_ports" in (error.diag.message_hint or "")
+            return f"{error.pgcode} {'in time' if in_time else 'late'}, {'with hint' if hint else 'without hint'}: {error}"
 
     def nothing_busy(self, name):
         deadline = time.monotonic() + 10

@@ -78,11 +78,12 @@ impl Shards for Side<'_, '_> {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
+        let before = batch.len();
         let more = self
             .table
-            .read(shard, probe, ranges, enough, (batch, spans));
+            .append(shard, probe, ranges, enough, (batch, spans));
         let mut asker = self.asker.borrow_mut();
-        let time = asker.costs.reading(ranges.len(), batch.len());
+        let time = asker.costs.reading(ranges.len(), batch.len() - before);
         asker.works(time);
         more
     }

@@ -115,7 +115,7 @@ impl Table {
         })
     }
 
-    /// Reads on in a shard.
+    /// Reads on in a shard, in the manner of [`Probe::read`].
     pub fn read(
         &self,
         shard: usize,
@@ -124,14 +124,26 @@ impl Table {
         enough: usize,
         (batch, spans): (&mut Batch, &mut Vec<Span>),
     ) -> bool {
+        batch.clear(pgquad_btree::ALL_COLUMNS);
+        spans.clear();
+        self.append(shard, probe, ranges, enough, (batch, spans))
+    }
+
+    /// Reads on in a shard, in the manner of [`Probe::append`].
+    pub fn append(
+        &self,
+        shard: usize,
+        probe: &mut Probe,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        (batch, spans): (&mut Batch, &mut Vec<Span>),
+    ) -> bool {
         let Some(trees) = &self.trees[shard] else {
-            batch.clear(pgquad_btree::ALL_COLUMNS);
-            spans.clear();
             return false;
         };
         let snapshot = self.txns.snapshot(&[], 1);
         let tree = trees.tree(0).expect("its only tree");
-        let read = probe.read(tree, &snapshot, ranges, enough, batch, spans);
+        let read = probe.append(tree, &snapshot, ranges, enough, batch, spans);
         read.expect("sound pages")
     }
 

@@ -474,8 +474,9 @@ impl Spread {
     fn leave_out_from(&mut self, end: u32) {
         let numbers = &self.numbers;
         self.here.retain(|here| {
+            // A probe may stand behind its last range without having said that it is done.
             let next = here.part.start + here.probe.progress().0;
-            numbers[next..here.part.end].first() < Some(&end)
+            numbers[..here.part.end].get(next) < Some(&end)
         });
         self.there.retain_mut(|there| {
             let is_before = |numbers: &Vec<u32>| numbers.first() < Some(&end);
