@@ -170,7 +170,10 @@ impl Participants {
                 match Found::decode(&message).unwrap_or_else(|e| damaged(e)) {
                     Found::Linked => {}
                     Found::Unlinked { peer, why, closed } => {
-                        let to = peer as usize;
+                        // The first of two participants connects to the other one, so that it is the one that does not reach it,
+                        // whoever of them tells.
+                        let peer = peer as usize;
+                        let (from, to) = (from.min(peer), from.max(peer));
                         let unlinked = Unlinked { from, to, why };
                         if !closed {
                             return Err(unlinked);
