@@ -64,20 +64,7 @@ impl Intervals {
     /// What is in both.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
-        let mut both = Vec::new();
-        while let (Some(&&x), Some(&&y)) = (a.peek(), b.peek()) {
-            let (low, high) = (x.0.max(y.0), x.1.min(y.1));
-            if low <= high {
-                both.push((low, high));
-            }
-            if x.1 < y.1 {
-                a.next();
-            } else {
-                b.next();
-            }
-        }
-        Self(both)
+        Self(pgquad_term::intersection(&self.0, &other.0))
     }
 }
 

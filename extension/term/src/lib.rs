@@ -23,6 +23,7 @@ mod key;
 mod ntriples;
 pub mod number;
 mod order;
+mod ranges;
 mod term;
 pub mod value;
 mod xsd;
@@ -37,5 +38,6 @@ pub use inline::{
 pub use key::{key_of, key_of_id, shared_value_ids, ValueKey};
 pub use ntriples::{parse, parse_prefix, ParseError};
 pub use order::{order, sort_key};
+pub use ranges::intersection;
 pub use term::{Blank, Literal, LiteralKind, Term, TermBuf};
 pub use xsd::{Xsd, RDF_LANG_STRING, XSD_NS};
