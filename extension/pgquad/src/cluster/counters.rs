@@ -11,6 +11,8 @@ use std::time::Duration;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::shared_memory::Piece;
+
 /// What messages are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
@@ -93,61 +95,32 @@ struct Header {
 }
 
 static SHARED: AtomicPtr<Header> = AtomicPtr::new(std::ptr::null_mut());
-static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
-static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
 thread_local! {
     /// The slot of this backend, once it has counted something.
     static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
 }
 
-/// Asks for shared memory; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: `_PG_init` runs once, in the postmaster when the library is preloaded.
-    unsafe {
-        if !pg_sys::process_shared_preload_libraries_in_progress {
-            return;
-        }
-        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
-        pg_sys::shmem_request_hook = Some(request);
-        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
-        pg_sys::shmem_startup_hook = Some(start);
-    }
-}
-
-fn bytes(slots: usize) -> usize {
-    size_of::<Header>() + slots * size_of::<Slot>()
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn request() {
-    // SAFETY: called by the postmaster, which knows the number of backends by then.
-    unsafe {
-        if let Some(previous) = PREVIOUS_REQUEST {
-            previous();
-        }
-        pg_sys::RequestAddinShmemSpace(bytes(pg_sys::MaxBackends as usize));
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn start() {
-    // SAFETY: called by the postmaster when shared memory is there, alone; the memory is zeroed, which is a valid header and slot.
-    unsafe {
-        if let Some(previous) = PREVIOUS_STARTUP {
-            previous();
-        }
-        let slots = pg_sys::MaxBackends as usize;
-        let mut found = false;
-        let shared = pg_sys::ShmemInitStruct(c"pgquad counters".as_ptr(), bytes(slots), &mut found)
-            .cast::<Header>();
-        if !found {
-            shared.cast::<u8>().write_bytes(0, bytes(slots));
-            (*shared).slots = slots;
-            note_start(&*shared);
+/// The counters: a header and a slot for each backend. Zeroes are valid ones.
+pub const PIECE: Piece = Piece {
+    name: c"pgquad counters",
+    bytes: || size_of::<Header>() + slots() * size_of::<Slot>(),
+    start: |piece, is_new| {
+        let shared = piece.cast::<Header>();
+        if is_new {
+            // SAFETY: nobody else has the piece yet, which begins with a header.
+            unsafe {
+                (*shared).slots = slots();
+                note_start(&*shared);
+            }
         }
         SHARED.store(shared, Relaxed);
-    }
+    },
+};
+
+fn slots() -> usize {
+    // SAFETY: plain state of the server, which knows it before it gives out shared memory.
+    unsafe { pg_sys::MaxBackends as usize }
 }
 
 fn note_start(header: &Header) {
@@ -173,7 +146,7 @@ fn shared() -> Option<(&'static Header, &'static [Slot])> {
     if header.is_null() {
         return None;
     }
-    // SAFETY: made by `start`, as long as the server; all that changes is atomic.
+    // SAFETY: [`PIECE`], as long as the server; all that changes is atomic.
     unsafe {
         let slots = header.add(1).cast::<Slot>();
         Some((&*header, std::slice::from_raw_parts(slots, (*header).slots)))

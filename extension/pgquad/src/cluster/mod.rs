@@ -19,6 +19,7 @@ mod nodes;
 mod own_writes;
 pub mod reader;
 mod secret;
+mod shared_memory;
 pub mod snapshots;
 pub mod statements;
 mod statistics;
@@ -37,7 +38,7 @@ pub use secret::ensure as ensure_secret;
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {
     connection::init();
-    counters::init();
     exchange::init();
+    shared_memory::init();
     statistics::init();
 }

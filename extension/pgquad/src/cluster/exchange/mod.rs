@@ -13,12 +13,6 @@ pub use event_set::EventSet;
 pub use links::{raise_error, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting, Peer};
-pub use settings::batch_bytes;
+pub use settings::{batch_bytes, init};
 pub use spill::spill_file;
-pub use unreachable::{remember, remembered};
-
-/// Settings and shared memory; called once from `_PG_init`.
-pub fn init() {
-    settings::init();
-    unreachable::init();
-}
+pub use unreachable::{remember, remembered, UNREACHABLE_NODES};

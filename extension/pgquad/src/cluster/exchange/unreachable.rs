@@ -5,9 +5,9 @@ use std::mem::size_of;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use crate::cluster::counters::now;
+use crate::cluster::shared_memory::Piece;
 
 /// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened port helps.
 const REMEMBERED: u64 = 60_000_000_000;
@@ -27,59 +27,20 @@ struct Pair {
 }
 
 static SHARED: AtomicPtr<Pair> = AtomicPtr::new(std::ptr::null_mut());
-static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
-static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Asks for shared memory; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: `_PG_init` runs once, in the postmaster when the library is preloaded.
-    unsafe {
-        if !pg_sys::process_shared_preload_libraries_in_progress {
-            return;
-        }
-        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
-        pg_sys::shmem_request_hook = Some(request);
-        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
-        pg_sys::shmem_startup_hook = Some(start);
-    }
-}
-
-const BYTES: usize = MOST_PAIRS * size_of::<Pair>();
-
-#[pg_guard]
-unsafe extern "C-unwind" fn request() {
-    // SAFETY: called by the postmaster.
-    unsafe {
-        if let Some(previous) = PREVIOUS_REQUEST {
-            previous();
-        }
-        pg_sys::RequestAddinShmemSpace(BYTES);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn start() {
-    // SAFETY: called by the postmaster when shared memory is there, alone; zeroes are valid pairs.
-    unsafe {
-        if let Some(previous) = PREVIOUS_STARTUP {
-            previous();
-        }
-        let mut found = false;
-        let shared =
-            pg_sys::ShmemInitStruct(c"pgquad unreachable nodes".as_ptr(), BYTES, &mut found);
-        if !found {
-            shared.cast::<u8>().write_bytes(0, BYTES);
-        }
-        SHARED.store(shared.cast(), Relaxed);
-    }
-}
+/// The pairs. Zeroes are valid ones.
+pub const UNREACHABLE_NODES: Piece = Piece {
+    name: c"pgquad unreachable nodes",
+    bytes: || MOST_PAIRS * size_of::<Pair>(),
+    start: |piece, _| SHARED.store(piece.cast(), Relaxed),
+};
 
 fn pairs() -> &'static [Pair] {
     let shared = SHARED.load(Relaxed);
     if shared.is_null() {
         return &[];
     }
-    // SAFETY: made by `start`, as long as the server; all that changes is atomic.
+    // SAFETY: a piece of this size, as long as the server; all that changes is atomic.
     unsafe { std::slice::from_raw_parts(shared, MOST_PAIRS) }
 }
 
