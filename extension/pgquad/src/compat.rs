@@ -432,16 +432,7 @@ impl CatalogPath {
         // SAFETY: the setting is undone with its level.
         unsafe {
             let level = pg_sys::NewGUCNestLevel();
-            pg_sys::set_config_option(
-                c"search_path".as_ptr(),
-                c"pg_catalog, pg_temp".as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
+            crate::guc::set_in_level(c"search_path", c"pg_catalog, pg_temp".as_ptr());
             CatalogPath { level }
         }
     }

@@ -4,7 +4,7 @@ use crate::sparql;
 use pgquad_sparql::DefaultGraph;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
-use std::ffi::{c_void, CString};
+use std::ffi::{c_char, c_void, CStr, CString};
 
 /// Orders of a new `quad` table: `quad.orders`.
 pub static ORDERS: GucSetting<Option<CString>> =
@@ -168,6 +168,26 @@ pub fn init() {
         GucContext::Userset,
         GucFlags::default(),
     );
+}
+
+/// Sets a setting until its nesting level ends (`NewGUCNestLevel`, `AtEOXact_GUC`), as the clause SET of a function does.
+///
+/// # Safety
+/// Within a level that was opened, whose end undoes it.
+pub unsafe fn set_in_level(name: &CStr, value: *const c_char) {
+    // SAFETY: the caller's promise; both texts are copied.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value,
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
 }
 
 #[pg_guard]

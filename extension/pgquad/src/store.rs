@@ -13,6 +13,7 @@ use crate::am;
 use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
 use crate::error::{raise, raise_hint, required};
+use crate::guc;
 use crate::sparql;
 
 /// Schema that holds the tables of all stores.
@@ -300,16 +301,7 @@ pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) ->
         });
         // SAFETY: as above.
         unsafe {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
+            guc::set_in_level(name, value.as_ptr());
         }
     }
     let result = body();

@@ -13,6 +13,7 @@ use crate::am::{is_quad_relid, not_null};
 use crate::cluster::guard;
 use crate::cluster::store::{mark_of, MARK};
 use crate::error::raise_hint;
+use crate::guc;
 use crate::storage;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -264,16 +265,7 @@ unsafe fn apply(list: *mut *mut pg_sys::List) -> i32 {
             match ours(option) {
                 Some(Ours::Mark) => notice!("the quads of this table are kept here: quad.distribute_store distributes a store"),
                 Some(Ours::Setting(place)) => {
-                    pg_sys::set_config_option(
-                        OPTIONS[place].1.as_ptr(),
-                        pg_sys::defGetString(option),
-                        pg_sys::GucContext::PGC_USERSET,
-                        pg_sys::GucSource::PGC_S_SESSION,
-                        pg_sys::GucAction::GUC_ACTION_SAVE,
-                        true,
-                        0,
-                        false,
-                    );
+                    guc::set_in_level(OPTIONS[place].1, pg_sys::defGetString(option));
                 }
                 None => others = pg_sys::lappend(others, option.cast()),
             }
