@@ -1,7 +1,7 @@
 //! PostgreSQL functions that pgrx does not bind. Each is called through
 //! [`pgrx::pg_sys::ffi::pg_guard_ffi_boundary`], so that an `ERROR` inside unwinds as a Rust panic.
 
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
 /// A table of function pointers and C strings that PostgreSQL reads and nobody writes.
 pub struct Methods<T>(pub T);
@@ -287,6 +287,35 @@ pub unsafe fn query_tree_walker(
     // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| raw::query_tree_walker(query, walker, context, 0))
+    }
+}
+
+/// Calls `each` with a query, and then with each of those within it: subqueries, common table expressions, sublinks.
+///
+/// # Safety
+/// A live query; `each` changes nothing that the visit still comes to.
+pub unsafe fn each_query(query: *mut pg_sys::Query, mut each: &mut dyn FnMut(*mut pg_sys::Query)) {
+    each(query);
+    // SAFETY: the caller's promise; the closure lives as long as the call, to whose callback it is passed.
+    unsafe { query_tree_walker(query, visit_query, std::ptr::from_mut(&mut each).cast()) };
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn visit_query(
+    node: *mut pg_sys::Node,
+    each: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: a query is told by its tag; the context is that of `each_query`.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == pg_sys::NodeTag::T_Query {
+            let closure = each.cast::<&mut dyn FnMut(*mut pg_sys::Query)>();
+            each_query(node.cast(), &mut **closure);
+            return false;
+        }
+        expression_tree_walker(node, visit_query, each)
     }
 }
 

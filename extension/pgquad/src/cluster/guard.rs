@@ -8,9 +8,8 @@
 //! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the coordinator.
 
 use std::cell::Cell;
-use std::ffi::{c_void, CStr};
+use std::ffi::CStr;
 
-use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::dictionary::Tables;
@@ -72,9 +71,8 @@ pub unsafe fn check_policies(query: *mut pg_sys::Query) {
     if !unsafe { (*query).hasRowSecurity } {
         return;
     }
-    let mut found = Relations::default();
-    // SAFETY: the walk ends before `found`.
-    unsafe { relations_of(query, &mut found) };
+    // SAFETY: the caller's promise.
+    let found = unsafe { relations_of(query) };
     let Some(policed) = found.policed else { return };
     if let Some((managed, _)) = of_citus(&found.others).first() {
         raise_all(
@@ -98,36 +96,24 @@ struct Relations {
     others: Vec<pg_sys::Oid>,
 }
 
-unsafe fn relations_of(query: *mut pg_sys::Query, found: &mut Relations) {
-    // SAFETY: a live query; the walker calls `note_relations` with the context given.
+unsafe fn relations_of(query: *mut pg_sys::Query) -> Relations {
+    let mut found = Relations::default();
+    // SAFETY: a live query.
     unsafe {
-        for entry in list_iter::<pg_sys::RangeTblEntry>((*query).rtable) {
-            if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
-                let relid = (*entry).relid;
-                if !(*entry).securityQuals.is_null() && am::is_quad_relid(relid) {
-                    found.policed = Some(relid);
-                } else {
-                    found.others.push(relid);
+        ffi::each_query(query, &mut |query| {
+            for entry in list_iter::<pg_sys::RangeTblEntry>((*query).rtable) {
+                if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
+                    let relid = (*entry).relid;
+                    if !(*entry).securityQuals.is_null() && am::is_quad_relid(relid) {
+                        found.policed = Some(relid);
+                    } else {
+                        found.others.push(relid);
+                    }
                 }
             }
-        }
-        ffi::query_tree_walker(query, note_relations, std::ptr::from_mut(found).cast());
+        });
     }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn note_relations(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
-    // SAFETY: a query is told by its tag; the context is that of `relations_of`.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ == pg_sys::NodeTag::T_Query {
-            relations_of(node.cast(), &mut *found.cast());
-            return false;
-        }
-        ffi::expression_tree_walker(node, note_relations, found)
-    }
+    found
 }
 
 /// Raises an error on a node of a cluster that has no dictionary: a worker.

@@ -16,6 +16,7 @@ use super::conditions;
 use crate::compat;
 use crate::error::raise;
 use crate::ffi;
+use crate::guc;
 use crate::scan::conditions::list_iter;
 use crate::sparql::plan::{c_string, is_statement, Planning};
 use crate::sparql::request;
@@ -100,16 +101,7 @@ unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
             // 1 asks for joins in the order that is written.
             if value > 1 && value < MOST {
                 let value = c_string(&(value + tables).min(MOST).to_string());
-                pg_sys::set_config_option(
-                    name.as_ptr(),
-                    value.as_ptr(),
-                    pg_sys::GucContext::PGC_USERSET,
-                    pg_sys::GucSource::PGC_S_SESSION,
-                    pg_sys::GucAction::GUC_ACTION_SAVE,
-                    true,
-                    0,
-                    false,
-                );
+                guc::set_in_level(name, value.as_ptr());
             }
         }
         level
@@ -219,10 +211,13 @@ impl Walk {
             (*entry).security_barrier = false;
             (*entry).lateral = false;
             (*entry).functions = std::ptr::null_mut();
-            let mut found = Found::default();
-            found.query(subquery);
-            self.inlined.tables += found.tables.max(1);
-            self.inlined.secured |= found.secured;
+            let mut tables = 0;
+            ffi::each_query(subquery, &mut |query| {
+                self.inlined.secured |= (*query).hasRowSecurity;
+                let entries = list_iter::<pg_sys::RangeTblEntry>((*query).rtable);
+                tables += entries.filter(|&entry| compat::is_relation(entry)).count() as i32;
+            });
+            self.inlined.tables += tables.max(1);
             self.inlined.hash = hash(function_oid);
         }
     }
@@ -389,39 +384,5 @@ unsafe fn collate(subquery: *mut pg_sys::Query, columns: &Columns) {
                 (*entry).expr = node.into_pg().cast();
             }
         }
-    }
-}
-
-/// What is found in a query that is put in.
-#[derive(Default)]
-struct Found {
-    tables: i32,
-    secured: bool,
-}
-
-impl Found {
-    unsafe fn query(&mut self, query: *mut pg_sys::Query) {
-        // SAFETY: a live query; the walk lives as long as the call.
-        unsafe {
-            self.secured |= (*query).hasRowSecurity;
-            let entries = list_iter::<pg_sys::RangeTblEntry>((*query).rtable);
-            self.tables += entries.filter(|&entry| compat::is_relation(entry)).count() as i32;
-            ffi::query_tree_walker(query, find, std::ptr::from_mut(self).cast());
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn find(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
-    // SAFETY: a node is cast after a look at its tag; the context is what `Found::query` has passed.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ == T_Query {
-            (*found.cast::<Found>()).query(node.cast());
-            return false;
-        }
-        ffi::expression_tree_walker(node, find, found)
     }
 }
