@@ -164,7 +164,8 @@ unsafe extern "C-unwind" fn at_transaction_end(
     }
 }
 
-/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction.
+/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction. Others have none:
+/// who sends to such a scope takes the answers before it gives rows to anybody.
 #[pg_guard]
 unsafe extern "C-unwind" fn at_subtransaction_end(
     event: pg_sys::SubXactEvent::Type,
