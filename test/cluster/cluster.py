@@ -97,9 +97,7 @@ class Checks:
                     break  # nothing to ask without them
             else:
                 self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
-        for server in self.cluster.servers:
-            crashes = server.crashes_in_log()
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
     def reconnect(self):
         self.connection.close()

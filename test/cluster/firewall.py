@@ -202,9 +202,7 @@ def main():
     report = Report("firewall")
     with FirewalledCluster() as cluster:
         Checks(cluster, report).run("--all" in sys.argv[1:])
-        for server in cluster.servers:
-            crashes = server.crashes_in_log()
-            report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        cluster.check_crashes(report)
     report.finish()
 
 

@@ -346,9 +346,7 @@ class Moves:
             self.report.check(sorted(loaded) == sorted((f"<http://x/d{n}>", True) for n in self.loaded), f"loads on node {node}", str(loaded)[:300])
         problems = self.execute("select quad.verify('quad_stores.films')")
         self.report.check(problems == [], "quad.verify", str(problems)[:500])
-        for server in self.cluster.servers:
-            crashes = server.crashes_in_log()
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ SETTINGS = {
 }
 
 
+def settings(number):
+    """Those of a node. Each looks for deadlocks at a pace of its own (2, 2.6, 3.2 s): a node ends a transaction of its own, so nodes that
+    always look at the same moment end both transactions of a circle, each time that they are tried."""
+    return {**SETTINGS, "citus.distributed_deadlock_detection_factor": 2 + 0.6 * number}
+
+
 def free_range(count, *hosts):
     """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to clients."""
     while True:
@@ -39,8 +45,8 @@ class Cluster:
 
     def __init__(self, shards_on_coordinator=False):
         self.shards_on_coordinator = shards_on_coordinator
-        self.coordinator = Server("cluster-coordinator", SETTINGS)
-        self.workers = [Server(f"cluster-worker{number}", SETTINGS) for number in (1, 2)]
+        self.coordinator = Server("cluster-coordinator", settings(0))
+        self.workers = [Server(f"cluster-worker{number}", settings(number)) for number in (1, 2)]
 
     @property
     def servers(self):
@@ -80,6 +86,12 @@ class Cluster:
         query = """select pid, state, wait_event_type, wait_event, pg_blocking_pids(pid), now() - xact_start, left(query, 100)
             from pg_stat_activity where backend_type <> 'walwriter' and pid <> pg_backend_pid() and state is distinct from 'idle'"""
         return "\n".join(f"{os.path.basename(server.dir)}: {row}" for server in self.servers for row in server.query(query))
+
+    def check_crashes(self, report):
+        """A check for each node: its log tells of no crash."""
+        for server in self.servers:
+            crashes = server.crashes_in_log()
+            report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
 
     def __exit__(self, *_):
         for server in self.servers:

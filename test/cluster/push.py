@@ -371,9 +371,7 @@ def main():
     with Cluster(shards_on_coordinator=True) as cluster:
         push = Push(cluster)
         push.run()
-        for server in cluster.servers:
-            crashes = server.crashes_in_log()
-            push.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        cluster.check_crashes(push.report)
     push.report.finish()
 
 

@@ -181,9 +181,7 @@ class Refusals:
                 case()
             except Exception as error:  # whatever it is, the other cases still run
                 self.report.check(False, case.__name__, f"{type(error).__name__}: {error}")
-        for server in self.cluster.servers:
-            crashes = server.crashes_in_log()
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
 
 if __name__ == "__main__":

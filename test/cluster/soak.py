@@ -244,9 +244,7 @@ class Soak:
             self.report.check(not wrong, f"{len(found)} subjects as told on node {node}", f"{len(wrong)} differ: {[(s, journal.get(s)) for s in wrong[:5]]}")
         problems = self.coordinator("select quad.verify('quad_stores.films')")
         self.report.check(problems == [], "quad.verify", str(problems)[:500])
-        for server in servers:
-            crashes = [line for line in server.crashes_in_log() if "was terminated by signal 9" not in line]
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
 
 if __name__ == "__main__":

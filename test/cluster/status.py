@@ -55,9 +55,7 @@ class Checks:
                 traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
             else:
                 self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")
-        for server in self.cluster.servers:
-            crashes = server.crashes_in_log()
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
     def rows(self, query, parameters=None, node=0):
         with self.connections[node].cursor() as cursor:

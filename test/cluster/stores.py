@@ -101,9 +101,7 @@ class Checks:
                 self.reconnect()
             else:
                 self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")
-        for server in self.cluster.servers:
-            crashes = server.crashes_in_log()
-            self.report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        self.cluster.check_crashes(self.report)
 
     def reconnect(self):
         for connection in self.connections:
@@ -647,8 +645,8 @@ class Checks:
 
     def deadlock_between_nodes(self):
         """Two transactions on two nodes that delete the same two quads in opposite order: Citus's detectors end one, the other commits.
-        Each node's detector ends the youngest transaction of its own; where two look at the same moment, both transactions are ended and
-        are tried again."""
+        Each node's detector ends the youngest transaction of its own; where two happen to look at the same moment, both transactions are
+        ended, and are tried again."""
         # Each quad has both its shards on one node, and the other quad's are on another node: no node sees the circle by itself.
         node_of = "select nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
         pair = {}

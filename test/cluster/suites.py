@@ -59,9 +59,7 @@ def main():
             report.failed += max(failed, done.returncode != 0)
             report.skipped += skipped
             print(f"{suite}{mode}: {counts[-1]}")
-        for server in cluster.servers:
-            crashes = server.crashes_in_log()
-            report.check(not crashes, f"no crash of {os.path.basename(server.dir)}", "; ".join(crashes[:3]))
+        cluster.check_crashes(report)
     report.finish()
 
 
