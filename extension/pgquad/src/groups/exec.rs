@@ -2,34 +2,21 @@
 
 use super::plan::Decoded;
 use super::shape::Output;
-use crate::custom::{self, clear, Callbacks};
-use crate::ffi::{self, Methods};
+use crate::custom::{self, ScanNode};
+use crate::ffi::Methods;
 use crate::scan::compared;
 use crate::scan::conditions::list_node;
 use crate::storage::{self, GroupScan, Sorted, Sorter, TableReader};
 use pgquad_btree::{Filter, Groups, Work, SIGN};
-use pgrx::pg_sys;
-use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
+use pgrx::{pg_sys, PgMemoryContexts};
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::mem::ManuallyDrop;
 
-const NAME: &std::ffi::CStr = c"Quad Groups";
-
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadGroups>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(super::explain::explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadGroups>();
 
 /// Groups of the first batch: a LIMIT reads little.
 const FIRST_GROUPS: usize = 16;
@@ -74,96 +61,97 @@ struct Group {
     distinct: u64,
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadGroups>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadGroups {
+    const NAME: &'static CStr = c"Quad Groups";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    _eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relation is open.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plan = Decoded::read(scan);
-        let parent = &raw mut (*node).ss.ps;
-        let values = (0..plan.compared.len())
-            .map(|n| pg_sys::ExecInitExpr(list_node((*scan).custom_exprs, n).cast(), parent))
-            .collect();
-        let groups = QuadGroups {
-            context: (*estate).es_query_cxt,
-            reader: TableReader::new((*node).ss.ss_currentRelation, (*estate).es_snapshot),
-            values,
-            filters: Vec::new(),
-            ranges: Vec::new(),
-            next_range: 0,
-            cursor: None,
-            batch: Groups::default(),
-            enough: FIRST_GROUPS,
-            sorted: None,
-            open: None,
-            started: false,
-            ended: false,
-            rows: vec![Vec::new(); plan.outputs.len()],
-            len: 0,
-            at: 0,
-            work: Work::default(),
-            plan,
-        };
-        custom::set_own(node, groups);
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
     }
-}
 
-/// The executor's entry. Called for each row, so it adds no guard: finished groups are plain memory, and what can fail (`refill`) is
-/// guarded on its own. No Rust value with a destructor lives in this frame.
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the executor passes a begun node.
-    unsafe {
-        ffi::ExecScanUnguarded(
-            &raw mut (*node).ss,
-            Some(next),
-            Some(custom::never_rechecked),
-        )
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        _eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`; its relation is open.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let plan = Decoded::read(scan);
+            let parent = &raw mut (*node).ss.ps;
+            let values = (0..plan.compared.len())
+                .map(|n| pg_sys::ExecInitExpr(list_node((*scan).custom_exprs, n).cast(), parent))
+                .collect();
+            Self {
+                context: (*estate).es_query_cxt,
+                reader: TableReader::new((*node).ss.ss_currentRelation, (*estate).es_snapshot),
+                values,
+                filters: Vec::new(),
+                ranges: Vec::new(),
+                next_range: 0,
+                cursor: None,
+                batch: Groups::default(),
+                enough: FIRST_GROUPS,
+                sorted: None,
+                open: None,
+                started: false,
+                ended: false,
+                rows: vec![Vec::new(); plan.outputs.len()],
+                len: 0,
+                at: 0,
+                work: Work::default(),
+                plan,
+            }
+        }
     }
-}
 
-unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every output.
-    unsafe {
-        let slot = (*state).ss_ScanTupleSlot;
-        let groups = custom::own::<QuadGroups, _>(state);
-        if (*groups).at >= (*groups).len && !refill(state) {
-            return clear(slot);
-        }
-        let groups = &mut *groups;
-        let row = groups.at;
-        groups.at += 1;
-        for (place, column) in groups.rows.iter().enumerate() {
-            *(*slot).tts_values.add(place) = pg_sys::Datum::from(*column.get_unchecked(row));
-            *(*slot).tts_isnull.add(place) = false;
-        }
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = groups.rows.len() as i16;
-        slot
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.at < self.len
     }
-}
 
-/// Finishes the next groups; false at the end.
-#[pg_guard]
-unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
-    // SAFETY: as for `next`.
-    unsafe {
-        let groups = &mut *custom::own::<QuadGroups, _>(state);
-        if !groups.started {
-            groups.start((*state).ps.ps_ExprContext);
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        if !self.started {
+            // SAFETY: the begun node's own context.
+            unsafe { self.start((*state).ps.ps_ExprContext) };
         }
-        groups.refill()
+        self.finish_groups()
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let row = self.at;
+        self.at += 1;
+        for (place, column) in self.rows.iter().enumerate() {
+            // SAFETY: there is a row; the slot has a place for every output.
+            unsafe {
+                *(*slot).tts_values.add(place) = pg_sys::Datum::from(*column.get_unchecked(row));
+                *(*slot).tts_isnull.add(place) = false;
+            }
+        }
+        self.rows.len()
+    }
+
+    unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+        (self.at, self.len) = (0, 0);
+    }
+
+    unsafe fn end(&mut self) {
+        self.forget_sorted();
+        self.reader.close();
+        self.rows = Vec::new();
+        self.batch = Groups::default();
+        (self.at, self.len) = (0, 0);
+    }
+
+    unsafe fn explain(
+        &self,
+        node: *mut pg_sys::CustomScanState,
+        ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own arguments.
+        unsafe { super::explain::explain(self, node, ancestors, es) }
     }
 }
 
@@ -189,7 +177,8 @@ impl QuadGroups {
         self.sorted.take().map(ManuallyDrop::into_inner);
     }
 
-    fn refill(&mut self) -> bool {
+    /// Finishes the next groups; false at the end.
+    fn finish_groups(&mut self) -> bool {
         self.rows.iter_mut().for_each(Vec::clear);
         (self.at, self.len) = (0, 0);
         while self.len == 0 && !self.ended {
@@ -381,31 +370,5 @@ impl QuadGroups {
             });
         }
         self.len += 1;
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; the value itself is dropped with its memory context.
-    unsafe {
-        let groups = custom::own::<QuadGroups, _>(node);
-        if !groups.is_null() {
-            (*groups).forget_sorted();
-            (*groups).reader.close();
-            (*groups).rows = Vec::new();
-            (*groups).batch = Groups::default();
-            ((*groups).at, (*groups).len) = (0, 0);
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node.
-    unsafe {
-        let groups = &mut *custom::own::<QuadGroups, _>(node);
-        groups.started = false;
-        (groups.at, groups.len) = (0, 0);
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
     }
 }

@@ -8,18 +8,19 @@ use crate::scan::compared::Compared;
 use crate::scan::conditions::list_iter;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-/// The ExplainCustomScan callback.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn explain(
+/// Shows a node.
+///
+/// # Safety
+/// `groups` is the own part of `node`, begun; the rest is EXPLAIN's own.
+pub unsafe fn explain(
+    groups: &QuadGroups,
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    // SAFETY: the caller's promise.
     unsafe {
-        let groups = &*custom::own::<QuadGroups, _>(node);
         let plan = &groups.plan;
         let order = groups.reader.orders()[plan.order];
         let names = |columns: &[u8]| {

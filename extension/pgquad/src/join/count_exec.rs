@@ -3,7 +3,7 @@
 
 use super::count_paths::{argument, Aggregate};
 use super::exec;
-use crate::custom::{self, clear, Callbacks};
+use crate::custom::{self, ScanNode};
 use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::storage::{interrupt, TempFile};
@@ -13,27 +13,15 @@ use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
 use pgquad_term::aggregate::Sum;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
-
-/// The node's name.
-pub const NAME: &std::ffi::CStr = c"Quad Count";
+use std::ffi::CStr;
 
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadCount>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadCount>();
 
 /// The node's own part.
-struct QuadCount {
+pub struct QuadCount {
     /// The join's variables that rows are grouped by.
     by: Vec<Slot>,
     /// What is counted, in the order of the aggregates.
@@ -48,6 +36,8 @@ struct QuadCount {
     at: usize,
     /// Bytes of groups written to files.
     spilled: u64,
+    /// The group that is handed out next.
+    row: Option<Vec<Option<pg_sys::Datum>>>,
     /// Of the query.
     context: pg_sys::MemoryContext,
 }
@@ -78,61 +68,122 @@ impl Spill for Waiting {
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadCount>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadCount {
+    const NAME: &'static CStr = c"Quad Count";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan of ours, whose only child is a `Quad Join`.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let child = custom::begin_children(node, estate, eflags)[0];
-        let (mut by, mut counted, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
-        let mut arguments = Vec::new();
-        for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
-            let expr = (*entry).expr.cast::<pg_sys::Node>();
-            let slot = |column: *mut pg_sys::Node| {
-                exec::slot_of(child, column.cast()).unwrap_or_else(|| missing())
-            };
-            if (*expr).type_ == pg_sys::NodeTag::T_Var {
-                by.push(slot(expr));
-                continue;
-            }
-            let argument = argument(expr.cast());
-            let aggregate = Aggregate::of(expr.cast()).unwrap_or_else(|| missing());
-            aggregates.push(aggregate);
-            counted.push(if aggregate != Aggregate::Count {
-                let added = exec::add_argument(child, argument);
-                let (number, needs) = added.unwrap_or_else(|| missing());
-                arguments.push(needs);
-                Counted::Sum(number)
-            } else if argument.is_null() {
-                Counted::Rows
-            } else {
-                match slot(argument) {
-                    slot if exec::is_always_bound(child, slot) => Counted::Rows,
-                    slot => Counted::Bound(slot),
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: a plan of ours, whose only child is a `Quad Join`.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let child = custom::begin_children(node, estate, eflags)[0];
+            let (mut by, mut counted, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
+            let mut arguments = Vec::new();
+            for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
+                let expr = (*entry).expr.cast::<pg_sys::Node>();
+                let slot = |column: *mut pg_sys::Node| {
+                    exec::slot_of(child, column.cast()).unwrap_or_else(|| missing())
+                };
+                if (*expr).type_ == pg_sys::NodeTag::T_Var {
+                    by.push(slot(expr));
+                    continue;
                 }
-            });
+                let argument = argument(expr.cast());
+                let aggregate = Aggregate::of(expr.cast()).unwrap_or_else(|| missing());
+                aggregates.push(aggregate);
+                counted.push(if aggregate != Aggregate::Count {
+                    let added = exec::add_argument(child, argument);
+                    let (number, needs) = added.unwrap_or_else(|| missing());
+                    arguments.push(needs);
+                    Counted::Sum(number)
+                } else if argument.is_null() {
+                    Counted::Rows
+                } else {
+                    match slot(argument) {
+                        slot if exec::is_always_bound(child, slot) => Counted::Rows,
+                        slot => Counted::Bound(slot),
+                    }
+                });
+            }
+            Self {
+                by,
+                counted,
+                aggregates,
+                arguments,
+                tally: None,
+                at: 0,
+                spilled: 0,
+                row: None,
+                context: (*estate).es_query_cxt,
+            }
         }
-        let own = QuadCount {
-            by,
-            counted,
-            aggregates,
-            arguments,
-            tally: None,
-            at: 0,
-            spilled: 0,
-            context: (*estate).es_query_cxt,
-        };
-        custom::set_own(node, own);
+    }
+
+    fn has_row(&self) -> bool {
+        self.row.is_some()
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: the begun node; values live in the memory of the row, which the executor gives up before it asks for the next one.
+        unsafe {
+            let context = (*state).ps.ps_ExprContext;
+            let Some((keys, values)) = self.next_group(child(state.cast())) else {
+                return false;
+            };
+            let keys = keys.into_iter().map(|key| key.map(|id| id ^ SIGN));
+            let values = PgMemoryContexts::For((*context).ecxt_per_tuple_memory)
+                .switch_to(|_| values.into_iter().map(datum).collect::<Vec<_>>());
+            let columns = keys.map(|key| key.map(pg_sys::Datum::from)).chain(values);
+            self.row = Some(columns.collect());
+            true
+        }
+    }
+
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let row = self.row.take().unwrap_or_default();
+        for (place, &value) in row.iter().enumerate() {
+            // SAFETY: the slot has a place for each column and each aggregate.
+            unsafe {
+                *(*slot).tts_isnull.add(place) = value.is_none();
+                *(*slot).tts_values.add(place) = value.unwrap_or(pg_sys::Datum::from(0));
+            }
+        }
+        row.len()
+    }
+
+    /// A child whose parameters have changed is rescanned when it is next asked, which this node does past the executor's entry: so it
+    /// is told at once.
+    unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
+        self.close();
+        // SAFETY: a begun node.
+        unsafe { custom::rescan_now(child(node), (*node).ss.ps.chgParam) }
+    }
+
+    unsafe fn end(&mut self) {
+        self.close();
+    }
+
+    /// What went to temporary files, if anything did.
+    unsafe fn explain(
+        &self,
+        _node: *mut pg_sys::CustomScanState,
+        _ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        let spilled = self.spilled + self.tally.as_ref().map_or(0, HashAggregation::spilled);
+        // SAFETY: EXPLAIN's own state.
+        unsafe {
+            if (*es).analyze && spilled > 0 {
+                custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
+            }
+        }
     }
 }
 
@@ -150,42 +201,6 @@ unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
         list_iter((*node).custom_ps)
             .next()
             .unwrap_or(std::ptr::null_mut())
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a begun node, whose scan slot is a virtual one with a place for each column and each aggregate.
-    unsafe {
-        let own = &mut *custom::own::<QuadCount, _>(node);
-        let slot = (*node).ss.ss_ScanTupleSlot;
-        let context = (*node).ss.ps.ps_ExprContext;
-        loop {
-            clear(slot);
-            // The values of the group before are no longer needed.
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-            let Some((keys, values)) = own.next(child(node)) else {
-                return if (*node).ss.ps.ps_ProjInfo.is_null() {
-                    slot
-                } else {
-                    clear((*node).ss.ps.ps_ResultTupleSlot)
-                };
-            };
-            let keys = keys.into_iter().map(|key| key.map(|id| id ^ SIGN));
-            let values = PgMemoryContexts::For((*context).ecxt_per_tuple_memory)
-                .switch_to(|_| values.into_iter().map(datum).collect::<Vec<_>>());
-            let columns = keys.map(|key| key.map(pg_sys::Datum::from)).chain(values);
-            for (place, value) in columns.enumerate() {
-                *(*slot).tts_isnull.add(place) = value.is_none();
-                *(*slot).tts_values.add(place) = value.unwrap_or(pg_sys::Datum::from(0));
-            }
-            pg_sys::ExecStoreVirtualTuple(slot);
-            if own.is_wanted(node) {
-                return custom::project(node);
-            }
-        }
     }
 }
 
@@ -213,34 +228,11 @@ enum Total {
 type Group = (Vec<Option<u64>>, Vec<(Aggregate, Total)>);
 
 impl QuadCount {
-    /// Whether a group passes HAVING.
-    ///
-    /// # Safety
-    /// `node` is the begun node; the group is in its scan slot.
-    unsafe fn is_wanted(&self, node: *mut pg_sys::CustomScanState) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (qual, context) = ((*node).ss.ps.qual, (*node).ss.ps.ps_ExprContext);
-            if qual.is_null() {
-                return true;
-            }
-            (*context).ecxt_scantuple = (*node).ss.ss_ScanTupleSlot;
-            let mut is_null = false;
-            let kept = pg_sys::ExecEvalExprSwitchContext(qual, context, &mut is_null);
-            let is_kept = !is_null && kept.value() != 0;
-            let instrument = (*node).ss.ps.instrument;
-            if !is_kept && !instrument.is_null() {
-                (*instrument).nfiltered1 += 1.0;
-            }
-            is_kept
-        }
-    }
-
     /// The next group.
     ///
     /// # Safety
     /// `join` is the begun child.
-    unsafe fn next(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
+    unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
         if self.tally.is_none() {
             let file = Waiting {
                 file: None,
@@ -282,6 +274,7 @@ impl QuadCount {
 
     /// Forgets all groups.
     fn close(&mut self) {
+        self.row = None;
         if let Some(tally) = self.tally.take() {
             self.spilled += tally.spilled();
             tally.close();
@@ -311,44 +304,5 @@ unsafe fn run(join: *mut pg_sys::PlanState, tally: HashAggregation) -> HashAggre
             pg_sys::InstrStopNode(instrument, tally.rows() as f64);
         }
         tally
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; our part is dropped with its memory context.
-    unsafe {
-        let own = custom::own::<QuadCount, _>(node);
-        if !own.is_null() {
-            (*own).close();
-        }
-        pg_sys::ExecEndNode(child(node));
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node. A child whose parameters have changed is rescanned when it is next asked, which this node
-    // does past the executor's entry: so it is told at once.
-    unsafe {
-        (*custom::own::<QuadCount, _>(node)).close();
-        custom::rescan_now(child(node), (*node).ss.ps.chgParam);
-    }
-}
-
-/// ExplainCustomScan: what went to temporary files, if anything did.
-#[pg_guard]
-unsafe extern "C-unwind" fn explain(
-    node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
-    es: *mut pg_sys::ExplainState,
-) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
-    unsafe {
-        let own = &*custom::own::<QuadCount, _>(node);
-        let spilled = own.spilled + own.tally.as_ref().map_or(0, HashAggregation::spilled);
-        if (*es).analyze && spilled > 0 {
-            custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
-        }
     }
 }

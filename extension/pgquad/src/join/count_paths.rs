@@ -5,12 +5,12 @@
 //! it whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns. Over
 //! distributed stores they may be sums and averages of ids of numbers too: the nodes add up their own.
 
-use super::count_exec;
+use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
 use crate::cluster::store;
 use crate::compat;
 use crate::counts::{self, COUNT_ROWS, COUNT_VALUES};
-use crate::custom;
+use crate::custom::{self, ScanNode};
 use crate::ffi::Methods;
 use crate::rights::SEEN;
 use crate::scan::conditions::list_iter;
@@ -18,7 +18,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(count_exec::NAME, plan_path);
+    custom::path_methods(QuadCount::NAME, plan_path);
 
 /// About the bytes of a group apart from its columns and counts.
 const GROUP: f64 = 16.0;

@@ -9,7 +9,7 @@ use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
 use crate::compat;
-use crate::custom::{self, clear, Callbacks};
+use crate::custom::{self, ScanNode};
 use crate::dictionary::Upcoming;
 use crate::ffi::{self, Methods};
 use crate::guc;
@@ -20,24 +20,13 @@ use pgquad_cluster::push::{Cost, Start};
 use pgquad_exec::{Bindings, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::ffi::CStr;
 use std::time::Instant;
 
-const NAME: &std::ffi::CStr = c"Quad Join";
-
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadJoin>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(super::explain::explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadJoin>();
 
 /// Rows of the first batch of a step.
 const FIRST_BATCH: usize = 100;
@@ -81,117 +70,205 @@ pub struct QuadJoin {
     upcoming: Upcoming,
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadJoin>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadJoin {
+    const NAME: &'static CStr = c"Quad Join";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relations are locked.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plan = Plan::decode(&integers(scan, Private::Plan)).unwrap_or_else(|_| {
-            crate::error::raise(
-                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                "the plan of a Quad Join is damaged",
-            )
-        });
-        let parent = &raw mut (*node).ss.ps;
-        let expr = |n: usize| list_node((*scan).custom_exprs, n).cast::<pg_sys::Expr>();
-        let types = integers(scan, Private::ParamTypes);
-        let params: Vec<_> = types
-            .iter()
-            .enumerate()
-            .map(|(n, &kind)| {
-                Parameter::new(expr(n), pg_sys::Oid::from(kind as u32), parent, estate)
-            })
-            .collect();
-        let places = integers(scan, Private::Tests);
-        let (mut tests, mut at) = (Vec::new(), 0);
-        while at < places.len() {
-            let end = at + 1 + places[at] as usize;
-            let test = expr(params.len() + tests.len());
-            let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
-            tests.push(TestExpr {
-                state: pg_sys::ExecInitExpr(test, parent),
-                vectorised: VectorisedFilter::new(test, &places, parent),
-                places,
-                volatile: changes(test.cast()),
-                upcoming: Upcoming::new(),
-                removed: 0,
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`; its relations are locked.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let plan = Plan::decode(&integers(scan, Private::Plan)).unwrap_or_else(|_| {
+                crate::error::raise(
+                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                    "the plan of a Quad Join is damaged",
+                )
             });
-            at = end;
+            let parent = &raw mut (*node).ss.ps;
+            let expr = |n: usize| list_node((*scan).custom_exprs, n).cast::<pg_sys::Expr>();
+            let types = integers(scan, Private::ParamTypes);
+            let params: Vec<_> = types
+                .iter()
+                .enumerate()
+                .map(|(n, &kind)| {
+                    Parameter::new(expr(n), pg_sys::Oid::from(kind as u32), parent, estate)
+                })
+                .collect();
+            let places = integers(scan, Private::Tests);
+            let (mut tests, mut at) = (Vec::new(), 0);
+            while at < places.len() {
+                let end = at + 1 + places[at] as usize;
+                let test = expr(params.len() + tests.len());
+                let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
+                tests.push(TestExpr {
+                    state: pg_sys::ExecInitExpr(test, parent),
+                    vectorised: VectorisedFilter::new(test, &places, parent),
+                    places,
+                    volatile: changes(test.cast()),
+                    upcoming: Upcoming::new(),
+                    removed: 0,
+                });
+                at = end;
+            }
+            let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
+            let mut tables = Vec::new();
+            let mut names: Vec<u64> = Vec::new();
+            let members = compat::members((*scan).custom_relids);
+            let relids: Vec<i32> = integers(scan, Private::Tables)
+                .iter()
+                .map(|&place| members[place as usize])
+                .collect();
+            for &member in &relids {
+                let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
+                let Some(relid) = compat::relation_of(rte.cast()) else {
+                    continue;
+                };
+                let name = u64::from(relid.to_u32());
+                // Most patterns read the same table, which is opened once.
+                let reader = match names.iter().position(|&known| known == name) {
+                    Some(table) => tables[table],
+                    None => {
+                        let rel =
+                            pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
+                        readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                        of_readers.push(relid);
+                        readers.len() - 1
+                    }
+                };
+                names.push(name);
+                tables.push(reader);
+            }
+            let tuning = tuning(&plan);
+            let outer_input = outer_input(node, scan, estate, eflags, tuning);
+            Self {
+                pipeline: Pipeline::new(&plan, names, tuning),
+                plan,
+                relations: integers(scan, Private::Relations)
+                    .iter()
+                    .map(|&table| relids[table as usize])
+                    .collect(),
+                tuning,
+                relids: of_readers,
+                outer_input,
+                pushed: None,
+                limited: integers(scan, Private::Limited).contains(&1),
+                for_fed_rows: None,
+                report: Report::default(),
+                values: Vec::new(),
+                source: NodeSource {
+                    readers,
+                    tables,
+                    tests,
+                    arguments: Vec::new(),
+                    slot: (*node).ss.ss_ScanTupleSlot,
+                    context: (*node).ss.ps.ps_ExprContext,
+                    since: ((*estate).es_instrument != 0).then(Instant::now),
+                },
+                params,
+                output: integers(scan, Private::Output)
+                    .iter()
+                    .map(|&p| p as usize)
+                    .collect(),
+                started: false,
+                rows: Bindings::default(),
+                at: 0,
+                upcoming: Upcoming::new(),
+            }
         }
-        let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
-        let mut tables = Vec::new();
-        let mut names: Vec<u64> = Vec::new();
-        let members = compat::members((*scan).custom_relids);
-        let relids: Vec<i32> = integers(scan, Private::Tables)
-            .iter()
-            .map(|&place| members[place as usize])
-            .collect();
-        for &member in &relids {
-            let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
-            let Some(relid) = compat::relation_of(rte.cast()) else {
-                continue;
-            };
-            let name = u64::from(relid.to_u32());
-            // Most patterns read the same table, which is opened once.
-            let reader = match names.iter().position(|&known| known == name) {
-                Some(table) => tables[table],
-                None => {
-                    let rel = pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
-                    readers.push(TableReader::new(rel, (*estate).es_snapshot));
-                    of_readers.push(relid);
-                    readers.len() - 1
+    }
+
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.at < self.rows.len
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        if !self.started {
+            // SAFETY: the begun node.
+            unsafe { self.start(state, None) };
+        }
+        self.at = 0;
+        loop {
+            let rows = self.next_rows();
+            self.rows = rows.or_else(|| self.loose()).unwrap_or_default();
+            if self.rows.len > 0 {
+                self.offer();
+                return true;
+            }
+            // SAFETY: the plan below was begun with the node.
+            if !unsafe { self.take_batch() } {
+                return false;
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let row = self.at;
+        self.at += 1;
+        // SAFETY: there is a row; the slot has a place for every variable of the answer and for what outer rows carry.
+        unsafe {
+            for (&place, &variable) in self.output.iter().zip(&self.plan.output) {
+                let (value, null) = match &self.rows.columns[usize::from(variable)] {
+                    Column::Ids(ids) => (ids[row] ^ SIGN, false),
+                    _ => (0, true),
+                };
+                *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
+                *(*slot).tts_isnull.add(place) = null;
+            }
+            if let Some(outer_input) = &self.outer_input {
+                if let Column::Ids(numbers) = &self.rows.columns[usize::from(outer_input.row())] {
+                    for (place, value, null) in outer_input.carried(numbers[row] as usize) {
+                        *(*slot).tts_values.add(place) = value;
+                        *(*slot).tts_isnull.add(place) = null;
+                    }
                 }
-            };
-            names.push(name);
-            tables.push(reader);
+            }
+            (*(*slot).tts_tupleDescriptor).natts as usize
         }
-        let tuning = tuning(&plan);
-        let outer_input = outer_input(node, scan, estate, eflags, tuning);
-        let join = QuadJoin {
-            pipeline: Pipeline::new(&plan, names, tuning),
-            plan,
-            relations: integers(scan, Private::Relations)
-                .iter()
-                .map(|&table| relids[table as usize])
-                .collect(),
-            tuning,
-            relids: of_readers,
-            outer_input,
-            pushed: None,
-            limited: integers(scan, Private::Limited).contains(&1),
-            for_fed_rows: None,
-            report: Report::default(),
-            values: Vec::new(),
-            source: NodeSource {
-                readers,
-                tables,
-                tests,
-                arguments: Vec::new(),
-                slot: (*node).ss.ss_ScanTupleSlot,
-                context: (*node).ss.ps.ps_ExprContext,
-                since: ((*estate).es_instrument != 0).then(Instant::now),
-            },
-            params,
-            output: integers(scan, Private::Output)
-                .iter()
-                .map(|&p| p as usize)
-                .collect(),
-            started: false,
-            rows: Bindings::default(),
-            at: 0,
-            upcoming: Upcoming::new(),
-        };
-        custom::set_own(node, join);
+    }
+
+    unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+        self.rows = Bindings::default();
+        self.at = 0;
+        self.upcoming.withdraw();
+        self.stop_pushed();
+        if let Some(outer_input) = &mut self.outer_input {
+            self.pipeline.stop();
+            // SAFETY: the plan below was begun with the node.
+            unsafe { outer_input.rescan((*node).ss.ps.chgParam, self.tuning.first) };
+        }
+    }
+
+    unsafe fn end(&mut self) {
+        self.pipeline.stop();
+        self.stop_pushed();
+        self.rows = Bindings::default();
+        self.at = 0;
+        let readers = &mut self.source.readers;
+        readers.iter_mut().for_each(TableReader::close);
+        self.upcoming.withdraw();
+        if let Some(outer_input) = &mut self.outer_input {
+            outer_input.end();
+        }
+    }
+
+    unsafe fn explain(
+        &self,
+        node: *mut pg_sys::CustomScanState,
+        ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own arguments.
+        unsafe { super::explain::explain(self, node, ancestors, es) }
     }
 }
 
@@ -247,79 +324,6 @@ fn tuning(plan: &Plan) -> Tuning {
 fn batches(group: &Group) -> usize {
     let inside = group.children.iter().map(|child| 2 + batches(&child.group));
     group.patterns.len() + inside.sum::<usize>()
-}
-
-/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can
-/// fail (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the executor passes a begun node.
-    unsafe {
-        ffi::ExecScanUnguarded(
-            &raw mut (*node).ss,
-            Some(next),
-            Some(custom::never_rechecked),
-        )
-    }
-}
-
-unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for every variable
-    // of the answer.
-    unsafe {
-        let slot = (*state).ss_ScanTupleSlot;
-        let join = custom::own::<QuadJoin, _>(state);
-        if (*join).at >= (*join).rows.len && !refill(state) {
-            return clear(slot);
-        }
-        let join = &mut *join;
-        let row = join.at;
-        join.at += 1;
-        for (&place, &variable) in join.output.iter().zip(&join.plan.output) {
-            let (value, null) = match &join.rows.columns[usize::from(variable)] {
-                Column::Ids(ids) => (ids[row] ^ SIGN, false),
-                _ => (0, true),
-            };
-            *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
-            *(*slot).tts_isnull.add(place) = null;
-        }
-        if let Some(outer_input) = &join.outer_input {
-            if let Column::Ids(numbers) = &join.rows.columns[usize::from(outer_input.row())] {
-                for (place, value, null) in outer_input.carried(numbers[row] as usize) {
-                    *(*slot).tts_values.add(place) = value;
-                    *(*slot).tts_isnull.add(place) = null;
-                }
-            }
-        }
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-        slot
-    }
-}
-
-/// Gets the next batch of rows; false at the end.
-#[pg_guard]
-unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
-    // SAFETY: as for `next`.
-    unsafe {
-        let join = &mut *custom::own::<QuadJoin, _>(state);
-        if !join.started {
-            join.start(state, None);
-        }
-        join.at = 0;
-        loop {
-            let rows = join.next_rows();
-            join.rows = rows.or_else(|| join.loose()).unwrap_or_default();
-            if join.rows.len > 0 {
-                join.offer();
-                return true;
-            }
-            if !join.take_batch() {
-                return false;
-            }
-        }
-    }
 }
 
 /// Counts the rows that a begun node would hand out by group; none of them is handed out.
@@ -527,46 +531,5 @@ impl QuadJoin {
         } else if self.pushed.is_none() {
             self.pipeline.start(params);
         }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; the value itself is dropped with its memory context.
-    unsafe {
-        let join = custom::own::<QuadJoin, _>(node);
-        if !join.is_null() {
-            (*join).pipeline.stop();
-            (*join).stop_pushed();
-            (*join).rows = Bindings::default();
-            (*join).at = 0;
-            (*join)
-                .source
-                .readers
-                .iter_mut()
-                .for_each(TableReader::close);
-            (*join).upcoming.withdraw();
-            if let Some(outer_input) = &mut (*join).outer_input {
-                outer_input.end();
-            }
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node.
-    unsafe {
-        let join = &mut *custom::own::<QuadJoin, _>(node);
-        join.started = false;
-        join.rows = Bindings::default();
-        join.at = 0;
-        join.upcoming.withdraw();
-        join.stop_pushed();
-        if let Some(outer_input) = &mut join.outer_input {
-            join.pipeline.stop();
-            outer_input.rescan((*node).ss.ps.chgParam, join.tuning.first);
-        }
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
     }
 }

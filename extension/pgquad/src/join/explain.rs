@@ -4,11 +4,11 @@
 
 use super::exec::QuadJoin;
 use super::push::Report;
+use super::source::TestExpr;
 use crate::custom;
 use crate::scan::conditions::list_iter;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::fmt::Write;
 
 /// A pattern as EXPLAIN shows it.
@@ -24,16 +24,18 @@ struct Shown<'a> {
     is_remote: bool,
 }
 
-/// The ExplainCustomScan callback.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn explain(
+/// Shows a node.
+///
+/// # Safety
+/// `join` is the own part of `node`, begun; the rest is EXPLAIN's own.
+pub unsafe fn explain(
+    join: &QuadJoin,
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    // SAFETY: the caller's promise.
     unsafe {
-        let join = &*custom::own::<QuadJoin, _>(node);
         let mut patterns = Vec::new();
         collect(&join.plan.root, None, &mut patterns);
         let mut shown: Vec<Shown> = patterns
@@ -67,7 +69,7 @@ pub unsafe extern "C-unwind" fn explain(
                 }
             });
         }
-        explain_filters(node, ancestors, es);
+        explain_filters(&join.source.tests, node, ancestors, es);
         if (*es).analyze {
             explain_exchange(&join.report, es);
         }
@@ -114,13 +116,13 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
 
 /// The filters: those that are tested on ids, and those that PostgreSQL evaluates; with the rows that each kind has removed.
 unsafe fn explain_filters(
+    tests: &[TestExpr],
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: arguments are those of `explain`; behind the values of the parameters, the plan has the filters' expressions.
     unsafe {
-        let tests = &(*custom::own::<QuadJoin, _>(node)).source.tests;
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let exprs: Vec<*mut pg_sys::Node> = list_iter((*plan).custom_exprs).collect();
         let filters = &exprs[exprs.len() - tests.len()..];

@@ -218,14 +218,9 @@ impl OuterInput {
         self.done = false;
     }
 
-    /// Ends the plan below.
-    ///
-    /// # Safety
-    /// As for [`Self::next`].
-    pub unsafe fn end(&mut self) {
+    /// Gives up the rows of the batch.
+    pub fn end(&mut self) {
         self.values = Vec::new();
         self.loose = Vec::new();
-        // SAFETY: the caller's promise.
-        unsafe { pg_sys::ExecEndNode(self.child) }
     }
 }

@@ -3,32 +3,21 @@
 
 use super::conditions::{list_iter, list_node};
 use crate::am::tid;
-use crate::custom::{self, clear, Callbacks};
+use crate::custom::{self, clear, ScanNode};
 use crate::dictionary::Upcoming;
-use crate::ffi::{self, Methods};
+use crate::ffi::Methods;
 use crate::storage::OrderCursor;
 use pgquad_btree::{quad_of, Order, SIGN};
 use pgquad_cluster::Traffic;
 use pgquad_exec::{key_ranges, Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
-const NAME: &std::ffi::CStr = c"Quad Scan";
+use std::ffi::CStr;
 
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadScan>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(super::explain::explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadScan>();
 
 /// Counters shown by EXPLAIN ANALYZE.
 #[derive(Default, Clone, Copy)]
@@ -72,91 +61,165 @@ pub struct QuadScan {
     pub counters: Counters,
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadScan>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadScan {
+    const NAME: &'static CStr = c"Quad Scan";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    _eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`.
-    unsafe {
-        let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let private = custom::private_integers(plan, 0);
-        let order = private[0] as usize;
-        let needs_tid = private[1] != 0;
-        let wanted = private[2];
-        let backward = private[3] != 0;
-        let count = private[4] as usize;
-        let bounds = (0..count)
-            .map(|i| BoundExpr {
-                column: private[5 + 3 * i] as usize,
-                bound: Bound::from_number(private[6 + 3 * i])
-                    .expect("plans hold only known bounds"),
-                value_type: pg_sys::Oid::from(private[7 + 3 * i] as u32),
-                state: pg_sys::ExecInitExpr(
-                    list_node((*plan).custom_exprs, i).cast(),
-                    &raw mut (*node).ss.ps,
-                ),
-            })
-            .collect();
-        let rel = (*node).ss.ss_currentRelation;
-        let snapshot = (*estate).es_snapshot;
-        let mut cursor = OrderCursor::new(rel, snapshot, order);
-        let columns = cursor.order().columns();
-        let needed = if needs_tid {
-            pgquad_btree::ALL_COLUMNS
-        } else {
-            (0..4)
-                .filter(|&i| wanted & 1 << columns[i] != 0)
-                .map(|i| 1 << i)
-                .sum()
-        };
-        cursor.set_columns(needed);
-        let scan = QuadScan {
-            order: cursor.order(),
-            columns,
-            needed,
-            output: plain_output(plan, columns),
-            needs_tid,
-            bounds,
-            cursor,
-            backward,
-            ranges: Vec::new(),
-            next_range: 0,
-            started: false,
-            rows: 0,
-            at: 0,
-            upcoming: Upcoming::new(),
-            counters: Counters::default(),
-        };
-        custom::set_own(node, scan);
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
     }
-}
 
-/// The executor's entry. Called for each row, so it adds no guard: the rows of a batch are plain memory, and what can fail
-/// (`refill`) is guarded on its own. No Rust value with a destructor lives in this frame.
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the executor passes a begun node.
-    unsafe {
-        let ps = &(*node).ss.ps;
-        if ps.qual.is_null() && (*ps.state).es_epq_active.is_null() {
-            if ps.ps_ProjInfo.is_null() {
-                return next(&raw mut (*node).ss);
-            }
-            let output = (*custom::own::<QuadScan, _>(node)).output;
-            if let Some(output) = output {
-                return next_projected(&raw mut (*node).ss, output);
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        _eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`.
+        unsafe {
+            let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let private = custom::private_integers(plan, 0);
+            let order = private[0] as usize;
+            let needs_tid = private[1] != 0;
+            let wanted = private[2];
+            let backward = private[3] != 0;
+            let count = private[4] as usize;
+            let bounds = (0..count)
+                .map(|i| BoundExpr {
+                    column: private[5 + 3 * i] as usize,
+                    bound: Bound::from_number(private[6 + 3 * i])
+                        .expect("plans hold only known bounds"),
+                    value_type: pg_sys::Oid::from(private[7 + 3 * i] as u32),
+                    state: pg_sys::ExecInitExpr(
+                        list_node((*plan).custom_exprs, i).cast(),
+                        &raw mut (*node).ss.ps,
+                    ),
+                })
+                .collect();
+            let rel = (*node).ss.ss_currentRelation;
+            let snapshot = (*estate).es_snapshot;
+            let mut cursor = OrderCursor::new(rel, snapshot, order);
+            let columns = cursor.order().columns();
+            let needed = if needs_tid {
+                pgquad_btree::ALL_COLUMNS
+            } else {
+                (0..4)
+                    .filter(|&i| wanted & 1 << columns[i] != 0)
+                    .map(|i| 1 << i)
+                    .sum()
+            };
+            cursor.set_columns(needed);
+            Self {
+                order: cursor.order(),
+                columns,
+                needed,
+                output: plain_output(plan, columns),
+                needs_tid,
+                bounds,
+                cursor,
+                backward,
+                ranges: Vec::new(),
+                next_range: 0,
+                started: false,
+                rows: 0,
+                at: 0,
+                upcoming: Upcoming::new(),
+                counters: Counters::default(),
             }
         }
-        ffi::ExecScanUnguarded(&raw mut (*node).ss, Some(next), Some(recheck))
+    }
+
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.at < self.rows
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: a begun node, whose scan slot has four columns. The slot keeps what never changes from row to row: the table, and
+        // values of columns that nobody reads.
+        unsafe {
+            let slot = (*state).ss_ScanTupleSlot;
+            (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
+            (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
+            self.read_batch(state)
+        }
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let (batch, row) = (self.cursor.batch(), self.at);
+        self.at += 1;
+        // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four places.
+        unsafe {
+            let values = (*slot).tts_values;
+            for (i, &column) in self.columns.iter().enumerate() {
+                if self.needed & 1 << i != 0 {
+                    let value = *batch.columns[i].get_unchecked(row);
+                    *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
+                }
+            }
+            if self.needs_tid {
+                remember(self, slot, row);
+            }
+        }
+        4
+    }
+
+    #[inline]
+    unsafe fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the executor passes a begun node.
+        unsafe {
+            let ps = &(*node).ss.ps;
+            if ps.qual.is_null() && (*ps.state).es_epq_active.is_null() {
+                if ps.ps_ProjInfo.is_null() {
+                    return custom::next::<Self>(&raw mut (*node).ss);
+                }
+                let output = (*custom::own::<Self, _>(node)).output;
+                if let Some(output) = output {
+                    return next_projected(&raw mut (*node).ss, output);
+                }
+            }
+            custom::exec_scan::<Self>(node)
+        }
+    }
+
+    /// Quads never change in place, so only the conditions that the key ranges enforced have to be looked at again.
+    unsafe fn recheck(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> bool {
+        // SAFETY: EvalPlanQual passes a filled slot of the scanned table.
+        unsafe {
+            pg_sys::slot_getallattrs(slot);
+            let values: [u64; 4] =
+                std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ SIGN);
+            let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(self.columns[i])]);
+            self.compute_ranges(state);
+            let mut ranges = self.ranges.iter();
+            ranges.any(|(low, high)| *low <= key && key <= *high)
+        }
+    }
+
+    unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+        self.rows = 0;
+        self.at = 0;
+        self.upcoming.withdraw();
+    }
+
+    unsafe fn end(&mut self) {
+        self.rows = 0;
+        self.upcoming.withdraw();
+        self.cursor.close();
+    }
+
+    unsafe fn explain(
+        &self,
+        node: *mut pg_sys::CustomScanState,
+        ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own arguments.
+        unsafe { super::explain::explain(self, node, ancestors, es) }
     }
 }
 
@@ -165,10 +228,10 @@ unsafe fn next_projected(
     state: *mut pg_sys::ScanState,
     output: Output,
 ) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: as for `next`; the result slot has one place for each output column.
+    // SAFETY: as for `fill`; the result slot has one place for each output column.
     unsafe {
         let slot = (*state).ps.ps_ResultTupleSlot;
-        let Some(scan) = at_next_row(state) else {
+        let Some(scan) = custom::at_next_row::<QuadScan>(state) else {
             return clear(slot);
         };
         let (batch, row) = (scan.cursor.batch(), scan.at);
@@ -218,114 +281,17 @@ unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Optio
     }
 }
 
-unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one of four columns, and the columns of the
-    // batch that are needed have `rows` values each.
-    unsafe {
-        let slot = (*state).ss_ScanTupleSlot;
-        let Some(scan) = at_next_row(state) else {
-            return clear(slot);
-        };
-        let (batch, row) = (scan.cursor.batch(), scan.at);
-        scan.at += 1;
-        let values = (*slot).tts_values;
-        for (i, &column) in scan.columns.iter().enumerate() {
-            if scan.needed & 1 << i != 0 {
-                let value = *batch.columns[i].get_unchecked(row);
-                *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
-            }
-        }
-        let needs_tid = scan.needs_tid;
-        if needs_tid {
-            remember(state, row);
-        }
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = 4;
-        slot
-    }
-}
-
-/// The scan with `at` at a row that has not been returned; `None` at the end. The reference is made after `refill`, which changes
-/// the scan through a pointer of its own.
-#[inline]
-unsafe fn at_next_row<'a>(state: *mut pg_sys::ScanState) -> Option<&'a mut QuadScan> {
-    // SAFETY: as for `next`.
-    unsafe {
-        let scan = custom::own::<QuadScan, _>(state);
-        if (*scan).at >= (*scan).rows && !refill(state) {
-            return None;
-        }
-        Some(&mut *scan)
-    }
-}
-
 /// Gives the row an identity.
 #[pg_guard]
-unsafe extern "C-unwind" fn remember(state: *mut pg_sys::ScanState, row: usize) {
-    // SAFETY: as for `next`; scans that need identities read all columns.
-    unsafe {
-        let scan = &mut *custom::own::<QuadScan, _>(state);
-        let key = scan.cursor.batch().key(row);
-        (*(*state).ss_ScanTupleSlot).tts_tid = tid::remember(quad_of(scan.order, &key));
-    }
-}
-
-/// Reads the next batch; false at the end.
-#[pg_guard]
-unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
-    // SAFETY: as for `next`.
-    unsafe {
-        let slot = (*state).ss_ScanTupleSlot;
-        // The slot keeps what never changes from row to row: the table, and values of columns that nobody reads.
-        (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
-        (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
-        (*custom::own::<QuadScan, _>(state)).refill(state)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn recheck(
-    state: *mut pg_sys::ScanState,
+unsafe extern "C-unwind" fn remember(
+    scan: *mut QuadScan,
     slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    // SAFETY: EvalPlanQual passes a filled slot of the scanned table; quads never change in place, so only the conditions
-    // that the key ranges enforced have to be looked at again.
+    row: usize,
+) {
+    // SAFETY: as for `fill`; scans that need identities read all columns.
     unsafe {
-        let scan = &mut *custom::own::<QuadScan, _>(state);
-        pg_sys::slot_getallattrs(slot);
-        let values: [u64; 4] =
-            std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ SIGN);
-        let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(scan.columns[i])]);
-        scan.compute_ranges(state);
-        scan.ranges
-            .iter()
-            .any(|(low, high)| *low <= key && key <= *high)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; the value itself is dropped with its memory context.
-    unsafe {
-        let scan = custom::own::<QuadScan, _>(node);
-        if !scan.is_null() {
-            (*scan).rows = 0;
-            (*scan).upcoming.withdraw();
-            (*scan).cursor.close();
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node.
-    unsafe {
-        let scan = &mut *custom::own::<QuadScan, _>(node);
-        scan.started = false;
-        scan.rows = 0;
-        scan.at = 0;
-        scan.upcoming.withdraw();
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
+        let key = (*scan).cursor.batch().key(row);
+        (*slot).tts_tid = tid::remember(quad_of((*scan).order, &key));
     }
 }
 
@@ -336,8 +302,8 @@ impl QuadScan {
     }
 
     /// Reads the next non-empty leaf's worth of quads; false at the end.
-    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
-        // SAFETY: called from `next` with a begun node.
+    unsafe fn read_batch(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: a begun node.
         unsafe {
             if !self.started {
                 self.started = true;

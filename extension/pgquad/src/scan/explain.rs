@@ -4,18 +4,19 @@ use super::conditions::list_iter;
 use super::exec::QuadScan;
 use crate::custom::{self, explain_text as text};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-/// The ExplainCustomScan callback.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn explain(
+/// Shows a node.
+///
+/// # Safety
+/// `scan` is the own part of `node`, begun; the rest is EXPLAIN's own.
+pub unsafe fn explain(
+    scan: &QuadScan,
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
+    // SAFETY: the caller's promise.
     unsafe {
-        let scan = &*custom::own::<QuadScan, _>(node);
         let way = if scan.backward { " backward" } else { "" };
         text("Index Order", &format!("{}{way}", scan.order), es);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();

@@ -3,30 +3,18 @@
 
 use super::step::{self, QuadStep, Reached};
 use super::visited_set::{Row, VisitedSet};
-use crate::custom::{self, clear, Callbacks};
-use crate::ffi::{self, Methods};
+use crate::custom::{self, ScanNode};
+use crate::ffi::Methods;
 use crate::scan::conditions::list_iter;
 use crate::storage;
 use pgquad_btree::SIGN;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
-
-const NAME: &std::ffi::CStr = c"Quad Walk";
+use std::ffi::CStr;
 
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadWalk>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadWalk>();
 
 /// Rows taken from the first term, and handed out, at a time.
 const BATCH: usize = 1024;
@@ -34,7 +22,7 @@ const BATCH: usize = 1024;
 const FRONTIER: std::ops::Range<usize> = 1024..65_536;
 const FRONTIER_BYTES: usize = 200;
 /// The node's own part.
-struct QuadWalk {
+pub struct QuadWalk {
     arity: usize,
     at: usize,
     first: *mut pg_sys::PlanState,
@@ -53,100 +41,124 @@ struct QuadWalk {
     rounds: u64,
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadWalk>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadWalk {
+    const NAME: &'static CStr = c"Quad Walk";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`, with two plans below it.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let children = custom::begin_children(node, estate, eflags);
-        let bytes = pg_sys::get_hash_memory_limit();
-        let private = custom::private_integers(scan, 0);
-        let walk = QuadWalk {
-            arity: private[0] as usize,
-            at: private[1] as usize,
-            first: children[0],
-            step: step::step_of(children[1]),
-            begun: false,
-            most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER.start, FRONTIER.end),
-            visited: VisitedSet::new(bytes / 4 * 3, (*estate).es_query_cxt),
-            expanded: 0,
-            emitted: 0,
-            frontier: Vec::new(),
-            rows: Vec::new(),
-            row: 0,
-            rounds: 0,
-        };
-        custom::set_own(node, walk);
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
     }
-}
 
-/// The executor's entry. Called for each row, so it adds no guard: found rows are plain memory, and what can fail (`refill`) is guarded on
-/// its own. No Rust value with a destructor lives in this frame.
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the executor passes a begun node.
-    unsafe {
-        ffi::ExecScanUnguarded(
-            &raw mut (*node).ss,
-            Some(next),
-            Some(custom::never_rechecked),
-        )
-    }
-}
-
-unsafe extern "C-unwind" fn next(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `state` is the first part of a begun node; the scan slot is a virtual one with a place for each column of a row.
-    unsafe {
-        let slot = (*state).ss_ScanTupleSlot;
-        let walk = custom::own::<QuadWalk, _>(state);
-        if (*walk).row >= (*walk).rows.len() && !refill(state) {
-            return clear(slot);
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`, with two plans below it.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let children = custom::begin_children(node, estate, eflags);
+            let bytes = pg_sys::get_hash_memory_limit();
+            let private = custom::private_integers(scan, 0);
+            Self {
+                arity: private[0] as usize,
+                at: private[1] as usize,
+                first: children[0],
+                step: step::step_of(children[1]),
+                begun: false,
+                most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER.start, FRONTIER.end),
+                visited: VisitedSet::new(bytes / 4 * 3, (*estate).es_query_cxt),
+                expanded: 0,
+                emitted: 0,
+                frontier: Vec::new(),
+                rows: Vec::new(),
+                row: 0,
+                rounds: 0,
+            }
         }
-        let walk = &mut *walk;
-        let row = *walk.rows.get_unchecked(walk.row);
-        walk.row += 1;
-        for column in 0..walk.arity {
-            let part = usize::from(column != walk.at);
-            *(*slot).tts_values.add(column) = pg_sys::Datum::from(row[part] ^ SIGN);
-            *(*slot).tts_isnull.add(column) = row[2] >> part & 1 != 0;
-        }
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = walk.arity as i16;
-        slot
     }
-}
 
-/// Gets the next rows; false at the end.
-#[pg_guard]
-unsafe extern "C-unwind" fn refill(state: *mut pg_sys::ScanState) -> bool {
-    // SAFETY: as for `next`.
-    unsafe {
-        let walk = &mut *custom::own::<QuadWalk, _>(state);
-        walk.row = 0;
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.row < self.rows.len()
+    }
+
+    unsafe fn refill(&mut self, _state: *mut pg_sys::ScanState) -> bool {
+        self.row = 0;
         loop {
             storage::interrupt();
-            walk.visited.read(walk.emitted, BATCH, &mut walk.rows);
-            if !walk.rows.is_empty() {
-                walk.emitted += walk.rows.len() as u64;
+            self.visited.read(self.emitted, BATCH, &mut self.rows);
+            if !self.rows.is_empty() {
+                self.emitted += self.rows.len() as u64;
                 return true;
             }
-            if !walk.begun {
-                walk.take_first();
-            } else if walk.expanded < walk.visited.len() {
-                walk.expand();
+            if !self.begun {
+                // SAFETY: the plan below was begun with the node.
+                unsafe { self.take_first() };
+            } else if self.expanded < self.visited.len() {
+                // SAFETY: as above.
+                unsafe { self.expand() };
             } else {
                 return false;
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        // SAFETY: there is a row; the slot has a place for each of its columns.
+        unsafe {
+            let row = *self.rows.get_unchecked(self.row);
+            self.row += 1;
+            for column in 0..self.arity {
+                let part = usize::from(column != self.at);
+                *(*slot).tts_values.add(column) = pg_sys::Datum::from(row[part] ^ SIGN);
+                *(*slot).tts_isnull.add(column) = row[2] >> part & 1 != 0;
+            }
+        }
+        self.arity
+    }
+
+    unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
+        self.begun = false;
+        self.visited.clear();
+        (self.expanded, self.emitted) = (0, 0);
+        self.rows.clear();
+        self.row = 0;
+        // SAFETY: begun nodes. The step is used past the executor's entry, so both children are told at once.
+        unsafe {
+            for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
+                custom::rescan_now(child, (*node).ss.ps.chgParam);
+            }
+            // A subquery scan leaves that to the executor's entry of what is below it.
+            let step = self.step.cast::<pg_sys::PlanState>();
+            if !(*step).chgParam.is_null() {
+                pg_sys::ExecReScan(step);
+            }
+        }
+    }
+
+    unsafe fn end(&mut self) {
+        self.visited.clear();
+        self.rows = Vec::new();
+        self.row = 0;
+    }
+
+    unsafe fn explain(
+        &self,
+        _node: *mut pg_sys::CustomScanState,
+        _ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own state.
+        unsafe {
+            if !(*es).analyze {
+                return;
+            }
+            for (label, value) in [
+                (c"Frontiers", self.rounds),
+                (c"Runs Spilled", self.visited.spilled),
+            ] {
+                custom::explain_integer(label, value as i64, es);
             }
         }
     }
@@ -218,65 +230,5 @@ unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot 
         }
         pg_sys::slot_getallattrs(slot);
         slot
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; the value itself is dropped with its memory context.
-    unsafe {
-        let walk = custom::own::<QuadWalk, _>(node);
-        if !walk.is_null() {
-            (*walk).visited.clear();
-            (*walk).rows = Vec::new();
-            (*walk).row = 0;
-        }
-        for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
-            pg_sys::ExecEndNode(child);
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node. The step is used past the executor's entry, so both children are told at once.
-    unsafe {
-        let walk = &mut *custom::own::<QuadWalk, _>(node);
-        walk.begun = false;
-        walk.visited.clear();
-        (walk.expanded, walk.emitted) = (0, 0);
-        walk.rows.clear();
-        walk.row = 0;
-        for child in list_iter::<pg_sys::PlanState>((*node).custom_ps) {
-            custom::rescan_now(child, (*node).ss.ps.chgParam);
-        }
-        // A subquery scan leaves that to the executor's entry of what is below it.
-        let step = walk.step.cast::<pg_sys::PlanState>();
-        if !(*step).chgParam.is_null() {
-            pg_sys::ExecReScan(step);
-        }
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
-    }
-}
-
-/// The ExplainCustomScan callback.
-#[pg_guard]
-unsafe extern "C-unwind" fn explain(
-    node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
-    es: *mut pg_sys::ExplainState,
-) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
-    unsafe {
-        if !(*es).analyze {
-            return;
-        }
-        let walk = &*custom::own::<QuadWalk, _>(node);
-        for (label, value) in [
-            (c"Frontiers", walk.rounds),
-            (c"Runs Spilled", walk.visited.spilled),
-        ] {
-            custom::explain_integer(label, value as i64, es);
-        }
     }
 }

@@ -7,7 +7,7 @@
 use super::paths::keep;
 use super::shape::Shape;
 use crate::am::shape::COLUMNS;
-use crate::custom::{self, Callbacks};
+use crate::custom::{self, ScanNode};
 use crate::ffi::Methods;
 use crate::scan::compared::{self, Compared};
 use crate::scan::conditions::list_node;
@@ -18,25 +18,15 @@ use pgquad_cluster::Reading;
 use pgquad_exec::{Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::ffi::CStr;
 
-const NAME: &std::ffi::CStr = c"Quad Step";
-
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods(NAME, plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(QuadStep::NAME, plan_path);
 
 /// What plans point at.
-pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> =
-    custom::scan_methods(NAME, create_state);
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadStep>();
 
-static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods(
-    NAME,
-    Callbacks {
-        begin,
-        exec,
-        end,
-        rescan,
-        explain: Some(explain),
-    },
-);
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadStep>();
 
 /// Quads read at a time.
 const QUADS_AT_ONCE: usize = 10_000;
@@ -147,72 +137,156 @@ pub struct QuadStep {
 /// A place reached, and the number of the start from which it was.
 pub type Reached = (u64, u32);
 
-#[pg_guard]
-unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: called where PostgreSQL makes the state.
-    unsafe { custom::new_state::<QuadStep>(&EXEC_METHODS) }
-}
+impl ScanNode for QuadStep {
+    const NAME: &'static CStr = c"Quad Step";
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: core::ffi::c_int,
-) {
-    // SAFETY: the node was made by `create_state` from a plan made by `plan_path`; its relations are locked.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let relations = compat::members((*scan).custom_relids);
-        let words = custom::private_integers(scan, 0);
-        let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut rest, mut value) = (&words[..], 0);
-        while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
-            let (compared, after) = after.split_at(Compared::WORDS * head[5] as usize);
-            let relation = relations[head[0] as usize];
-            let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
-            let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
-                Some(known) => known,
-                None => {
-                    tables.push((*rel).rd_id);
-                    readers.push(TableReader::new(rel, (*estate).es_snapshot));
-                    readers.len() - 1
-                }
-            };
-            let values = (0..head[5] as usize)
-                .map(|n| {
-                    let expr = list_node((*scan).custom_exprs, value + n);
-                    pg_sys::ExecInitExpr(expr.cast(), &raw mut (*node).ss.ps)
-                })
-                .collect();
-            value += head[5] as usize;
-            hops.push(Hop {
-                reader,
-                relation,
-                from: head[1] as usize,
-                to: head[2] as usize,
-                order: head[3] as usize,
-                bounds: head[4] as usize,
-                compared: Compared::decode(compared),
-                values,
-                templates: Vec::new(),
-                filters: Vec::new(),
-                reading: Reading::new(0),
-                rounds: 0,
-                keys: 0,
-                probes: 0,
-                rows: 0,
-            });
-            rest = after;
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`; its relations are locked.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let relations = compat::members((*scan).custom_relids);
+            let words = custom::private_integers(scan, 0);
+            let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut rest, mut value) = (&words[..], 0);
+            while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
+                let (compared, after) = after.split_at(Compared::WORDS * head[5] as usize);
+                let relation = relations[head[0] as usize];
+                let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
+                let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
+                    Some(known) => known,
+                    None => {
+                        tables.push((*rel).rd_id);
+                        readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                        readers.len() - 1
+                    }
+                };
+                let values = (0..head[5] as usize)
+                    .map(|n| {
+                        let expr = list_node((*scan).custom_exprs, value + n);
+                        pg_sys::ExecInitExpr(expr.cast(), &raw mut (*node).ss.ps)
+                    })
+                    .collect();
+                value += head[5] as usize;
+                hops.push(Hop {
+                    reader,
+                    relation,
+                    from: head[1] as usize,
+                    to: head[2] as usize,
+                    order: head[3] as usize,
+                    bounds: head[4] as usize,
+                    compared: Compared::decode(compared),
+                    values,
+                    templates: Vec::new(),
+                    filters: Vec::new(),
+                    reading: Reading::new(0),
+                    rounds: 0,
+                    keys: 0,
+                    probes: 0,
+                    rows: 0,
+                });
+                rest = after;
+            }
+            Self {
+                readers,
+                hops,
+                context: (*node).ss.ps.ps_ExprContext,
+                started: false,
+                batch: Batch::new(),
+                spans: Vec::new(),
+            }
         }
-        let step = QuadStep {
-            readers,
-            hops,
-            context: (*node).ss.ps.ps_ExprContext,
-            started: false,
-            batch: Batch::new(),
-            spans: Vec::new(),
-        };
-        custom::set_own(node, step);
+    }
+
+    fn has_row(&self) -> bool {
+        false
+    }
+
+    unsafe fn refill(&mut self, _state: *mut pg_sys::ScanState) -> bool {
+        crate::error::raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "a Quad Step runs below a Quad Walk only",
+        )
+    }
+
+    unsafe fn fill(&mut self, _slot: *mut pg_sys::TupleTableSlot) -> usize {
+        0
+    }
+
+    unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+    }
+
+    unsafe fn end(&mut self) {
+        self.batch = Batch::default();
+        self.spans = Vec::new();
+        self.readers.iter_mut().for_each(TableReader::close);
+    }
+
+    /// One line, or group of properties, per quad of the step.
+    unsafe fn explain(
+        &self,
+        _node: *mut pg_sys::CustomScanState,
+        _ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own state.
+        unsafe {
+            let show = |hop: &Hop| {
+                let alias = custom::relation_name(hop.relation, es);
+                let order: String = self.readers[hop.reader].orders()[hop.order]
+                    .iter()
+                    .map(|&c| COLUMNS[usize::from(c)])
+                    .collect();
+                let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
+                let reader = &self.readers[hop.reader];
+                let counts = [
+                    (c"Frontiers", "frontiers", hop.rounds),
+                    (c"Keys", "keys", hop.keys),
+                    (c"Probes", "probes", hop.probes),
+                    (c"Actual Rows", "rows", hop.rows),
+                ];
+                if (*es).format != pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                    custom::explain_group(c"Hop", true, es, || {
+                        custom::explain_text("Alias", &alias, es);
+                        custom::explain_text("From", from, es);
+                        custom::explain_text("To", to, es);
+                        custom::explain_text("Index Order", &order, es);
+                        if (*es).analyze {
+                            for (label, _, value) in counts {
+                                custom::explain_integer(label, value as i64, es);
+                            }
+                            if !reader.is_ordered() {
+                                custom::explain_traffic(&reader.traffic(), es);
+                            }
+                        }
+                    });
+                    return;
+                }
+                let mut line = format!("{alias} ({from} to {to}): order={order}");
+                if (*es).analyze {
+                    for (_, name, value) in counts {
+                        line += &format!(" {name}={value}");
+                    }
+                    if !reader.is_ordered() {
+                        line += &custom::traffic(&reader.traffic(), (*es).timing);
+                    }
+                }
+                custom::explain_text("Hop", &line, es);
+            };
+            if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                self.hops.iter().for_each(show);
+            } else {
+                custom::explain_group(c"Hops", false, es, || self.hops.iter().for_each(show));
+            }
+        }
     }
 }
 
@@ -330,98 +404,6 @@ impl Hop {
             if !more {
                 return;
             }
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    _node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    crate::error::raise(
-        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-        "a Quad Step runs below a Quad Walk only",
-    )
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node; the value itself is dropped with its memory context.
-    unsafe {
-        let step = custom::own::<QuadStep, _>(node);
-        if !step.is_null() {
-            (*step).batch = Batch::default();
-            (*step).spans = Vec::new();
-            (*step).readers.iter_mut().for_each(TableReader::close);
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a begun node.
-    unsafe {
-        (*custom::own::<QuadStep, _>(node)).started = false;
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
-    }
-}
-
-/// The ExplainCustomScan callback: one line per quad of the step.
-#[pg_guard]
-unsafe extern "C-unwind" fn explain(
-    node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
-    es: *mut pg_sys::ExplainState,
-) {
-    // SAFETY: EXPLAIN passes a begun node of ours and its own state.
-    unsafe {
-        let step = &*custom::own::<QuadStep, _>(node);
-        let show = |hop: &Hop| {
-            let alias = custom::relation_name(hop.relation, es);
-            let order: String = step.readers[hop.reader].orders()[hop.order]
-                .iter()
-                .map(|&c| COLUMNS[usize::from(c)])
-                .collect();
-            let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
-            let reader = &step.readers[hop.reader];
-            let counts = [
-                (c"Frontiers", "frontiers", hop.rounds),
-                (c"Keys", "keys", hop.keys),
-                (c"Probes", "probes", hop.probes),
-                (c"Actual Rows", "rows", hop.rows),
-            ];
-            if (*es).format != pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
-                custom::explain_group(c"Hop", true, es, || {
-                    custom::explain_text("Alias", &alias, es);
-                    custom::explain_text("From", from, es);
-                    custom::explain_text("To", to, es);
-                    custom::explain_text("Index Order", &order, es);
-                    if (*es).analyze {
-                        for (label, _, value) in counts {
-                            custom::explain_integer(label, value as i64, es);
-                        }
-                        if !reader.is_ordered() {
-                            custom::explain_traffic(&reader.traffic(), es);
-                        }
-                    }
-                });
-                return;
-            }
-            let mut line = format!("{alias} ({from} to {to}): order={order}");
-            if (*es).analyze {
-                for (_, name, value) in counts {
-                    line += &format!(" {name}={value}");
-                }
-                if !reader.is_ordered() {
-                    line += &custom::traffic(&reader.traffic(), (*es).timing);
-                }
-            }
-            custom::explain_text("Hop", &line, es);
-        };
-        if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
-            step.hops.iter().for_each(show);
-        } else {
-            custom::explain_group(c"Hops", false, es, || step.hops.iter().for_each(show));
         }
     }
 }
