@@ -47,8 +47,8 @@ demo: up ## load a small data set, ask it questions in SPARQL, start the endpoin
 test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)
 	@dev/test.sh $(SUITES)
 
-lint: setup ## rustfmt, clippy, shellcheck, ruff, what the image is built from, dependencies
-	@dev/test.sh fmt clippy shell python image dependencies
+lint: setup ## rustfmt, clippy, shellcheck, ruff, walls between modules, what the image is built from, dependencies
+	@dev/test.sh fmt clippy shell python walls image dependencies
 
 fmt: ## format the Rust sources
 	@cargo fmt --all

@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell python image dependencies unit upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential remote sqlsmith cluster"
+ALL="fmt clippy shell python walls image dependencies unit upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential remote sqlsmith cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -136,6 +136,7 @@ run_suite() {
         fi
         ;;
     dependencies) suite_dependencies ;;
+    walls) one_test walls dev/check-walls.sh ;;
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     upgrade | pgtap | docs | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | http | workbench | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;

@@ -3,7 +3,7 @@
 use crate::am;
 use crate::cluster::store::sides_of;
 use crate::cluster::{guard, inspect};
-use crate::error::{raise, raise_hint, required};
+use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, Table};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
@@ -195,7 +195,7 @@ fn rebuild(
     }
     let (oid, name) = (relation.oid(), relation.name().to_owned());
     // SAFETY: a look-up by oid in a transaction.
-    if !unsafe { crate::compat::owns(oid) } {
+    if !unsafe { crate::pg::compat::owns(oid) } {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be owner of table {name}"),

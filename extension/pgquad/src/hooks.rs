@@ -3,9 +3,9 @@
 
 use crate::am::{self, shape, table_options};
 use crate::cluster::{self, guard};
-use crate::error::raise_hint;
-use crate::exit::is_exiting;
-use crate::ffi::unguarded;
+use crate::pg::error::raise_hint;
+use crate::pg::exit::is_exiting;
+use crate::pg::ffi::unguarded;
 use crate::rights::notes;
 use crate::storage::pending;
 use pgrx::prelude::*;

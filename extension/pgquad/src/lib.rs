@@ -4,34 +4,21 @@
 
 use pgrx::prelude::*;
 
-mod allocator;
 pub mod am;
 pub mod cluster;
-mod compat;
-mod counts;
-mod custom;
 pub mod dictionary;
-pub mod error;
-mod exit;
-mod ffi;
 mod functions;
-mod groups;
-mod guc;
 mod hooks;
-mod join;
 mod load;
+mod nodes;
+mod pg;
 mod relcache;
 mod remote;
 mod rights;
-mod scan;
 pub mod sparql;
 pub mod storage;
 pub mod store;
-mod subtransaction;
 pub mod term;
-mod threads;
-mod upper;
-mod walk;
 
 ::pgrx::pg_module_magic!();
 
@@ -45,18 +32,13 @@ fn version() -> &'static str {
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     quiet_backtraces();
-    allocator::init();
-    guc::init();
-    storage::stop_points::init();
+    pg::init();
     relcache::init();
+    storage::stop_points::init();
     storage::wal::init();
     hooks::init();
     rights::mark::init();
-    scan::init();
-    join::init();
-    groups::init();
-    walk::init();
-    upper::init();
+    nodes::init();
     store::init();
     cluster::init();
     dictionary::init();

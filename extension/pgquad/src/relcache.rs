@@ -4,7 +4,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::exit::is_exiting;
+use crate::pg::exit::is_exiting;
 use crate::{cluster, dictionary, storage};
 
 /// Registers the callback; called once from `_PG_init`.

@@ -12,8 +12,8 @@ use pgrx::{pg_sys, spi, PgSqlErrorCode};
 use crate::am;
 use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
-use crate::error::{raise, raise_hint, required};
-use crate::guc;
+use crate::pg::error::{raise, raise_hint, required};
+use crate::pg::guc;
 use crate::sparql;
 
 /// Schema that holds the tables of all stores.

@@ -1,9 +1,10 @@
 //! Creating, truncating, copying and rebuilding quad tables.
 
 use super::{shape, table_options};
-use crate::compat::FileLocator;
+use crate::hooks;
+use crate::pg::compat::FileLocator;
+use crate::pg::ffi;
 use crate::storage::{self, options};
-use crate::{ffi, hooks};
 use pgquad_btree::{initial_pages, Options, Page, PageStore};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -12,7 +12,7 @@ pub mod table_options;
 pub mod tid;
 mod vacuum;
 
-use crate::ffi::Methods;
+use crate::pg::ffi::Methods;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::sync::OnceLock;

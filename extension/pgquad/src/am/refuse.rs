@@ -1,6 +1,6 @@
 //! What quad tables refuse, each with its own message.
 
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 

@@ -2,7 +2,7 @@
 //! ALTER TABLE rewrites and `WHERE CURRENT OF`.
 
 use super::tid;
-use crate::exit::keep_in_context;
+use crate::pg::exit::keep_in_context;
 use crate::storage::{OrderCursor, Sampled};
 use pgquad_btree::{Order, Quad, SIGN};
 use pgrx::pg_sys;

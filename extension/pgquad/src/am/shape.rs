@@ -1,6 +1,6 @@
 //! The one table shape of the access method: four `bigint` columns s, p, o, g.
 
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 use pgrx::{pg_sys, PgSqlErrorCode, PgTupleDesc};
 
 /// Column names in order.

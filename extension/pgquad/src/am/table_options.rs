@@ -12,8 +12,8 @@
 use crate::am::{is_quad_relid, not_null};
 use crate::cluster::guard;
 use crate::cluster::store::{mark_of, MARK};
-use crate::error::raise_hint;
-use crate::guc;
+use crate::pg::error::raise_hint;
+use crate::pg::guc;
 use crate::storage;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -301,7 +301,7 @@ unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> (pg_sys::Oid, *const c
         }
         let relid = table_of(alter);
         // Somebody who may not alter the table is told so by the statement itself.
-        if !concerned || !is_quad_relid(relid) || !crate::compat::owns(relid) {
+        if !concerned || !is_quad_relid(relid) || !crate::pg::compat::owns(relid) {
             return (pg_sys::InvalidOid, std::ptr::null());
         }
         pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32);

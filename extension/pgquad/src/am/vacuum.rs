@@ -1,6 +1,6 @@
 //! VACUUM: folds and cleans every order, gives empty pages back, advances relfrozenxid.
 
-use crate::compat;
+use crate::pg::compat;
 use crate::storage::Table;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -14,7 +14,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::groups::{Here, ShardedGroups, Source};
 use super::{arrival, counters, map, moves, secret, snapshots};
 use crate::dictionary;
-use crate::error::{raise, raise_detail, raise_hint};
+use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
 
 thread_local! {

@@ -5,7 +5,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::{map, snapshots};
 use crate::am::shape;
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 use crate::storage::LocalReader;
 
 /// Whether a snapshot does not see that a shard is where it is: `arrived` is one of [`map::Table::arrived`].

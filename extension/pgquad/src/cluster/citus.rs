@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use crate::compat::CatalogPath;
-use crate::error::{raise, raise_hint};
+use crate::pg::compat::CatalogPath;
+use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction (`transaction/worker_transaction.c`):

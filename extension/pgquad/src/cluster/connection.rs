@@ -24,8 +24,8 @@ use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingSt
 use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, secret, snapshots};
-use crate::error::{raise, raise_detail, raise_hint};
-use crate::exit::is_exiting;
+use crate::pg::error::{raise, raise_detail, raise_hint};
+use crate::pg::exit::is_exiting;
 
 pub use participants::{Meeting, Participants, Unlinked};
 

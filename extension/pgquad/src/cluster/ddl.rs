@@ -9,11 +9,12 @@ use super::store::{
     mark_of, side_name, sides_of_relid, table_in_shard_schema, Sides, SHARD_SCHEMA,
 };
 use super::{citus, mirror};
+use crate::am;
 use crate::dictionary;
-use crate::error::{raise, raise_hint, required};
+use crate::pg::compat;
+use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, pending};
 use crate::store::{self, Store};
-use crate::{am, compat};
 
 /// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster only cost.
 const MOST_SHARDS: i32 = 1024;

@@ -12,10 +12,11 @@ use std::ffi::CStr;
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use crate::am;
 use crate::dictionary::Tables;
-use crate::error::raise_all;
-use crate::scan::conditions::list_iter;
-use crate::{am, ffi};
+use crate::pg::error::raise_all;
+use crate::pg::ffi;
+use crate::pg::list::list_iter;
 
 thread_local! {
     /// The running transaction changes the tables of the dictionary on purpose.

@@ -6,7 +6,7 @@ use super::citus::{self, literal, text_array};
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
 use super::write::has_written;
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 
 /// Shards of a store that are asked at once, each over a connection of its own; those of a store with more are asked one by one.
 const MOST_AT_ONCE: usize = 64;

@@ -9,7 +9,7 @@ use pgquad_cluster::{Placement, Shard};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::nodes::{self, Node};
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 /// A distributed table.
 pub struct Table {

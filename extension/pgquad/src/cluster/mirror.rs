@@ -13,7 +13,7 @@ use pgrx::{pg_sys, PgSqlErrorCode, PgTryBuilder};
 
 use super::citus::{self, c_string, literal, text_array};
 use super::store::{mark_of, owner_of};
-use crate::error::{raise, raise_all, raise_hint, required};
+use crate::pg::error::{raise, raise_all, raise_hint, required};
 use crate::{am, store};
 
 thread_local! {

@@ -18,9 +18,9 @@ use super::answer::damaged;
 use super::connection::{Mode, Scope};
 use super::{citus, map, nodes, secret};
 use crate::am;
-use crate::compat::owns;
-use crate::error::{raise, raise_hint};
-use crate::scan::conditions::list_node;
+use crate::pg::compat::owns;
+use crate::pg::error::{raise, raise_hint};
+use crate::pg::list::list_node;
 use crate::storage::{bulk, Table};
 
 /// Citus' function that copies the relation of a shard to another node, and ours.

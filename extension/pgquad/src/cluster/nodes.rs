@@ -4,7 +4,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::citus;
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 
 /// A node that holds shards.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use super::citus;
 use super::reader::ORDERS;
 use super::store::owner_of;
 use super::write::as_writer;
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// One of the tables of Citus, seen as one shard on another node.
 pub struct Written {

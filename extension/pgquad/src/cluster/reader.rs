@@ -61,7 +61,7 @@ impl ShardedReader {
     pub unsafe fn new(sides: Sides, snapshot: pg_sys::Snapshot) -> Self {
         let sides = [sides.by_subject, sides.by_object].map(|relid| {
             map::table_of(relid).unwrap_or_else(|| {
-                crate::error::raise_hint(
+                crate::pg::error::raise_hint(
                     pgrx::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                     "the shards of a distributed store are not known on this node",
                     "SELECT start_metadata_sync_to_all_nodes() on the coordinator tells all nodes where shards are.",
@@ -85,7 +85,7 @@ impl ShardedReader {
     /// As for [`Self::new`].
     pub unsafe fn of_store(mark: &str, snapshot: pg_sys::Snapshot) -> Self {
         let Some(sides) = store::sides_of_mark(mark) else {
-            crate::error::raise(
+            crate::pg::error::raise(
                 pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
                 format!(
                     "this node has no shards of the distributed store with the mark \"{mark}\""

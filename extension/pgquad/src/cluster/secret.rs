@@ -9,7 +9,7 @@ use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 use sha2::Sha256;
 
 use super::nodes::{as_superuser, query};
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 use crate::term::random_bytes;
 

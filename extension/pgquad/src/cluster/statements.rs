@@ -9,7 +9,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::store::{mark_of, sides_of_relid, Sides};
 use super::{citus, mirror};
 use crate::am;
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 use pg_sys::NodeTag::*;
 
 /// What `before` did, for `after` to finish. Owns nothing, since an error may jump over it.

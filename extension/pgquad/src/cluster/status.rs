@@ -15,7 +15,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use super::citus;
 use super::counters::{self, Counter, KINDS};
 use super::nodes::{self, as_superuser, has_citus};
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 extension_sql_file!(
     "../../../../sql/cluster_status.sql",

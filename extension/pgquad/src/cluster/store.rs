@@ -14,7 +14,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::citus::c_string;
 pub use super::write::has_written;
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 /// Schema of the Citus tables.
 pub const SHARD_SCHEMA: &str = "quad_shards";

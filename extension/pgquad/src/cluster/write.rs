@@ -21,7 +21,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
 use super::{arrival, citus, map};
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::storage::{self, pending, Sorter};
 use crate::store::with_settings;
 

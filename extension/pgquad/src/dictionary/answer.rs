@@ -14,7 +14,7 @@ use super::state::{self, with_state};
 use super::tables::Tables;
 use super::{extents, lock, shard, term_ids};
 use crate::cluster::{as_superuser, damaged};
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// A shard that is not on this node, as it sees it.
 struct Moved;

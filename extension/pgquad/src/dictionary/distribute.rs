@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, Spi};
 use super::extents::EXTENT;
 use super::layout::Layout;
 use crate::cluster::{as_superuser, ensure_secret, guard, has_citus};
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 
 /// Most shards: what Citus allows.

@@ -12,7 +12,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::relation::{self, IndexScan, Inserter, Relation};
 use super::tables::Tables;
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Numbers in an extent. Small, so that the shards of a distributed dictionary together use few more numbers than they have terms (the
 /// trees of quads pack ids the better the closer they are); large against the 255 terms of a block.

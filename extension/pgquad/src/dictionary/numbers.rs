@@ -10,7 +10,7 @@ use super::extents;
 use super::lock;
 use super::tables::Tables;
 use crate::cluster::as_superuser;
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Numbers that one call of the sequence hands out: its increment.
 const STEP: u64 = 64;

@@ -11,7 +11,7 @@ use super::blocks::CachedBlock;
 use super::distribute;
 use super::relation::{IndexScan, Relation};
 use super::state::{term_bytes, State};
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Reads blocks of `quad.terms`, or of its shards on this node. A table is opened when its first block is not in memory.
 #[derive(Default)]

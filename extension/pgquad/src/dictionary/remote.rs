@@ -14,7 +14,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use super::layout::{Layout, Shards};
 use super::{distribute, numbers};
 use crate::cluster::{damaged, Mode, Scope};
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 /// Wait for nodes to agree on where a shard is; Citus tells all of them within one commit.
 const AGREEMENT_PATIENCE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use pgquad_term::TermId;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::rights;
 use crate::term::{TermArg, TermCopy};
 

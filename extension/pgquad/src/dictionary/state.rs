@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use crate::exit::is_exiting;
+use crate::pg::exit::is_exiting;
 use pgquad_term::cache::Cache;
 use pgquad_term::{TermBuf, TermId};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};

@@ -8,7 +8,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::relation::{IndexScan, Inserter, Relation};
 use super::tables::Tables;
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Symbol tables that this backend has read.
 #[derive(Default)]

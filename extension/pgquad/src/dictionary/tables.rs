@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 extension_sql_file!(
     "../../../../sql/dictionary_tables.sql",

@@ -6,7 +6,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::relation::{latest, Relation};
 use super::tables::Tables;
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::storage::bulk::BulkLoad;
 use crate::storage::{OrderCursor, Table};
 

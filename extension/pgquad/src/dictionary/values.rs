@@ -11,7 +11,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::read::unknown_id;
 use super::sql::term_id;
 use super::state::{with_state, FLOAT_BYTES};
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::rights;
 use crate::term::value;
 

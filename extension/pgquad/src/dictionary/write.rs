@@ -12,7 +12,7 @@ use super::state::{self, BuildHash, State, ID_BYTES};
 use super::symbol_tables::Numbered;
 use super::tables::Tables;
 use super::{lock, term_ids, MAX_TERM_BYTES};
-use crate::error::raise_detail;
+use crate::pg::error::raise_detail;
 
 /// Largest block: with it a row of `quad.terms` fills a page exactly.
 pub const BLOCK_BYTES: usize = 8124;

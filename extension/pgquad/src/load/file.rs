@@ -10,7 +10,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::loader::{self, Loader, Request};
 use super::progress::Progress;
 use super::report::Document;
-use crate::error::{raise, raise_hint, required};
+use crate::pg::error::{raise, raise_hint, required};
 
 /// Loads a file of the server and returns the number of quads that were not in the store before.
 ///

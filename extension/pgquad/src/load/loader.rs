@@ -10,9 +10,9 @@ use super::progress::{Phase, Progress};
 use super::report::{self, Document};
 use super::rows::{self, Rows};
 use crate::dictionary::{self, BulkEncoder};
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
+use crate::pg::threads::with_signals_blocked;
 use crate::store::{self, Store};
-use crate::threads::with_signals_blocked;
 
 /// Longest wait for a batch before the next look for a cancel request.
 const PATIENCE: Duration = Duration::from_millis(20);

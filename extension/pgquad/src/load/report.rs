@@ -3,7 +3,7 @@
 use pgquad_reader::{ErrorKind, Format, ReadError};
 use pgrx::PgSqlErrorCode;
 
-use crate::error::raise_detail;
+use crate::pg::error::raise_detail;
 
 /// Longest message taken over from a parser, in characters: it may quote the document.
 const MAX_MESSAGE: usize = 300;

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use crate::cluster::store::sides_of_relid;
 use crate::cluster::write::Changes;
-use crate::ffi;
+use crate::pg::ffi;
 use crate::storage::bulk::BulkLoad;
 use crate::storage::{pending, Table};
 use crate::store::Store;

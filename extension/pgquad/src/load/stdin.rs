@@ -16,8 +16,8 @@ use pgrx::{pg_sys, AllocatedByPostgres, PgSqlErrorCode, PgTrigger};
 use super::loader::{self, Loader, Request};
 use super::progress::Progress;
 use super::report::Document;
-use crate::error::{raise, raise_hint};
-use crate::exit::is_exiting;
+use crate::pg::error::{raise, raise_hint};
+use crate::pg::exit::is_exiting;
 
 extension_sql_file!(
     "../../../../sql/load_stdin.sql",

@@ -9,8 +9,8 @@ use pgrx::PgSqlErrorCode;
 
 use super::failure::raise_failure;
 use super::{settings, wait};
-use crate::error::{raise, raise_hint};
 use crate::load::{self, Loader, Progress, Request};
+use crate::pg::error::{raise, raise_hint};
 
 const ACCEPT: &str = "text/turtle, application/n-triples, application/n-quads, application/trig, \
                       application/rdf+xml;q=0.9, application/ld+json;q=0.8, */*;q=0.1";

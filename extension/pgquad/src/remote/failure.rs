@@ -3,7 +3,7 @@
 use pgquad_remote::{Error, ErrorKind};
 use pgrx::PgSqlErrorCode;
 
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 
 /// Raises the error. `what` was to be done, e.g. `SERVICE`.
 pub fn raise_failure(what: &str, error: &Error) -> ! {

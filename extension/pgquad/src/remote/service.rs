@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode;
 use super::failure::raise_failure;
 use super::{settings, wait};
 use crate::dictionary;
-use crate::error::{raise, required};
+use crate::pg::error::{raise, required};
 use crate::term::{random_bytes, TermArg, TermOut};
 
 /// Terms of a solution, as a row of the function.

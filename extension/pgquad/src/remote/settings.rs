@@ -6,7 +6,7 @@ use std::time::Duration;
 use pgquad_remote::{Client, Limits, Rules};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PgSqlErrorCode};
 
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 
 static ALLOWED: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static NETWORKS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));

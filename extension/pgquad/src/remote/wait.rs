@@ -5,8 +5,8 @@ use std::time::Duration;
 use pgquad_remote::{Client, Error, Job, Step};
 use pgrx::{check_for_interrupts, PgSqlErrorCode};
 
-use crate::error::raise;
-use crate::threads::with_signals_blocked;
+use crate::pg::error::raise;
+use crate::pg::threads::with_signals_blocked;
 
 /// Longest wait before the next look for a cancel request.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -9,9 +9,10 @@ use pgrx::prelude::*;
 use super::origin::{Level, Origins};
 use super::{notes, SEEN};
 use crate::cluster::{guard, moves};
-use crate::scan::conditions::list_iter;
+use crate::hooks;
+use crate::pg::list::list_iter;
+use crate::pg::{ffi, guc};
 use crate::sparql;
-use crate::{ffi, guc, hooks};
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 

@@ -16,7 +16,7 @@ use pgquad_term::TermId;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::dictionary::Tables;
-use crate::error::raise_all;
+use crate::pg::error::raise_all;
 
 /// The mark: the input collation of a call. Functions on ids take nothing that has a collation, so no SQL text makes this one.
 pub const SEEN: pg_sys::Oid = pg_sys::Oid::from_u32(1);

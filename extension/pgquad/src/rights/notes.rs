@@ -12,8 +12,8 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::origin::{Level, Origins};
 use crate::cluster::guard;
-use crate::error::raise_all;
-use crate::scan::conditions::list_iter;
+use crate::pg::error::raise_all;
+use crate::pg::list::list_iter;
 use crate::{am, hooks};
 
 /// Notes of a plan, bits of its JIT flags that PostgreSQL does not use: what its INSERTs and UPDATEs write, the rows of its answer, and what

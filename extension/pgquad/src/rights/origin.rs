@@ -13,7 +13,7 @@ use pgrx::pg_sys::NodeTag::*;
 
 use crate::am;
 use crate::cluster::guard;
-use crate::scan::conditions::list_iter;
+use crate::pg::list::list_iter;
 
 /// Functions and aggregates of schema quad whose ids are those of terms they are given, are their own terms, or are among the ids they
 /// are given.

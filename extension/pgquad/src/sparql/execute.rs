@@ -11,7 +11,7 @@ use super::answer::{Batch, Row};
 use super::cache::Prepared;
 use super::plan::{name_of, Plan};
 use crate::dictionary;
-use crate::error::{raise, raise_detail};
+use crate::pg::error::{raise, raise_detail};
 use crate::term::TermOut;
 
 /// The values of the constants of a request. Terms are looked up, or added, in one batch.

@@ -5,7 +5,7 @@ use pgrx::prelude::*;
 use super::execute::{run, values};
 use super::plan::{type_of, Plan};
 use super::request::query;
-use crate::error::required;
+use crate::pg::error::required;
 
 /// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what it did).
 #[pg_extern(volatile)]

@@ -12,7 +12,7 @@ use pgrx::PgSqlErrorCode;
 use super::answer::{Batch, Row};
 use super::request::query_of_form;
 use super::results::{check_size, to_oxrdf, Buffer};
-use crate::error::{raise, raise_hint, required};
+use crate::pg::error::{raise, raise_hint, required};
 
 /// Answers a CONSTRUCT query with a document: `turtle`, `nt`, `xml` (RDF/XML), `jsonld`, or a format of quads.
 #[pg_extern(stable)]

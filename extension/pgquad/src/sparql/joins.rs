@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
-use crate::scan::conditions::list_iter;
+use crate::pg::list::list_iter;
 
 /// Whether one of the statements joins single patterns by a node of PostgreSQL rather than by `Quad Join`.
 ///

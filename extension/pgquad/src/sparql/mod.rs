@@ -21,6 +21,8 @@ mod table;
 mod update;
 mod view;
 
+use crate::pg::guc;
+
 pub use plan::is_statement;
 pub use table::settings_change;
 
@@ -30,4 +32,5 @@ pub fn init() {
     plan::init();
     stream::init();
     table::init();
+    guc::before_default_graph_changes(settings_change);
 }

@@ -14,10 +14,10 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::joins;
-use crate::compat;
-use crate::error::raise;
-use crate::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
-use crate::scan::BindPeeking;
+use crate::nodes::scan::BindPeeking;
+use crate::pg::compat;
+use crate::pg::error::raise;
+use crate::pg::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
 use crate::term::TermOut;
 
 /// How the SQL of a query whose constants are parameters is planned.

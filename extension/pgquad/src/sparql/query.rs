@@ -9,7 +9,7 @@ use super::answer::Row;
 use super::cache::Prepared;
 use super::execute::{run, values, Cursor};
 use super::request::{query, query_of_form};
-use crate::error::required;
+use crate::pg::error::required;
 use crate::term::TermOut;
 
 /// Answers a SELECT query: one object for each solution, `{"variable": "term in N-Triples form"}`; unbound variables are left out.

@@ -7,8 +7,8 @@ use pgquad_sparql::{
 use pgrx::PgSqlErrorCode;
 
 use super::cache::{self, Prepared};
-use crate::error::{raise, raise_all, raise_detail, raise_hint, required};
-use crate::guc;
+use crate::pg::error::{raise, raise_all, raise_detail, raise_hint, required};
+use crate::pg::guc;
 use crate::store;
 
 /// What a query reads when the default store has not been made yet.

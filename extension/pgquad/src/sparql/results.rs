@@ -15,7 +15,7 @@ use super::answer::Batch;
 use super::json;
 use super::query::run_ask;
 use super::request::query_of_form;
-use crate::error::{raise_hint, required};
+use crate::pg::error::{raise_hint, required};
 
 macro_rules! format_function {
     ($name:ident, $format:ident, $doc:literal) => {

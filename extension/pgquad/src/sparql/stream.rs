@@ -18,7 +18,7 @@ use super::graph_text::{graph_format, GraphWriter};
 use super::query::run_ask;
 use super::request::{graphs, name_of, own_query, query_of_any_form};
 use super::results::{boolean, SolutionsWriter};
-use crate::error::{raise_hint, required};
+use crate::pg::error::{raise_hint, required};
 
 /// Bytes that make a piece: some writes to a socket, and little beside a batch of decoded rows.
 const PIECE: usize = 64 << 10;

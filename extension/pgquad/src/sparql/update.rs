@@ -10,8 +10,9 @@ use super::plan::Plan;
 use super::request;
 use super::statements::{plan, plan_of};
 use crate::dictionary;
-use crate::error::{raise, raise_hint, required};
-use crate::{remote, subtransaction};
+use crate::pg::error::{raise, raise_hint, required};
+use crate::pg::subtransaction;
+use crate::remote;
 
 /// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
 ///

@@ -8,7 +8,7 @@ use pgrx::{pg_sys, spi, JsonB, PgSqlErrorCode};
 
 use super::plan::Planning;
 use super::request;
-use crate::error::{raise, raise_hint, required};
+use crate::pg::error::{raise, raise_hint, required};
 
 /// Longest name of a column in bytes.
 const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
@@ -92,7 +92,8 @@ fn qualified(name: &str) -> String {
     // SAFETY: the functions raise errors for what is no name, for schemas that are not there or that the caller may not create in; the
     // strings they give are of the current memory context.
     let (schema, relation) = unsafe {
-        let range = pg_sys::makeRangeVarFromNameList(crate::compat::qualified_name(text.as_ptr()));
+        let range =
+            pg_sys::makeRangeVarFromNameList(crate::pg::compat::qualified_name(text.as_ptr()));
         let schema = pg_sys::get_namespace_name(pg_sys::RangeVarGetCreationNamespace(range));
         (
             CStr::from_ptr(schema).to_string_lossy().into_owned(),

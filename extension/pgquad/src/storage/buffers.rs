@@ -1,7 +1,7 @@
 //! The page store of a `quad` table: PostgreSQL's shared (or local) buffers, generic WAL and free space map.
 
 use super::{stop_points, wal};
-use crate::{compat, ffi};
+use crate::pg::{compat, ffi};
 use pgquad_btree::{BlockNo, Change, Page, PageStore, PAGE_SIZE};
 use pgrx::pg_sys;
 use std::ops::Deref;

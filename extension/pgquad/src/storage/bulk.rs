@@ -3,7 +3,7 @@
 
 use super::run_files::RunFiles;
 use super::table::{fail, Table};
-use crate::error::{raise, raise_detail};
+use crate::pg::error::{raise, raise_detail};
 use pgquad_btree::{quad_of, Key, Order, Quad, FROZEN_XID};
 use pgquad_sort::{Chunks, Error, Sorted, Sorter};
 use pgrx::{pg_sys, PgSqlErrorCode};

@@ -1,6 +1,6 @@
 //! Standby queries whose snapshots still need what a change hides: they have to be cancelled before the change is replayed.
 
-use crate::compat::{self, FileLocator};
+use crate::pg::compat::{self, FileLocator};
 use pgrx::pg_sys;
 
 /// Cancels, in recovery, the queries of a standby that still need what transaction `xid` froze or removed.

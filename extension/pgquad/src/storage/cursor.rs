@@ -4,8 +4,8 @@ use super::snapshot::{is_serializable, PgSnapshot};
 use super::table::{fail, tree_to_read};
 use super::{pending, RelationStore};
 use crate::cluster::{store, ShardedReader};
-use crate::error::raise;
-use crate::ffi;
+use crate::pg::error::raise;
+use crate::pg::ffi;
 use pgquad_btree::{
     Batch, Cursor, Direction, Key, Order, Span, Tree, ALL_COLUMNS, KEY_MAX, KEY_MIN,
 };

@@ -1,7 +1,7 @@
 //! The inner pages that this session remembers of the tables it reads ([`pgquad_btree::InnerPageCache`]).
 
 use super::table::ReadTrees;
-use crate::compat::{self, FileLocator};
+use crate::pg::compat::{self, FileLocator};
 use pgquad_btree::{CacheBudget, InnerPageCache};
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;

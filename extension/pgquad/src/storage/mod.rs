@@ -27,7 +27,7 @@ pub use table::{fail, forget_meta, leaf_sample, Deleted, Sampled, Table};
 pub use temp_file::TempFile;
 
 use crate::cluster::{self, store};
-use crate::compat::{self, FileLocator};
+use crate::pg::compat::{self, FileLocator};
 use pgquad_btree::Options;
 use pgrx::pg_sys;
 

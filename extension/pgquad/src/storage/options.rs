@@ -1,7 +1,7 @@
 //! Options of a new quad table, from the settings `quad.orders`, `quad.inner_fanout` and `quad.leaf_quads`.
 
-use crate::error::raise_hint;
-use crate::guc;
+use crate::pg::error::raise_hint;
+use crate::pg::guc;
 use pgquad_btree::{Options, Order, OrderOptions};
 use pgrx::{GucSetting, PgSqlErrorCode};
 use std::ffi::CString;

@@ -5,7 +5,7 @@ use super::table::{fail, trees_to_read, ReadTrees};
 use super::{pending, RelationStore};
 use crate::cluster::groups::ShardedGroups;
 use crate::cluster::{store, ShardedReader};
-use crate::ffi;
+use crate::pg::ffi;
 use pgquad_btree::{
     prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS,
     KEY_MAX, KEY_MIN, SIGN,
@@ -173,7 +173,7 @@ impl TableReader {
             (Self::Local(local), GroupScan::Tree(cursor)) => {
                 local.groups(order, cursor, filters, enough, groups, work)
             }
-            (Self::Sharded(_), GroupScan::Tree(_)) => crate::error::raise(
+            (Self::Sharded(_), GroupScan::Tree(_)) => crate::pg::error::raise(
                 pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                 "a scan of a table's groups goes on in shards",
             ),

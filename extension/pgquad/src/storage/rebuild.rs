@@ -4,7 +4,7 @@ use super::run_files::RunFiles;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
 use super::{bulk, options, options_of};
-use crate::ffi;
+use crate::pg::ffi;
 use pgquad_btree::{key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus};
 use pgquad_sort::Sorter;
 use pgrx::pg_sys;

@@ -3,8 +3,8 @@
 //! The files are made and written by PostgreSQL (`temp_tablespaces`, `temp_file_limit`, removal at the end of the query or after a
 //! crash). Threads read them by descriptors of their own, since PostgreSQL's are for its own thread.
 
-use crate::error::raise;
-use crate::threads::with_signals_blocked;
+use crate::pg::error::raise;
+use crate::pg::threads::with_signals_blocked;
 use pgquad_sort::Host;
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::fs::File;

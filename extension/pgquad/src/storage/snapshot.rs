@@ -1,7 +1,7 @@
 //! Visibility: PostgreSQL's snapshots and transaction status behind the traits of the tree crate.
 //! The rules are those of `access/heap/heapam_visibility.c`.
 
-use crate::ffi;
+use crate::pg::ffi;
 use pgquad_btree::{Snapshot, TxnStatus, XidStatus};
 use pgrx::pg_sys;
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 //! merged on reading. Bulk loads sort in several orders, on threads: `bulk.rs`.
 
 use super::run_files::RunFiles;
-use crate::error::raise;
+use crate::pg::error::raise;
 use pgquad_btree::Key;
 use pgquad_sort::{encode, Block, Host, Merge, RunReader, Source};
 use pgrx::PgSqlErrorCode;

@@ -5,7 +5,7 @@ use super::snapshot::{PgSnapshot, PgStatus};
 use super::workers::{self, Task};
 use super::RelationStore;
 use super::{inner_page_cache, pending};
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 use pgquad_btree::{
     Deletion, Entry, Error, InnerPageCache, Key, Meta, Mode, Order, Quad, Quads, Snapshot, Stats,
     Tree, TxnStatus, VacuumStats, Writer, NO_XID,

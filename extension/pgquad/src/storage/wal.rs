@@ -10,7 +10,7 @@
 use super::buffers::Locked;
 use super::conflict;
 use super::table::fail;
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 use pgquad_btree::{Change, Page, PAGE_SIZE};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

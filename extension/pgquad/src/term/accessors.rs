@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 
 use super::functions::sql_functions;
 use super::{value, TermArg, TermOut};
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// isIRI.
 #[pg_extern(immutable, parallel_safe)]

@@ -12,7 +12,7 @@ use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 
 use super::{value, TermArg, TermOut};
 use crate::dictionary;
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::rights;
 
 /// Whether a function is called by the node of an aggregate, as only the executor can call it with a state: what

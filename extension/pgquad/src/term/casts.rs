@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, AnyNumeric, PgSqlErrorCode};
 
 use super::{value, TermArg, TermOut};
-use crate::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_hint};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's time begins.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;

@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::{value, TermArg, TermOut};
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Random bytes from the operating system.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
@@ -94,7 +94,7 @@ fn statement_nonce() -> [u8; 16] {
     let statement = unsafe {
         (
             pg_sys::GetCurrentStatementStartTimestamp(),
-            crate::compat::local_transaction(),
+            crate::pg::compat::local_transaction(),
             pg_sys::GetCurrentCommandId(false),
         )
     };

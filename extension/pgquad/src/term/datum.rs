@@ -13,7 +13,7 @@ use pgrx::varlena::{varatt_is_1b, varatt_is_1b_e, varatt_is_4b_u};
 use pgrx::{pg_sys, set_varsize_4b, vardata_any, varsize_any_exhdr, PgSqlErrorCode};
 use pgrx::{FromDatum, IntoDatum};
 
-use crate::error::raise;
+use crate::pg::error::raise;
 
 /// Name of the type for the SQL generator; all Rust types of `quad.term` share it.
 const TYPE_IDENT: &str = "pgquad::term::TermOut";

@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgLogLevel};
 
 use super::{TermArg, TermOut};
-use crate::error::raise;
+use crate::pg::error::raise;
 
 extension_sql_file!(
     "../../../../sql/term_type.sql",

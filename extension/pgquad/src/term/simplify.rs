@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 
 use super::TermArg;
 use crate::dictionary;
-use crate::scan::conditions::list_iter;
+use crate::pg::list::list_iter;
 
 /// `=` of bigint.
 const INT8_EQUAL: u32 = 410;

@@ -20,7 +20,7 @@ use pgrx::{pg_sys, AnyArray, IntoDatum, PgSqlErrorCode, PgTryBuilder};
 
 use super::casts::{date_of, lexical_text, timestamptz_of};
 use super::{TermArg, TermOut};
-use crate::error::{raise_all, raise_hint};
+use crate::pg::error::{raise_all, raise_hint};
 
 /// Longest part of a term that an error shows, in characters.
 const SHOWN: usize = 200;

@@ -4,7 +4,7 @@
 use super::{Mode, Received, Session};
 use crate::cluster::answer::damaged;
 use crate::cluster::exchange::EventSet;
-use crate::error::raise;
+use crate::pg::error::raise;
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Found, Participant};

@@ -2,7 +2,7 @@
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 /// Room for one descriptor.
 pub struct Descriptor(());

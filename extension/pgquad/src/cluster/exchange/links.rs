@@ -12,7 +12,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use super::event_set::EventSet;
 use super::mesh::{keep, Connected, Mesh, Peer};
 use crate::cluster::counters::{self, Kind};
-use crate::error::{raise, raise_detail};
+use crate::pg::error::{raise, raise_detail};
 
 /// The transport of a query. Dropped without [`Self::keep`], it closes the links.
 pub struct Links {

@@ -8,7 +8,7 @@ use pgquad_cluster::exchange::{port_range, MOST_BATCH_BYTES};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::PgSqlErrorCode;
 
-use crate::error::raise_hint;
+use crate::pg::error::raise_hint;
 
 /// Ports that participants listen on.
 static PORTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use pgquad_sparql::{listed, match_columns, ColumnMismatch};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use crate::error::raise_hint;
-use crate::scan::conditions::list_iter;
+use crate::pg::error::raise_hint;
+use crate::pg::list::list_iter;
 
 /// A column of the column definition list.
 pub struct Column {

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::{T_BoolExpr, T_FromExpr, T_JoinExpr, T_OpExpr};
 
-use crate::scan::conditions::list_iter;
+use crate::pg::list::list_iter;
 use crate::term::by_id_conditions::TEXT_EQUAL;
 
 /// Puts the equalities of text in ON and WHERE that all rows have to fulfil into calls of `quad.by_id`.

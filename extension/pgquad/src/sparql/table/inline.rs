@@ -13,11 +13,11 @@ use pgrx::{pg_sys, FromDatum, PgSqlErrorCode};
 
 use super::columns::{Column, Columns};
 use super::conditions;
-use crate::compat;
-use crate::error::raise;
-use crate::ffi;
-use crate::guc;
-use crate::scan::conditions::list_iter;
+use crate::pg::compat;
+use crate::pg::error::raise;
+use crate::pg::ffi;
+use crate::pg::guc;
+use crate::pg::list::list_iter;
 use crate::sparql::plan::{c_string, is_statement, Planning};
 use crate::sparql::request;
 use crate::term::sql_value::conversion;

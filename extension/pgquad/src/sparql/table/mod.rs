@@ -17,7 +17,7 @@ use super::cache::Prepared;
 use super::execute::Cursor;
 use super::query::run_ask;
 use super::request::{graphs, query_of_any_form};
-use crate::error::required;
+use crate::pg::error::required;
 use crate::term::sql_value::SqlType;
 
 pub use inline::{init, settings_change};

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The walls of the PostgreSQL-facing crate: pg/, which adapts PostgreSQL, imports nothing from above.
+set -euo pipefail
+cd "$(dirname "$0")/../extension/pgquad/src"
+failed=0
+
+# Names each import of folder $1 that is not in the pattern $2.
+only() {
+    local found
+    if found=$(grep -rnoE --include='*.rs' '\bcrate::\{?[a-z_]+' "$1" | grep -vE ":crate::($2)\$"); then
+        echo "$1/ may import $2 only:"
+        echo "$found"
+        failed=1
+    fi
+}
+
+only pg 'pg'
+exit $failed

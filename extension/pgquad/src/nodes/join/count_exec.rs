@@ -1,0 +1,308 @@
+//! Execution of `Quad Count` (hash aggregation): the join below counts its rows, and adds up numbers, group by group;
+//! groups that memory has no room for wait in a temporary file.
+
+use super::count_paths::{argument, Aggregate};
+use super::exec;
+use crate::nodes::custom::{self, ScanNode};
+use crate::pg::ffi::Methods;
+use crate::pg::list::list_iter;
+use crate::storage::{interrupt, TempFile};
+use crate::term::{average, average_id, sum_id, total};
+use pgquad_btree::SIGN;
+use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
+use pgquad_term::aggregate::Sum;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
+use std::ffi::CStr;
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadCount>();
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadCount>();
+
+/// The node's own part.
+pub struct QuadCount {
+    /// The join's variables that rows are grouped by.
+    by: Vec<Slot>,
+    /// What is counted, in the order of the aggregates.
+    counted: Vec<Counted>,
+    /// What becomes of it.
+    aggregates: Vec<Aggregate>,
+    /// By argument of a sum, the variables that it is computed from.
+    arguments: Vec<Vec<Slot>>,
+    /// The groups that are being handed out.
+    tally: Option<HashAggregation>,
+    /// The next one.
+    at: usize,
+    /// Bytes of groups written to files.
+    spilled: u64,
+    /// The group that is handed out next.
+    row: Option<Vec<Option<pg_sys::Datum>>>,
+    /// Of the query.
+    context: pg_sys::MemoryContext,
+}
+
+/// Where groups wait; there is no file before there are any.
+struct Waiting {
+    file: Option<TempFile<u64>>,
+    context: pg_sys::MemoryContext,
+}
+
+impl Spill for Waiting {
+    fn append(&mut self, words: &[u64]) {
+        let file = self.file.get_or_insert_with(|| TempFile::new(self.context));
+        file.append(words);
+    }
+
+    fn read(&mut self, at: u64, words: &mut [u64]) {
+        interrupt();
+        if let Some(file) = &self.file {
+            file.read(at, words);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(file) = self.file.take() {
+            file.close();
+        }
+    }
+}
+
+impl ScanNode for QuadCount {
+    const NAME: &'static CStr = c"Quad Count";
+
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: a plan of ours, whose only child is a `Quad Join`.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let child = custom::begin_children(node, estate, eflags)[0];
+            let (mut by, mut counted, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
+            let mut arguments = Vec::new();
+            for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
+                let expr = (*entry).expr.cast::<pg_sys::Node>();
+                let slot = |column: *mut pg_sys::Node| {
+                    exec::slot_of(child, column.cast()).unwrap_or_else(|| missing())
+                };
+                if (*expr).type_ == pg_sys::NodeTag::T_Var {
+                    by.push(slot(expr));
+                    continue;
+                }
+                let argument = argument(expr.cast());
+                let aggregate = Aggregate::of(expr.cast()).unwrap_or_else(|| missing());
+                aggregates.push(aggregate);
+                counted.push(if aggregate != Aggregate::Count {
+                    let added = exec::add_argument(child, argument);
+                    let (number, needs) = added.unwrap_or_else(|| missing());
+                    arguments.push(needs);
+                    Counted::Sum(number)
+                } else if argument.is_null() {
+                    Counted::Rows
+                } else {
+                    match slot(argument) {
+                        slot if exec::is_always_bound(child, slot) => Counted::Rows,
+                        slot => Counted::Bound(slot),
+                    }
+                });
+            }
+            Self {
+                by,
+                counted,
+                aggregates,
+                arguments,
+                tally: None,
+                at: 0,
+                spilled: 0,
+                row: None,
+                context: (*estate).es_query_cxt,
+            }
+        }
+    }
+
+    fn has_row(&self) -> bool {
+        self.row.is_some()
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: the begun node; values live in the memory of the row, which the executor gives up before it asks for the next one.
+        unsafe {
+            let context = (*state).ps.ps_ExprContext;
+            let Some((keys, values)) = self.next_group(child(state.cast())) else {
+                return false;
+            };
+            let keys = keys.into_iter().map(|key| key.map(|id| id ^ SIGN));
+            let values = PgMemoryContexts::For((*context).ecxt_per_tuple_memory)
+                .switch_to(|_| values.into_iter().map(datum).collect::<Vec<_>>());
+            let columns = keys.map(|key| key.map(pg_sys::Datum::from)).chain(values);
+            self.row = Some(columns.collect());
+            true
+        }
+    }
+
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let row = self.row.take().unwrap_or_default();
+        for (place, &value) in row.iter().enumerate() {
+            // SAFETY: the slot has a place for each column and each aggregate.
+            unsafe {
+                *(*slot).tts_isnull.add(place) = value.is_none();
+                *(*slot).tts_values.add(place) = value.unwrap_or(pg_sys::Datum::from(0));
+            }
+        }
+        row.len()
+    }
+
+    /// A child whose parameters have changed is rescanned when it is next asked, which this node does past the executor's entry: so it
+    /// is told at once.
+    unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
+        self.close();
+        // SAFETY: a begun node.
+        unsafe { custom::rescan_now(child(node), (*node).ss.ps.chgParam) }
+    }
+
+    unsafe fn end(&mut self) {
+        self.close();
+    }
+
+    /// What went to temporary files, if anything did.
+    unsafe fn explain(
+        &self,
+        _node: *mut pg_sys::CustomScanState,
+        _ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        let spilled = self.spilled + self.tally.as_ref().map_or(0, HashAggregation::spilled);
+        // SAFETY: EXPLAIN's own state.
+        unsafe {
+            if (*es).analyze && spilled > 0 {
+                custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
+            }
+        }
+    }
+}
+
+fn missing() -> ! {
+    crate::pg::error::raise(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        "a column that is grouped or counted is missing in the Quad Join below",
+    )
+}
+
+/// The child, a begun `Quad Join`.
+unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
+    // SAFETY: `begin` has put one there.
+    unsafe {
+        list_iter((*node).custom_ps)
+            .next()
+            .unwrap_or(std::ptr::null_mut())
+    }
+}
+
+/// The result of an aggregate, in the current memory context.
+fn datum((aggregate, value): (Aggregate, Total)) -> Option<pg_sys::Datum> {
+    let sum = match value {
+        Total::Count(count) => return Some(pg_sys::Datum::from(count)),
+        Total::Sum(sum) => sum,
+    };
+    match aggregate {
+        Aggregate::SumId => sum_id(&sum).into_datum(),
+        Aggregate::AverageId => average_id(&sum).into_datum(),
+        Aggregate::Average => average(&sum).into_datum(),
+        Aggregate::Sum | Aggregate::Count => total(&sum).into_datum(),
+    }
+}
+
+/// What a group has of an aggregate.
+enum Total {
+    Count(u64),
+    Sum(Sum),
+}
+
+/// The values of a group's columns, and its aggregates.
+type Group = (Vec<Option<u64>>, Vec<(Aggregate, Total)>);
+
+impl QuadCount {
+    /// The next group.
+    ///
+    /// # Safety
+    /// `join` is the begun child.
+    unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
+        if self.tally.is_none() {
+            let file = Waiting {
+                file: None,
+                context: self.context,
+            };
+            let tally = HashAggregation::new(self.by.clone(), self.counted.clone())
+                .with_arguments(self.arguments.clone());
+            // SAFETY: the caller's promise.
+            let tally = unsafe { run(join, tally.within(room(), Box::new(file))) };
+            self.at = 0;
+            if tally.is_empty() && self.by.is_empty() {
+                // Without GROUP BY no rows are one group.
+                self.tally = Some(tally);
+                let of_none = |&aggregate: &Aggregate| match aggregate {
+                    Aggregate::Count => (aggregate, Total::Count(0)),
+                    _ => (aggregate, Total::Sum(Sum::default())),
+                };
+                return Some((Vec::new(), self.aggregates.iter().map(of_none).collect()));
+            }
+            self.tally = Some(tally);
+        }
+        let tally = self.tally.as_mut()?;
+        while self.at >= tally.len() {
+            if !tally.next_part() {
+                return None;
+            }
+            self.at = 0;
+        }
+        let group = self.at;
+        self.at += 1;
+        let keys = (0..self.by.len()).map(|place| tally.value(group, place));
+        let aggregates = self.aggregates.iter().enumerate();
+        let totals = aggregates.map(|(place, &aggregate)| match aggregate {
+            Aggregate::Count => (aggregate, Total::Count(tally.count(group, place))),
+            _ => (aggregate, Total::Sum(tally.sum(group, place))),
+        });
+        Some((keys.collect(), totals.collect()))
+    }
+
+    /// Forgets all groups.
+    fn close(&mut self) {
+        self.row = None;
+        if let Some(tally) = self.tally.take() {
+            self.spilled += tally.spilled();
+            tally.close();
+        }
+    }
+}
+
+/// Bytes for groups.
+fn room() -> usize {
+    // SAFETY: a plain setting.
+    unsafe { pg_sys::get_hash_memory_limit() }
+}
+
+/// Runs the join, counting with `tally`.
+///
+/// # Safety
+/// `join` is the begun child.
+unsafe fn run(join: *mut pg_sys::PlanState, tally: HashAggregation) -> HashAggregation {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let instrument = (*join).instrument;
+        if !instrument.is_null() {
+            pg_sys::InstrStartNode(instrument);
+        }
+        let tally = exec::aggregate_rows(join, tally);
+        if !instrument.is_null() {
+            pg_sys::InstrStopNode(instrument, tally.rows() as f64);
+        }
+        tally
+    }
+}

@@ -1,0 +1,535 @@
+//! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
+//! by row.
+
+use super::outer_input::OuterInput;
+use super::parameters::Parameter;
+use super::plan::{integers, Private};
+use super::push::{Pushed, Report};
+use super::source::{ArgumentExpr, NodeSource, TestExpr};
+use super::vectorised_filters::VectorisedFilter;
+use super::with_feedback;
+use crate::dictionary::Upcoming;
+use crate::nodes::custom::{self, ScanNode};
+use crate::pg::compat;
+use crate::pg::ffi::{self, Methods};
+use crate::pg::guc;
+use crate::pg::list::{list_iter, list_node};
+use crate::storage::TableReader;
+use pgquad_btree::SIGN;
+use pgquad_cluster::push::{Cost, Start};
+use pgquad_exec::{Bindings, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+use std::time::Instant;
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadJoin>();
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadJoin>();
+
+/// Rows of the first batch of a step.
+const FIRST_BATCH: usize = 100;
+/// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
+const BULK_BATCH: usize = 128;
+/// Quads from which on it is worth to see what filters leave of them.
+const RANGE_PUSHDOWN_FROM: usize = 1000;
+
+/// The node's own part, in the executor's per-query context.
+pub struct QuadJoin {
+    /// The plan, decoded.
+    pub plan: Plan,
+    /// The join under way.
+    pub pipeline: Pipeline,
+    /// Range table index of each step's relation.
+    pub relations: Vec<i32>,
+    /// What it reads from.
+    pub source: NodeSource,
+    /// The relation of each of its readers.
+    pub relids: Vec<pg_sys::Oid>,
+    params: Vec<Parameter>,
+    /// Place in the scan tuple of each variable of the answer.
+    output: Vec<usize>,
+    pub(super) tuning: Tuning,
+    /// Where the rows come from that everything starts with, if it is not from one empty row.
+    pub(super) outer_input: Option<OuterInput>,
+    /// What the participants find, where the join is pushed from node to node.
+    pushed: Option<Pushed>,
+    /// Perhaps only the first few rows will be asked for.
+    pub(super) limited: bool,
+    /// What they are told of rows that come from the plan below, where the join is pushed for these.
+    pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
+    /// What that has cost.
+    pub report: Report,
+    /// Values of the parameters.
+    values: Vec<Value>,
+    started: bool,
+    rows: Bindings,
+    at: usize,
+    /// What the dictionary is told of the rows to come.
+    upcoming: Upcoming,
+}
+
+impl ScanNode for QuadJoin {
+    const NAME: &'static CStr = c"Quad Join";
+
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`; its relations are locked.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let plan = Plan::decode(&integers(scan, Private::Plan)).unwrap_or_else(|_| {
+                crate::pg::error::raise(
+                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                    "the plan of a Quad Join is damaged",
+                )
+            });
+            let parent = &raw mut (*node).ss.ps;
+            let expr = |n: usize| list_node((*scan).custom_exprs, n).cast::<pg_sys::Expr>();
+            let types = integers(scan, Private::ParamTypes);
+            let params: Vec<_> = types
+                .iter()
+                .enumerate()
+                .map(|(n, &kind)| {
+                    Parameter::new(expr(n), pg_sys::Oid::from(kind as u32), parent, estate)
+                })
+                .collect();
+            let places = integers(scan, Private::Tests);
+            let (mut tests, mut at) = (Vec::new(), 0);
+            while at < places.len() {
+                let end = at + 1 + places[at] as usize;
+                let test = expr(params.len() + tests.len());
+                let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
+                tests.push(TestExpr {
+                    state: pg_sys::ExecInitExpr(test, parent),
+                    vectorised: VectorisedFilter::new(test, &places, parent),
+                    places,
+                    volatile: changes(test.cast()),
+                    upcoming: Upcoming::new(),
+                    removed: 0,
+                });
+                at = end;
+            }
+            let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
+            let mut tables = Vec::new();
+            let mut names: Vec<u64> = Vec::new();
+            let members = compat::members((*scan).custom_relids);
+            let relids: Vec<i32> = integers(scan, Private::Tables)
+                .iter()
+                .map(|&place| members[place as usize])
+                .collect();
+            for &member in &relids {
+                let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
+                let Some(relid) = compat::relation_of(rte.cast()) else {
+                    continue;
+                };
+                let name = u64::from(relid.to_u32());
+                // Most patterns read the same table, which is opened once.
+                let reader = match names.iter().position(|&known| known == name) {
+                    Some(table) => tables[table],
+                    None => {
+                        let rel =
+                            pg_sys::ExecOpenScanRelation(estate, member as pg_sys::Index, eflags);
+                        readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                        of_readers.push(relid);
+                        readers.len() - 1
+                    }
+                };
+                names.push(name);
+                tables.push(reader);
+            }
+            let tuning = tuning(&plan);
+            let outer_input = outer_input(node, scan, estate, eflags, tuning);
+            Self {
+                pipeline: Pipeline::new(&plan, names, tuning),
+                plan,
+                relations: integers(scan, Private::Relations)
+                    .iter()
+                    .map(|&table| relids[table as usize])
+                    .collect(),
+                tuning,
+                relids: of_readers,
+                outer_input,
+                pushed: None,
+                limited: integers(scan, Private::Limited).contains(&1),
+                for_fed_rows: None,
+                report: Report::default(),
+                values: Vec::new(),
+                source: NodeSource {
+                    readers,
+                    tables,
+                    tests,
+                    arguments: Vec::new(),
+                    slot: (*node).ss.ss_ScanTupleSlot,
+                    context: (*node).ss.ps.ps_ExprContext,
+                    since: ((*estate).es_instrument != 0).then(Instant::now),
+                },
+                params,
+                output: integers(scan, Private::Output)
+                    .iter()
+                    .map(|&p| p as usize)
+                    .collect(),
+                started: false,
+                rows: Bindings::default(),
+                at: 0,
+                upcoming: Upcoming::new(),
+            }
+        }
+    }
+
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.at < self.rows.len
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        if !self.started {
+            // SAFETY: the begun node.
+            unsafe { self.start(state, None) };
+        }
+        self.at = 0;
+        loop {
+            let rows = self.next_rows();
+            self.rows = rows.or_else(|| self.loose()).unwrap_or_default();
+            if self.rows.len > 0 {
+                self.offer();
+                return true;
+            }
+            // SAFETY: the plan below was begun with the node.
+            if !unsafe { self.take_batch() } {
+                return false;
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let row = self.at;
+        self.at += 1;
+        // SAFETY: there is a row; the slot has a place for every variable of the answer and for what outer rows carry.
+        unsafe {
+            for (&place, &variable) in self.output.iter().zip(&self.plan.output) {
+                let (value, null) = match &self.rows.columns[usize::from(variable)] {
+                    Column::Ids(ids) => (ids[row] ^ SIGN, false),
+                    _ => (0, true),
+                };
+                *(*slot).tts_values.add(place) = pg_sys::Datum::from(value);
+                *(*slot).tts_isnull.add(place) = null;
+            }
+            if let Some(outer_input) = &self.outer_input {
+                if let Column::Ids(numbers) = &self.rows.columns[usize::from(outer_input.row())] {
+                    for (place, value, null) in outer_input.carried(numbers[row] as usize) {
+                        *(*slot).tts_values.add(place) = value;
+                        *(*slot).tts_isnull.add(place) = null;
+                    }
+                }
+            }
+            (*(*slot).tts_tupleDescriptor).natts as usize
+        }
+    }
+
+    unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+        self.rows = Bindings::default();
+        self.at = 0;
+        self.upcoming.withdraw();
+        self.stop_pushed();
+        if let Some(outer_input) = &mut self.outer_input {
+            self.pipeline.stop();
+            // SAFETY: the plan below was begun with the node.
+            unsafe { outer_input.rescan((*node).ss.ps.chgParam, self.tuning.first) };
+        }
+    }
+
+    unsafe fn end(&mut self) {
+        self.pipeline.stop();
+        self.stop_pushed();
+        self.rows = Bindings::default();
+        self.at = 0;
+        let readers = &mut self.source.readers;
+        readers.iter_mut().for_each(TableReader::close);
+        self.upcoming.withdraw();
+        if let Some(outer_input) = &mut self.outer_input {
+            outer_input.end();
+        }
+    }
+
+    unsafe fn explain(
+        &self,
+        node: *mut pg_sys::CustomScanState,
+        ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own arguments.
+        unsafe { super::explain::explain(self, node, ancestors, es) }
+    }
+}
+
+/// Begins the plan below, if there is one.
+unsafe fn outer_input(
+    node: *mut pg_sys::CustomScanState,
+    scan: *mut pg_sys::CustomScan,
+    estate: *mut pg_sys::EState,
+    eflags: core::ffi::c_int,
+    tuning: Tuning,
+) -> Option<OuterInput> {
+    // SAFETY: arguments are those of `begin`.
+    unsafe {
+        let children = custom::begin_children(node, estate, eflags);
+        let words = integers(scan, Private::OuterInput);
+        let &child = children.first()?;
+        Some(OuterInput::new(child, &words, tuning.first))
+    }
+}
+
+/// Whether an expression may give equal rows different results; what a subquery does cannot be seen from here.
+unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
+    // SAFETY: an expression of a live plan.
+    unsafe { pg_sys::contain_volatile_functions(expr) || pg_sys::contain_subplans(expr) }
+}
+
+/// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just
+/// read. Hash joins may take what is left of the memory for hash tables.
+fn tuning(plan: &Plan) -> Tuning {
+    // SAFETY: a plain setting.
+    let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
+    let patterns = batches(&plan.root);
+    let row = (8 * usize::from(plan.slots) + 64) * patterns.max(1);
+    let most = (guc::JOIN_BATCH_SIZE.get() as usize)
+        .min(bytes / row)
+        .max(1);
+    // SAFETY: a plain setting.
+    let for_hashes = bytes as f64 * unsafe { pg_sys::hash_mem_multiplier };
+    Tuning {
+        first: if plan.whole {
+            most
+        } else {
+            FIRST_BATCH.min(most)
+        },
+        most,
+        bulk_from: BULK_BATCH.min(most),
+        range_pushdown_from: RANGE_PUSHDOWN_FROM,
+        memory: (for_hashes as usize).saturating_sub(most * row),
+    }
+}
+
+/// Batches that can be under way in a group: one for each pattern, two for each group inside.
+fn batches(group: &Group) -> usize {
+    let inside = group.children.iter().map(|child| 2 + batches(&child.group));
+    group.patterns.len() + inside.sum::<usize>()
+}
+
+/// Counts the rows that a begun node would hand out by group; none of them is handed out.
+///
+/// # Safety
+/// `state` is a begun node of this module that hands out no rows.
+pub unsafe fn aggregate_rows(
+    state: *mut pg_sys::PlanState,
+    tally: HashAggregation,
+) -> HashAggregation {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        join.start(state.cast(), Some(&tally));
+        let (pipeline, source) = (&mut join.pipeline, &mut join.source);
+        match &mut join.pushed {
+            Some(pushed) => {
+                let ended = |cost: &Cost| note(pipeline, source, cost);
+                pushed.count(tally, &mut join.report, ended)
+            }
+            None => with_feedback(|feedback| pipeline.aggregate(source, feedback, tally)),
+        }
+    }
+}
+
+/// The variable of the answer that a column of the query is.
+///
+/// # Safety
+/// `state` is a begun node of this module, `var` a column as its plan has them.
+pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> Option<Slot> {
+    // SAFETY: the caller's promise; the entries of the scan tuple are columns.
+    unsafe {
+        let join = &*custom::own::<QuadJoin, _>(state);
+        let place = place_of(state, var)?;
+        let at = join.output.iter().position(|&p| p == place)?;
+        Some(join.plan.output[at])
+    }
+}
+
+/// An expression over columns of the query as an argument of sums of the join's rows: its number, and the variables
+/// that it is computed from.
+/// `None` where it reads something else than variables of the answer.
+///
+/// # Safety
+/// `state` is a begun node of this module that has not been asked for rows; `expr` is an expression of a live plan,
+/// which gives the id of a number.
+pub unsafe fn add_argument(
+    state: *mut pg_sys::PlanState,
+    expr: *mut pg_sys::Node,
+) -> Option<(u16, Vec<Slot>)> {
+    // SAFETY: the caller's promise; the columns of an expression are found by their tag.
+    unsafe {
+        let mut places = Vec::new();
+        let columns = pg_sys::pull_var_clause(expr, 0);
+        for var in list_iter::<pg_sys::Var>(columns) {
+            let place = place_of(state, var)?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        let slot = |&place: &usize| {
+            let at = join.output.iter().position(|&p| p == place)?;
+            Some(join.plan.output[at])
+        };
+        let needs: Vec<Slot> = places.iter().map(slot).collect::<Option<_>>()?;
+        let expr = to_scan_tuple(expr, state.cast()).cast::<pg_sys::Expr>();
+        let arguments = &mut join.source.arguments;
+        arguments.push(ArgumentExpr {
+            expr,
+            state: pg_sys::ExecInitExpr(expr, state),
+            places,
+            upcoming: Upcoming::new(),
+        });
+        Some(((arguments.len() - 1) as u16, needs))
+    }
+}
+
+/// Makes places in the scan tuple of the columns of an expression.
+#[pg_guard]
+unsafe extern "C-unwind" fn to_scan_tuple(
+    node: *mut pg_sys::Node,
+    state: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `state` is the begun node of `add_argument`, which has all
+    // columns.
+    unsafe {
+        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
+            return match node.is_null() {
+                true => node,
+                false => ffi::expression_tree_mutator(node, to_scan_tuple, state),
+            };
+        }
+        let place = place_of(state.cast(), node.cast()).unwrap_or_default();
+        let (number, none) = (place as i16 + 1, pg_sys::InvalidOid);
+        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
+    }
+}
+
+/// The place of a column of the query in the scan tuple.
+unsafe fn place_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> Option<usize> {
+    // SAFETY: a begun node of this module; the entries of the scan tuple are columns.
+    unsafe {
+        let scan = (*state).plan.cast::<pg_sys::CustomScan>();
+        list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist).position(|entry| {
+            let own = (*entry).expr.cast::<pg_sys::Var>();
+            (*own).varno == (*var).varno && (*own).varattno == (*var).varattno
+        })
+    }
+}
+
+/// Whether no row of the answer lacks a variable.
+///
+/// # Safety
+/// `state` is a begun node of this module.
+pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool {
+    // SAFETY: the caller's promise.
+    let join = unsafe { &*custom::own::<QuadJoin, _>(state) };
+    let patterns = &join.plan.root.patterns;
+    patterns.iter().any(|p| p.cells.contains(&Some(slot)))
+}
+
+/// Adds what a join has cost a participant to what patterns and filters have cost.
+fn note(pipeline: &mut Pipeline, source: &mut NodeSource, cost: &Cost) {
+    pipeline.add_steps(&cost.steps);
+    for (test, removed) in source.tests.iter_mut().zip(&cost.removed) {
+        test.removed += removed;
+    }
+}
+
+impl QuadJoin {
+    /// Lets the dictionary know the ids of the batch.
+    fn offer(&mut self) {
+        let (rows, variables) = (&self.rows, &self.plan.output);
+        self.upcoming.batch(rows.len, || {
+            let ids = variables.iter().filter_map(|&slot| rows.ids(slot));
+            ids.map(<[u64]>::to_vec).collect()
+        });
+    }
+
+    /// The next rows, from the pipeline or the participants.
+    fn next_rows(&mut self) -> Option<Bindings> {
+        let (pipeline, source) = (&mut self.pipeline, &mut self.source);
+        match &mut self.pushed {
+            Some(pushed) => {
+                let ended = |cost: &Cost| note(pipeline, source, cost);
+                let shape = (usize::from(self.plan.slots), &self.plan.output[..]);
+                pushed.rows(shape, &mut self.report, ended)
+            }
+            None => with_feedback(|feedback| pipeline.next(source, feedback)),
+        }
+    }
+
+    /// Ends what participants are doing.
+    fn stop_pushed(&mut self) {
+        if let Some(mut pushed) = self.pushed.take() {
+            pushed.finish(&mut self.report);
+        }
+    }
+
+    /// Rows of the batch from below that need no join.
+    fn loose(&mut self) -> Option<Bindings> {
+        let slots = usize::from(self.plan.slots);
+        self.outer_input.as_mut()?.take_loose(slots)
+    }
+
+    /// Begins the join with the next batch from below; false at the end.
+    unsafe fn take_batch(&mut self) -> bool {
+        let Some(outer_input) = &mut self.outer_input else {
+            return false;
+        };
+        // SAFETY: the plan below was begun with the node.
+        match unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) } {
+            Some(rows) => {
+                self.stop_pushed();
+                if rows.len > 0 {
+                    self.pushed = self.push_rows(&rows);
+                }
+                if self.pushed.is_none() {
+                    self.pipeline.start_from(self.values.clone(), rows);
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Evaluates the parameters and begins the join; `counting`: its rows are to be counted.
+    unsafe fn start(&mut self, state: *mut pg_sys::ScanState, counting: Option<&HashAggregation>) {
+        self.started = true;
+        self.source.restart();
+        // SAFETY: the node that this is a part of, begun.
+        let params: Vec<Value> = unsafe {
+            let context = (*state).ps.ps_ExprContext;
+            self.params
+                .iter()
+                .map(|param| param.value(context))
+                .collect()
+        };
+        self.for_fed_rows = None;
+        // SAFETY: as above.
+        self.pushed = unsafe { self.push(state, &params, counting) };
+        if self.outer_input.is_some() {
+            self.values = params;
+        } else if self.pushed.is_none() {
+            self.pipeline.start(params);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a join relation of the planner joins: a tree of groups, put together join by join as PostgreSQL's search finds them legal.
+//!
+//! Each join of two relations that have a description gets one of its own: an inner join merges two groups, a left, semi or anti join
+//! puts the inner one into the outer one. PostgreSQL has worked out which conditions belong to which join; nothing here re-decides that.
+
+use crate::pg::list::list_iter;
+use pgquad_exec::Kind;
+use pgrx::pg_sys;
+
+/// A group of relations joined with each other.
+#[derive(Clone, Default)]
+pub struct JoinTree {
+    /// Range table indexes.
+    pub relations: Vec<pg_sys::Index>,
+    /// Conditions of the relations and of their joins.
+    pub clauses: Vec<*mut pg_sys::RestrictInfo>,
+    /// Groups inside, in an order in which they can run.
+    pub children: Vec<Inner>,
+}
+
+/// A group inside another one.
+#[derive(Clone)]
+pub struct Inner {
+    /// How it takes part.
+    pub kind: Kind,
+    /// Its relations; its conditions are those that decide about a match.
+    pub group: JoinTree,
+}
+
+impl JoinTree {
+    /// A single base relation.
+    ///
+    /// # Safety
+    /// `rel` is a live base relation.
+    pub unsafe fn relation(rel: *mut pg_sys::RelOptInfo) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                relations: vec![(*rel).relid],
+                clauses: list_iter((*rel).baserestrictinfo).collect(),
+                children: Vec::new(),
+            }
+        }
+    }
+
+    /// Number of relations, those of inner groups included.
+    pub fn patterns(&self) -> usize {
+        let inside = self.children.iter().map(|child| child.group.patterns());
+        self.relations.len() + inside.sum::<usize>()
+    }
+
+    /// The join of two groups; `None` for kinds of joins that the node does not know.
+    ///
+    /// # Safety
+    /// `joined` and `restrictions` are the planner's own for this join.
+    pub unsafe fn join(
+        mut self,
+        mut inner: Self,
+        kind: pg_sys::JoinType::Type,
+        joined: *mut pg_sys::RelOptInfo,
+        restrictions: *mut pg_sys::List,
+    ) -> Option<Self> {
+        use pg_sys::JoinType::*;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let clauses = list_iter::<pg_sys::RestrictInfo>(restrictions);
+            let kind = match kind {
+                JOIN_INNER => {
+                    self.relations.append(&mut inner.relations);
+                    self.clauses.append(&mut inner.clauses);
+                    self.children.append(&mut inner.children);
+                    self.clauses.extend(clauses);
+                    return Some(self);
+                }
+                JOIN_LEFT => Kind::Left,
+                JOIN_ANTI => Kind::Anti,
+                JOIN_SEMI => {
+                    inner.clauses.extend(clauses);
+                    self.children.push(Inner {
+                        kind: Kind::Semi,
+                        group: inner,
+                    });
+                    return Some(self);
+                }
+                _ => return None,
+            };
+            for clause in clauses {
+                // RINFO_IS_PUSHED_DOWN of nodes/pathnodes.h: such a condition is tested on the joined rows.
+                let above = (*clause).is_pushed_down
+                    || !pg_sys::bms_is_subset((*clause).required_relids, (*joined).relids);
+                if above {
+                    &mut self.clauses
+                } else {
+                    &mut inner.clauses
+                }
+                .push(clause);
+            }
+            self.children.push(Inner { kind, group: inner });
+            Some(self)
+        }
+    }
+}

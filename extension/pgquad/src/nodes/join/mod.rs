@@ -1,0 +1,55 @@
+//! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See README.md beside this file.
+
+mod compile;
+mod computed_equality;
+mod count_exec;
+mod count_paths;
+mod eligible_relations;
+mod exec;
+mod explain;
+mod join_tree;
+mod operators;
+mod outer_input;
+mod outer_input_paths;
+mod parameters;
+mod participant;
+mod paths;
+mod plan;
+mod push;
+mod required_properties;
+mod row_estimates;
+mod search;
+mod shipped_filters;
+mod single_pattern;
+mod source;
+mod value_equality;
+mod vectorised_filters;
+
+use pgquad_exec::CardinalityFeedback;
+use std::cell::RefCell;
+
+pub use count_paths::add as add_count;
+pub use eligible_relations::outer_candidates;
+pub use single_pattern::single_pattern_path;
+
+thread_local! {
+    /// What probes of this session have found.
+    static FEEDBACK: RefCell<CardinalityFeedback> = RefCell::new(CardinalityFeedback::new());
+}
+
+/// Runs `body` with what probes of this session have found. A filter may run a query of its own meanwhile, whose node then learns for
+/// itself.
+fn with_feedback<T>(body: impl FnOnce(&mut CardinalityFeedback) -> T) -> T {
+    let mut feedback = FEEDBACK.take();
+    let result = body(&mut feedback);
+    FEEDBACK.set(feedback);
+    result
+}
+
+/// Registers the nodes and the planner hooks; called once from `_PG_init`.
+pub fn init() {
+    crate::nodes::custom::register(&exec::SCAN_METHODS);
+    crate::nodes::custom::register(&count_exec::SCAN_METHODS);
+    paths::init();
+    search::init();
+}

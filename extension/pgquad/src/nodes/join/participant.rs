@@ -1,0 +1,473 @@
+//! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards,
+//! driven by the exchange. The node that asks calls it through SQL; only nodes of the cluster may.
+
+use super::shipped_filters;
+use super::source::{ArgumentExpr, NodeSource, TestExpr};
+use super::vectorised_filters::VectorisedFilter;
+use super::with_feedback;
+use crate::cluster::exchange::{self, Meeting, Peer};
+use crate::cluster::{self, damaged, Scope, ShardedReader};
+use crate::dictionary::Upcoming;
+use crate::pg::error::raise_hint;
+use crate::pg::ffi::flush_to_client;
+use crate::storage::TableReader;
+use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
+use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
+use pgquad_cluster::wire::{Damaged, Reader, Writer};
+use pgquad_exec::{
+    Bindings, Column, Counted, Group, HashAggregation, Pipeline, Plan, Progress, Test, Tuning,
+    Value,
+};
+use pgrx::iter::SetOfIterator;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of
+/// other participants, or why it takes none, and the name of its snapshot, which those who read from this node without
+/// a participant import.
+#[pg_extern]
+fn cluster_participant() -> Vec<u8> {
+    cluster::check_trusted();
+    let snapshot = cluster::snapshots::export();
+    let address = exchange::address();
+    let mut writer = Writer::new();
+    writer.u8(u8::from(address.is_ok()));
+    let address = address.map_or_else(|why| why, |address| address.to_string());
+    writer.bytes(address.as_bytes());
+    writer.bytes(snapshot.as_bytes());
+    writer.finish()
+}
+
+/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the first one
+/// says whether it has its links to the other participants, the last one what it has cost.
+#[pg_extern]
+fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
+    cluster::check_trusted();
+    let mut reader = Reader::new(request);
+    cluster::check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
+    let start = Start::decode(&mut reader).unwrap_or_else(|e| damaged(e));
+    // SAFETY: what the part needs is made in the context in which the function's first call runs, and lasts until its
+    // last one.
+    let mut part = unsafe { Part::begin(start) };
+    SetOfIterator::new(std::iter::from_fn(move || part.next()))
+}
+
+/// The part under way.
+struct Part {
+    /// The first message.
+    linked: Option<Found>,
+    /// `None` once the join is over, or where it does not begin.
+    exchange: Option<Exchange<exchange::Links, Joining>>,
+    /// Of all calls.
+    context: pg_sys::MemoryContext,
+    stage: Stage,
+    /// Its number, and all participants, for errors.
+    me: usize,
+    peers: Vec<Peer>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Linking,
+    Joining,
+    Groups,
+}
+
+/// The join of this participant.
+struct Joining {
+    pipeline: Pipeline,
+    source: NodeSource,
+    snapshot: pg_sys::Snapshot,
+    start: Start,
+    params: Vec<Value>,
+    /// The variables of the answer.
+    output: Vec<u16>,
+    /// The groups that have been counted.
+    counted: Option<HashAggregation>,
+    answered: u64,
+}
+
+impl Part {
+    unsafe fn begin(start: Start) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let context = pg_sys::CurrentMemoryContext;
+            let settings = Settings {
+                query: start.query,
+                batch_bytes: start.batch_bytes as usize,
+                most_rows: start.tuning[1].max(1) as usize,
+                memory: pg_sys::work_mem as usize * 1024,
+            };
+            let peers = start.participants.iter().map(|participant| Peer {
+                name: participant.name.clone(),
+                address: participant
+                    .address
+                    .parse()
+                    .unwrap_or_else(|_| damaged(Damaged)),
+            });
+            let meeting = Meeting {
+                mesh: start.mesh,
+                me: start.me as usize,
+                peers: peers.collect(),
+                query: start.query,
+                patience: Duration::from_millis(u64::from(start.patience)),
+            };
+            let (me, peers) = (meeting.me, meeting.peers.clone());
+            let mut joining = Joining::begin(start);
+            let (linked, exchange) = match exchange::join(meeting) {
+                Ok(links) => {
+                    let file = exchange::spill_file(context);
+                    let exchange = Exchange::new(links, joining, settings, Some(file));
+                    (Found::Linked, Some(exchange))
+                }
+                Err(lost) => {
+                    joining.end();
+                    let (peer, why) = (lost.peer as u32, lost.why);
+                    let closed = lost.closed;
+                    (Found::Unlinked { peer, why, closed }, None)
+                }
+            };
+            Self {
+                linked: Some(linked),
+                exchange,
+                me,
+                peers,
+                context,
+                stage: Stage::Linking,
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        // SAFETY: the context lasts as long as the function.
+        unsafe {
+            let context = self.context;
+            PgMemoryContexts::For(context).switch_to(|_| self.step())
+        }
+    }
+
+    fn step(&mut self) -> Option<Vec<u8>> {
+        if let Some(linked) = self.linked.take() {
+            return Some(linked.encode());
+        }
+        let exchange = self.exchange.as_mut()?;
+        if self.stage == Stage::Linking {
+            // The node that asks waits for the first message.
+            flush_to_client();
+            self.stage = Stage::Joining;
+        }
+        if self.stage == Stage::Joining {
+            match exchange.next() {
+                Ok(Some(found)) => return Some(found),
+                Ok(None) => self.stage = Stage::Groups,
+                Err(error) => exchange::raise_error(self.me, &self.peers, error),
+            }
+        }
+        if let Some(groups) = exchange.work_mut().next_groups() {
+            return Some(groups);
+        }
+        let stats = exchange.stats();
+        let mut cost = exchange.work_mut().end();
+        for peer in &stats.peers {
+            cost.messages += peer.messages;
+            cost.bytes += peer.bytes;
+            cost.rows += peer.rows;
+            cost.blocked_writes += peer.blocked_writes;
+            cost.blocked += peer.blocked;
+        }
+        cost.waited = stats.idle + stats.stalled;
+        cost.spilled = stats.spilled;
+        if let Some(mut exchange) = self.exchange.take() {
+            exchange.transport_mut().keep();
+        }
+        Some(Found::End(Box::new(cost)).encode())
+    }
+}
+
+impl Joining {
+    /// Makes the pipeline of a start message.
+    ///
+    /// # Safety
+    /// A snapshot is active; the current memory context lasts as long as the value.
+    unsafe fn begin(start: Start) -> Self {
+        let plan = Plan::decode(&start.plan).unwrap_or_else(|_| damaged(Damaged));
+        // SAFETY: the caller's promise.
+        unsafe {
+            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetActiveSnapshot());
+            let snapshots = start.participants.iter();
+            let snapshots = snapshots.map(|p| (p.group, p.snapshot.clone())).collect();
+            Scope::of_snapshot(snapshot).import(snapshots);
+            let groups: Vec<i32> = start.participants.iter().map(|p| p.group).collect();
+            let mut placement = 0;
+            let readers = start.stores.iter().map(|store| {
+                let reader = ShardedReader::of_store(store, snapshot);
+                placement ^= reader.placement_hash();
+                let mut reader = TableReader::Sharded(Box::new(reader));
+                reader.take_part(&groups);
+                reader
+            });
+            let readers = readers.collect();
+            if placement != start.placement {
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+                    "the nodes do not agree on where the shards of a store are",
+                    "Shards are being moved; run the query again.",
+                );
+            }
+            let tests = tests(&start, &plan);
+            let summed = start.counting.iter().flat_map(|c| &c.arguments);
+            let summed = summed.map(|(_, needs)| needs.len());
+            let most = tests
+                .iter()
+                .map(|test| test.places.len())
+                .chain(summed)
+                .max();
+            let source = NodeSource {
+                readers,
+                tables: start.tables.iter().map(|&t| usize::from(t)).collect(),
+                tests,
+                arguments: arguments(&start),
+                slot: slot(most.unwrap_or(0).max(1)),
+                context: pg_sys::CreateStandaloneExprContext(),
+                since: start.timing.then(Instant::now),
+            };
+            let [first, most, bulk_from, range_pushdown_from, memory] =
+                start.tuning.map(|size| size as usize);
+            let tuning = Tuning {
+                first,
+                most,
+                bulk_from,
+                range_pushdown_from,
+                memory,
+            };
+            let columns = start.rows.as_ref().map(|(_, columns)| columns.len());
+            if most_table(&plan.root) >= start.tables.len()
+                || columns.is_some_and(|columns| columns != usize::from(plan.slots))
+            {
+                damaged(Damaged);
+            }
+            let names = start.tables.iter().map(|&table| u64::from(table));
+            let params = start.params.iter().map(|param| match param {
+                Param::Null => Value::Null,
+                Param::One(value) => Value::One(*value),
+                Param::List(list) => Value::List(list.clone()),
+            });
+            Self {
+                pipeline: Pipeline::new(&plan, names.collect(), tuning),
+                source,
+                snapshot,
+                params: params.collect(),
+                output: plan.output,
+                counted: None,
+                answered: 0,
+                start,
+            }
+        }
+    }
+
+    /// The next groups, once the join is over.
+    fn next_groups(&mut self) -> Option<Vec<u8>> {
+        self.start.counting.as_ref()?;
+        let counted = match &mut self.counted {
+            None => {
+                let counted = self.pipeline.end_aggregation();
+                self.answered = counted.rows();
+                self.counted.insert(counted)
+            }
+            Some(counted) => {
+                if !counted.next_part() {
+                    return None;
+                }
+                counted
+            }
+        };
+        let (keys, counts) = counted.groups();
+        Some(Found::Groups(counted.len(), keys, counts).encode())
+    }
+
+    /// Closes what is open. What the join has cost.
+    fn end(&mut self) -> Cost {
+        if let Some(counted) = self.counted.take() {
+            counted.close();
+        }
+        let steps = self.pipeline.steps().iter();
+        let cost = Cost {
+            steps: steps.map(pgquad_exec::StepStats::numbers).collect(),
+            removed: self.source.tests.iter().map(|test| test.removed).collect(),
+            answered: self.answered,
+            ..Cost::default()
+        };
+        self.pipeline.stop();
+        self.source.readers.iter_mut().for_each(TableReader::close);
+        for test in &mut self.source.tests {
+            test.upcoming.withdraw();
+        }
+        // SAFETY: registered by `begin`; nothing reads any more.
+        unsafe { pg_sys::UnregisterSnapshot(self.snapshot) };
+        cost
+    }
+
+    fn message(&mut self, rows: &Bindings) -> Vec<u8> {
+        self.answered += rows.len as u64;
+        let column = |&slot: &u16| rows.ids(slot).map(<[u64]>::to_vec);
+        Found::Rows(rows.len, self.output.iter().map(column).collect()).encode()
+    }
+}
+
+impl Work for Joining {
+    type Result = Vec<u8>;
+    type Error = Infallible;
+
+    fn start(&mut self, dealt: &mut Dealt) -> Result<(), Infallible> {
+        let first = self
+            .start
+            .first
+            .map(|first| (first as usize, self.start.column));
+        let params = std::mem::take(&mut self.params);
+        let (me, least) = (dealt.me(), self.start.least as usize);
+        match self.start.rows.take() {
+            None => self.pipeline.start_share(params, first, me, least),
+            Some((len, columns)) => {
+                let columns = columns.into_iter();
+                let columns = columns.map(|column| column.map_or(Column::Absent, Column::Ids));
+                let rows = Bindings {
+                    len,
+                    columns: columns.collect(),
+                };
+                self.pipeline.start_share_from(params, rows, me, least);
+            }
+        }
+        if let Some(counting) = &self.start.counting {
+            self.pipeline.begin_aggregation(aggregation(counting));
+        }
+        Ok(())
+    }
+
+    fn depth(&self, state: &[u8]) -> u32 {
+        state.first().map_or(0, |&depth| u32::from(depth))
+    }
+
+    fn open(&self) -> usize {
+        self.pipeline.open()
+    }
+
+    fn take(&mut self, state: &[u8], rows: Rows) -> Result<(), Infallible> {
+        let taken = self.pipeline.take(state, rows.len, rows.columns);
+        taken.unwrap_or_else(|_| damaged(Damaged));
+        Ok(())
+    }
+
+    fn run(&mut self, dealt: &mut Dealt) -> Result<Ran<Vec<u8>>, Infallible> {
+        let (pipeline, source) = (&mut self.pipeline, &mut self.source);
+        let progress = with_feedback(|feedback| pipeline.step(source, feedback));
+        for parcel in self.pipeline.parcels() {
+            let rows = Rows {
+                len: parcel.rows,
+                columns: parcel.columns,
+            };
+            dealt.add(parcel.to, &parcel.state, rows);
+        }
+        Ok(match progress {
+            Progress::Rows(rows) => Ran::Result(self.message(&rows)),
+            Progress::More => Ran::More,
+            Progress::Idle => Ran::Idle,
+        })
+    }
+}
+
+/// An aggregation without groups for what is counted.
+fn aggregation(counting: &Counting) -> HashAggregation {
+    let counted = counting.counted.iter().map(|counted| match counted {
+        Aggregate::Rows => Counted::Rows,
+        Aggregate::Bound(slot) => Counted::Bound(*slot),
+        Aggregate::Sum(argument) => Counted::Sum(*argument),
+    });
+    let arguments = counting.arguments.iter().map(|(_, needs)| needs.clone());
+    HashAggregation::new(counting.by.clone(), counted.collect()).with_arguments(arguments.collect())
+}
+
+/// The arguments of sums of a start message, compiled.
+///
+/// # Safety
+/// The current memory context lasts as long as they.
+unsafe fn arguments(start: &Start) -> Vec<ArgumentExpr> {
+    let all = start.counting.iter().flat_map(|c| &c.arguments);
+    let compiled = all.map(|(sql, needs)| {
+        // SAFETY: the caller's promise; expressions without subplans need no parent.
+        unsafe {
+            let expr = shipped_filters::from_sql(sql, needs.len());
+            ArgumentExpr {
+                expr,
+                state: pg_sys::ExecInitExpr(expr, std::ptr::null_mut()),
+                places: (0..needs.len()).collect(),
+                upcoming: Upcoming::new(),
+            }
+        }
+    });
+    compiled.collect()
+}
+
+/// The greatest number of a table in a group.
+fn most_table(group: &Group) -> usize {
+    let own = group.patterns.iter().map(|p| usize::from(p.table));
+    let inside = group.children.iter().map(|child| most_table(&child.group));
+    own.chain(inside).max().unwrap_or(0)
+}
+
+/// Numbers of variables of the filters, by the filters' numbers.
+fn variables(group: &Group, counts: &mut [usize]) {
+    for filter in &group.filters {
+        if let Test::Expr(number) = filter.test {
+            match counts.get_mut(usize::from(number)) {
+                Some(count) => *count = filter.needs.len(),
+                None => damaged(Damaged),
+            }
+        }
+    }
+    for child in &group.children {
+        variables(&child.group, counts);
+    }
+}
+
+/// The filters of a start message, compiled.
+///
+/// # Safety
+/// The current memory context lasts as long as the filters.
+unsafe fn tests(start: &Start, plan: &Plan) -> Vec<TestExpr> {
+    let mut counts = vec![0; start.filters.len()];
+    variables(&plan.root, &mut counts);
+    let compiled = start.filters.iter().zip(counts).map(|(text, count)| {
+        let places: Vec<usize> = (0..count).collect();
+        let parent = std::ptr::null_mut();
+        // SAFETY: the caller's promise; expressions without subplans need no parent.
+        unsafe {
+            let expr = shipped_filters::from_sql(text, count);
+            TestExpr {
+                state: pg_sys::ExecInitExpr(expr, parent),
+                vectorised: VectorisedFilter::new(expr, &places, parent),
+                places,
+                volatile: false,
+                removed: 0,
+                upcoming: Upcoming::new(),
+            }
+        }
+    });
+    compiled.collect()
+}
+
+/// A slot for so many ids.
+///
+/// # Safety
+/// The current memory context lasts as long as the slot.
+unsafe fn slot(columns: usize) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let shape = pg_sys::CreateTemplateTupleDesc(columns as i32);
+        for number in 1..=columns as i16 {
+            pg_sys::TupleDescInitEntry(shape, number, c"id".as_ptr(), pg_sys::INT8OID, -1, 0);
+        }
+        pg_sys::MakeSingleTupleTableSlot(shape, &raw const pg_sys::TTSOpsVirtual)
+    }
+}

@@ -1,0 +1,211 @@
+//! The plan node of a `Quad Join`.
+//!
+//! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters, then the
+//! expressions of the filters; lists of integers are in the order of [`Private`].
+
+use super::compile::{compile, Cell};
+use super::exec;
+use super::paths::QuadJoinPath;
+use super::required_properties::required_properties;
+use crate::nodes::custom;
+use crate::pg::compat;
+use crate::pg::error::raise_hint;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+
+/// Lists of [`custom::private_integers`].
+#[derive(Clone, Copy)]
+pub enum Private {
+    /// The encoded plan.
+    Plan = 0,
+    /// For each variable of the answer, its place in `custom_scan_tlist`.
+    Output = 1,
+    /// Type of each parameter.
+    ParamTypes = 2,
+    /// For each filter: number of its variables, then their places in `custom_scan_tlist`.
+    Tests = 3,
+    /// For each step, the place of its relation in [`Self::Tables`].
+    Relations = 4,
+    /// Places of the quad tables among the relations of the node.
+    Tables = 5,
+    /// What is taken from a plan below, as [`super::outer_input::OuterInput::new`] reads it; empty where there is none.
+    OuterInput = 6,
+    /// Whether perhaps only the first few rows will be asked for.
+    Limited = 7,
+}
+
+/// PlanCustomPath: turns the chosen path into a plan.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's parameters, which
+    // its description contains.
+    unsafe {
+        let join_tree = &*(*path.cast::<QuadJoinPath>()).join_tree;
+        let outer_input = (*path.cast::<QuadJoinPath>()).outer_input.as_ref();
+        let relids = outer_input.map_or((*rel).relids, |outer_input| outer_input.patterns);
+        let relids = compat::base_relations(root, relids);
+        // The target list may yet be replaced by one that computes more; it can use no other columns than these.
+        let mut used = (*(*rel).reltarget).exprs;
+        for &clause in outer_input
+            .iter()
+            .flat_map(|outer_input| &outer_input.above)
+        {
+            used = pg_sys::lappend(pg_sys::list_copy(used), (*clause).clause.cast());
+        }
+        let of_patterns = |var: &*mut pg_sys::Var| pg_sys::bms_is_member((**var).varno, relids);
+        let (own, carried): (Vec<_>, Vec<_>) = compat::variables(used.cast())
+            .into_iter()
+            .partition(of_patterns);
+        let mut output: Vec<Cell> = Vec::new();
+        for var in own {
+            let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
+            if !output.contains(&cell) {
+                output.push(cell);
+            }
+        }
+        // Rows come out with what tests have read, whichever entry of the scan tuple is found for it above.
+        for &cell in outer_input
+            .iter()
+            .flat_map(|outer_input| &outer_input.by_value)
+        {
+            if !output.contains(&cell) {
+                output.push(cell);
+            }
+        }
+        let Some(compiled) = compile(root, join_tree, relids, output, outer_input) else {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                "the join of quad patterns has too many conditions",
+                "Split the query, or set quad.enable_quad_join to off.",
+            );
+        };
+        let mut columns: Vec<Cell> = compiled.output.clone();
+        for (_, cells) in &compiled.tests {
+            for cell in cells {
+                if !columns.contains(cell) {
+                    columns.push(*cell);
+                }
+            }
+        }
+        let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
+
+        let mut scan_tlist = scan_tlist(root, &columns, used);
+        let mut outer_input_words = Vec::new();
+        let mut above = std::ptr::null_mut();
+        if let (Some(outer_input), Some(slots)) = (outer_input, &compiled.outer_input) {
+            let below: *mut pg_sys::Plan = pg_sys::list_nth(plans, 0).cast();
+            let carried = carry(&mut scan_tlist, &carried);
+            outer_input_words = outer_input.words((*below).targetlist, slots, &carried);
+            for &clause in &outer_input.above {
+                above = pg_sys::lappend(above, (*clause).clause.cast());
+            }
+        }
+        let mut exprs = std::ptr::null_mut();
+        for (value, _) in &compiled.params {
+            exprs = pg_sys::lappend(exprs, value.cast());
+        }
+        for (test, _) in &compiled.tests {
+            let test = compat::as_in(test.cast(), scan_tlist);
+            exprs = pg_sys::lappend(exprs, test.cast());
+        }
+        let mut tests = Vec::new();
+        for (_, cells) in &compiled.tests {
+            tests.push(cells.len() as i32);
+            tests.extend(cells.iter().map(place));
+        }
+        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32);
+        let all = (*rel).relids;
+        let table = |rti: &i32| pg_sys::bms_member_index(all, *rti);
+        let required = required_properties(root);
+        let is_limited = required.limited && !required.whole;
+        let lists: [Vec<i32>; 8] = [
+            compiled.plan.encode(),
+            compiled.output.iter().map(place).collect(),
+            compiled
+                .params
+                .iter()
+                .map(|p| p.1.to_u32() as i32)
+                .collect(),
+            tests,
+            compiled.relations.iter().map(relation).collect(),
+            compat::members(relids).iter().map(table).collect(),
+            outer_input_words,
+            vec![i32::from(is_limited)],
+        ];
+        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
+        (*scan).custom_exprs = exprs;
+        custom::set_private(scan, &lists);
+        (*scan).custom_scan_tlist = scan_tlist;
+        (*scan).custom_plans = plans;
+        (*scan).scan.plan.qual = above;
+        scan.cast()
+    }
+}
+
+/// Adds variables of a plan below to the target entries; returns each with its place.
+unsafe fn carry(
+    tlist: &mut *mut pg_sys::List,
+    variables: &[*mut pg_sys::Var],
+) -> Vec<(*mut pg_sys::Var, usize)> {
+    let mut carried: Vec<(*mut pg_sys::Var, usize)> = Vec::new();
+    // SAFETY: live planner nodes.
+    unsafe {
+        for &var in variables {
+            if carried
+                .iter()
+                .any(|known| pg_sys::equal(known.0.cast(), var.cast()))
+            {
+                continue;
+            }
+            let place = pg_sys::list_length(*tlist);
+            let copy = pg_sys::copyObjectImpl(var.cast()).cast();
+            *tlist = custom::with_entry(*tlist, copy);
+            carried.push((var, place as usize));
+        }
+    }
+    carried
+}
+
+/// Target entries for columns, as they occur in `output` if they do.
+unsafe fn scan_tlist(
+    root: *mut pg_sys::PlannerInfo,
+    columns: &[Cell],
+    output: *mut pg_sys::List,
+) -> *mut pg_sys::List {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let output = compat::variables(output.cast());
+        let mut tlist = std::ptr::null_mut();
+        for &(relation, column) in columns {
+            debug_assert!(!(*(*root).simple_rel_array.add(relation as usize)).is_null());
+            let (relation, column) = (relation as i32, column as i16 + 1);
+            let is_column =
+                |v: &&*mut pg_sys::Var| (***v).varno == relation && (***v).varattno == column;
+            let var = match output.iter().find(is_column) {
+                Some(var) => pg_sys::copyObjectImpl(var.cast()).cast(),
+                None => {
+                    let none = pg_sys::InvalidOid;
+                    pg_sys::makeVar(relation, column, pg_sys::INT8OID, -1, none, 0)
+                }
+            };
+            tlist = custom::with_entry(tlist, var.cast());
+        }
+        tlist
+    }
+}
+
+/// The integers of one of the lists of a plan.
+///
+/// # Safety
+/// `plan` is a plan made by [`plan_path`], or a copy of one.
+pub unsafe fn integers(plan: *mut pg_sys::CustomScan, which: Private) -> Vec<i32> {
+    // SAFETY: the caller's promise.
+    unsafe { custom::private_integers(plan, which as usize) }
+}

@@ -1,0 +1,433 @@
+//! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part,
+//! and takes what they find.
+
+use super::exec::QuadJoin;
+use super::shipped_filters;
+use super::with_feedback;
+use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
+use crate::cluster::{damaged, exchange, map, snapshots, store, Scope};
+use crate::pg::error;
+use crate::pg::guc::{self, ExchangeMode};
+use crate::pg::list::list_iter;
+use crate::storage::TableReader;
+use pgquad_cluster::exchange::MESH_BYTES;
+use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
+use pgquad_cluster::wire::Damaged;
+use pgquad_exec::{Bindings, Column, Counted, HashAggregation, Outlook, Value};
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull
+/// so many.
+const PUSHED_FROM_QUADS: f64 = 20_000.0;
+
+/// How long participants try to be linked where the join can be pulled as well: two repetitions of a lost SYN packet,
+/// which Linux sends after 1 and 3 s, do not pass, one does.
+const PATIENCE_IN_AUTO: Duration = Duration::from_secs(3);
+
+/// A reason to pull: another table takes part.
+const NOT_DISTRIBUTED: &str = "a table is not distributed";
+
+/// Why a join is not pushed.
+type Refused = Cow<'static, str>;
+
+thread_local! {
+    /// Number of the last query that was pushed.
+    static QUERIES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Rows from the participants of a join.
+pub struct Pushed {
+    participants: Option<Participants>,
+    /// Node and cost of each participant that has ended.
+    names: Vec<String>,
+}
+
+/// What has been pushed by a node so far, for EXPLAIN.
+#[derive(Default)]
+pub struct Report {
+    /// By participant: its node, and what it has cost.
+    pub nodes: Vec<(String, Cost)>,
+    /// Times that the join was pushed.
+    pub times: u64,
+    /// Why it was not pushed the last time.
+    pub refused: Option<Refused>,
+    /// Bytes that have come from participants.
+    pub received: u64,
+    /// Nanoseconds spent waiting for them.
+    pub waited: u64,
+}
+
+impl QuadJoin {
+    /// Begins the join on all nodes with these parameters, where it is to be pushed; `counting`: its rows are to be
+    /// counted.
+    ///
+    /// # Safety
+    /// `state` is the begun node that this is a part of.
+    pub unsafe fn push(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        params: &[Value],
+        counting: Option<&HashAggregation>,
+    ) -> Option<Pushed> {
+        let mode = guc::EXCHANGE_MODE.get();
+        if mode == ExchangeMode::Pull || !self.source.readers.iter().any(TableReader::is_remote) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let ready = unsafe { self.start_message(state, params, counting, mode) };
+        match ready {
+            Ok(ready) if self.outer_input.is_some() => {
+                self.for_fed_rows = Some(ready);
+                None
+            }
+            Ok((start, groups)) => self.start_participants(start, &groups),
+            Err(why) => {
+                self.report.refused = Some(why);
+                None
+            }
+        }
+    }
+
+    /// What all participants are told, and the groups of nodes that they are on; or why the quads are pulled.
+    unsafe fn start_message(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        params: &[Value],
+        counting: Option<&HashAggregation>,
+        mode: ExchangeMode,
+    ) -> Result<(Start, Vec<i32>), Refused> {
+        let is_fed = self.outer_input.is_some();
+        if is_fed && mode == ExchangeMode::Auto {
+            return Err("rows come from another node of the plan".into());
+        }
+        if snapshots::is_kept() && !snapshots::can_export() {
+            return Err("the transaction keeps its snapshot".into());
+        }
+        let (mut groups, mut placement) = (Vec::new(), 0);
+        let mut stores = Vec::new();
+        for (reader, &relid) in self.source.readers.iter().zip(&self.relids) {
+            let Some(sharded) = reader.sharded() else {
+                return Err(NOT_DISTRIBUTED.into());
+            };
+            if sharded.reads_own_writes() {
+                return Err("the transaction has written".into());
+            }
+            groups.extend(sharded.groups_of_nodes());
+            placement ^= sharded.placement_hash();
+            stores.push(store::mark_of(relid).ok_or(NOT_DISTRIBUTED)?);
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        for reader in &mut self.source.readers {
+            reader.take_part(&groups);
+        }
+        if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
+            return Err("few rows may be enough".into());
+        }
+        if mode == ExchangeMode::Auto && self.report.times > 0 {
+            return Err("it is run again and again".into());
+        }
+        let (pipeline, source) = (&mut self.pipeline, &mut self.source);
+        let outlook = match is_fed {
+            true => Outlook::default(),
+            false => {
+                with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
+            }
+        };
+        if mode == ExchangeMode::Auto && outlook.quads < PUSHED_FROM_QUADS {
+            return Err("few quads are expected".into());
+        }
+        let apart = exchange::remembered(&groups).filter(|_| mode == ExchangeMode::Auto);
+        if let Some((from, to)) = apart {
+            let name = |group| map::node(group).name();
+            return Err(why_unlinked(&name(from), &name(to)).into());
+        }
+        let patience = match mode {
+            ExchangeMode::Auto => connect_timeout().min(PATIENCE_IN_AUTO),
+            _ => connect_timeout(),
+        };
+        let params = params.iter().map(|value| match value {
+            Value::One(value) => Ok(Param::One(*value)),
+            Value::Null => Ok(Param::Null),
+            Value::List(list) => Ok(Param::List(list.clone())),
+            Value::Ranges(_) => Err(Refused::from("a parameter is a list of ranges")),
+        });
+        let params = params.collect::<Result<_, _>>()?;
+        // SAFETY: the caller's promise.
+        let filters = unsafe { self.filters(state)? };
+        let counting = match counting {
+            // SAFETY: the caller's promise.
+            Some(aggregation) => Some(unsafe { self.counting(state, aggregation)? }),
+            None => None,
+        };
+        let start = Start {
+            query: 0,
+            mesh: [0; MESH_BYTES],
+            me: 0,
+            participants: Vec::new(),
+            patience: patience.as_millis() as u32,
+            first: outlook.first.map(|first| first as u32),
+            column: outlook.column,
+            least: 0,
+            batch_bytes: exchange::batch_bytes() as u64,
+            timing: self.source.since.is_some(),
+            stores,
+            tables: self.source.tables.iter().map(|&t| t as u16).collect(),
+            placement,
+            plan: self.plan.encode(),
+            tuning: [
+                self.tuning.first,
+                self.tuning.most,
+                self.tuning.bulk_from,
+                self.tuning.range_pushdown_from,
+                self.tuning.memory,
+            ]
+            .map(|size| size as u64),
+            params,
+            filters,
+            counting,
+            rows: None,
+        };
+        Ok((start, groups))
+    }
+
+    /// The filters as SQL.
+    unsafe fn filters(&self, state: *mut pg_sys::ScanState) -> Result<Vec<String>, Refused> {
+        // SAFETY: behind the values of the parameters, the plan has the filters' expressions.
+        unsafe {
+            let plan = (*state).ps.plan.cast::<pg_sys::CustomScan>();
+            let tests = &self.source.tests;
+            let exprs: Vec<*mut pg_sys::Expr> = list_iter((*plan).custom_exprs).collect();
+            let filters = exprs[exprs.len() - tests.len()..].iter().zip(tests);
+            let sql = filters.map(|(&expr, test)| {
+                let (parent, context) = (&raw mut (*state).ps, (*state).ps.ps_ExprContext);
+                shipped_filters::to_sql(expr, &test.places, parent, context)
+            });
+            sql.collect::<Option<_>>()
+                .ok_or("a filter has to be tested here".into())
+        }
+    }
+
+    /// What the participants count, with the arguments of sums as SQL.
+    unsafe fn counting(
+        &self,
+        state: *mut pg_sys::ScanState,
+        aggregation: &HashAggregation,
+    ) -> Result<Counting, Refused> {
+        let (by, counted, needs) = aggregation.what();
+        let counted = counted.iter().map(|counted| match counted {
+            Counted::Rows => Aggregate::Rows,
+            Counted::Bound(slot) => Aggregate::Bound(*slot),
+            Counted::Sum(argument) => Aggregate::Sum(*argument),
+        });
+        let arguments = self.source.arguments.iter().zip(needs);
+        let arguments = arguments.map(|(argument, needs)| {
+            // SAFETY: the caller's promise; the expression is one over the node's scan tuple.
+            let sql = unsafe {
+                let (parent, context) = (&raw mut (*state).ps, (*state).ps.ps_ExprContext);
+                shipped_filters::to_sql(argument.expr, &argument.places, parent, context)
+            };
+            Some((sql?, needs.clone()))
+        });
+        Ok(Counting {
+            by: by.to_vec(),
+            counted: counted.collect(),
+            arguments: arguments
+                .collect::<Option<_>>()
+                .ok_or("what is added up has to be computed here")?,
+        })
+    }
+
+    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready.
+    pub fn push_rows(&mut self, rows: &Bindings) -> Option<Pushed> {
+        let (mut start, groups) = self.for_fed_rows.clone()?;
+        let columns = rows.columns.iter();
+        let columns = columns.map(|column| column.ids().map(<[u64]>::to_vec));
+        start.rows = Some((rows.len, columns.collect()));
+        self.start_participants(start, &groups)
+    }
+
+    /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as
+    /// well. No row has been read by then.
+    fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
+        let snapshots = match snapshots::is_kept() {
+            // SAFETY: a snapshot is active while a statement runs.
+            true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
+            false => Vec::new(),
+        };
+        let (mut participants, meeting) = Participants::open(groups, &snapshots);
+        start.mesh = meeting.mesh;
+        QUERIES.set(QUERIES.get() + 1);
+        start.query = QUERIES.get();
+        start.participants = meeting.participants;
+        let linked = match meeting.deaf {
+            Some(deaf) => Err(deaf),
+            None => {
+                participants.start(&messages(&mut start, groups.len()));
+                participants.linked()
+            }
+        };
+        let names: Vec<String> = start.participants.into_iter().map(|p| p.name).collect();
+        if let Err(unlinked) = linked {
+            participants.finish();
+            self.report.refused = Some(unlinked_nodes(unlinked, groups, &names));
+            return None;
+        }
+        self.report.times += 1;
+        self.report.refused = None;
+        Some(Pushed {
+            participants: Some(participants),
+            names,
+        })
+    }
+}
+
+/// What each of so many participants is told.
+fn messages(start: &mut Start, participants: usize) -> Vec<Vec<u8>> {
+    let rows = start.rows.take();
+    let mut of = |me: usize| {
+        start.me = me as u32;
+        // The first participant gives the rows to those whom they concern.
+        start.rows = rows.as_ref().map(|(len, columns)| match me {
+            0 => (*len, columns.clone()),
+            _ => (0, vec![None; columns.len()]),
+        });
+        start.encode()
+    };
+    (0..participants).map(&mut of).collect()
+}
+
+/// The reason not to push that two nodes are.
+fn why_unlinked(from: &str, to: &str) -> String {
+    match from == to {
+        true => format!("node {from} takes no connections of others"),
+        false => format!("node {from} cannot reach node {to}"),
+    }
+}
+
+/// Nodes cannot be linked: an error where the join has to be pushed; otherwise remembered, logged once, and given as
+/// the reason to pull.
+fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refused {
+    let Unlinked { from, to, why } = unlinked;
+    let (Some(from_name), Some(to_name)) = (names.get(from), names.get(to)) else {
+        damaged(Damaged)
+    };
+    let message = why_unlinked(from_name, to_name);
+    let code = PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
+    let ports = match from == to {
+        true => "quad.exchange_ports must have a port for each session that takes part in joins of distributed stores",
+        false => "Open the ports of quad.exchange_ports between the nodes",
+    };
+    let hint = format!("{ports}, or set quad.exchange_mode to pull.");
+    if guc::EXCHANGE_MODE.get() == ExchangeMode::Push {
+        error::raise_all(code, format!("{message} for a join"), why, hint);
+    }
+    if exchange::remember(groups[from], groups[to]) {
+        let message = format!("{message}: joins are pulled for a minute");
+        error::log(code, message, why, hint);
+    }
+    message.into()
+}
+
+impl Pushed {
+    /// The next message with something found; what participants have cost goes into `report`, and the figures of their
+    /// steps to `ended`.
+    fn next(&mut self, report: &mut Report, ended: &mut impl FnMut(&Cost)) -> Option<Found> {
+        let participants = self.participants.as_mut()?;
+        while let Some((from, message)) = participants.next_row() {
+            let found = Found::decode(&message).unwrap_or_else(|e| damaged(e));
+            let Found::End(cost) = found else {
+                return Some(found);
+            };
+            ended(&cost);
+            report.add(&self.names[from], &cost);
+        }
+        self.finish(report);
+        None
+    }
+
+    /// The next rows; `None` at the end.
+    pub fn rows(
+        &mut self,
+        (slots, output): (usize, &[u16]),
+        report: &mut Report,
+        mut ended: impl FnMut(&Cost),
+    ) -> Option<Bindings> {
+        match self.next(report, &mut ended)? {
+            Found::Rows(len, columns) if columns.len() == output.len() => {
+                let mut rows = Bindings {
+                    len,
+                    columns: vec![Column::Absent; slots],
+                };
+                for (&slot, column) in output.iter().zip(columns) {
+                    rows.columns[usize::from(slot)] = column.map_or(Column::Null, Column::Ids);
+                }
+                Some(rows)
+            }
+            _ => damaged(Damaged),
+        }
+    }
+
+    /// Adds the groups of all participants.
+    pub fn count(
+        &mut self,
+        mut aggregation: HashAggregation,
+        report: &mut Report,
+        mut ended: impl FnMut(&Cost),
+    ) -> HashAggregation {
+        let mut rows = 0;
+        let places = aggregation.what().0.len() + 1;
+        let mut of_all = |cost: &Cost| {
+            rows += cost.answered;
+            ended(cost);
+        };
+        while let Some(found) = self.next(report, &mut of_all) {
+            match found {
+                Found::Groups(_, keys, counts)
+                    if keys.len() == places && counts.len() == aggregation.words() =>
+                {
+                    aggregation.add_groups(&keys, &counts);
+                }
+                _ => damaged(Damaged),
+            }
+        }
+        aggregation.add_rows(rows);
+        aggregation.finish();
+        aggregation
+    }
+
+    /// Ends the work of participants that are at it, and keeps their sessions.
+    pub fn finish(&mut self, report: &mut Report) {
+        if let Some(participants) = self.participants.take() {
+            report.received += participants.received;
+            report.waited += participants.waited;
+            participants.finish();
+        }
+    }
+}
+
+impl Report {
+    fn add(&mut self, name: &str, cost: &Cost) {
+        let known = self.nodes.iter().position(|node| node.0 == name);
+        let at = known.unwrap_or_else(|| {
+            self.nodes.push((name.to_owned(), Cost::default()));
+            self.nodes.len() - 1
+        });
+        let sum = &mut self.nodes[at].1;
+        for (sum, more) in [
+            (&mut sum.answered, cost.answered),
+            (&mut sum.messages, cost.messages),
+            (&mut sum.bytes, cost.bytes),
+            (&mut sum.rows, cost.rows),
+            (&mut sum.blocked_writes, cost.blocked_writes),
+            (&mut sum.blocked, cost.blocked),
+            (&mut sum.waited, cost.waited),
+            (&mut sum.spilled, cost.spilled),
+        ] {
+            *sum += more;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Row estimates that joins above the patterns are planned with.
+//!
+//! PostgreSQL multiplies what it knows of columns, as if the patterns of a group had nothing to do with each other, and soon expects a
+//! single row. A nested loop that reads its inner side anew for each row looks as good as any other join then, and is a disaster when
+//! there are hundreds. What is expected of a group of patterns is therefore no less than of the most selective of them, and no result
+//! of a subquery is taken for a single row unless it must be one.
+
+use super::join_tree::JoinTree;
+use crate::am;
+use crate::pg::list::list_iter;
+use pgrx::pg_sys;
+
+/// Fewest rows expected of what is not known to be a single one.
+const FEW: f64 = 20.0;
+
+/// Raises the rows expected of a join of patterns to those of its most selective pattern.
+///
+/// # Safety
+/// `joined` is a join relation that is being planned, `join_tree` what it joins.
+pub unsafe fn expect_of_patterns(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    join_tree: &JoinTree,
+) {
+    // SAFETY: the caller's promise: the relations described are base relations of the level.
+    let least = join_tree
+        .relations
+        .iter()
+        .map(|&rti| unsafe { (**(*root).simple_rel_array.add(rti as usize)).rows })
+        .fold(f64::INFINITY, f64::min);
+    if least.is_finite() {
+        // SAFETY: as above.
+        unsafe { (*joined).rows = (*joined).rows.max(least) }
+    }
+}
+
+/// Raises the rows expected of subqueries over quads among `rels`, which are about to be joined; whether there are any.
+///
+/// # Safety
+/// `rels` are the initial relations of a join search of the level.
+pub unsafe fn expect_of_subqueries(
+    root: *mut pg_sys::PlannerInfo,
+    rels: &[*mut pg_sys::RelOptInfo],
+) -> bool {
+    let mut any = false;
+    for &rel in rels {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*rel).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
+                && (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+                && !(*rel).subroot.is_null()
+                && reads_quads((*rel).subroot)
+            {
+                any = true;
+                let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
+                if !is_one_row((*rte).subquery) {
+                    at_least(rel, FEW);
+                }
+            }
+        }
+    }
+    any
+}
+
+/// Raises the rows expected of a join above the patterns.
+///
+/// # Safety
+/// `joined` is a join relation with its paths.
+pub unsafe fn expect_of_join(joined: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the caller's promise.
+    unsafe { at_least(joined, FEW) }
+}
+
+unsafe fn at_least(rel: *mut pg_sys::RelOptInfo, rows: f64) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        (*rel).rows = (*rel).rows.max(rows);
+        for path in list_iter::<pg_sys::Path>((*rel).pathlist) {
+            if (*path).param_info.is_null() {
+                (*path).rows = (*path).rows.max(rows);
+            }
+        }
+    }
+}
+
+/// Whether a query gives one row whatever the data.
+unsafe fn is_one_row(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: a live query tree.
+    unsafe {
+        ((*query).hasAggs && (*query).groupClause.is_null() && (*query).groupingSets.is_null())
+            || ((*query).rtable.is_null() && (*query).setOperations.is_null())
+    }
+}
+
+/// Whether a level or one of its subqueries reads a quad table.
+unsafe fn reads_quads(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: a live planner state; the arrays have the size it says.
+    unsafe {
+        (1..(*root).simple_rel_array_size as usize).any(|rti| {
+            let rel = *(*root).simple_rel_array.add(rti);
+            let rte = *(*root).simple_rte_array.add(rti);
+            if rel.is_null() || rte.is_null() {
+                return false;
+            }
+            match (*rte).rtekind {
+                pg_sys::RTEKind::RTE_RELATION => am::is_quad_relid((*rte).relid),
+                pg_sys::RTEKind::RTE_SUBQUERY => {
+                    !(*rel).subroot.is_null() && reads_quads((*rel).subroot)
+                }
+                _ => false,
+            }
+        })
+    }
+}

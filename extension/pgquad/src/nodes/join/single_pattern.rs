@@ -1,0 +1,41 @@
+//! Single pattern: a quad table that no other one is joined with.
+//!
+//! `Quad Scan` reads it, which knows the orders of its columns. Where filters can be tested on ids, a `Quad Join` of one pattern does that a
+//! batch at a time, and reads only the ranges that can pass.
+
+use super::join_tree::JoinTree;
+use super::vectorised_filters::VectorisedFilter;
+use super::{eligible_relations, paths};
+use crate::nodes::scan::conditions;
+use crate::pg::list::list_iter;
+use pgrx::pg_sys;
+
+/// A path that reads a relation on its own, for which costs are still to be set, with the conditions that PostgreSQL evaluates for each
+/// row. None where ids tell nothing of any filter, or the relation is to be joined with others.
+///
+/// # Safety
+/// `rel` is a base relation of the level, which is past the setting up of base relations.
+pub unsafe fn single_pattern_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+) -> Option<(*mut pg_sys::CustomPath, *mut pg_sys::List)> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let rti = (*rel).relid;
+        let (on_ids, others): (Vec<_>, Vec<_>) =
+            list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo).partition(|&clause| {
+                conditions::match_clause(root, rti, clause).is_none()
+                    && VectorisedFilter::knows((*clause).clause, rti)
+            });
+        let joined = pg_sys::bms_is_member(rti as i32, eligible_relations::candidates(root));
+        if on_ids.is_empty() || joined || !eligible_relations::is_eligible(root, rel) {
+            return None;
+        }
+        let mut evaluated = std::ptr::null_mut();
+        for clause in others {
+            evaluated = pg_sys::lappend(evaluated, clause.cast());
+        }
+        let path = paths::make(rel, JoinTree::relation(rel));
+        Some((path.cast(), evaluated))
+    }
+}

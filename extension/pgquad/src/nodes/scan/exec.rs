@@ -1,0 +1,428 @@
+//! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order and
+//! walks the ranges leaf by leaf.
+
+use crate::am::tid;
+use crate::dictionary::Upcoming;
+use crate::nodes::custom::{self, clear, ScanNode};
+use crate::pg::ffi::Methods;
+use crate::pg::list::{list_iter, list_node};
+use crate::storage::OrderCursor;
+use pgquad_btree::{quad_of, Order, SIGN};
+use pgquad_cluster::Traffic;
+use pgquad_exec::{key_ranges, Bound, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadScan>();
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadScan>();
+
+/// Counters shown by EXPLAIN ANALYZE.
+#[derive(Default, Clone, Copy)]
+pub struct Counters {
+    /// Key ranges walked.
+    pub probes: u64,
+    /// Leaves (batches) read.
+    pub leaves: u64,
+}
+
+/// One condition as the executor sees it.
+struct BoundExpr {
+    column: usize,
+    bound: Bound,
+    value_type: pg_sys::Oid,
+    state: *mut pg_sys::ExprState,
+}
+
+/// The node's own part, allocated in the executor's per-query context.
+pub struct QuadScan {
+    /// The order that is walked.
+    pub order: Order,
+    columns: [u8; 4],
+    /// Key columns that are read (bit `i` = column `i` of the order).
+    needed: u8,
+    needs_tid: bool,
+    output: Option<Output>,
+    bounds: Vec<BoundExpr>,
+    cursor: OrderCursor,
+    /// Whether quads come in descending order.
+    pub backward: bool,
+    ranges: Vec<([u64; 4], [u64; 4])>,
+    next_range: usize,
+    started: bool,
+    /// Number of rows of the cursor's batch, and how many have been returned.
+    rows: usize,
+    at: usize,
+    /// What the dictionary is told of the rows to come.
+    upcoming: Upcoming,
+    /// Totals over all rescans.
+    pub counters: Counters,
+}
+
+impl ScanNode for QuadScan {
+    const NAME: &'static CStr = c"Quad Scan";
+
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        _eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`.
+        unsafe {
+            let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let private = custom::private_integers(plan, 0);
+            let order = private[0] as usize;
+            let needs_tid = private[1] != 0;
+            let wanted = private[2];
+            let backward = private[3] != 0;
+            let count = private[4] as usize;
+            let bounds = (0..count)
+                .map(|i| BoundExpr {
+                    column: private[5 + 3 * i] as usize,
+                    bound: Bound::from_number(private[6 + 3 * i])
+                        .expect("plans hold only known bounds"),
+                    value_type: pg_sys::Oid::from(private[7 + 3 * i] as u32),
+                    state: pg_sys::ExecInitExpr(
+                        list_node((*plan).custom_exprs, i).cast(),
+                        &raw mut (*node).ss.ps,
+                    ),
+                })
+                .collect();
+            let rel = (*node).ss.ss_currentRelation;
+            let snapshot = (*estate).es_snapshot;
+            let mut cursor = OrderCursor::new(rel, snapshot, order);
+            let columns = cursor.order().columns();
+            let needed = if needs_tid {
+                pgquad_btree::ALL_COLUMNS
+            } else {
+                (0..4)
+                    .filter(|&i| wanted & 1 << columns[i] != 0)
+                    .map(|i| 1 << i)
+                    .sum()
+            };
+            cursor.set_columns(needed);
+            Self {
+                order: cursor.order(),
+                columns,
+                needed,
+                output: plain_output(plan, columns),
+                needs_tid,
+                bounds,
+                cursor,
+                backward,
+                ranges: Vec::new(),
+                next_range: 0,
+                started: false,
+                rows: 0,
+                at: 0,
+                upcoming: Upcoming::new(),
+                counters: Counters::default(),
+            }
+        }
+    }
+
+    #[inline]
+    fn has_row(&self) -> bool {
+        self.at < self.rows
+    }
+
+    unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: a begun node, whose scan slot has four columns. The slot keeps what never changes from row to row: the table, and
+        // values of columns that nobody reads.
+        unsafe {
+            let slot = (*state).ss_ScanTupleSlot;
+            (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
+            (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
+            self.read_batch(state)
+        }
+    }
+
+    #[inline]
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
+        let (batch, row) = (self.cursor.batch(), self.at);
+        self.at += 1;
+        // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four places.
+        unsafe {
+            let values = (*slot).tts_values;
+            for (i, &column) in self.columns.iter().enumerate() {
+                if self.needed & 1 << i != 0 {
+                    let value = *batch.columns[i].get_unchecked(row);
+                    *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
+                }
+            }
+            if self.needs_tid {
+                remember(self, slot, row);
+            }
+        }
+        4
+    }
+
+    #[inline]
+    unsafe fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the executor passes a begun node.
+        unsafe {
+            let ps = &(*node).ss.ps;
+            if ps.qual.is_null() && (*ps.state).es_epq_active.is_null() {
+                if ps.ps_ProjInfo.is_null() {
+                    return custom::next::<Self>(&raw mut (*node).ss);
+                }
+                let output = (*custom::own::<Self, _>(node)).output;
+                if let Some(output) = output {
+                    return next_projected(&raw mut (*node).ss, output);
+                }
+            }
+            custom::exec_scan::<Self>(node)
+        }
+    }
+
+    /// Quads never change in place, so only the conditions that the key ranges enforced have to be looked at again.
+    unsafe fn recheck(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> bool {
+        // SAFETY: EvalPlanQual passes a filled slot of the scanned table.
+        unsafe {
+            pg_sys::slot_getallattrs(slot);
+            let values: [u64; 4] =
+                std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ SIGN);
+            let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(self.columns[i])]);
+            self.compute_ranges(state);
+            let mut ranges = self.ranges.iter();
+            ranges.any(|(low, high)| *low <= key && key <= *high)
+        }
+    }
+
+    unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+        self.rows = 0;
+        self.at = 0;
+        self.upcoming.withdraw();
+    }
+
+    unsafe fn end(&mut self) {
+        self.rows = 0;
+        self.upcoming.withdraw();
+        self.cursor.close();
+    }
+
+    unsafe fn explain(
+        &self,
+        node: *mut pg_sys::CustomScanState,
+        ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own arguments.
+        unsafe { super::explain::explain(self, node, ancestors, es) }
+    }
+}
+
+/// The next row of a scan whose target list is nothing but columns: filled in straight from the batch.
+unsafe fn next_projected(
+    state: *mut pg_sys::ScanState,
+    output: Output,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: as for `fill`; the result slot has one place for each output column.
+    unsafe {
+        let slot = (*state).ps.ps_ResultTupleSlot;
+        let Some(scan) = custom::at_next_row::<QuadScan>(state) else {
+            return clear(slot);
+        };
+        let (batch, row) = (scan.cursor.batch(), scan.at);
+        scan.at += 1;
+        for n in 0..output.count {
+            let value = *batch.columns[usize::from(output.from[n])].get_unchecked(row);
+            *(*slot).tts_values.add(n) = pg_sys::Datum::from(value ^ SIGN);
+            *(*slot).tts_isnull.add(n) = false;
+        }
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = output.count as i16;
+        slot
+    }
+}
+
+/// Target list of plain columns: where in the key each comes from.
+#[derive(Clone, Copy)]
+struct Output {
+    from: [u8; MOST_OUTPUT],
+    count: usize,
+}
+
+/// Longer target lists go through the executor's own projection.
+const MOST_OUTPUT: usize = 8;
+
+/// The target list as columns of the key, if it is nothing else.
+unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Option<Output> {
+    // SAFETY: a live plan; each cast follows a check of the tag.
+    unsafe {
+        let mut output = Output {
+            from: [0; MOST_OUTPUT],
+            count: 0,
+        };
+        for entry in list_iter::<pg_sys::TargetEntry>((*plan).scan.plan.targetlist) {
+            let expr = (*entry).expr.cast::<pg_sys::Node>();
+            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MOST_OUTPUT {
+                return None;
+            }
+            let attribute = (*expr.cast::<pg_sys::Var>()).varattno;
+            let from = columns
+                .iter()
+                .position(|&c| i16::from(c) + 1 == attribute)?;
+            output.from[output.count] = from as u8;
+            output.count += 1;
+        }
+        Some(output)
+    }
+}
+
+/// Gives the row an identity.
+#[pg_guard]
+unsafe extern "C-unwind" fn remember(
+    scan: *mut QuadScan,
+    slot: *mut pg_sys::TupleTableSlot,
+    row: usize,
+) {
+    // SAFETY: as for `fill`; scans that need identities read all columns.
+    unsafe {
+        let key = (*scan).cursor.batch().key(row);
+        (*slot).tts_tid = tid::remember(quad_of((*scan).order, &key));
+    }
+}
+
+impl QuadScan {
+    /// What has gone over the wire, where the quads are in shards.
+    pub fn traffic(&self) -> Option<Traffic> {
+        self.cursor.traffic()
+    }
+
+    /// Reads the next non-empty leaf's worth of quads; false at the end.
+    unsafe fn read_batch(&mut self, state: *mut pg_sys::ScanState) -> bool {
+        // SAFETY: a begun node.
+        unsafe {
+            if !self.started {
+                self.started = true;
+                self.compute_ranges(state);
+                self.next_range = 0;
+                self.cursor.finish_range();
+            }
+        }
+        self.at = 0;
+        loop {
+            if self.cursor.advance() {
+                self.counters.leaves += 1;
+                self.rows = self.cursor.batch().len();
+                self.offer();
+                return true;
+            }
+            self.rows = 0;
+            let Some(((low, high), _)) = self.ranges[self.next_range..].split_first() else {
+                return false;
+            };
+            let begun = if self.backward {
+                self.cursor.seek_last(*low, *high);
+                1
+            } else {
+                self.cursor.seek_some(&self.ranges[self.next_range..])
+            };
+            self.next_range += begun;
+            self.counters.probes += begun as u64;
+        }
+    }
+
+    /// Lets the dictionary know the ids of the batch.
+    fn offer(&mut self) {
+        let (batch, needed) = (self.cursor.batch(), self.needed);
+        self.upcoming.batch(self.rows, || {
+            let needed = (0..4).filter(|&i| needed & 1 << i != 0);
+            needed.map(|i| batch.columns[i].clone()).collect()
+        });
+    }
+
+    /// Evaluates the conditions into key ranges of the order.
+    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
+        // SAFETY: a begun node; expressions are evaluated in its per-tuple context.
+        unsafe {
+            let econtext = (*state).ps.ps_ExprContext;
+            let conditions: Vec<(usize, Bound, Value)> = self
+                .bounds
+                .iter()
+                .map(|b| {
+                    let value = parameter(b.state, econtext, b.value_type);
+                    (b.column, b.bound, value)
+                })
+                .collect();
+            self.ranges = key_ranges(&self.columns, &conditions);
+        }
+    }
+}
+
+/// The value of an expression that a condition compares a column with, in the form of keys; `value_type` is an integer or an array of them.
+///
+/// # Safety
+/// `state` and `context` belong to a begun node.
+pub unsafe fn parameter(
+    state: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+    value_type: pg_sys::Oid,
+) -> Value {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut is_null = false;
+        let datum = pg_sys::ExecEvalExprSwitchContext(state, context, &mut is_null);
+        value_of(datum, is_null, value_type)
+    }
+}
+
+/// A datum that a condition compares a column with, in the form of keys.
+///
+/// # Safety
+/// It is NULL, or of this type: an integer or an array of them.
+pub unsafe fn value_of(datum: pg_sys::Datum, is_null: bool, value_type: pg_sys::Oid) -> Value {
+    if is_null {
+        Value::Null
+    } else if let Some(value) = integer_datum(datum, value_type) {
+        Value::One(value as u64 ^ SIGN)
+    } else {
+        // SAFETY: the caller's promise.
+        Value::List(unsafe { integer_array(datum, value_type) })
+    }
+}
+
+/// An integer datum of one of the types conditions can have.
+pub fn integer_datum(datum: pg_sys::Datum, value_type: pg_sys::Oid) -> Option<i64> {
+    Some(match value_type {
+        pg_sys::INT8OID => datum.value() as i64,
+        pg_sys::INT4OID => i64::from(datum.value() as i32),
+        pg_sys::INT2OID => i64::from(datum.value() as i16),
+        _ => return None,
+    })
+}
+
+/// The non-null members of an integer array, in the sign-flipped form of the trees.
+///
+/// # Safety
+/// `datum` is a non-null array of type `array_type`.
+unsafe fn integer_array(datum: pg_sys::Datum, array_type: pg_sys::Oid) -> Vec<u64> {
+    fn flipped<T: Into<i64>>(list: Option<Vec<Option<T>>>) -> Vec<u64> {
+        list.unwrap_or_default()
+            .into_iter()
+            .flatten()
+            .map(|v| v.into() as u64 ^ SIGN)
+            .collect()
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match array_type {
+            pg_sys::INT8ARRAYOID => flipped(Vec::<Option<i64>>::from_datum(datum, false)),
+            pg_sys::INT4ARRAYOID => flipped(Vec::<Option<i32>>::from_datum(datum, false)),
+            pg_sys::INT2ARRAYOID => flipped(Vec::<Option<i16>>::from_datum(datum, false)),
+            _ => Vec::new(),
+        }
+    }
+}

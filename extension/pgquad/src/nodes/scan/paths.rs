@@ -1,0 +1,582 @@
+//! Planning of `Quad Scan`: for every quad relation, one path per order and per useful set of outer relations.
+
+use super::conditions::{self, Condition};
+use crate::pg::list::list_iter;
+
+use super::{estimate, exec};
+use crate::nodes::custom;
+use crate::pg::compat;
+use crate::pg::error::raise_hint;
+use crate::pg::ffi::Methods;
+use crate::pg::guc;
+use crate::{am, storage};
+use pgquad_btree::Direction;
+use pgquad_exec::{match_order, Bound, Prefix};
+use pgrx::prelude::*;
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::cmp::Reverse;
+
+static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(c"Quad Scan", plan_path);
+
+/// `>` of `bigint` (`pg_operator.dat`).
+const INT8_GREATER: pg_sys::Oid = pg_sys::Oid::from_u32(413);
+
+/// CPU cost of one descent from the root, in units of `cpu_operator_cost`.
+const DESCENT_OPERATORS: f64 = 20.0;
+/// Share of `random_page_cost` charged for the leaf of a probe: inner pages and most leaves are cached.
+const PROBE_PAGE_SHARE: f64 = 0.1;
+
+/// CPU cost of beginning a `Quad Join`, in units of `cpu_operator_cost`.
+const JOIN_OPERATORS: f64 = 40.0;
+
+/// Installs the planner hook; called once from `_PG_init`.
+pub fn init() {
+    // SAFETY: _PG_init runs once, before any planning.
+    unsafe {
+        PREVIOUS = pg_sys::set_rel_pathlist_hook;
+        pg_sys::set_rel_pathlist_hook = Some(set_rel_pathlist);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn set_rel_pathlist(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    rte: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, rel, rti, rte);
+        }
+        if (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
+            || (*rte).inh
+            || !(*rte).tablesample.is_null()
+            || !am::is_quad_relid((*rte).relid)
+            || pg_sys::is_dummy_rel(rel)
+        {
+            return;
+        }
+        // Parallel workers would each need a share of one ordered walk.
+        (*rel).consider_parallel = false;
+        (*rel).partial_pathlist = std::ptr::null_mut();
+        let current_of = refuse_row_positions(rel, rti);
+        if current_of || !guc::ENABLE_QUAD_SCAN.get() {
+            return;
+        }
+        let Some(orders) = storage::orders_of((*rte).relid) else {
+            return;
+        };
+        (*rel).pathlist = std::ptr::null_mut();
+        Planning {
+            root,
+            rel,
+            rti,
+            relid: (*rte).relid,
+            sharded: storage::is_sharded((*rte).relid),
+            orders,
+        }
+        .add_paths();
+    }
+}
+
+/// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was given it.
+/// Returns whether the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
+unsafe fn refuse_row_positions(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index) -> bool {
+    // SAFETY: live planner nodes.
+    unsafe {
+        for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
+            let expr = (*clause).clause.cast::<pg_sys::Node>();
+            if (*expr).type_ == pg_sys::NodeTag::T_CurrentOfExpr {
+                return true;
+            }
+            if uses_system_column(expr, rti) {
+                raise_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    "rows of a quad table cannot be selected by their position",
+                    "Quads move within the table; a ctid is valid only within the statement that reads it. Select by s, p, o, g.");
+            }
+        }
+    }
+    false
+}
+
+/// Whether `node` uses `ctid` of relation `rti`.
+unsafe fn uses_system_column(node: *mut pg_sys::Node, rti: pg_sys::Index) -> bool {
+    // SAFETY: a live planner node (or list); attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
+    unsafe {
+        let mut attributes = std::ptr::null_mut();
+        pg_sys::pull_varattnos(node, rti, &mut attributes);
+        let ctid =
+            pg_sys::SelfItemPointerAttributeNumber - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        pg_sys::bms_is_member(ctid, attributes)
+    }
+}
+
+/// The columns that the query reads of `rel` (bit `n` = column `n`): the others of a plan's target list are there for its shape only.
+unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::List) -> i32 {
+    // SAFETY: live planner nodes; attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
+    unsafe {
+        let mut attributes = std::ptr::null_mut();
+        pg_sys::pull_varattnos(
+            (*(*rel).reltarget).exprs.cast(),
+            (*rel).relid,
+            &mut attributes,
+        );
+        for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+            pg_sys::pull_varattnos((*clause).clause.cast(), (*rel).relid, &mut attributes);
+        }
+        let uses = |n: i32| {
+            pg_sys::bms_is_member(n - pg_sys::FirstLowInvalidHeapAttributeNumber, attributes)
+        };
+        if uses(0) {
+            return 0b1111;
+        }
+        (0..4).filter(|&n| uses(n + 1)).map(|n| 1 << n).sum()
+    }
+}
+
+/// Adds the paths of a relation that take values of relations of its own level, which [`set_rel_pathlist`] leaves out where it
+/// expects a `Quad Join`.
+///
+/// # Safety
+/// `rel` is a live base relation, a quad table that the statement has locked.
+pub unsafe fn complete(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let rti = (*rel).relid;
+        let relid = (**(*root).simple_rte_array.add(rti as usize)).relid;
+        let Some(orders) = storage::orders_of(relid) else {
+            return;
+        };
+        Planning {
+            root,
+            rel,
+            rti,
+            relid,
+            sharded: storage::is_sharded(relid),
+            orders,
+        }
+        .add_parameterised(std::ptr::null_mut());
+        pg_sys::set_cheapest(rel);
+    }
+}
+
+struct Planning {
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    relid: pg_sys::Oid,
+    /// Its quads are in shards.
+    sharded: bool,
+    orders: Vec<[u8; 4]>,
+}
+
+impl Planning {
+    unsafe fn add_paths(&self) {
+        // SAFETY: live planner nodes throughout.
+        unsafe {
+            let base: Vec<Condition> = list_iter((*self.rel).baserestrictinfo)
+                .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
+                .collect();
+            let clauses = (*self.rel).baserestrictinfo;
+            if let Some(rows) = estimate::counted(self.root, self.relid, &base, clauses) {
+                (*self.rel).rows = rows.round();
+            }
+            self.add_for(&base, (*self.rel).lateral_relids);
+            self.add_quad_join(&base);
+            self.add_parameterised(crate::nodes::join::outer_candidates(self.root, self.rel));
+        }
+    }
+
+    /// Adds the path of a `Quad Join` that reads this relation and no other.
+    unsafe fn add_quad_join(&self, conditions: &[Condition]) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let Some((path, evaluated)) =
+                crate::nodes::join::single_pattern_path(self.root, self.rel)
+            else {
+                return;
+            };
+            let bounds = bounds(conditions);
+            let prefixes = self.orders.iter().map(|order| match_order(order, &bounds));
+            if let Some(best) = prefixes.min_by_key(|prefix| Reverse(rank(prefix))) {
+                self.cost(path, &best, conditions, evaluated);
+                let more = JOIN_OPERATORS * pg_sys::cpu_operator_cost;
+                (*path).path.startup_cost += more;
+                (*path).path.total_cost += more;
+                pg_sys::add_path(self.rel, path.cast());
+            }
+        }
+    }
+
+    /// Adds paths that take values of other relations, but of none in `left_out`.
+    unsafe fn add_parameterised(&self, left_out: pg_sys::Relids) {
+        // SAFETY: live planner nodes throughout.
+        unsafe {
+            let base: Vec<Condition> = list_iter((*self.rel).baserestrictinfo)
+                .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
+                .collect();
+            let mut joins = self.join_conditions();
+            joins.retain(|c| !pg_sys::bms_overlap(c.outer(self.rti), left_out));
+            for outer in self.outer_sets(&joins) {
+                let mut usable = base.clone();
+                usable.extend(
+                    joins
+                        .iter()
+                        .filter(|c| pg_sys::bms_is_subset(c.outer(self.rti), outer)),
+                );
+                self.add_for(&usable, outer);
+            }
+        }
+    }
+
+    /// Conditions from join clauses and equivalence classes.
+    unsafe fn join_conditions(&self) -> Vec<Condition> {
+        // SAFETY: live planner nodes; the callback's argument is the column number, alive during the call.
+        unsafe {
+            let mut found: Vec<Condition> = Vec::new();
+            for clause in list_iter::<pg_sys::RestrictInfo>((*self.rel).joininfo) {
+                if pg_sys::join_clause_is_movable_to(clause, self.rel) {
+                    found.extend(conditions::match_clause(self.root, self.rti, clause));
+                }
+            }
+            if (*self.rel).has_eclass_joins {
+                for column in 0..4usize {
+                    let mut wanted = ColumnOf {
+                        rti: self.rti,
+                        column,
+                    };
+                    let clauses = pg_sys::generate_implied_equalities_for_column(
+                        self.root,
+                        self.rel,
+                        Some(member_is_column),
+                        (&raw mut wanted).cast(),
+                        (*self.rel).lateral_referencers,
+                    );
+                    found.extend(
+                        list_iter(clauses)
+                            .filter_map(|c| conditions::match_clause(self.root, self.rti, c)),
+                    );
+                }
+            }
+            found.retain(|c| !compat::is_empty(c.outer(self.rti)));
+            found
+        }
+    }
+
+    /// The sets of outer relations worth a parameterised path: each condition's own, the union with each other one, and all together.
+    unsafe fn outer_sets(&self, joins: &[Condition]) -> Vec<pg_sys::Relids> {
+        // SAFETY: bitmapsets of live planner nodes.
+        unsafe {
+            const MOST: usize = 24;
+            let lateral = (*self.rel).lateral_relids;
+            let mut sets: Vec<pg_sys::Relids> = Vec::new();
+            let mut add = |set: pg_sys::Relids| {
+                if sets.len() < MOST
+                    && !compat::is_empty(set)
+                    && !sets.iter().any(|s| pg_sys::bms_equal(*s, set))
+                {
+                    sets.push(set);
+                }
+            };
+            for c in joins {
+                add(pg_sys::bms_union(c.outer(self.rti), lateral));
+            }
+            for (i, c) in joins.iter().enumerate() {
+                for d in &joins[i + 1..] {
+                    if c.column != d.column {
+                        let both = pg_sys::bms_union(c.outer(self.rti), d.outer(self.rti));
+                        add(pg_sys::bms_union(both, lateral));
+                    }
+                }
+            }
+            sets
+        }
+    }
+
+    /// Adds the paths that use `conditions` with the given outer relations: the best order, and every other order whose
+    /// output sequence the query can use.
+    unsafe fn add_for(&self, conditions: &[Condition], outer: pg_sys::Relids) {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let bounds = bounds(conditions);
+            let parameterised = !compat::is_empty(outer);
+            let mut useful: Vec<(usize, Prefix)> = self
+                .orders
+                .iter()
+                .map(|o| match_order(o, &bounds))
+                .enumerate()
+                .collect();
+            useful.sort_by_key(|(_, prefix)| Reverse(rank(prefix)));
+            for (rank, (order, prefix)) in useful.iter().enumerate() {
+                for way in self.ways() {
+                    let pathkeys = self.pathkeys(*order, prefix, way);
+                    let other = rank > 0 || way == Direction::Backward;
+                    if other && (parameterised || pathkeys.is_null()) {
+                        continue;
+                    }
+                    let path = self.path(*order, prefix, conditions, outer, (way, pathkeys));
+                    pg_sys::add_path(self.rel, path.cast());
+                }
+            }
+        }
+    }
+
+    /// The directions in which a walk can be of use: backward where the query wants something in descending order.
+    unsafe fn ways(&self) -> impl Iterator<Item = Direction> {
+        // SAFETY: live planner nodes.
+        let descending = unsafe {
+            list_iter::<pg_sys::PathKey>((*self.root).query_pathkeys)
+                .any(|key| (*key).pk_strategy == pg_sys::BTGreaterStrategyNumber as i32)
+        };
+        let backward = descending.then_some(Direction::Backward);
+        std::iter::once(Direction::Forward).chain(backward)
+    }
+
+    /// The sequence the walk delivers: the columns after those bound to one value.
+    unsafe fn pathkeys(&self, order: usize, prefix: &Prefix, way: Direction) -> *mut pg_sys::List {
+        // The quads of shards come one shard after the other.
+        if prefix.bound > prefix.exact || self.sharded {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: live planner nodes.
+        unsafe {
+            let keys = pathkeys_of(
+                self.root,
+                self.rel,
+                &self.orders[order][prefix.exact..],
+                way,
+            );
+            pg_sys::truncate_useless_pathkeys(self.root, self.rel, keys)
+        }
+    }
+
+    unsafe fn path(
+        &self,
+        order: usize,
+        prefix: &Prefix,
+        conditions: &[Condition],
+        outer: pg_sys::Relids,
+        (way, pathkeys): (Direction, *mut pg_sys::List),
+    ) -> *mut pg_sys::CustomPath {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let path: *mut pg_sys::CustomPath = custom::new_path(self.rel, &PATH_METHODS);
+            (*path).path.param_info = pg_sys::get_baserel_parampathinfo(self.root, self.rel, outer);
+            (*path).path.pathkeys = pathkeys;
+            for n in [order as i32, i32::from(way == Direction::Backward)] {
+                (*path).custom_private = pg_sys::lappend_int((*path).custom_private, n);
+            }
+            (*path).path.rows = if (*path).path.param_info.is_null() {
+                (*self.rel).rows
+            } else {
+                (*(*path).path.param_info).ppi_rows
+            };
+            self.cost(path, prefix, conditions, (*self.rel).baserestrictinfo);
+            path
+        }
+    }
+
+    /// Sets the costs of a path; `evaluated` are the conditions that are evaluated for each row.
+    unsafe fn cost(
+        &self,
+        path: *mut pg_sys::CustomPath,
+        prefix: &Prefix,
+        conditions: &[Condition],
+        evaluated: *mut pg_sys::List,
+    ) {
+        // SAFETY: live planner nodes; reads of cost settings.
+        unsafe {
+            let mut index_clauses = std::ptr::null_mut();
+            for &i in &prefix.used {
+                index_clauses = pg_sys::lappend(index_clauses, conditions[i].clause.cast());
+            }
+            let selectivity = pg_sys::clauselist_selectivity(
+                self.root,
+                index_clauses,
+                (*self.rel).relid as i32,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            );
+            let total = (*self.rel).tuples.max(1.0);
+            // A range read can yield no fewer quads than the path returns.
+            let read = (total * selectivity)
+                .max((*path).path.rows)
+                .min(total.max((*path).path.rows))
+                .max(1.0);
+            let pages_in_order = f64::from((*self.rel).pages) / self.orders.len() as f64;
+            let pages = (pages_in_order * read / total).ceil();
+            let probes: f64 = prefix
+                .used
+                .iter()
+                .filter(|&&i| conditions[i].bound == Bound::Any)
+                .map(|&i| compat::array_length(self.root, conditions[i].value.cast()).max(1.0))
+                .product();
+            let mut qual = pg_sys::QualCost::default();
+            pg_sys::cost_qual_eval(&mut qual, evaluated, self.root);
+            let startup = qual.startup + DESCENT_OPERATORS * pg_sys::cpu_operator_cost;
+            let io = if prefix.used.is_empty() {
+                pages * pg_sys::seq_page_cost
+            } else {
+                probes * PROBE_PAGE_SHARE * pg_sys::random_page_cost
+                    + (pages - 1.0).max(0.0) * pg_sys::seq_page_cost
+            };
+            let cpu = probes * DESCENT_OPERATORS * pg_sys::cpu_operator_cost
+                + read * (0.5 * pg_sys::cpu_index_tuple_cost + qual.per_tuple)
+                + (*path).path.rows * 0.5 * pg_sys::cpu_tuple_cost;
+            (*path).path.startup_cost = startup;
+            (*path).path.total_cost = startup + io + cpu;
+        }
+    }
+}
+
+fn bounds(conditions: &[Condition]) -> Vec<(usize, Bound)> {
+    conditions.iter().map(|c| (c.column, c.bound)).collect()
+}
+
+/// How much of an order the conditions bind: more is better.
+fn rank(prefix: &Prefix) -> impl Ord {
+    (prefix.exact, prefix.bound, prefix.range)
+}
+
+/// Whether a single new pathkey says nothing more: its class is constant, or among the earlier ones (`pathkey_is_redundant` of
+/// `optimizer/path/pathkeys.c`).
+unsafe fn is_redundant(new: *mut pg_sys::List, earlier: *mut pg_sys::List) -> bool {
+    // SAFETY: lists of live pathkeys.
+    unsafe {
+        let class = (*crate::pg::list::list_node(new, 0).cast::<pg_sys::PathKey>()).pk_eclass;
+        compat::is_constant(class)
+            || list_iter::<pg_sys::PathKey>(earlier).any(|key| (*key).pk_eclass == class)
+    }
+}
+
+/// The pathkeys of these columns of a relation one after the other, as far as the query has a use for them.
+///
+/// # Safety
+/// Live planner nodes; `rel` is a quad table.
+pub unsafe fn pathkeys_of(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    columns: &[u8],
+    way: Direction,
+) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let operator = match way {
+            Direction::Forward => pg_sys::Oid::from(pg_sys::Int8LessOperator),
+            Direction::Backward => INT8_GREATER,
+        };
+        let mut keys = std::ptr::null_mut();
+        for &column in columns {
+            let var = pg_sys::makeVar(
+                (*rel).relid as i32,
+                i16::from(column) + 1,
+                pg_sys::INT8OID,
+                -1,
+                pg_sys::InvalidOid,
+                0,
+            );
+            let one = compat::expression_pathkey(root, var.cast(), operator, (*rel).relids);
+            if one.is_null() {
+                break;
+            }
+            if !is_redundant(one, keys) {
+                keys = pg_sys::list_concat(keys, one);
+            }
+        }
+        keys
+    }
+}
+
+struct ColumnOf {
+    rti: pg_sys::Index,
+    column: usize,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn member_is_column(
+    _root: *mut pg_sys::PlannerInfo,
+    _rel: *mut pg_sys::RelOptInfo,
+    _ec: *mut pg_sys::EquivalenceClass,
+    em: *mut pg_sys::EquivalenceMember,
+    arg: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the planner passes live nodes and the argument given by `join_conditions`.
+    unsafe {
+        let wanted = &*arg.cast::<ColumnOf>();
+        let node = (*em).em_expr.cast::<pg_sys::Node>();
+        if (*node).type_ != pg_sys::NodeTag::T_Var {
+            return false;
+        }
+        let var = node.cast::<pg_sys::Var>();
+        (*var).varno as pg_sys::Index == wanted.rti
+            && i32::from((*var).varattno) == wanted.column as i32 + 1
+    }
+}
+
+/// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
+/// the integers of the plan = order, whether row identities are needed, columns needed (bit `n` = column `n`), whether the walk is
+/// backward, number of conditions, then (column, bound, type) of each.
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        let order = pg_sys::list_nth_int((*path).custom_private, 0) as usize;
+        let backward = pg_sys::list_nth_int((*path).custom_private, 1);
+        let relid = (*rel).relid;
+        let rte = *(*root).simple_rte_array.add(relid as usize);
+        let orders = storage::orders_of((*rte).relid).unwrap_or_default();
+        let conditions: Vec<Condition> = list_iter(clauses)
+            .filter_map(|c| conditions::match_clause(root, relid, c))
+            .collect();
+        let prefix = match_order(&orders[order], &bounds(&conditions));
+
+        let mut values = std::ptr::null_mut();
+        let mut shown = std::ptr::null_mut();
+        let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
+        let needed = needed_columns(rel, clauses);
+        let mut private = vec![
+            order as i32,
+            i32::from(needs_tid),
+            needed,
+            backward,
+            prefix.used.len() as i32,
+        ];
+        let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
+        for &i in &prefix.used {
+            let c = &conditions[i];
+            values = pg_sys::lappend(values, c.value.cast());
+            shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
+            enforced.push(c.clause);
+            private.extend([
+                c.column as i32,
+                c.bound as i32,
+                c.value_type.to_u32() as i32,
+            ]);
+        }
+        // What the key range enforces exactly need not be checked again row by row.
+        let mut rest = std::ptr::null_mut();
+        for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+            if !enforced.contains(&clause) {
+                rest = pg_sys::lappend(rest, clause.cast());
+            }
+        }
+        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
+        (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
+        (*scan).scan.scanrelid = relid;
+        (*scan).custom_exprs = pg_sys::list_concat(values, shown);
+        custom::set_private(scan, &[private]);
+        scan.cast()
+    }
+}

@@ -1,0 +1,410 @@
+//! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a frontier and gets what
+//! can be reached from it.
+//!
+//! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among those of the node,
+//! columns from and to, order, number of bounds, number of conditions, the conditions.
+
+use super::paths::keep;
+use super::shape::Shape;
+use crate::am::shape::COLUMNS;
+use crate::nodes::custom::{self, ScanNode};
+use crate::nodes::scan::compared::{self, Compared};
+use crate::pg::compat;
+use crate::pg::ffi::Methods;
+use crate::pg::list::list_node;
+use crate::storage;
+use crate::storage::TableReader;
+use pgquad_btree::{Batch, Filter, Key, Span};
+use pgquad_cluster::Reading;
+use pgquad_exec::{Bound, Value};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(QuadStep::NAME, plan_path);
+
+/// What plans point at.
+pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadStep>();
+
+static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadStep>();
+
+/// Quads read at a time.
+const QUADS_AT_ONCE: usize = 10_000;
+/// Integers of a hop before its conditions.
+const HOP_WORDS: usize = 6;
+
+/// PostgreSQL's path with ours behind it; the first field must be the path.
+#[repr(C)]
+struct StepPath {
+    path: pg_sys::CustomPath,
+    shape: *const Shape,
+}
+
+/// The path of a step in the place of `joined`, the join of the recursive term.
+///
+/// # Safety
+/// Live planner nodes; called while planning.
+pub unsafe fn new_path(
+    joined: *mut pg_sys::RelOptInfo,
+    target: *mut pg_sys::PathTarget,
+    shape: Shape,
+) -> *mut pg_sys::Path {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let path: *mut StepPath = custom::new_path(joined, &PATH_METHODS);
+        (*path).path.path.pathtarget = target;
+        (*path).shape = keep(shape);
+        path.cast()
+    }
+}
+
+/// PlanCustomPath.
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own, and the path is one of ours.
+    unsafe {
+        let shape = &*(*path.cast::<StepPath>()).shape;
+        let relids = compat::base_relations(root, (*rel).relids);
+        let (mut words, mut values) = (Vec::new(), std::ptr::null_mut());
+        for hop in &shape.hops {
+            let bounds = hop.bounds.iter().map(|c| (c, false));
+            let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
+            words.extend([
+                pg_sys::bms_member_index(relids, hop.rti as i32),
+                hop.from as i32,
+                hop.to as i32,
+                hop.order as i32,
+                hop.bounds.len() as i32,
+                (hop.bounds.len() + hop.tests.len()) as i32,
+            ]);
+            for (condition, unequal) in bounds.chain(tests) {
+                words.extend(Compared::encode(condition, unequal));
+                values = pg_sys::lappend(values, condition.value.cast());
+            }
+        }
+        let mut columns = std::ptr::null_mut();
+        let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
+        for var in found {
+            columns = custom::with_entry(columns, var.cast());
+        }
+        let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
+        (*scan).custom_exprs = values;
+        custom::set_private(scan, &[words]);
+        (*scan).custom_scan_tlist = columns;
+        scan.cast()
+    }
+}
+
+/// One quad of the step.
+struct Hop {
+    /// Its table's place among the readers, and its relation in the range table.
+    reader: usize,
+    relation: i32,
+    from: usize,
+    to: usize,
+    order: usize,
+    bounds: usize,
+    compared: Vec<Compared>,
+    values: Vec<*mut pg_sys::ExprState>,
+    /// Key ranges of a start that is yet to be filled in.
+    templates: Vec<(Key, Key)>,
+    filters: Vec<Filter>,
+    /// Remembers the place in the tree from round to round.
+    reading: Reading,
+    rounds: u64,
+    keys: u64,
+    probes: u64,
+    rows: u64,
+}
+
+/// The node's own part.
+pub struct QuadStep {
+    readers: Vec<TableReader>,
+    hops: Vec<Hop>,
+    context: *mut pg_sys::ExprContext,
+    started: bool,
+    batch: Batch,
+    spans: Vec<Span>,
+}
+
+/// A place reached, and the number of the start from which it was.
+pub type Reached = (u64, u32);
+
+impl ScanNode for QuadStep {
+    const NAME: &'static CStr = c"Quad Step";
+
+    fn methods() -> &'static Methods<pg_sys::CustomExecMethods> {
+        &EXEC_METHODS
+    }
+
+    unsafe fn begin(
+        node: *mut pg_sys::CustomScanState,
+        estate: *mut pg_sys::EState,
+        eflags: core::ffi::c_int,
+    ) -> Self {
+        // SAFETY: the plan was made by `plan_path`; its relations are locked.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let relations = compat::members((*scan).custom_relids);
+            let words = custom::private_integers(scan, 0);
+            let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut rest, mut value) = (&words[..], 0);
+            while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
+                let (compared, after) = after.split_at(Compared::WORDS * head[5] as usize);
+                let relation = relations[head[0] as usize];
+                let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
+                let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
+                    Some(known) => known,
+                    None => {
+                        tables.push((*rel).rd_id);
+                        readers.push(TableReader::new(rel, (*estate).es_snapshot));
+                        readers.len() - 1
+                    }
+                };
+                let values = (0..head[5] as usize)
+                    .map(|n| {
+                        let expr = list_node((*scan).custom_exprs, value + n);
+                        pg_sys::ExecInitExpr(expr.cast(), &raw mut (*node).ss.ps)
+                    })
+                    .collect();
+                value += head[5] as usize;
+                hops.push(Hop {
+                    reader,
+                    relation,
+                    from: head[1] as usize,
+                    to: head[2] as usize,
+                    order: head[3] as usize,
+                    bounds: head[4] as usize,
+                    compared: Compared::decode(compared),
+                    values,
+                    templates: Vec::new(),
+                    filters: Vec::new(),
+                    reading: Reading::new(0),
+                    rounds: 0,
+                    keys: 0,
+                    probes: 0,
+                    rows: 0,
+                });
+                rest = after;
+            }
+            Self {
+                readers,
+                hops,
+                context: (*node).ss.ps.ps_ExprContext,
+                started: false,
+                batch: Batch::new(),
+                spans: Vec::new(),
+            }
+        }
+    }
+
+    fn has_row(&self) -> bool {
+        false
+    }
+
+    unsafe fn refill(&mut self, _state: *mut pg_sys::ScanState) -> bool {
+        crate::pg::error::raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "a Quad Step runs below a Quad Walk only",
+        )
+    }
+
+    unsafe fn fill(&mut self, _slot: *mut pg_sys::TupleTableSlot) -> usize {
+        0
+    }
+
+    unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
+        self.started = false;
+    }
+
+    unsafe fn end(&mut self) {
+        self.batch = Batch::default();
+        self.spans = Vec::new();
+        self.readers.iter_mut().for_each(TableReader::close);
+    }
+
+    /// One line, or group of properties, per quad of the step.
+    unsafe fn explain(
+        &self,
+        _node: *mut pg_sys::CustomScanState,
+        _ancestors: *mut pg_sys::List,
+        es: *mut pg_sys::ExplainState,
+    ) {
+        // SAFETY: EXPLAIN's own state.
+        unsafe {
+            let show = |hop: &Hop| {
+                let alias = custom::relation_name(hop.relation, es);
+                let order: String = self.readers[hop.reader].orders()[hop.order]
+                    .iter()
+                    .map(|&c| COLUMNS[usize::from(c)])
+                    .collect();
+                let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
+                let reader = &self.readers[hop.reader];
+                let counts = [
+                    (c"Frontiers", "frontiers", hop.rounds),
+                    (c"Keys", "keys", hop.keys),
+                    (c"Probes", "probes", hop.probes),
+                    (c"Actual Rows", "rows", hop.rows),
+                ];
+                if (*es).format != pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                    custom::explain_group(c"Hop", true, es, || {
+                        custom::explain_text("Alias", &alias, es);
+                        custom::explain_text("From", from, es);
+                        custom::explain_text("To", to, es);
+                        custom::explain_text("Index Order", &order, es);
+                        if (*es).analyze {
+                            for (label, _, value) in counts {
+                                custom::explain_integer(label, value as i64, es);
+                            }
+                            if !reader.is_ordered() {
+                                custom::explain_traffic(&reader.traffic(), es);
+                            }
+                        }
+                    });
+                    return;
+                }
+                let mut line = format!("{alias} ({from} to {to}): order={order}");
+                if (*es).analyze {
+                    for (_, name, value) in counts {
+                        line += &format!(" {name}={value}");
+                    }
+                    if !reader.is_ordered() {
+                        line += &custom::traffic(&reader.traffic(), (*es).timing);
+                    }
+                }
+                custom::explain_text("Hop", &line, es);
+            };
+            if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                self.hops.iter().for_each(show);
+            } else {
+                custom::explain_group(c"Hops", false, es, || self.hops.iter().for_each(show));
+            }
+        }
+    }
+}
+
+/// The step below a walk, of which `node` is the recursive term.
+///
+/// # Safety
+/// `node` is the begun state of a plan that has a step, below a subquery scan at most.
+pub unsafe fn step_of(node: *mut pg_sys::PlanState) -> *mut pg_sys::CustomScanState {
+    // SAFETY: the caller's promise; the cast follows a check of the tag.
+    unsafe {
+        let mut node = node;
+        while (*node).type_ == pg_sys::NodeTag::T_SubqueryScanState {
+            node = (*node.cast::<pg_sys::SubqueryScanState>()).subplan;
+        }
+        node.cast()
+    }
+}
+
+impl QuadStep {
+    /// Where one step leads from each start (with its number); `reached` gets what is found, possibly more than once.
+    pub fn expand(&mut self, starts: Vec<Reached>, mut reached: impl FnMut(u64, u32)) {
+        if !self.started {
+            self.started = true;
+            for hop in &mut self.hops {
+                hop.start(&self.readers[hop.reader], self.context);
+            }
+        }
+        let mut from = starts;
+        let last = self.hops.len() - 1;
+        for (n, hop) in self.hops.iter_mut().enumerate() {
+            from.sort_unstable();
+            from.dedup();
+            let reader = &self.readers[hop.reader];
+            if n == last {
+                hop.expand(
+                    reader,
+                    &from,
+                    &mut self.batch,
+                    &mut self.spans,
+                    &mut reached,
+                );
+                return;
+            }
+            let mut next = Vec::new();
+            let mut add = |to, start| next.push((to, start));
+            hop.expand(reader, &from, &mut self.batch, &mut self.spans, &mut add);
+            from = next;
+        }
+    }
+}
+
+impl Hop {
+    /// Evaluates the conditions.
+    fn start(&mut self, reader: &TableReader, context: *mut pg_sys::ExprContext) {
+        let columns = reader.orders()[self.order];
+        let start = vec![(self.from, Bound::Eq, Value::One(0))];
+        let conditions = self.compared.iter().zip(self.values.iter().copied());
+        // SAFETY: expressions of the node, whose context this is.
+        (self.templates, self.filters) =
+            unsafe { compared::evaluate(start, conditions, self.bounds, &columns, context) };
+        let to = reader.place(self.order, self.to);
+        let tested = self.filters.iter().map(|filter| 1 << filter.column);
+        self.reading = Reading::new(tested.fold(1 << to, |mask, bit: u8| mask | bit));
+    }
+
+    /// Reads the quads of sorted starts, those of equal starts once.
+    fn expand(
+        &mut self,
+        reader: &TableReader,
+        starts: &[Reached],
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+        reached: &mut impl FnMut(u64, u32),
+    ) {
+        let place = |column| reader.place(self.order, column);
+        let (from, to) = (place(self.from), place(self.to));
+        let groups: Vec<&[Reached]> = starts.chunk_by(|a, b| a.0 == b.0).collect();
+        let mut ranges: Vec<((Key, Key), usize)> = Vec::new();
+        for (n, group) in groups.iter().enumerate() {
+            for &(mut low, mut high) in &self.templates {
+                (low[from], high[from]) = (group[0].0, group[0].0);
+                ranges.push(((low, high), n));
+            }
+        }
+        ranges.sort_unstable();
+        let keys: Vec<(Key, Key)> = ranges.iter().map(|r| r.0).collect();
+        self.rounds += 1;
+        self.keys += groups.len() as u64;
+        self.probes += keys.len() as u64;
+        self.reading.restart();
+        loop {
+            storage::interrupt();
+            let more = reader.read(
+                self.order,
+                &mut self.reading,
+                &keys,
+                QUADS_AT_ONCE,
+                batch,
+                spans,
+            );
+            let mut at = 0;
+            for span in spans.iter() {
+                let group = groups[ranges[span.range as usize].1];
+                for row in at..span.end as usize {
+                    let passes = |f: &Filter| f.passes(batch.columns[usize::from(f.column)][row]);
+                    if self.filters.iter().all(passes) {
+                        self.rows += 1;
+                        for start in group {
+                            reached(batch.columns[to][row], start.1);
+                        }
+                    }
+                }
+                at = span.end as usize;
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+}

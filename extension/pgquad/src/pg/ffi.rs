@@ -1,0 +1,359 @@
+//! PostgreSQL functions that pgrx does not bind. Each is called through
+//! [`pgrx::pg_sys::ffi::pg_guard_ffi_boundary`], so that an `ERROR` inside unwinds as a Rust panic.
+
+use pgrx::{pg_guard, pg_sys};
+
+/// A table of function pointers and C strings that PostgreSQL reads and nobody writes.
+pub struct Methods<T>(pub T);
+// SAFETY: never written after it is made.
+unsafe impl<T> Sync for Methods<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for Methods<T> {}
+
+/// `ClusterParams` of `commands/cluster.h`.
+#[repr(C)]
+pub struct ClusterParams {
+    /// Bits `CLUOPT_*`.
+    pub options: u32,
+}
+
+/// The first functions of `PQcommMethods` of `libpq/libpq.h`: what sends messages to the client of this session.
+#[repr(C)]
+pub struct ClientMethods {
+    _reset: Option<unsafe extern "C-unwind" fn()>,
+    flush: Option<unsafe extern "C-unwind" fn() -> core::ffi::c_int>,
+}
+
+mod raw {
+    use super::ClusterParams;
+    use pgrx::pg_sys;
+    extern "C-unwind" {
+        #[link_name = "PqCommMethods"]
+        pub static mut CLIENT_METHODS: *const super::ClientMethods;
+        pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
+        pub fn CheckForSerializableConflictIn(
+            relation: pg_sys::Relation,
+            tid: pg_sys::ItemPointer,
+            block: pg_sys::BlockNumber,
+        );
+        pub fn CheckForSerializableConflictOut(
+            relation: pg_sys::Relation,
+            xid: pg_sys::TransactionId,
+            snapshot: pg_sys::Snapshot,
+        );
+        pub fn CheckForSerializableConflictOutNeeded(
+            relation: pg_sys::Relation,
+            snapshot: pg_sys::Snapshot,
+        ) -> bool;
+        pub fn standard_ProcessUtility(
+            pstmt: *mut pg_sys::PlannedStmt,
+            query: *const core::ffi::c_char,
+            read_only_tree: bool,
+            context: pg_sys::ProcessUtilityContext::Type,
+            params: pg_sys::ParamListInfo,
+            env: *mut pg_sys::QueryEnvironment,
+            dest: *mut pg_sys::DestReceiver,
+            completion: *mut pg_sys::QueryCompletion,
+        );
+        pub fn standard_ExecutorRun(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: pg_sys::uint64,
+            execute_once: bool,
+        );
+        pub fn standard_ExecutorStart(query: *mut pg_sys::QueryDesc, flags: core::ffi::c_int);
+        pub fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+        pub fn standard_planner(
+            query: *mut pg_sys::Query,
+            text: *const core::ffi::c_char,
+            options: core::ffi::c_int,
+            params: pg_sys::ParamListInfo,
+        ) -> *mut pg_sys::PlannedStmt;
+        #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
+        pub fn expression_tree_walker(
+            node: *mut pg_sys::Node,
+            walker: super::TreeWalker,
+            context: *mut core::ffi::c_void,
+        ) -> bool;
+        #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
+        pub fn expression_tree_mutator(
+            node: *mut pg_sys::Node,
+            mutator: super::TreeMutator,
+            context: *mut core::ffi::c_void,
+        ) -> *mut pg_sys::Node;
+        #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
+        pub fn query_tree_walker(
+            query: *mut pg_sys::Query,
+            walker: super::TreeWalker,
+            context: *mut core::ffi::c_void,
+            flags: core::ffi::c_int,
+        ) -> bool;
+        pub fn have_relevant_joinclause(
+            root: *mut pg_sys::PlannerInfo,
+            a: *mut pg_sys::RelOptInfo,
+            b: *mut pg_sys::RelOptInfo,
+        ) -> bool;
+        pub fn geqo(
+            root: *mut pg_sys::PlannerInfo,
+            levels: core::ffi::c_int,
+            initial: *mut pg_sys::List,
+        ) -> *mut pg_sys::RelOptInfo;
+        pub fn cluster_rel(table: pg_sys::Oid, index: pg_sys::Oid, params: *mut ClusterParams);
+        pub fn ExecScan(
+            node: *mut pg_sys::ScanState,
+            access: pg_sys::ExecScanAccessMtd,
+            recheck: pg_sys::ExecScanRecheckMtd,
+        ) -> *mut pg_sys::TupleTableSlot;
+        pub fn ReadBufferExtended(
+            relation: pg_sys::Relation,
+            fork: pg_sys::ForkNumber::Type,
+            block: pg_sys::BlockNumber,
+            mode: pg_sys::ReadBufferMode::Type,
+            strategy: pg_sys::BufferAccessStrategy,
+        ) -> pg_sys::Buffer;
+        pub fn ReadRecentBuffer(
+            file: crate::pg::compat::FileLocator,
+            fork: pg_sys::ForkNumber::Type,
+            block: pg_sys::BlockNumber,
+            buffer: pg_sys::Buffer,
+        ) -> bool;
+        pub fn LockBuffer(buffer: pg_sys::Buffer, mode: core::ffi::c_int);
+        pub fn datumCopy(
+            value: pg_sys::Datum,
+            by_value: bool,
+            length: core::ffi::c_int,
+        ) -> pg_sys::Datum;
+        pub fn log_smgrcreate(
+            node: *const crate::pg::compat::FileLocator,
+            fork: pg_sys::ForkNumber::Type,
+        );
+    }
+}
+
+macro_rules! guarded {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the PostgreSQL function of this name: live relation, valid snapshot.
+        pub unsafe fn $name($($arg: $ty),*) $(-> $ret)? {
+            // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::$name($($arg),*)) }
+        }
+    };
+}
+
+guarded!(
+    /// Takes a relation-level predicate lock for a SERIALIZABLE reader (`storage/predicate.h`).
+    #[allow(non_snake_case)]
+    PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot)
+);
+guarded!(
+    /// A SERIALIZABLE writer announces a change (`storage/predicate.h`).
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictIn(relation: pg_sys::Relation, tid: pg_sys::ItemPointer, block: pg_sys::BlockNumber)
+);
+guarded!(
+    /// A SERIALIZABLE reader met a version written by `xid` that its snapshot does not see.
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictOut(relation: pg_sys::Relation, xid: pg_sys::TransactionId, snapshot: pg_sys::Snapshot)
+);
+guarded!(
+    /// Whether the calls of `CheckForSerializableConflictOut` can matter for this snapshot.
+    #[allow(non_snake_case)]
+    CheckForSerializableConflictOutNeeded(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool
+);
+guarded!(
+    /// Whether some join clause or equivalence class connects two relations (`optimizer/joininfo.h`).
+    have_relevant_joinclause(root: *mut pg_sys::PlannerInfo, a: *mut pg_sys::RelOptInfo, b: *mut pg_sys::RelOptInfo) -> bool
+);
+guarded!(
+    /// The genetic join search (`optimizer/geqo.h`).
+    geqo(root: *mut pg_sys::PlannerInfo, levels: core::ffi::c_int, initial: *mut pg_sys::List) -> *mut pg_sys::RelOptInfo
+);
+guarded!(
+    /// Rewrites a table into a new file; without an index as VACUUM FULL does (`commands/cluster.c`).
+    cluster_rel(table: pg_sys::Oid, index: pg_sys::Oid, params: *mut ClusterParams)
+);
+guarded!(
+    /// Logs the creation of a relation fork (`catalog/storage_xlog.h`).
+    #[allow(non_snake_case)]
+    log_smgrcreate(node: *const crate::pg::compat::FileLocator, fork: pg_sys::ForkNumber::Type)
+);
+
+/// Pins a page of the main fork and locks it: `ReadRecentBuffer`, `ReadBufferExtended` and `LockBuffer` of `storage/bufmgr.h` under one
+/// guard. `recent`: the buffer in which the page may still be.
+///
+/// # Safety
+/// The relation is open; `mode` is one of `BUFFER_LOCK_*`; `recent` is a shared buffer.
+pub unsafe fn read_locked(
+    relation: pg_sys::Relation,
+    block: pg_sys::BlockNumber,
+    recent: Option<pg_sys::Buffer>,
+    mode: u32,
+) -> pg_sys::Buffer {
+    const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: the caller's promise; nothing in the closure owns anything.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let file = *crate::pg::compat::file_of(relation);
+            let buffer = match recent {
+                Some(recent) if raw::ReadRecentBuffer(file, MAIN, block, recent) => recent,
+                _ => raw::ReadBufferExtended(
+                    relation,
+                    MAIN,
+                    block,
+                    pg_sys::ReadBufferMode::RBM_NORMAL,
+                    std::ptr::null_mut(),
+                ),
+            };
+            raw::LockBuffer(buffer, mode as core::ffi::c_int);
+            buffer
+        })
+    }
+}
+
+/// Sends what waits to be sent to the client of this session (`pq_flush`). A client that is gone is noticed by the next read.
+pub fn flush_to_client() {
+    // SAFETY: PostgreSQL sets the table before a session runs its first statement; an ERROR unwinds.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if let Some(flush) = (*raw::CLIENT_METHODS).flush {
+                flush();
+            }
+        });
+    }
+}
+
+/// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes straight to the
+/// caller's handler, unchanged.
+///
+/// # Safety
+/// As for the PostgreSQL functions; in addition no frame between the caller's guard and the call may own a value with a destructor.
+pub mod unguarded {
+    pub use super::raw::{
+        standard_ExecutorFinish, standard_ExecutorRun, standard_ExecutorStart,
+        standard_ProcessUtility, standard_planner,
+    };
+}
+
+/// What gives the copy of a node with its children changed.
+pub type TreeMutator =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut core::ffi::c_void) -> *mut pg_sys::Node;
+
+/// What is called with each node below another one; true ends the walk.
+pub type TreeWalker =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut core::ffi::c_void) -> bool;
+
+/// Visits the nodes right below an expression (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// A live node; `context` is what `walker` expects.
+pub unsafe fn expression_tree_walker(
+    node: *mut pg_sys::Node,
+    walker: TreeWalker,
+    context: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_walker(node, walker, context))
+    }
+}
+
+/// A copy of a node with its children changed (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// As for [`expression_tree_walker`].
+pub unsafe fn expression_tree_mutator(
+    node: *mut pg_sys::Node,
+    mutator: TreeMutator,
+    context: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_mutator(node, mutator, context))
+    }
+}
+
+/// Visits the expressions and subqueries of a query (`nodes/nodeFuncs.h`).
+///
+/// # Safety
+/// As for [`expression_tree_walker`].
+pub unsafe fn query_tree_walker(
+    query: *mut pg_sys::Query,
+    walker: TreeWalker,
+    context: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| raw::query_tree_walker(query, walker, context, 0))
+    }
+}
+
+/// Calls `each` with a query, and then with each of those within it: subqueries, common table expressions, sublinks.
+///
+/// # Safety
+/// A live query; `each` changes nothing that the visit still comes to.
+pub unsafe fn each_query(query: *mut pg_sys::Query, mut each: &mut dyn FnMut(*mut pg_sys::Query)) {
+    each(query);
+    // SAFETY: the caller's promise; the closure lives as long as the call, to whose callback it is passed.
+    unsafe { query_tree_walker(query, visit_query, std::ptr::from_mut(&mut each).cast()) };
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn visit_query(
+    node: *mut pg_sys::Node,
+    each: *mut core::ffi::c_void,
+) -> bool {
+    // SAFETY: a query is told by its tag; the context is that of `each_query`.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == pg_sys::NodeTag::T_Query {
+            let closure = each.cast::<&mut dyn FnMut(*mut pg_sys::Query)>();
+            each_query(node.cast(), &mut **closure);
+            return false;
+        }
+        expression_tree_walker(node, visit_query, each)
+    }
+}
+
+/// `ExecScan` of `executor/execScan.c` without the guard of pgrx, which would cost a `sigsetjmp` per row. An `ERROR` inside
+/// jumps straight to the caller's guard.
+///
+/// # Safety
+/// As for the PostgreSQL function; in addition no frame between the caller's guard and this call may own a value with a destructor.
+#[allow(non_snake_case)]
+pub unsafe fn ExecScanUnguarded(
+    node: *mut pg_sys::ScanState,
+    access: pg_sys::ExecScanAccessMtd,
+    recheck: pg_sys::ExecScanRecheckMtd,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe { raw::ExecScan(node, access, recheck) }
+}
+
+/// The next row of a plan node (`ExecProcNode` of `executor/executor.h`).
+///
+/// # Safety
+/// `node` is a begun node.
+pub unsafe fn exec_proc_node(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe {
+        if !(*node).chgParam.is_null() {
+            pg_sys::ExecReScan(node);
+        }
+        let next = (*node).ExecProcNode.expect("a begun node");
+        pg_sys::ffi::pg_guard_ffi_boundary(|| next(node))
+    }
+}
+
+/// A copy of a value in the current memory context (`datumCopy` of `utils/datum.h`).
+///
+/// # Safety
+/// `value` is a value of a type with these properties.
+pub unsafe fn datum_copy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum {
+    // SAFETY: the caller's promise; the guard turns a longjmp into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::datumCopy(value, by_value, length)) }
+}
