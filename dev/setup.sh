@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need on Debian 12 with rustup's Rust: packages, Rust components, cargo-pgrx, linters.
-# Every step is skipped when it is done already. `dev/setup.sh build` leaves out what only tests and lints need.
+# Every step is skipped when it is done already. `dev/setup.sh build` leaves out what only tests and lints need, `dev/setup.sh sql` is
+# that with cargo-pgrx.
 set -euo pipefail
 # shellcheck source=dev/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -70,8 +71,6 @@ check_rust() {
     done
 }
 
-pgrx_version() { sed -n 's/^pgrx *= *"=\{0,1\}\(.*\)"/\1/p' "$PGQUAD_ROOT/Cargo.toml"; }
-
 install_cargo_pgrx() {
     local version
     version=$(pgrx_version)
@@ -134,7 +133,7 @@ case $PG_MAJOR in
 *) die "$PG_CONFIG is $("$PG_CONFIG" --version): PostgreSQL 15, 16 or 17 is needed" ;;
 esac
 check_rust
-install_cargo_pgrx
+[ "$for_what" = build ] || install_cargo_pgrx
 if [ "$for_what" = everything ]; then
     share_pgtap
     install_linters
