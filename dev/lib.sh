@@ -90,6 +90,9 @@ quietly() {
     fi
 }
 
+# The last line of a log that tells how a check ended.
+last_check() { grep -aE '^(PASS|FAIL|SKIPPED) ' "$1" | tail -n 1 | cut -c 1-200; }
+
 pg_bindir() { "$PG_CONFIG" --bindir; }
 pg_pkglibdir() { "$PG_CONFIG" --pkglibdir; }
 pg_sharedir() { "$PG_CONFIG" --sharedir; }

@@ -12,6 +12,8 @@ logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
 summary=()
+# Suites that have failed, and how many lines of the output, of how many characters, say at its end why.
+failures=() WHY_LINES=40 WHY_WIDTH=300
 
 # Books a suite: name, passed, failed, skipped, remark.
 book() {
@@ -19,6 +21,7 @@ book() {
     if [ "$3" -gt 0 ]; then verdict=FAIL; elif [ "$2" -eq 0 ]; then verdict=SKIPPED; fi
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
     summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped %5d s  %s' "$verdict" "$1" "$2" "$3" "$4" "$took" "${5:-}")")
+    if [ "$verdict" = FAIL ]; then failures+=("$1"); fi
     if [ "$verdict" = FAIL ]; then say "FAIL $1 after $took s (log: $logs/$1.log)"; else say "$verdict $1 ($took s)${5:+: $5}"; fi
 }
 
@@ -29,8 +32,9 @@ one_test() {
     if "$@" 2>&1 | tee "$logs/$name.log"; then book "$name" 1 0 0; else book "$name" 0 1 0; fi
 }
 
-# Seconds that a suite may take: three times the longest (cluster) on two cores. What hangs fails, and the suites after it still run. 0: no limit.
-SUITE_SECONDS=${PGQUAD_SUITE_SECONDS:-1500}
+# Seconds that a suite may take: five times the longest (cluster) on two cores of its own, so that a busy machine gets there. What hangs fails,
+# and the suites after it still run. 0: no limit.
+SUITE_SECONDS=${PGQUAD_SUITE_SECONDS:-2400}
 
 # Runs a suite's script. Its last line says how many tests passed, failed and were skipped; without such a line the
 # exit status is the one test there is (77: skipped).
@@ -42,13 +46,17 @@ script_suite() {
         return
     fi
     (use_private_server pgquad && timeout -k 10 "$SUITE_SECONDS" "$@") 2>&1 | tee "$logs/$name.log" || status=$?
+    if [ $status -eq 124 ] || [ $status -eq 137 ]; then
+        say "FAIL $name: not done after $SUITE_SECONDS s; the last check that was: $(last_check "$logs/$name.log")" | tee -a "$logs/$name.log"
+        book "$name" 0 1 0 "not done after $SUITE_SECONDS s"
+        return
+    fi
     counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped.*$/\1 \2 \3/p' "$logs/$name.log" | tail -n 1)
     case $counts in
     '')
         case $status in
         0) book "$name" 1 0 0 ;;
         77) book "$name" 0 0 1 "$(tail -n 1 "$logs/$name.log")" ;;
-        124 | 137) book "$name" 0 1 0 "not done after $SUITE_SECONDS s" ;;
         *) book "$name" 0 1 0 "exit status $status" ;;
         esac
         ;;
@@ -59,6 +67,20 @@ script_suite() {
         book "$name" "$p" "$f" "$s"
         ;;
     esac
+}
+
+# Why suites have failed: the lines of each one's log that say so, or its last ones, so that the end of the output tells what is wrong.
+say_failures() {
+    local suite lines share=$((WHY_LINES / ${#failures[@]}))
+    [ "$share" -ge 4 ] || share=4
+    # What says so: a check of a script, a test of cargo, an assertion of pgTAP, a compiler, rustfmt, shellcheck.
+    local signs='^FAIL|^test .* FAILED$|^not ok|panicked at|^error|^Diff in|^In .* line [0-9]+:'
+    for suite in "${failures[@]}"; do
+        say "$suite:"
+        if [ ! -s "$logs/$suite.log" ]; then continue; fi
+        lines=$(grep -aE "$signs" "$logs/$suite.log" || tail -n "$share" "$logs/$suite.log")
+        printf '%s\n' "$lines" | cut -c "1-$WHY_WIDTH" | head -n "$share"
+    done | head -n "$WHY_LINES"
 }
 
 # Citus, where the material for tests has a way to build it and a suite wants it. It is there before the first server starts.
@@ -84,7 +106,7 @@ sql_suite() {
 
 suite_unit() {
     local status=0 counts
-    cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 | tee "$logs/unit.log" || status=$?
+    timeout -k 10 "$SUITE_SECONDS" cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 | tee "$logs/unit.log" || status=$?
     counts=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$logs/unit.log" |
         awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
     local p f s
@@ -113,6 +135,7 @@ suite_dependencies() {
 run_suite() {
     step "suite $1 ($((SECONDS - started)) s so far)"
     suite_began=$SECONDS
+    rm -f "$logs/$1.log"
     case $1 in
     fmt) one_test fmt cargo fmt --all --check ;;
     clippy) one_test clippy cargo clippy --workspace --all-targets -- -D warnings ;;
@@ -151,6 +174,10 @@ suites=("$@")
 case " ${suites[*]} " in *" cluster"*) build_citus ;; esac
 for suite in "${suites[@]}"; do run_suite "$suite"; done
 
+if [ ${#failures[@]} -gt 0 ]; then
+    step "what has failed"
+    say_failures || true
+fi
 step "summary ($((SECONDS - started)) s)"
 printf '%s\n' "${summary[@]}"
 say "$passed passed, $failed failed, $skipped skipped"
