@@ -1,8 +1,6 @@
 """A Citus cluster of throw-away servers on loopback: one coordinator, two workers."""
 
 import os
-import random
-import socket
 import subprocess
 
 from pgquad_test import Server, bin_path
@@ -21,23 +19,9 @@ SETTINGS = {
 
 
 def settings(number):
-    """Those of a node. Each looks for deadlocks at a pace of its own (2, 2.6, 3.2 s): a node ends a transaction of its own, so nodes that
+    """Those of a node. Each looks for deadlocks at a pace of its own (2, 3.5, 5 s): a node ends a transaction of its own, so nodes that
     always look at the same moment end both transactions of a circle, each time that they are tried."""
-    return {**SETTINGS, "citus.distributed_deadlock_detection_factor": 2 + 0.6 * number}
-
-
-def free_range(count, *hosts):
-    """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to clients."""
-    while True:
-        low = random.randrange(16000, 32000 - count)
-        try:
-            for port in range(low, low + count):
-                for host in hosts:
-                    with socket.socket() as probe:
-                        probe.bind((host, port))
-            return list(range(low, low + count))
-        except OSError:
-            continue
+    return {**SETTINGS, "citus.distributed_deadlock_detection_factor": 2 + 1.5 * number}
 
 
 class Cluster:

@@ -113,10 +113,55 @@ def create_cluster_database(name):
     return [connect(port, name) for port in ports]
 
 
+def free_range(count, *hosts):
+    """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to clients: a server that
+    is down for a while finds its port free when it comes back."""
+    while True:
+        low = random.SystemRandom().randrange(16000, 32000 - count)
+        ports = range(low, low + count)
+        if _given_ports.intersection(ports):
+            continue
+        try:
+            for port in ports:
+                for host in hosts:
+                    with socket.socket() as probe:
+                        probe.bind((host, port))
+        except OSError:
+            continue
+        _given_ports.update(ports)
+        return list(ports)
+
+
+# Ports that this process has given out, whose servers may not have started yet.
+_given_ports = set()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    return free_range(1, "127.0.0.1")[0]
+
+
+# Seconds by which what has to happen has happened on the busiest machine: a limit for what never comes, not a figure of speed.
+PATIENCE = 120
+
+
+def wait_until(what, condition, seconds=PATIENCE):
+    """Waits until a condition holds, and gives its value; raises when it does not come to hold in time."""
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > until:
+            raise RuntimeError(f"in vain for {seconds} s: {what}")
+        time.sleep(0.05)
+    return value
+
+
+def join_all(threads, seconds=2 * PATIENCE):
+    """Waits for the end of threads; raises when one of them goes on."""
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0, until - time.monotonic()))
+    left = sum(thread.is_alive() for thread in threads)
+    if left:
+        raise RuntimeError(f"{left} of {len(threads)} threads have not ended after {seconds} s")
 
 
 def children_of(pid):
@@ -175,7 +220,7 @@ class Server:
         lines = "".join(f"{name} = '{value}'\n" for name, value in self.settings.items())
         as_server(["sh", "-c", 'printf %s "$1" >>"$2/postgresql.conf"', "sh", lines, self.data])
 
-    def start(self, timeout=120):
+    def start(self, timeout=2 * PATIENCE):
         try:
             as_server([bin_path("pg_ctl"), "-D", self.data, "-l", self.log, "-w", "-t", str(timeout), "start"])
         except RuntimeError as error:
@@ -185,7 +230,7 @@ class Server:
     def stop(self, mode="fast"):
         pid = self.pid()
         if pid:
-            as_server([bin_path("pg_ctl"), "-D", self.data, "-m", mode, "-w", "stop"])
+            as_server([bin_path("pg_ctl"), "-D", self.data, "-m", mode, "-w", "-t", str(2 * PATIENCE), "stop"])
             reap(pid)
 
     def pid(self):
@@ -207,10 +252,10 @@ class Server:
                 os.kill(victim, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        until = time.time() + 30
+        until = time.monotonic() + PATIENCE
         while victims:
             victims = [victim for victim in victims if not reap(victim)]
-            if victims and time.time() > until:
+            if victims and time.monotonic() > until:
                 raise RuntimeError("killed processes do not go away")
             time.sleep(0.01)
 
