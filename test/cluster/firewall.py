@@ -14,13 +14,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
-from nodes import Cluster, free_range
-from pgquad_test import Report
+from nodes import Cluster
+from pgquad_test import Report, free_range, wait_until
 from tcp_proxy import Proxy
 
 # Seconds for which a join that may be pulled tries to link its nodes (PATIENCE_IN_AUTO), what one that has to be pushed is given here, and
 # what a query takes at most besides, on a busy machine.
-PATIENCE, CONNECT_TIMEOUT, BUSY = 3, 2, 5
+PATIENCE, CONNECT_TIMEOUT, BUSY = 3, 2, 25
 REMEMBERED = 60
 PORTS = 20
 QUADS = 30000
@@ -102,10 +102,14 @@ class Checks:
             cursor.execute("reset quad.exchange_mode")
             cursor.execute(self.query)
             self.report.check(cursor.fetchall() == self.expected, f"{name}: the session goes on")
-        with closing(self.cluster.servers[asker].connect()) as connection, connection.cursor() as cursor:
-            how, took = self.exchange(cursor)
-            self.report.check(how.startswith("Exchange: pull (node ") and why in how and took < PATIENCE, f"{name}: another session knows",
-                              f"{how} {took:.1f} s")
+        # A session that tries again takes that long each time; one that knows does so on a busy machine only, now and then.
+        for _ in range(10):
+            with closing(self.cluster.servers[asker].connect()) as connection, connection.cursor() as cursor:
+                how, took = self.exchange(cursor)
+            if took < PATIENCE:
+                break
+        self.report.check(how.startswith("Exchange: pull (node ") and why in how and took < PATIENCE, f"{name}: another session knows",
+                          f"{how} {took:.1f} s")
         self.report.check(self.in_log(asker) == 1, f"{name}: logged once", str(self.in_log(asker)))
         self.nothing_busy(name)
 
@@ -121,7 +125,7 @@ class Checks:
             return f"{error.pgcode} {'in time' if in_time else 'late'}, {'with hint' if hint else 'without hint'}: {error}"
 
     def nothing_busy(self, name):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         busy = True
         while busy and time.monotonic() < deadline:
             busy = [row for server in self.cluster.servers
@@ -183,8 +187,8 @@ class Checks:
         server = self.cluster.servers[1]
         server.query("alter system set quad.exchange_host = 'here'")
         server.query("select pg_reload_conf()")
-        time.sleep(0.5)
         try:
+            wait_until("sessions see the setting", lambda: server.query("show quad.exchange_host") == [("here",)])
             with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
                 cursor.execute("set quad.exchange_mode = push")
                 try:

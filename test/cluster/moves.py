@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report
+from pgquad_test import Report, join_all, wait_until
 
 SUBJECTS = 4000
 QUERIES = [
@@ -62,7 +62,7 @@ class Client(threading.Thread):
 
     def stop(self):
         self.stopping.set()
-        self.join(120)
+        join_all([self])
         self.connection.close()
 
 
@@ -84,19 +84,11 @@ class Background(threading.Thread):
 
     def finish(self):
         """Waits for the end of the statement; raises its error."""
-        self.join(60)
+        self.join(240)
         if self.is_alive():
             raise RuntimeError(f"still running: {self.sql}")
         if self.error:
             raise self.error
-
-
-def wait_until(what, condition):
-    until = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > until:
-            raise RuntimeError(f"in vain: {what}")
-        time.sleep(0.05)
 
 
 def set_sorted_runs(cluster, value):
@@ -330,7 +322,10 @@ class Moves:
                 self.report.check(False, name, " ".join(str(error).splitlines()[:3]))
                 traceback.print_tb(error.__traceback__, limit=-3, file=sys.stdout)
         for name, client in clients.items():
-            client.stop()
+            try:
+                client.stop()
+            except RuntimeError as error:
+                client.errors.append(f"{error}; {self.cluster.activity()[:2000]}")
             self.report.check(not client.errors and client.done > 3, f"{name}: {client.done} done", f"{len(client.errors)} errors: {client.errors[:3]}")
         self.as_told()
 

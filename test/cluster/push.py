@@ -16,7 +16,7 @@ import psycopg2
 
 from model import random_quads
 from nodes import Cluster
-from pgquad_test import Report
+from pgquad_test import Report, wait_until
 
 QUADS = 6000
 PREFIX = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
@@ -251,7 +251,8 @@ class Push:
                     cursor.execute(endless)
                     self.report.check(False, "a query that is cancelled ends")
                 except psycopg2.errors.QueryCanceled:
-                    self.report.check(time.monotonic() - started < 15, "a query that is cancelled ends")
+                    took = time.monotonic() - started
+                    self.report.check(took < 60, "a query that is cancelled ends", f"after {took:.1f} s")
                 cursor.execute("reset statement_timeout")
             self.report.check(self.at_rest(), "participants of a cancelled query stop", str(self.busy()))
             found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
@@ -271,14 +272,16 @@ class Push:
                 except psycopg2.Error as error:
                     ended.append(str(error))
 
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        time.sleep(1.5)
-        with self.connections[1].cursor() as cursor:
-            cursor.execute("select count(pg_terminate_backend(pid)) from pg_stat_activity where query like 'SELECT quad.cluster_push%' and state = 'active'")
-            killed = cursor.fetchone()[0]
-        thread.join(20)
-        port = str(self.cluster.servers[1].port)
+        at_work = "from pg_stat_activity where query like 'SELECT quad.cluster_push%' and state = 'active'"
+        server = self.cluster.servers[1]
+        wait_until("the participant is at work", lambda: server.query(f"select pid {at_work}"))
+        # The query has no end of its own: a moment later the participant is in the middle of the join.
+        time.sleep(1)
+        killed = server.query(f"select count(pg_terminate_backend(pid)) {at_work}")[0][0]
+        thread.join(60)
+        port = str(server.port)
         self.report.check(killed == 1 and not thread.is_alive() and ended and port in ended[0], "a participant that is terminated", f"{killed} {ended}")
         self.report.check(self.at_rest(), "the other participants stop", str(self.busy()))
         found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
@@ -332,11 +335,11 @@ class Push:
                         if found != expected:
                             wrong.append(sum(found.values()))
 
-        threads = [threading.Thread(target=work, args=(server,)) for server in self.cluster.servers * 2]
+        threads = [threading.Thread(target=work, args=(server,), daemon=True) for server in self.cluster.servers * 2]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(120)
+            thread.join(240)
         self.report.check(not wrong and not any(thread.is_alive() for thread in threads), "many sessions at once", str(wrong))
 
     def busy(self):
@@ -350,7 +353,7 @@ class Push:
         return found
 
     def at_rest(self):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while self.busy() and time.monotonic() < deadline:
             time.sleep(0.2)
         return not self.busy()
@@ -358,7 +361,7 @@ class Push:
     def nothing_stays(self):
         for connection in self.connections:
             connection.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         left = [1]
         while left and time.monotonic() < deadline:
             time.sleep(0.3)

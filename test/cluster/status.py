@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import closing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report
+from pgquad_test import Report, join_all, wait_until
 
 LINE = re.compile(
     r"(?P<name>.*?)[:.] +(?P<messages>[\d,]+) m/s  (?P<kb>[\d,]+) KB/s  (?P<cpu>\d+)% cpu  (?P<read>\d+)% read  (?P<clw>\d+)% clw  "
@@ -65,6 +66,11 @@ class Checks:
     def value(self, query, parameters=None, node=0):
         return self.rows(query, parameters, node)[0][0]
 
+    def at_rest(self):
+        """Waits until no node works for another one."""
+        busy = "select pid from pg_stat_activity where application_name = 'pgquad' and state <> 'idle'"
+        wait_until("no node works for another one", lambda: not any(self.rows(busy, node=node) for node in range(NODES)))
+
     def status(self, seconds, node=0):
         """The line of all, and those of the nodes, as dictionaries."""
         lines = [line for (line,) in self.rows("select quad.cluster_status(%s)", (seconds,), node)]
@@ -85,28 +91,41 @@ class Checks:
     def lines_of_all_nodes(self):
         self.fill()
         # A join that reads from all nodes, on every node at once.
-        ends = time.monotonic() + 4
-        failures = []
+        stop, failures = threading.Event(), []
 
         def ask(server):
-            connection = server.connect()
-            with connection.cursor() as cursor:
-                while time.monotonic() < ends:
-                    cursor.execute("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o where a.g = 0 and b.g = 0")
-                    count = cursor.fetchone()[0]
-                    if count == 0:
-                        failures.append(count)
-            connection.close()
+            try:
+                with closing(server.connect()) as connection, connection.cursor() as cursor:
+                    while not stop.is_set():
+                        cursor.execute("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o where a.g = 0 and b.g = 0")
+                        count = cursor.fetchone()[0]
+                        if count == 0:
+                            failures.append(count)
+            except psycopg2.Error as error:
+                failures.append(str(error))
 
-        threads = [threading.Thread(target=ask, args=(server,)) for server in self.cluster.servers]
+        threads = [threading.Thread(target=ask, args=(server,), daemon=True) for server in self.cluster.servers]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
-        total, nodes = self.status(2)
-        for thread in threads:
-            thread.join()
+        works = ("messages", "kb", "cpu", "clw", "buffers")
+        try:
+            # On a busy machine it may take a while until all three work, and a node may get nothing of a processor for a second.
+            for _ in range(20):
+                total, nodes = self.status(2)
+                self.lines_fit(total, nodes)
+                if all(node[key] for node in nodes for key in works):
+                    break
+        finally:
+            stop.set()
+            join_all(threads)
         expect("answers", not failures, failures)
-        expect("the first line", re.fullmatch(r"Cluster 3 nodes, 2(\.\d)? s", total["name"]), total["name"])
+        for node in nodes:
+            expect("every node sends, works and waits for others", all(node[key] for key in works), node)
+
+    def lines_fit(self, total, nodes):
+        """What holds of the lines of two seconds whatever the nodes do."""
+        seconds = re.fullmatch(r"Cluster 3 nodes, (\d+(\.\d)?) s", total["name"])
+        expect("the first line", seconds and float(seconds[1]) >= 2, total["name"])
         expect("nodes", len(nodes) == NODES, nodes)
         ports = sorted(int(node["name"].rsplit(":", 1)[1]) for node in nodes)
         expect("ports", ports == sorted(server.port for server in self.cluster.servers), nodes)
@@ -114,10 +133,10 @@ class Checks:
             # Rates are rounded in each line.
             expect(f"sum of {key}", abs(total[key] - sum(node[key] for node in nodes)) <= NODES, (total, nodes))
         for node in nodes:
-            expect("every node sends, works and waits for others", min(node[key] for key in ("messages", "kb", "cpu", "clw", "buffers")) > 0, node)
             expect("a share is at most all", max(node["read"], node["clw"]) <= 100, node)
 
     def both_ends_count_the_same(self):
+        self.at_rest()
         self.rows("select * from quad.cluster_stats_reset()")
         for node in range(NODES):
             self.rows("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o", node=node)
@@ -147,27 +166,29 @@ class Checks:
 
     def waits_are_seen_while_they_last(self):
         """A node waits for another that waits for a lock; the wait counts before it is over."""
+        self.at_rest()
         self.rows("select * from quad.cluster_stats_reset()")
-        other = self.cluster.workers[0].connect()
-        other.autocommit = False
+        worker = self.cluster.workers[0]
         shards = "select shard_name from citus_shards where table_name::text = 'quad_shards.seen_s' and nodeport = %s"
-        waiter = self.cluster.coordinator.connect()
-        with other.cursor() as lock, waiter.cursor() as ask:
-            lock.execute("set citus.enable_ddl_propagation = off")
-            for (shard,) in self.rows(shards, (self.cluster.workers[0].port,)):
-                lock.execute(f"lock table {shard} in access exclusive mode")
-            thread = threading.Thread(target=lambda: ask.execute("select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o"))
-            thread.start()
-            time.sleep(0.5)
-            _, nodes = self.status(2)
-            waited = self.rows("select waited_ms from quad.cluster_stats where kind = 'pull' and node = (select nodeid from pg_dist_node where groupid = 0)")
-            other.rollback()
-            thread.join()
+        with closing(worker.connect(autocommit=False)) as other, closing(self.cluster.coordinator.connect()) as waiter:
+            with other.cursor() as lock, waiter.cursor() as ask:
+                lock.execute("set citus.enable_ddl_propagation = off")
+                for (shard,) in self.rows(shards, (worker.port,)):
+                    lock.execute(f"lock table {shard} in access exclusive mode")
+                query = "select count(*) from quad_stores.seen a join quad_stores.seen b on b.s = a.o"
+                thread = threading.Thread(target=lambda: ask.execute(query), daemon=True)
+                thread.start()
+                try:
+                    waits = "select pid from pg_stat_activity where application_name = 'pgquad' and wait_event_type = 'Lock'"
+                    wait_until("the other node waits for the lock", lambda: worker.query(waits))
+                    _, nodes = self.status(2)
+                    waited = self.rows("select waited_ms from quad.cluster_stats where kind = 'pull' and node = (select nodeid from pg_dist_node where groupid = 0)")
+                finally:
+                    other.rollback()
+                    join_all([thread])
         expect("it waits for the other node", nodes[0]["clw"] >= 90, nodes)
         expect("in time as well", waited[0][0] > 2000, waited)
         expect("and is a waiting session", nodes[0]["waiting"] >= 1, nodes)
-        other.close()
-        waiter.close()
 
     def roles(self):
         self.rows("create role watcher login")
@@ -200,17 +221,14 @@ class Checks:
         try:
             self.rows("select quad.cluster_status(60)")
         except psycopg2.errors.QueryCanceled:
-            expect("soon", time.monotonic() - began < 5, time.monotonic() - began)
+            expect("soon", time.monotonic() - began < 30, time.monotonic() - began)
         else:
             raise Mismatch("it was not cancelled")
         finally:
             self.rows("reset statement_timeout")
         # The other nodes stop as well.
         query = "select count(*) from pg_stat_activity where query like '%node_status%' and state = 'active' and pid <> pg_backend_pid()"
-        ends = time.monotonic() + 10
-        while any(self.value(query, node=node) for node in range(NODES)):
-            expect("nobody goes on", time.monotonic() < ends, "a node still watches")
-            time.sleep(0.2)
+        wait_until("nobody goes on", lambda: not any(self.value(query, node=node) for node in range(NODES)), 30)
 
     def node_that_is_down(self):
         self.cluster.workers[1].stop()

@@ -348,8 +348,8 @@ def main():
         killed.set()
         server.kill()
         for thread in clients + others:
-            thread.join(30)
-        complaints = [c.error for c in clients + others if c.error]
+            thread.join(t.PATIENCE)
+        complaints = [c.error or f"{type(c).__name__} has not ended" for c in clients + others if c.error or c.is_alive()]
         began = time.time()
         try:
             server.start()

@@ -3,20 +3,15 @@ import base64
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.parse
 
 import psycopg2
 
+from pgquad_test import PATIENCE, free_port
+
 DATABASE = "pgquad_http"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def connect(database=DATABASE):
@@ -35,6 +30,16 @@ def sql(text, *parameters):
             return cursor.fetchall() if cursor.description else []
     finally:
         connection.close()
+
+
+def until(condition, seconds=PATIENCE):
+    """Whether a condition comes true in time."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 class Answer:
@@ -62,7 +67,8 @@ class Endpoint:
         options.setdefault("log", "warn")
         command += [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        for _ in range(100):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             try:
                 self.get("/metrics")
                 return
@@ -81,9 +87,9 @@ class Endpoint:
     def stop(self, how=signal.SIGTERM):
         """Ends the server; its exit status."""
         self.process.send_signal(how)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
-    def request(self, method, path, body=None, user=None, timeout=30, **headers):
+    def request(self, method, path, body=None, user=None, timeout=PATIENCE, **headers):
         """One request. Headers are keywords: content_type="text/turtle"; `user` is sent as Basic, name or name:password."""
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if user is not None:

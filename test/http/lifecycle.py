@@ -8,9 +8,9 @@ import threading
 import time
 import urllib.request
 
-from pgquad_test import Server
+from pgquad_test import PATIENCE, Server, free_port, join_all
 
-from endpoint import DATABASE, Endpoint, connect, free_port
+from endpoint import DATABASE, Endpoint, connect, until
 
 
 class Load:
@@ -18,34 +18,29 @@ class Load:
 
     def __init__(self, endpoint, clients=4):
         self.endpoint, self.states, self.stopped = endpoint, {}, False
-        self.threads = [threading.Thread(target=self.ask) for _ in range(clients)]
+        self.threads = [threading.Thread(target=self.ask, daemon=True) for _ in range(clients)]
         for thread in self.threads:
             thread.start()
 
     def ask(self):
         while not self.stopped:
             try:
-                status = self.endpoint.query("SELECT * { ?s ?p ?o } LIMIT 10", timeout=20).status
+                status = self.endpoint.query("SELECT * { ?s ?p ?o } LIMIT 10").status
             except (OSError, ValueError) as error:
                 status = type(error).__name__
             except Exception as error:  # http.client has errors of its own
                 status = type(error).__name__
             self.states[status] = self.states.get(status, 0) + 1
 
+    def answered(self, more):
+        """Waits until so many more requests have been answered."""
+        wanted = self.states.get(200, 0) + more
+        return until(lambda: self.states.get(200, 0) >= wanted)
+
     def stop(self):
         self.stopped = True
-        for thread in self.threads:
-            thread.join()
+        join_all(self.threads)
         return self.states
-
-
-def until(condition, seconds=20):
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def postgres_restarts(report):
@@ -59,7 +54,7 @@ def postgres_restarts(report):
         with Endpoint(postgres=uri, anonymous="postgres", queue_timeout=5) as endpoint:
             load = Load(endpoint)
             for _ in range(2):
-                time.sleep(0.5)
+                load.answered(10)
                 server.kill()
                 report.check(until(lambda: endpoint.get("/health").status == 503), "health says that PostgreSQL is gone")
                 server.start()
@@ -67,7 +62,7 @@ def postgres_restarts(report):
                 report.check(until(lambda: endpoint.query("ASK {}").status == 200), "queries are answered again")
             states = load.stop()
             report.check(set(states) <= {200, 503, "IncompleteRead"} and states[200] > 10, "restarts of PostgreSQL under load", states)
-            report.check(endpoint.figure("pgquad_requests_in_flight") == 0, "nothing stays behind of restarts")
+            report.check(until(lambda: endpoint.figure("pgquad_requests_in_flight") == 0), "nothing stays behind of restarts")
     finally:
         server.remove()
 
@@ -76,14 +71,14 @@ def server_restarts(report):
     """The server ended under load: by TERM requests are answered to their end; by KILL no backend stays at work."""
     endpoint = Endpoint(anonymous="http_reader")
     load = Load(endpoint)
-    time.sleep(1)
+    load.answered(20)
     status = endpoint.stop(signal.SIGTERM)
     states = load.stop()
     refused = {"ConnectionRefusedError", "ConnectionResetError", "RemoteDisconnected"}
     report.check(status == 0 and set(states) - refused == {200}, "TERM", f"{status} {states}")
     endpoint = Endpoint(anonymous="http_reader")
     load = Load(endpoint)
-    time.sleep(0.5)
+    load.answered(10)
     endpoint.stop(signal.SIGKILL)
     load.stop()
     count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgquad-server'"
@@ -145,12 +140,12 @@ def tls(report):
             report.check(trusted(), "one that is not right is not")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 def options(report):
     def run(*arguments, **environment):
-        done = subprocess.run([os.environ["PGQUAD_SERVER"], *arguments], capture_output=True, text=True, timeout=20, check=False,
+        done = subprocess.run([os.environ["PGQUAD_SERVER"], *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False,
                               env=os.environ | environment)
         return done.returncode, done.stdout + done.stderr
 

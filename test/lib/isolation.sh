@@ -38,7 +38,7 @@ SQL
         name=$(basename "$spec" .spec)
         out=$results/$name.out
         # A spec that hangs is a failure, not the end of the run.
-        timeout 120 "$tester" "host=$PGHOST port=$PGPORT user=$PGUSER dbname=$database application_name=$suite/$name" \
+        timeout 300 "$tester" "host=$PGHOST port=$PGPORT user=$PGUSER dbname=$database application_name=$suite/$name" \
             <"$here/specs/$name.spec" >"$out" 2>&1 || echo "exit status $?" >>"$out"
         if [ -n "$accept" ]; then
             cp "$out" "$here/expected/$name.out"

@@ -16,7 +16,7 @@ begin
     execute query;
     return 'ended by itself';
 exception when query_canceled then
-    return case when clock_timestamp() - began < '3 s' then 'soon' else 'after ' || clock_timestamp() - began end;
+    return case when clock_timestamp() - began < '30 s' then 'soon' else 'after ' || clock_timestamp() - began end;
 end $f$;
 
 create temp table long (name text, node text, query text);

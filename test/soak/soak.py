@@ -119,7 +119,7 @@ def main():
     for thread in workers + [vacuumer]:
         thread.start()
     for thread in workers + [vacuumer]:
-        thread.join(options.seconds + 120)
+        thread.join(max(0, until + 2 * t.PATIENCE - time.time()))
     stuck = [f"client {w.number} does not end" for w in workers if w.is_alive()]
     errors = [w.error for w in workers + [vacuumer] if w.error] + stuck + server.crashes_in_log()
     statements = sum(w.statements for w in workers)

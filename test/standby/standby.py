@@ -22,13 +22,9 @@ def answers(server, table):
             for condition in ("s between 100 and 200", "p = 5", "p = 3 and o < 40", "o = 17", "s = 7 and o = 7", "g = 1")]
 
 
-def wait_for_replay(primary, standby, seconds=60):
+def wait_for_replay(primary, standby):
     target = primary.query("select pg_current_wal_lsn()")[0][0]
-    until = time.time() + seconds
-    while not standby.query("select pg_last_wal_replay_lsn() >= %s::pg_lsn", (target,))[0][0]:
-        if time.time() > until:
-            raise RuntimeError("the standby does not catch up")
-        time.sleep(0.05)
+    t.wait_until("the standby catches up", lambda: standby.query("select pg_last_wal_replay_lsn() >= %s::pg_lsn", (target,))[0][0])
 
 
 def change(primary, step):
@@ -107,7 +103,7 @@ def streaming(report, primary):
     wait_for_replay(primary, standby)
     same(report, primary, standby, "replica after a crash of its own")
     primary.kill()
-    t.as_server([t.bin_path("pg_ctl"), "-D", standby.data, "-w", "promote"])
+    t.as_server([t.bin_path("pg_ctl"), "-D", standby.data, "-w", "-t", str(t.PATIENCE), "promote"])
     report.check(not standby.query("select pg_is_in_recovery()")[0][0], "promotion")
     standby.query("insert into plain values (424242, 1, 1, 1)")
     standby.query("delete from narrow where p = 7")
@@ -165,10 +161,10 @@ def prewarm(report, primary):
     primary.query("select autoprewarm_dump_now()")
     primary.stop()
     primary.start()
-    until = time.time() + 20
+    until = time.monotonic() + t.PATIENCE
     primary.query("create extension if not exists pg_buffercache")
     cached = "select count(*) from pg_buffercache where relfilenode = pg_relation_filenode('plain') and relforknumber = 0"
-    while primary.query(cached)[0][0] < pages and time.time() < until:
+    while primary.query(cached)[0][0] < pages and time.monotonic() < until:
         time.sleep(0.2)
     report.check(primary.query(cached)[0][0] == pages, "autoprewarm brings the pages back after a restart")
 

@@ -69,7 +69,10 @@ fn run(fanout: u32, leaf: u32, time: Duration) {
             }
         });
         let start = Instant::now();
-        while start.elapsed() < time && writers.iter().all(|w| !w.is_finished()) {
+        // On a busy machine longer, until there is something to compare.
+        let enough = || changes.load(Ordering::Relaxed) > 20 && scans.load(Ordering::Relaxed) > 2;
+        let goes_on = || start.elapsed() < time || !enough() && start.elapsed() < 60 * time;
+        while goes_on() && writers.iter().all(|w| !w.is_finished()) {
             std::thread::sleep(Duration::from_millis(20));
         }
         stop.store(true, Ordering::Relaxed);

@@ -15,7 +15,7 @@ fn read(source: Source, options: &Options) -> Result<Vec<Vec<String>>, ReadError
     let mut pipeline = Pipeline::start(source, options).unwrap();
     let mut quads = Vec::new();
     loop {
-        match pipeline.next(Duration::from_secs(10))? {
+        match pipeline.next(Duration::from_secs(60))? {
             Step::Batch(batch) => quads.extend(batch.quads.iter().map(|quad| {
                 let terms = quad.iter().filter(|position| **position != DEFAULT_GRAPH);
                 terms
@@ -48,7 +48,7 @@ fn longer_terms_are_compressed_ahead_once_there_are_symbols() {
     let symbols = Arc::new(Symbols::built_in());
     let (mut ahead, mut batches) = (0, 0);
     loop {
-        let batch = match pipeline.next(Duration::from_secs(10)).unwrap() {
+        let batch = match pipeline.next(Duration::from_secs(60)).unwrap() {
             Step::Batch(batch) => batch,
             Step::Waiting => panic!("no progress"),
             Step::End => break,
@@ -191,7 +191,7 @@ fn a_feed_is_read_as_it_comes() {
             take(&mut pipeline, Duration::from_millis(1));
         }
         drop(feed);
-        while take(&mut pipeline, Duration::from_secs(10)) {}
+        while take(&mut pipeline, Duration::from_secs(60)) {}
         assert_eq!(count, 100_000);
     }
 }
@@ -205,12 +205,12 @@ fn a_dropped_pipeline_ends_its_threads() {
     let bytes = source.bytes_read.clone();
     let mut pipeline = Pipeline::start(source, &options(Format::NTriples)).unwrap();
     assert!(matches!(
-        pipeline.next(Duration::from_secs(10)),
+        pipeline.next(Duration::from_secs(60)),
         Ok(Step::Batch(_))
     ));
     drop(pipeline);
     // The source is dropped by the reader when it ends.
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         if Arc::strong_count(&bytes) == 1 {
             return;
         }

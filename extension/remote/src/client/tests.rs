@@ -67,7 +67,7 @@ fn client(servers: &str, networks: &str, timeout_ms: u64, bytes: u64) -> Client 
 }
 
 fn local() -> Client {
-    client("127.0.0.1:*", LOOPBACK, 5_000, 1_000)
+    client("127.0.0.1:*", LOOPBACK, 60_000, 1_000)
 }
 
 fn body(document: Result<Document, Error>) -> String {
@@ -310,13 +310,14 @@ fn a_job_that_is_dropped_ends_its_connection() {
         Ok(Step::Waiting)
     ));
     drop(job);
-    assert!(closed.recv_timeout(Duration::from_secs(2)).unwrap() < Duration::from_secs(2));
+    // Before the client's own limit, on a busy machine too.
+    assert!(closed.recv_timeout(Duration::from_secs(30)).unwrap() < Duration::from_secs(30));
 }
 
 #[test]
 fn a_job_that_panics_is_an_error() {
     let mut job = Job::<()>::start(local(), |_, _| panic!("on purpose")).unwrap();
-    let error = job.next(Duration::from_secs(5)).unwrap_err();
+    let error = job.next(Duration::from_secs(60)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Internal);
     assert!(matches!(job.next(Duration::ZERO), Ok(Step::End)));
 }
