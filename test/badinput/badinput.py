@@ -344,7 +344,7 @@ class BadInput:
                     cursor = other.cursor()
 
                     def loads():
-                        cursor.execute("select from pg_stat_activity where pid = %s and state = 'active' and query like 'select quad.load%%'", (pid,))
+                        cursor.execute("select 1 from pg_stat_activity where pid = %s and state = 'active' and query like 'select quad.load%%'", (pid,))
                         return cursor.fetchall()
 
                     t.wait_until("the load has begun", loads)

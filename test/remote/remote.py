@@ -337,7 +337,7 @@ SOON = 20
 def cancel(session):
     """Cancels the statement of another session a moment after it has begun."""
     own, pid = Session(port=session.port), session.connection.get_backend_pid()
-    active = "SELECT FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query LIKE 'SELECT quad.%%'"
+    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query LIKE 'SELECT quad.%%'"
     t.wait_until("the statement has begun", lambda: own.rows(active, pid))
     time.sleep(0.3)
     own.rows("SELECT pg_cancel_backend(%s)", pid)

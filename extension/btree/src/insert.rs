@@ -39,7 +39,7 @@ pub struct Writer<'a> {
 }
 
 /// Up to this many keys for one leaf are appended to its tail, more are packed right away.
-const FEW: usize = 24;
+const MOST_TAIL_QUADS: usize = 24;
 
 enum Decision {
     /// The quad is there.
@@ -120,7 +120,7 @@ impl<S: PageStore> Tree<S> {
             let here = keys[done..].partition_point(|k| !frame.ends_before(k));
             let keys = &keys[done..done + here];
             let inserted = &mut inserted[done..done + here];
-            done += if here <= FEW {
+            done += if here <= MOST_TAIL_QUADS {
                 self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
             } else {
                 self.merge_into_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?

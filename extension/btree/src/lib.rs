@@ -61,4 +61,4 @@ pub use store::{
 pub use tree::Tree;
 pub use vacuum::VacuumStats;
 pub use verify::Verified;
-pub use wal_delta::redo;
+pub use wal_delta::{redo, PAGE_STAMP_BYTES};

@@ -42,8 +42,9 @@ const COUNT_CHILD: u64 = 3;
 
 /// Differing bytes this close together go into one piece.
 const GAP: usize = 4;
-/// `pd_lsn` and `pd_checksum` are no part of a page's contents.
-const KEPT: usize = 10;
+/// Bytes of `pd_lsn` and `pd_checksum` at the head of a page: the buffer manager and WAL write them, so they are no part
+/// of a page's contents, and of no delta.
+pub const PAGE_STAMP_BYTES: usize = 10;
 
 /// A leaf image being edited, together with the delta that says how.
 pub(crate) struct Editor {
@@ -212,7 +213,7 @@ pub(crate) fn byte_delta(page: &Page, image: &Page) -> Option<Vec<u8>> {
     let unknown = page.lower().max(HEADER)..page.upper();
     let differs = |i: usize| page.0[i] != image.0[i] || unknown.contains(&i);
     let mut delta = vec![BYTES];
-    for part in [KEPT..hole.start, hole.end..PAGE_SIZE] {
+    for part in [PAGE_STAMP_BYTES..hole.start, hole.end..PAGE_SIZE] {
         let mut at = part.start;
         while let Some(from) = (at..part.end).find(|&i| differs(i)) {
             let mut end = from + 1;
@@ -386,7 +387,7 @@ fn redo_inner(page: &mut Page, bytes: &mut Bytes<'_>) -> Result<()> {
 fn replace(page: &mut Page, image: &mut Page, frame: &Frame) {
     image.set_right(frame.right);
     image.set_flags(frame.flags);
-    page.0[KEPT..].copy_from_slice(&image.0[KEPT..]);
+    page.0[PAGE_STAMP_BYTES..].copy_from_slice(&image.0[PAGE_STAMP_BYTES..]);
 }
 
 fn redo_bytes(page: &mut Page, bytes: &mut Bytes<'_>) -> Result<()> {
@@ -615,7 +616,7 @@ mod tests {
     }
 
     fn same(a: &Page, b: &Page) -> bool {
-        a.0[KEPT..] == b.0[KEPT..]
+        a.0[PAGE_STAMP_BYTES..] == b.0[PAGE_STAMP_BYTES..]
     }
 
     #[test]

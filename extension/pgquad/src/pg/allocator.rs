@@ -1,7 +1,7 @@
 //! The allocator of this library's own memory: free blocks of small sizes are kept for the next allocation of their size.
 //!
 //! A query makes and drops many short vectors, more of a size at a time than the caches of the C library hold. Only the thread that
-//! PostgreSQL runs on keeps blocks, at most [`KEPT`] bytes of each size; everything else is the C library's business.
+//! PostgreSQL runs on keeps blocks, at most [`MOST_FREE_BYTES_PER_SIZE`] bytes of each size; everything else is the C library's business.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ const GRAIN: usize = 16;
 const LARGEST: usize = 2048;
 const SIZES: usize = LARGEST / GRAIN + 1;
 /// Bytes of free blocks of one size that are kept.
-const KEPT: usize = 16 * 1024;
+const MOST_FREE_BYTES_PER_SIZE: usize = 16 * 1024;
 
 /// Blocks from this size on are the system's own, given back as soon as they are free.
 #[cfg(target_env = "gnu")]
@@ -143,7 +143,7 @@ fn prefetch(block: *const Free) {
 #[inline]
 unsafe fn give(block: *mut u8, size: usize) {
     if let Some(list) = list(size) {
-        if list.length.get() * size * GRAIN < KEPT {
+        if list.length.get() * size * GRAIN < MOST_FREE_BYTES_PER_SIZE {
             let block = block.cast::<Free>();
             // SAFETY: the block is free, GRAIN bytes long at least, and aligned to GRAIN.
             unsafe {

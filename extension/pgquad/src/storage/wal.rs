@@ -11,7 +11,7 @@ use super::buffers::Locked;
 use super::conflict;
 use super::table::fail;
 use crate::pg::error::raise_hint;
-use pgquad_btree::{Change, Page, PAGE_SIZE};
+use pgquad_btree::{Change, Page, PAGE_SIZE, PAGE_STAMP_BYTES};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Number of the resource manager. PostgreSQL's wiki (CustomWALResourceManagers) keeps the list of those given out; this is the one
 /// for extensions that have none yet.
 const RESOURCE_MANAGER: u8 = pg_sys::RM_EXPERIMENTAL_ID as u8;
-/// Bytes of `pd_lsn` and `pd_checksum`, which the buffer manager and WAL keep.
-const KEPT: usize = 10;
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
@@ -112,7 +110,7 @@ unsafe fn insert_record(changes: &mut [Change<'_, Locked>], conflict_xid: u32) -
 /// Puts an image in the place of a page: everything but `pd_lsn`, `pd_checksum`, and with zeroes in the hole, so that it is byte
 /// for byte the page that recovery makes.
 fn put_image(page: &mut Page, image: &Page) {
-    page.0[KEPT..].copy_from_slice(&image.0[KEPT..]);
+    page.0[PAGE_STAMP_BYTES..].copy_from_slice(&image.0[PAGE_STAMP_BYTES..]);
     page.clear_hole();
 }
 
@@ -146,9 +144,9 @@ unsafe fn apply_generic(
             let copy = pg_sys::GenericXLogRegisterBuffer(state, change.page.buffer(), flags);
             // The first bytes (pd_lsn, pd_checksum) stay the buffer's own.
             std::ptr::copy_nonoverlapping(
-                change.image.0.as_ptr().add(KEPT),
-                copy.cast::<u8>().add(KEPT),
-                PAGE_SIZE - KEPT,
+                change.image.0.as_ptr().add(PAGE_STAMP_BYTES),
+                copy.cast::<u8>().add(PAGE_STAMP_BYTES),
+                PAGE_SIZE - PAGE_STAMP_BYTES,
             );
         }
         pg_sys::GenericXLogFinish(state);
@@ -240,6 +238,6 @@ unsafe extern "C-unwind" fn identify(info: u8) -> *const core::ffi::c_char {
 unsafe extern "C-unwind" fn mask(page: *mut core::ffi::c_char, _block: pg_sys::BlockNumber) {
     // SAFETY: PostgreSQL passes a copy of a page, aligned.
     let page = unsafe { &mut *page.cast::<Page>() };
-    page.0[..KEPT].fill(0);
+    page.0[..PAGE_STAMP_BYTES].fill(0);
     page.clear_hole();
 }

@@ -62,12 +62,12 @@ pub struct Mesh {
 
 thread_local! {
     /// The links of the last query that came to its end.
-    static KEPT: RefCell<Option<Mesh>> = const { RefCell::new(None) };
+    static IDLE_MESH: RefCell<Option<Mesh>> = const { RefCell::new(None) };
 }
 
 /// Keeps links for the next query.
 pub fn keep(mesh: Mesh) {
-    KEPT.set(Some(mesh));
+    IDLE_MESH.set(Some(mesh));
 }
 
 /// The links for a query: those that were kept, or new ones. Waits until all participants are linked.
@@ -75,7 +75,7 @@ pub fn keep(mesh: Mesh) {
 /// # Errors
 /// A participant that cannot be reached.
 pub fn join(meeting: Meeting) -> Result<Links, Lost> {
-    let kept = KEPT.take().filter(|mesh| {
+    let kept = IDLE_MESH.take().filter(|mesh| {
         mesh.id == meeting.mesh && mesh.me == meeting.me && mesh.peers == meeting.peers
     });
     let mesh = match kept {

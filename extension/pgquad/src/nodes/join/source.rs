@@ -15,7 +15,9 @@ use std::cmp::Ordering;
 use std::time::Instant;
 
 /// Fewer rows are not worth sorting.
-const FEW: usize = 16;
+const MOST_UNSORTED_ROWS: usize = 16;
+/// Rows that show whether terms are read, before the dictionary is offered all that come.
+const TERM_TRIAL_ROWS: usize = 16;
 
 /// A filter's expression.
 pub struct TestExpr {
@@ -108,7 +110,7 @@ impl NodeSource {
         let values: Vec<&[u64]> = columns.iter().filter_map(|column| column.1).collect();
         let equal = |a: usize, b: usize| values.iter().all(|ids| ids[a] == ids[b]);
         // Equal rows stand side by side, so that each is tested once.
-        if !test.volatile && order.len() > FEW {
+        if !test.volatile && order.len() > MOST_UNSORTED_ROWS {
             order.sort_unstable_by(|&a, &b| {
                 let differing = values.iter().find(|ids| ids[a] != ids[b]);
                 differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))
@@ -288,9 +290,9 @@ impl Source for NodeSource {
         let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
         let mut ids = vec![None; rows.len];
-        // The first few show whether terms are read; then the others are offered to the dictionary.
-        let (few, others) = wanted.split_at(wanted.len().min(FEW));
-        for part in [few, others] {
+        // The first ones show whether terms are read; then the others are offered to the dictionary.
+        let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
+        for part in [trial, others] {
             argument.upcoming.batch(part.len(), || {
                 let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
                 columns.iter().flatten().map(of_rows).collect()
