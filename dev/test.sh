@@ -104,6 +104,9 @@ sql_suite() {
     if need_server; then script_suite "$@"; else book "$1" 0 1 0 "no server"; fi
 }
 
+# rustfmt leaves comments as they are.
+check_format() { cargo fmt --all --check && "$PYTHON" dev/check-comments.py; }
+
 suite_unit() {
     local status=0 counts
     timeout -k 10 "$SUITE_SECONDS" cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 | tee "$logs/unit.log" || status=$?
@@ -137,7 +140,7 @@ run_suite() {
     suite_began=$SECONDS
     rm -f "$logs/$1.log"
     case $1 in
-    fmt) one_test fmt cargo fmt --all --check ;;
+    fmt) one_test fmt check_format ;;
     clippy) one_test clippy cargo clippy --workspace --all-targets -- -D warnings ;;
     shell)
         if command -v shellcheck >/dev/null; then

@@ -18,7 +18,8 @@ use crate::nodes::{cancel, Lease};
 use crate::problem::Problem;
 use crate::running::{About, Entry, Listed};
 
-/// Longest wait for a transaction to be rolled back, or for a cancel request to be sent, before the connection is closed.
+/// Longest wait for a transaction to be rolled back, or for a cancel request to be sent, before the connection is
+/// closed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request that PostgreSQL works on. Dropped before it has ended, it is cancelled.
@@ -108,7 +109,8 @@ impl Work {
         &lease.expect("it is given back at the end only").client
     }
 
-    /// The outcome of PostgreSQL's work. After an error the connection is free, but for a transaction that has to be rolled back.
+    /// The outcome of PostgreSQL's work. After an error the connection is free, but for a transaction that has to be
+    /// rolled back.
     fn outcome<T>(&mut self, outcome: Result<T, tokio_postgres::Error>) -> Result<T, Problem> {
         outcome.map_err(|error| {
             match error.as_db_error() {
@@ -308,8 +310,8 @@ async fn roll_back(Lease { client, .. }: Lease) {
     }
 }
 
-/// Cancels what a connection does and closes it. PostgreSQL does not say when a cancel request has been delivered: over a connection that is
-/// used again, a late one would hit the next query.
+/// Cancels what a connection does and closes it. PostgreSQL does not say when a cancel request has been delivered: over
+/// a connection that is used again, a late one would hit the next query.
 async fn end(Lease { client, tls, .. }: Lease) {
     let told = tokio::time::timeout(PATIENCE, cancel(&client, tls)).await;
     if told.is_err() {

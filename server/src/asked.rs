@@ -100,7 +100,8 @@ impl Asked {
         }
     }
 
-    /// The text of a request of the SPARQL protocol, in the field `name` or the body, with all its fields. `None` without one.
+    /// The text of a request of the SPARQL protocol, in the field `name` or the body, with all its fields. `None`
+    /// without one.
     ///
     /// # Errors
     /// 400, 405, 413 and 415.

@@ -37,7 +37,8 @@ impl Identity {
 
 /// How requests show who asks.
 pub struct Identities {
-    /// Roles by the digest of their token: what is compared does not depend on the secret in a way that time would tell.
+    /// Roles by the digest of their token: what is compared does not depend on the secret in a way that time would
+    /// tell.
     tokens: HashMap<[u8; 32], String>,
     anonymous: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `pgquad-server`: SPARQL over HTTP for the stores of a PostgreSQL server, or of the nodes of a cluster.
 //!
-//! A request becomes one call of a function of the extension, as the role that its credentials name; texts of clients are parameters of
-//! that call. What PostgreSQL sends goes on to the client as it comes.
+//! A request becomes one call of a function of the extension, as the role that its credentials name; texts of clients
+//! are parameters of that call. What PostgreSQL sends goes on to the client as it comes.
 
 mod answer;
 mod api;

@@ -62,8 +62,8 @@ struct Range {
     quality: u16,
 }
 
-/// The format that a client likes best of `offers`, which are in the order of the server's own liking; `None` when it takes none of them.
-/// `accept`: the values of all headers Accept. What is no media range in them is passed over.
+/// The format that a client likes best of `offers`, which are in the order of the server's own liking; `None` when it
+/// takes none of them. `accept`: the values of all headers Accept. What is no media range in them is passed over.
 pub fn choose<'a>(accept: &[&str], offers: &'a [Format]) -> Option<&'a Format> {
     let ranges: Vec<Range> = accept
         .iter()

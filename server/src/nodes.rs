@@ -1,4 +1,5 @@
-//! PostgreSQL: pools of connections, one for each role and node. Nodes are asked in turn; one that is down is left out until it answers.
+//! PostgreSQL: pools of connections, one for each role and node. Nodes are asked in turn; one that is down is left out
+//! until it answers.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -19,7 +20,8 @@ use crate::identity::Identity;
 use crate::options::Options;
 use crate::problem::Problem;
 
-/// How long a connection is kept: role settings, passwords and memberships that changed take effect after that at the latest.
+/// How long a connection is kept: role settings, passwords and memberships that changed take effect after that at the
+/// latest.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// How long the pools of a role that does not ask are kept.
 const IDLE: Duration = Duration::from_secs(60);
@@ -96,7 +98,8 @@ impl Nodes {
     ///
     /// # Errors
     /// 404 for a name that no node has;
-    /// 401 for a wrong password, 403 for a role that the server's login may not become, 503 when no node answers in time.
+    /// 401 for a wrong password, 403 for a role that the server's login may not become, 503 when no node answers in
+    /// time.
     pub async fn connection(
         &self,
         identity: &Identity,
@@ -293,7 +296,8 @@ impl Role {
     }
 }
 
-/// Asks PostgreSQL to cancel the query that a connection runs; returns when the request is sent, which is before it is delivered.
+/// Asks PostgreSQL to cancel the query that a connection runs; returns when the request is sent, which is before it is
+/// delivered.
 pub async fn cancel(client: &Client, tls: Option<MakeRustlsConnect>) {
     let token = client.cancel_token();
     let told = match tls {

@@ -60,7 +60,8 @@ pub struct Options {
     )]
     pub listen: SocketAddr,
 
-    /// URL that clients know the server by, where a proxy stands before it; by default the Host header of the request tells
+    /// URL that clients know the server by, where a proxy stands before it; by default the Host header of the request
+    /// tells
     #[arg(long, env = "PGQUAD_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
 

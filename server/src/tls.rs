@@ -1,4 +1,5 @@
-//! TLS: the server's certificate, read again when its file changes, and the authorities that PostgreSQL is checked against.
+//! TLS: the server's certificate, read again when its file changes, and the authorities that PostgreSQL is checked
+//! against.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};

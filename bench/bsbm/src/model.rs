@@ -1,5 +1,5 @@
-//! Who made, sells and reviews how much: what connects the instances of a data set. All the rest of an instance follows from the
-//! seed and its number.
+//! Who made, sells and reviews how much: what connects the instances of a data set. All the rest of an instance follows
+//! from the seed and its number.
 
 use crate::hierarchy::Hierarchy;
 use crate::random::Random;

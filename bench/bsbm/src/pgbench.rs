@@ -1,5 +1,5 @@
-//! What the pgbench scripts need in the database: a function for each query that makes its text from the random numbers which the
-//! script draws, and tables that know which products, offers and reviews are whose.
+//! What the pgbench scripts need in the database: a function for each query that makes its text from the random numbers
+//! which the script draws, and tables that know which products, offers and reviews are whose.
 
 use std::fmt::Write;
 
@@ -72,7 +72,8 @@ fn add(sql: &mut String, text: std::fmt::Arguments) {
         .expect("writing to memory does not fail");
 }
 
-/// A function for each name of a parameter, of a random number from 0 on, which gives its value as it stands in the query.
+/// A function for each name of a parameter, of a random number from 0 on, which gives its value as it stands in the
+/// query.
 fn parameters(sql: &mut String, model: &Model) {
     let mut function = |name: &str, body: &str| {
         add(

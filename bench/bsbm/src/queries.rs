@@ -61,7 +61,8 @@ pub const EXPLORE: Mix = Mix {
     ],
 };
 
-/// Analysts ask about the whole shop. (Query 7 orders its thousand products to the end, so that every store takes the same.)
+/// Analysts ask about the whole shop. (Query 7 orders its thousand products to the end, so that every store takes the
+/// same.)
 pub const BUSINESS: Mix = Mix {
     name: "bi",
     templates: templates! { "bi":

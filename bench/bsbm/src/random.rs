@@ -1,5 +1,5 @@
-//! Random numbers that are the same on every machine: xoshiro256++, seeded for each instance by itself, so that an instance is
-//! the same whatever was generated before it and on whatever thread.
+//! Random numbers that are the same on every machine: xoshiro256++, seeded for each instance by itself, so that an
+//! instance is the same whatever was generated before it and on whatever thread.
 
 use std::f64::consts::TAU;
 
@@ -77,7 +77,8 @@ impl Random {
         }
     }
 
-    /// How many there are of something, 0 or more, where `average` are usual: normal, a third of the average as deviation.
+    /// How many there are of something, 0 or more, where `average` are usual: normal, a third of the average as
+    /// deviation.
     pub fn normal_count(&mut self, average: usize) -> usize {
         loop {
             let value = self.normal(3.0, 1.0);

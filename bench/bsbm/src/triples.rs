@@ -104,8 +104,8 @@ impl Triples {
         self.bytes.extend_from_slice(b"> .\n");
     }
 
-    /// A triple with a literal as object; `write` appends what is between the quotes. `end` is what follows them: a datatype, a
-    /// language or nothing.
+    /// A triple with a literal as object; `write` appends what is between the quotes. `end` is what follows them: a
+    /// datatype, a language or nothing.
     pub fn literal(&mut self, property: &[u8], end: &str, write: impl FnOnce(&mut Vec<u8>)) {
         self.start(property);
         self.bytes.push(b'"');

@@ -1,5 +1,5 @@
-//! The data compared with those that the official generator made of the same scale: `bsbm/bsbm-1m.nt.gz` of the shared test data,
-//! or what is known of its small sister where they are not there.
+//! The data compared with those that the official generator made of the same scale: `bsbm/bsbm-1m.nt.gz` of the shared
+//! test data, or what is known of its small sister where they are not there.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;

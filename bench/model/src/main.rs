@@ -1,10 +1,10 @@
-//! A model of larger clusters: runs the code that decides what is sent where (`pgquad-cluster`: placement, readings, exchange, messages) with
-//! 1 to 256 nodes in one process over a modelled network, on recorded plans.
+//! A model of larger clusters: runs the code that decides what is sent where (`pgquad-cluster`: placement, readings,
+//! exchange, messages) with 1 to 256 nodes in one process over a modelled network, on recorded plans.
 //!
-//! `pgquad-model RECORDED.json` prints, as tab-separated values: mix, network, skew, nodes, way (pull, push, or the better of both for
-//! each join), and for an average query messages, bytes, bytes at the node that was asked, milliseconds, milliseconds of work of all
-//! nodes, milliseconds of work of the busiest. `pgquad-model --queries N RECORDED.json`: the same for each query on N nodes, beside what
-//! was measured.
+//! `pgquad-model RECORDED.json` prints, as tab-separated values: mix, network, skew, nodes, way (pull, push, or the
+//! better of both for each join), and for an average query messages, bytes, bytes at the node that was asked,
+//! milliseconds, milliseconds of work of all nodes, milliseconds of work of the busiest.
+//! `pgquad-model --queries N RECORDED.json`: the same for each query on N nodes, beside what was measured.
 
 mod costs;
 mod plan;
@@ -85,7 +85,8 @@ fn print_mix(mix: &str, queries: &[&Query], (network, costs): (&str, &Costs), sk
     }
 }
 
-/// Each query on so many nodes, as it is pulled, beside what was measured. Time: that of one node, as measured, and what the model adds.
+/// Each query on so many nodes, as it is pulled, beside what was measured. Time: that of one node, as measured, and
+/// what the model adds.
 fn print_queries(queries: &[Query], nodes: usize) {
     println!("mix\tquery\tmessages\tmessages measured\tbytes\tbytes measured\tms\tms measured\tms measured on one node");
     for query in queries {

@@ -1,4 +1,5 @@
-//! A query whose quads come to the node that was asked: the readings of `pgquad-cluster`, with their messages, over a modelled network.
+//! A query whose quads come to the node that was asked: the readings of `pgquad-cluster`, with their messages, over a
+//! modelled network.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -156,7 +157,8 @@ pub fn run(tables: &[Table], nodes: usize, costs: &Costs) -> Outcome {
     }
 }
 
-/// Joins a batch of rows, each the value that the next step looks up, with the steps that are left. Returns the number of rows at the end.
+/// Joins a batch of rows, each the value that the next step looks up, with the steps that are left. Returns the number
+/// of rows at the end.
 fn step(tables: &[Table], asker: &RefCell<Asker<'_>>, rows: Vec<i64>) -> u64 {
     let Some((table, rest)) = tables.split_first() else {
         return rows.len() as u64;

@@ -1,4 +1,5 @@
-//! A query whose rows go on from node to node: the exchange of `pgquad-cluster`, a participant for each node, over a modelled network.
+//! A query whose rows go on from node to node: the exchange of `pgquad-cluster`, a participant for each node, over a
+//! modelled network.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -154,7 +155,8 @@ struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// The node of the quads that a row needs next. What is not looked up by a value of the row is read where the row is.
+    /// The node of the quads that a row needs next. What is not looked up by a value of the row is read where the row
+    /// is.
     fn node_of(&self, step: usize, row: i64) -> usize {
         let table = &self.tables[step];
         match table.step.what {

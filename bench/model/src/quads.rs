@@ -1,4 +1,5 @@
-//! Made-up quads for the steps of a join, in shards: as many keys and quads as were recorded, chained from step to step.
+//! Made-up quads for the steps of a join, in shards: as many keys and quads as were recorded, chained from step to
+//! step.
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{

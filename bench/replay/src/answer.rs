@@ -77,8 +77,8 @@ impl Answer {
         })
     }
 
-    /// What differs from another store's answer to the same query; `None` when they agree as bags. Where the query has a limit, rows
-    /// that tie with the last one may differ.
+    /// What differs from another store's answer to the same query; `None` when they agree as bags. Where the query has
+    /// a limit, rows that tie with the last one may differ.
     pub fn difference(&self, other: &Self, query: &Query) -> Option<String> {
         if self.rows.len() != other.rows.len() {
             return Some(format!(

@@ -1,5 +1,5 @@
-//! Replays a log of SPARQL queries against this store over PostgreSQL's protocol and against any SPARQL endpoint over HTTP, in
-//! turn, and prints what it took as JSON.
+//! Replays a log of SPARQL queries against this store over PostgreSQL's protocol and against any SPARQL endpoint over
+//! HTTP, in turn, and prints what it took as JSON.
 
 mod answer;
 mod arguments;
@@ -82,7 +82,8 @@ fn floors(arguments: &Arguments) -> Result<Value, String> {
     Ok(floors.into())
 }
 
-/// All runs: the targets in turn, each round starting with another, so that what else the machine does falls on all alike.
+/// All runs: the targets in turn, each round starting with another, so that what else the machine does falls on all
+/// alike.
 fn runs(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
     let mut runs = Vec::new();
     for &clients in &arguments.clients {

@@ -146,8 +146,8 @@ fn mix_starts(log: &[Query]) -> Vec<usize> {
         .collect()
 }
 
-/// The least that a question can cost: round trips of an empty statement, where the protocol has one, and of `ASK {}`, medians in
-/// milliseconds.
+/// The least that a question can cost: round trips of an empty statement, where the protocol has one, and of `ASK {}`,
+/// medians in milliseconds.
 pub struct Floor {
     /// `SELECT ''`, prepared.
     pub empty: Option<f64>,

@@ -1,8 +1,8 @@
 //! Bulk build of an empty tree from sorted keys, bottom-up.
 //!
-//! [`Leaves`] makes the leaf pages of a tree from its keys. It knows no store, so it can run on any thread. [`Build`] gives the
-//! leaves their blocks, appends them and then each inner level. Several trees of one file can be built side by side: each takes
-//! blocks from extents of its own. Nothing points to the new pages until the metapage does.
+//! [`Leaves`] makes the leaf pages of a tree from its keys. It knows no store, so it can run on any thread. [`Build`]
+//! gives the leaves their blocks, appends them and then each inner level. Several trees of one file can be built side
+//! by side: each takes blocks from extents of its own. Nothing points to the new pages until the metapage does.
 
 use crate::descend::{Path, Target};
 use crate::error::{Error, Result};
@@ -18,8 +18,8 @@ use crate::visibility_marks::marks_of;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Most pages of an extent: what a tree gets of the file at a time, so that its pages lie together (256 kB) though others are built
-/// at the same time.
+/// Most pages of an extent: what a tree gets of the file at a time, so that its pages lie together (256 kB) though
+/// others are built at the same time.
 const EXTENT_PAGES: usize = 32;
 /// An extent is at most this part of what the tree has already, so that few pages of a small tree are left over.
 const EXTENT_PART: usize = 16;
@@ -58,7 +58,8 @@ impl<'s, S: PageStore> Appender<'s, S> {
         self.extent.start
     }
 
-    /// Takes a page; the right sibling of one that is not the last of its level will be the next page. Returns its block.
+    /// Takes a page; the right sibling of one that is not the last of its level will be the next page. Returns its
+    /// block.
     fn push(&mut self, mut page: Page, is_last: bool) -> BlockNo {
         let block = self.next();
         self.extent.start += 1;
@@ -335,8 +336,8 @@ impl<S: PageStore> Tree<S> {
         build.finish()
     }
 
-    /// Starts to fill the empty tree with [`Tree::leaves`] that have been made with the same `fill`. The caller holds a lock that keeps
-    /// everyone else out.
+    /// Starts to fill the empty tree with [`Tree::leaves`] that have been made with the same `fill`. The caller holds a
+    /// lock that keeps everyone else out.
     ///
     /// # Errors
     /// [`Error::NotEmpty`]; corrupt pages.
@@ -355,7 +356,8 @@ impl<S: PageStore> Tree<S> {
         })
     }
 
-    /// The leaves of keys in strictly ascending order, for [`Tree::start_build`]; the other arguments are those of [`Tree::build`].
+    /// The leaves of keys in strictly ascending order, for [`Tree::start_build`]; the other arguments are those of
+    /// [`Tree::build`].
     pub fn leaves<K: Iterator<Item = Key>>(
         &self,
         keys: K,

@@ -55,8 +55,8 @@ impl<S: PageStore> Tree<S> {
         Ok(before + LeafView::open(&page, block)?.rank(key, or_equal)? as u64)
     }
 
-    /// The number of keys from `lower` to `upper`, both included, that the snapshot sees and that pass the filters. Leaves
-    /// that their parents say are all-visible are not read.
+    /// The number of keys from `lower` to `upper`, both included, that the snapshot sees and that pass the filters.
+    /// Leaves that their parents say are all-visible are not read.
     ///
     /// # Errors
     /// Corrupt pages.
@@ -79,8 +79,8 @@ impl<S: PageStore> Tree<S> {
         Ok(known + counter.to.0)
     }
 
-    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of all-visible leaves that `known` takes by their marks and
-    /// numbers of entries.
+    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of all-visible leaves that `known` takes
+    /// by their marks and numbers of entries.
     pub(crate) fn visit(
         &self,
         (lower, upper): (&Key, &Key),
@@ -134,7 +134,8 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Offers the all-visible children of a page between `at` and `upper` to `known`; what has to be read goes to `parts`.
+    /// Offers the all-visible children of a page between `at` and `upper` to `known`; what has to be read goes to
+    /// `parts`.
     fn all_visible_part(
         &self,
         inner: &InnerView<'_>,

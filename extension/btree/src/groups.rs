@@ -1,7 +1,7 @@
 //! Loose scans: the distinct values of the first columns of a key range, and how many keys have them.
 //!
-//! A leaf is read for the values that occur in it; where the last of them may go on beyond the leaf, the scan looks for the first
-//! key behind it, so that a value with many keys costs a descent instead of its leaves.
+//! A leaf is read for the values that occur in it; where the last of them may go on beyond the leaf, the scan looks for
+//! the first key behind it, so that a value with many keys costs a descent instead of its leaves.
 
 use crate::count::Work;
 use crate::error::Result;
@@ -134,8 +134,8 @@ pub struct GroupCursor {
 }
 
 impl GroupCursor {
-    /// The groups of the keys from `lower` to `upper`, both included, by their first `depth` columns (1 to 4); `counting`: with the
-    /// number of keys of each.
+    /// The groups of the keys from `lower` to `upper`, both included, by their first `depth` columns (1 to 4);
+    /// `counting`: with the number of keys of each.
     pub fn new(lower: Key, upper: Key, depth: usize, counting: bool) -> Self {
         GroupCursor {
             at: lower,
@@ -147,8 +147,8 @@ impl GroupCursor {
         }
     }
 
-    /// Reads on until there are `enough` groups, those of one leaf more at most, or no more: groups of keys that the snapshot sees
-    /// and that pass the filters, ascending. Each is complete. Returns false at the end, with no groups.
+    /// Reads on until there are `enough` groups, those of one leaf more at most, or no more: groups of keys that the
+    /// snapshot sees and that pass the filters, ascending. Each is complete. Returns false at the end, with no groups.
     ///
     /// # Errors
     /// Corrupt pages.

@@ -1,7 +1,8 @@
-//! Inner-page cache: what a session remembers of inner pages, so that readers find leaves without locking the pages above them.
+//! Inner-page cache: what a session remembers of inner pages, so that readers find leaves without locking the pages
+//! above them.
 //!
-//! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell whether it is
-//! the right one, so an old copy costs a descent and is made anew, and never leads to a wrong answer.
+//! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell
+//! whether it is the right one, so an old copy costs a descent and is made anew, and never leads to a wrong answer.
 
 use crate::error::Result;
 use crate::inner::InnerView;
@@ -38,14 +39,14 @@ impl CacheBudget {
         self.used.get()
     }
 
-    /// Whether pages right above the leaves are no longer remembered. They leave a quarter to the far fewer pages above them, without
-    /// which they could not be found.
+    /// Whether pages right above the leaves are no longer remembered. They leave a quarter to the far fewer pages above
+    /// them, without which they could not be found.
     pub fn is_full(&self) -> bool {
         self.used() >= self.most / 4 * 3
     }
 
-    /// Whether a copy that there is already may stay. Right above the leaves the last one that fits goes beyond the limit, so that it is
-    /// seen to be reached.
+    /// Whether a copy that there is already may stay. Right above the leaves the last one that fits goes beyond the
+    /// limit, so that it is seen to be reached.
     fn has_room_for(&self, node: &Node) -> bool {
         match node.level {
             1 => self.used() - node.bytes < self.most / 4 * 3,
@@ -207,8 +208,8 @@ impl InnerPageCache {
         node
     }
 
-    /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow: a descent costs less than
-    /// one, unless it is the page that was missed the time before.
+    /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow: a descent
+    /// costs less than one, unless it is the page that was missed the time before.
     fn is_missed_again(&self, block: BlockNo) -> bool {
         self.missed.replace(block) == block
     }
@@ -230,8 +231,8 @@ fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
 }
 
 impl<S: PageStore> Tree<S> {
-    /// Where the leaf that holds `key` should be; `None` when that takes a descent: nothing is remembered of this tree, it has no
-    /// inner pages, or they are being changed.
+    /// Where the leaf that holds `key` should be; `None` when that takes a descent: nothing is remembered of this tree,
+    /// it has no inner pages, or they are being changed.
     pub(crate) fn cached_descent(&self, key: &Key) -> Result<Option<CachedDescent>> {
         let Some(cache) = &self.inner_page_cache else {
             return Ok(None);
@@ -319,8 +320,8 @@ impl<S: PageStore> Tree<S> {
         )))
     }
 
-    /// About as many entries as [`Tree::range_count`] finds: the pages above the leaves may be remembered ones, and in long ranges the
-    /// leaves at the ends are not looked at.
+    /// About as many entries as [`Tree::range_count`] finds: the pages above the leaves may be remembered ones, and in
+    /// long ranges the leaves at the ends are not looked at.
     ///
     /// # Errors
     /// Corrupt pages.
@@ -330,8 +331,8 @@ impl<S: PageStore> Tree<S> {
         Ok(count)
     }
 
-    /// [`Tree::range_estimate`] of many ranges, best ascending: those of one leaf are counted while it is open. `each` gets the number of
-    /// a range and its count.
+    /// [`Tree::range_estimate`] of many ranges, best ascending: those of one leaf are counted while it is open. `each`
+    /// gets the number of a range and its count.
     ///
     /// # Errors
     /// Corrupt pages.

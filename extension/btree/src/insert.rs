@@ -301,7 +301,8 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Puts a new image, which holds `entries`, in the place of a leaf; with a path, reports its number of entries upwards.
+    /// Puts a new image, which holds `entries`, in the place of a leaf; with a path, reports its number of entries
+    /// upwards.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn replace(
         &self,

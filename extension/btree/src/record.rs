@@ -1,5 +1,5 @@
-//! Format of the log records that hold deltas. PostgreSQL leaves the upper four bits of a record's byte `xl_info` to the
-//! resource manager: they say the format, so that it costs no byte.
+//! Format of the log records that hold deltas. PostgreSQL leaves the upper four bits of a record's byte `xl_info` to
+//! the resource manager: they say the format, so that it costs no byte.
 
 /// The format that this version writes and reads. A change of deltas, or of the encoder of pages, needs the next one
 /// (`docs/formats.md`).

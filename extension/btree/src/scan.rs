@@ -531,9 +531,9 @@ impl Probe {
         Self::with(columns, groups)
     }
 
-    /// The same for ranges of which each `size` in a row are a group, best close to each other: batches end between groups, unless
-    /// they have `most` rows. When one of the `required` ranges (bit `i` = the group's range `i`, of the first 64) holds nothing, the rest
-    /// of its group is passed over.
+    /// The same for ranges of which each `size` in a row are a group, best close to each other: batches end between
+    /// groups, unless they have `most` rows. When one of the `required` ranges (bit `i` = the group's range `i`, of the
+    /// first 64) holds nothing, the rest of its group is passed over.
     pub fn grouped(columns: u8, size: usize, required: u64, most: usize) -> Self {
         let groups = Groups {
             size: size.max(1),
@@ -706,8 +706,8 @@ impl Probe {
 }
 
 impl<S: PageStore> Tree<S> {
-    /// The leaf whose range holds `key`, share-locked: where the remembered inner pages say (`hint` where there are none), its right
-    /// neighbour, or what a descent finds.
+    /// The leaf whose range holds `key`, share-locked: where the remembered inner pages say (`hint` where there are
+    /// none), its right neighbour, or what a descent finds.
     #[inline]
     pub(crate) fn leaf_holding(
         &self,

@@ -21,7 +21,8 @@ use std::cmp::Ordering;
 impl<S: PageStore> Tree<S> {
     /// Replaces a locked page by `images` (at least one, at most [`MAX_ATOMIC_PAGES`]): the first
     /// takes its place, the others become its right siblings. The images have their fences; links and
-    /// flags are set here. `entries` are those of all images. Finishes the split, if there is one, and releases the page.
+    /// flags are set here. `entries` are those of all images. Finishes the split, if there is one, and releases the
+    /// page.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn install(
         &self,
@@ -127,7 +128,8 @@ impl<S: PageStore> Tree<S> {
             children.insert(i + 1, new);
             let Some(mut images) = self.inner_images(&children, &pframe, i + 2 == children.len())
             else {
-                // The new child takes so much more room than the others that no half with it fits in a page. With fewer beside it, it does.
+                // The new child takes so much more room than the others that no half with it fits in a page. With fewer
+                // beside it, it does.
                 children.remove(i + 1);
                 self.halve(parent, at, &pframe, &children, path)?;
                 continue;
@@ -174,8 +176,8 @@ impl<S: PageStore> Tree<S> {
         self.finish_split(page, block, path)
     }
 
-    /// Puts two images with `children` in the place of an inner page, the second as its new right sibling, together with a change of another
-    /// page, if there is one.
+    /// Puts two images with `children` in the place of an inner page, the second as its new right sibling, together
+    /// with a change of another page, if there is one.
     fn install_two(
         &self,
         page: &mut S::Write,
@@ -248,8 +250,9 @@ impl<S: PageStore> Tree<S> {
         Ok(())
     }
 
-    /// Encodes the children of an inner page as one page, or as two when they are too many; `None` when they do not fit in two of about
-    /// the same number of children. Links and flags are left to the caller. `ascending`: the newest child is the last one.
+    /// Encodes the children of an inner page as one page, or as two when they are too many; `None` when they do not fit
+    /// in two of about the same number of children. Links and flags are left to the caller. `ascending`: the newest
+    /// child is the last one.
     fn inner_images(
         &self,
         children: &[Child],

@@ -7,7 +7,8 @@ use std::ops::Deref;
 /// The largest number of pages one [`PageStore::commit`] is asked to change.
 pub const MAX_ATOMIC_PAGES: usize = 4;
 
-/// The largest number of pages one [`PageStore::put`] is asked to write: as many as one record of PostgreSQL's log can hold.
+/// The largest number of pages one [`PageStore::put`] is asked to write: as many as one record of PostgreSQL's log can
+/// hold.
 pub const MAX_APPENDED_PAGES: usize = 32;
 
 /// One page of an atomic change: the locked page and its new contents.
@@ -17,8 +18,8 @@ pub struct Change<'a, W> {
     /// Its new contents. `pd_lsn` and `pd_checksum` (the first 10 bytes) are unspecified: the store
     /// keeps or sets those itself. Bytes between `pd_lower` and `pd_upper` are unused.
     pub image: &'a Page,
-    /// How [`redo`](crate::redo) makes the image from what the page holds now, for a log that has a use for it. Empty when
-    /// nothing is much shorter than the image, or when the page holds nothing yet.
+    /// How [`redo`](crate::redo) makes the image from what the page holds now, for a log that has a use for it. Empty
+    /// when nothing is much shorter than the image, or when the page holds nothing yet.
     pub delta: Vec<u8>,
 }
 
@@ -80,12 +81,12 @@ pub trait PageStore {
     /// of, which a standby must no longer run snapshots against; 0 = none.
     fn commit(&self, changes: &mut [Change<'_, Self::Write>], conflict_xid: u32);
 
-    /// Adds so many consecutive pages of zeroes at the end of the file, not logged; returns the block of the first. Called under a
-    /// lock that keeps everyone else from extending the file.
+    /// Adds so many consecutive pages of zeroes at the end of the file, not logged; returns the block of the first.
+    /// Called under a lock that keeps everyone else from extending the file.
     fn extend(&self, pages: usize) -> BlockNo;
 
-    /// Replaces the contents of at most [`MAX_APPENDED_PAGES`] consecutive pages that come from [`PageStore::extend`], fully logged.
-    /// Nothing points to them yet.
+    /// Replaces the contents of at most [`MAX_APPENDED_PAGES`] consecutive pages that come from [`PageStore::extend`],
+    /// fully logged. Nothing points to them yet.
     fn put(&self, first: BlockNo, images: &mut [Page]);
 
     /// Number of pages of the file.
@@ -95,8 +96,8 @@ pub trait PageStore {
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
     fn interrupt(&self);
 
-    /// A number for the place in memory where a page is, which [`PageStore::expect`] and [`PageStore::read_at`] understand; 0 = none. The page may leave it
-    /// once it is no longer locked.
+    /// A number for the place in memory where a page is, which [`PageStore::expect`] and [`PageStore::read_at`]
+    /// understand; 0 = none. The page may leave it once it is no longer locked.
     #[inline]
     fn place_of(&self, _page: &Self::Read) -> u32 {
         0

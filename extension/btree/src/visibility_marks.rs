@@ -1,15 +1,17 @@
-//! Visibility marks: bits in the parent of a leaf by which range counts need not read the leaf (compare PostgreSQL's visibility map).
+//! Visibility marks: bits in the parent of a leaf by which range counts need not read the leaf (compare PostgreSQL's
+//! visibility map).
 //!
-//! A leaf is *all-visible* when its page says that everyone sees all its entries: all of them are in the base run, frozen, without
-//! deletions or row locks, each key once. Vacuum marks such leaves in their parents. The mark promises that the leaf is all-visible and
-//! that the parent notes the number of its entries exactly. Vacuum sets it with the leaf locked, so that nobody can be changing it.
+//! A leaf is *all-visible* when its page says that everyone sees all its entries: all of them are in the base run,
+//! frozen, without deletions or row locks, each key once. Vacuum marks such leaves in their parents. The mark promises
+//! that the leaf is all-visible and that the parent notes the number of its entries exactly. Vacuum sets it with the
+//! leaf locked, so that nobody can be changing it.
 //!
-//! Whoever is about to change an all-visible leaf takes the mark away first, by a change of its own, while the leaf is locked. After
-//! its change the leaf is not all-visible, so the next writer need not look at the parent. A crash between the two changes leaves an
-//! all-visible leaf without a mark, which the next vacuum puts right.
+//! Whoever is about to change an all-visible leaf takes the mark away first, by a change of its own, while the leaf is
+//! locked. After its change the leaf is not all-visible, so the next writer need not look at the parent. A crash
+//! between the two changes leaves an all-visible leaf without a mark, which the next vacuum puts right.
 //!
-//! A snapshot sees the same in a range whenever it looks: so a reader may take the count of a marked leaf and never look at the leaf,
-//! whatever happens to it meanwhile.
+//! A snapshot sees the same in a range whenever it looks: so a reader may take the count of a marked leaf and never
+//! look at the leaf, whatever happens to it meanwhile.
 
 use crate::descend::{Path, Target};
 use crate::error::Result;

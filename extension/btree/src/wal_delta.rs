@@ -1,14 +1,15 @@
-//! WAL deltas: descriptions of page changes that are shorter than the bytes they change. [`redo`] applies a delta to the page as it was
-//! before, with exactly the outcome that was described.
+//! WAL deltas: descriptions of page changes that are shorter than the bytes they change. [`redo`] applies a delta to
+//! the page as it was before, with exactly the outcome that was described.
 //!
 //! The first byte of a delta is its kind:
 //! - `EDITS`: small edits of a leaf, one after the other;
-//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had, by a script of what was kept, dropped, frozen, changed and
-//!   added; with its new upper fence, right link and flags. So pruning costs bytes for what it decides, not for what it moves;
+//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had, by a script of what was kept, dropped,
+//!   frozen, changed and added; with its new upper fence, right link and flags. So pruning costs bytes for what it
+//!   decides, not for what it moves;
 //! - `BYTES`: the bytes that differ.
 //!
-//! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same: a change of the
-//! encoder is a change of the log's format, too.
+//! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same: a
+//! change of the encoder is a change of the log's format, too.
 
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
@@ -42,8 +43,8 @@ const COUNT_CHILD: u64 = 3;
 
 /// Differing bytes this close together go into one piece.
 const GAP: usize = 4;
-/// Bytes of `pd_lsn` and `pd_checksum` at the head of a page: the buffer manager and WAL write them, so they are no part
-/// of a page's contents, and of no delta.
+/// Bytes of `pd_lsn` and `pd_checksum` at the head of a page: the buffer manager and WAL write them, so they are no
+/// part of a page's contents, and of no delta.
 pub const PAGE_STAMP_BYTES: usize = 10;
 
 /// A leaf image being edited, together with the delta that says how.
@@ -237,8 +238,8 @@ fn used(image: &Page) -> usize {
     PAGE_SIZE - image.room()
 }
 
-/// Applies a delta to a page that holds what it held when the delta was made. `pd_lsn` and `pd_checksum` stay as they are;
-/// the hole is filled with zeroes.
+/// Applies a delta to a page that holds what it held when the delta was made. `pd_lsn` and `pd_checksum` stay as they
+/// are; the hole is filled with zeroes.
 ///
 /// # Errors
 /// Corrupt when the delta does not fit the page.

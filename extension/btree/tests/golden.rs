@@ -1,6 +1,7 @@
 //! Golden bytes: pages and WAL deltas are written as they were, and what was written before is read.
 //!
-//! `GOLDEN=write cargo test -p pgquad-btree --test golden` writes the files anew; `docs/formats.md` says when that is allowed.
+//! `GOLDEN=write cargo test -p pgquad-btree --test golden` writes the files anew; `docs/formats.md` says when that is
+//! allowed.
 
 use pgquad_btree::mem::{Logged, MemStore, Txns};
 use pgquad_btree::{
@@ -96,7 +97,8 @@ fn quads() -> Vec<Quad> {
         .collect()
 }
 
-/// A store with pages of every kind: full leaves, leaves with versions, deletions and locks, inner pages with marks, freed pages.
+/// A store with pages of every kind: full leaves, leaves with versions, deletions and locks, inner pages with marks,
+/// freed pages.
 fn store() -> (MemStore, Vec<Logged>) {
     let mut options = Options::with_orders(&DEFAULT_ORDERS);
     options.orders[1].inner_fanout = 8;

@@ -149,7 +149,8 @@ fn write(
     mine
 }
 
-/// Every snapshot shows both quads of a pair or none, in every order and direction, and whether or not inner pages are remembered.
+/// Every snapshot shows both quads of a pair or none, in every order and direction, and whether or not inner pages are
+/// remembered.
 fn read(store: &MemStore, txns: &Txns, stop: &AtomicBool, scans: &AtomicUsize) {
     let meta = Meta::read(store).unwrap();
     let tree = |n| Tree::new(store.clone(), &meta, n).unwrap();

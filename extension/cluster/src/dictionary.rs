@@ -1,7 +1,7 @@
 //! The messages about the dictionary: ids of terms, terms of ids, numbers.
 //!
-//! What is asked for goes by shard, so that a node that no longer holds one of them can say so. A term is its encoded form
-//! (`pgquad_term::encoded`), which is never empty.
+//! What is asked for goes by shard, so that a node that no longer holds one of them can say so. A term is its encoded
+//! form (`pgquad_term::encoded`), which is never empty.
 
 use std::ops::Range;
 
@@ -54,7 +54,8 @@ pub enum Request<'a> {
         /// The tags.
         tags: Vec<&'a str>,
     },
-    /// A number for this symbol table, which comes after the newest one; the shard is the first one, whose node gives it.
+    /// A number for this symbol table, which comes after the newest one; the shard is the first one, whose node gives
+    /// it.
     AddSymbols {
         /// Citus' number of the first shard.
         shard: u64,

@@ -165,7 +165,8 @@ impl GroupRequest {
     }
 }
 
-/// Asks for the values of a key column that an order does not have together, with numbers of keys: the smallest of them.
+/// Asks for the values of a key column that an order does not have together, with numbers of keys: the smallest of
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValuesRequest {
     /// Number of the order in the shards.
@@ -228,7 +229,8 @@ impl ValuesRequest {
     }
 }
 
-/// Values with numbers of keys, of which the smallest are kept: each with all of its keys, however many others come between them.
+/// Values with numbers of keys, of which the smallest are kept: each with all of its keys, however many others come
+/// between them.
 pub struct Smallest {
     most: usize,
     after: Option<u64>,

@@ -1,5 +1,5 @@
-//! PostgreSQL's hash of a bigint, by which Citus places rows (`hashint8` in `src/backend/access/hash/hashfunc.c`, `hash_bytes_uint32` in
-//! `src/common/hashfn.c`, Bob Jenkins' lookup3).
+//! PostgreSQL's hash of a bigint, by which Citus places rows (`hashint8` in `src/backend/access/hash/hashfunc.c`,
+//! `hash_bytes_uint32` in `src/common/hashfn.c`, Bob Jenkins' lookup3).
 
 /// The hash of a bigint, as PostgreSQL's `hashint8(value)` gives it.
 #[inline]

@@ -1,7 +1,7 @@
 //! The messages about quads: what is asked of a node, and what it answers.
 //!
-//! Every message starts with the version of the format, so that a node of another version is refused by name; a request then says its
-//! kind. Shards go by Citus' numbers. Keys are in the column order of the shards' own trees.
+//! Every message starts with the version of the format, so that a node of another version is refused by name; a request
+//! then says its kind. Shards go by Citus' numbers. Keys are in the column order of the shards' own trees.
 
 use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
@@ -155,7 +155,8 @@ fn write_ranges(writer: &mut Writer, ranges: &[(Key, Key)]) {
 /// Instead of a number of bound columns: both keys of each range follow.
 const FULL: u8 = 5;
 
-/// The number of leading columns that have one value in a range which has all values in the others; [`FULL`] for other ranges.
+/// The number of leading columns that have one value in a range which has all values in the others; [`FULL`] for other
+/// ranges.
 fn bound_columns((low, high): &(Key, Key)) -> usize {
     let bound = (0..4).take_while(|&c| low[c] == high[c]).count();
     let open = low[bound..] == KEY_MIN[bound..] && high[bound..] == KEY_MAX[bound..];

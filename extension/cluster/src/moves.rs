@@ -64,8 +64,8 @@ impl TakeShard {
     }
 }
 
-/// Reads all orders of a shard side by side. A session answers in the order of its requests: while the keys of one order are built into
-/// their tree, the other node reads those of the others.
+/// Reads all orders of a shard side by side. A session answers in the order of its requests: while the keys of one
+/// order are built into their tree, the other node reads those of the others.
 pub struct Runs {
     /// Requests that have been sent, the oldest first.
     waiting: VecDeque<Read>,
@@ -103,7 +103,8 @@ impl Runs {
         self.waiting.is_empty()
     }
 
-    /// Takes the next answer: the number of an order, its next keys, and the request that is to be sent now, if there is more of it.
+    /// Takes the next answer: the number of an order, its next keys, and the request that is to be sent now, if there
+    /// is more of it.
     ///
     /// # Errors
     /// The answer is not one to the request.

@@ -1,5 +1,5 @@
-//! Where the shards of a table are: ranges of hash values, each with a shard and the node that holds it (Citus' `pg_dist_shard` and
-//! `pg_dist_placement`).
+//! Where the shards of a table are: ranges of hash values, each with a shard and the node that holds it (Citus'
+//! `pg_dist_shard` and `pg_dist_placement`).
 
 use crate::hash::hash_bigint;
 

@@ -1,11 +1,12 @@
-//! Reading key ranges of one order, wherever the quads are: a table of this node, shards of this node, shards of other nodes.
+//! Reading key ranges of one order, wherever the quads are: a table of this node, shards of this node, shards of other
+//! nodes.
 //!
-//! A list of ranges is dealt out to shards once. Each call then asks every other node that is not done for the next rows, one message to
-//! each, reads the shards here meanwhile, and puts the answers together. Nothing is kept on the other nodes between messages: an answer
-//! says where it stopped, and the next request goes on from there.
+//! A list of ranges is dealt out to shards once. Each call then asks every other node that is not done for the next
+//! rows, one message to each, reads the shards here meanwhile, and puts the answers together. Nothing is kept on the
+//! other nodes between messages: an answer says where it stopped, and the next request goes on from there.
 //!
-//! Without groups, rows come in the order in which they arrive, and spans say which ranges they belong to. With groups (a star's arms),
-//! the ranges of a call are a window of whole groups, and spans ascend.
+//! Without groups, rows come in the order in which they arrive, and spans say which ranges they belong to. With groups
+//! (a star's arms), the ranges of a call are a window of whole groups, and spans ascend.
 
 use crate::deal::{shard_of_range, shards_of, Deal, ALL};
 use crate::message::{Part, Read, Rows, Stop};
@@ -64,11 +65,12 @@ struct Grouping {
 /// Groups of one window at least, so that few messages are sent for small batches of rows.
 const LEAST_WINDOW: usize = 256;
 
-/// So many shards here are announced ahead, so that their pages are on the way to the processor while others are read. One that is not
-/// needed in the end has been opened in vain.
+/// So many shards here are announced ahead, so that their pages are on the way to the processor while others are read.
+/// One that is not needed in the end has been opened in vain.
 const AHEAD: usize = 2;
 
-/// Rows that an answer may always have: a message costs as much as reading some hundred rows (80 us against 0.2 us a row, on loopback).
+/// Rows that an answer may always have: a message costs as much as reading some hundred rows (80 us against 0.2 us a
+/// row, on loopback).
 const LEAST_ROWS: usize = 128;
 
 /// Progress in a list of ranges. Plain data, as long as it is used with one list; [`Self::restart`] begins another.
@@ -81,8 +83,8 @@ pub struct Reading {
     spread: Option<Box<Spread>>,
 }
 
-/// Ranges, or groups of them, for each shard of a table, up to which they are read in the order in which they are given: they lie in as
-/// many leaves, and dealing them out costs more than to go from shard to shard.
+/// Ranges, or groups of them, for each shard of a table, up to which they are read in the order in which they are
+/// given: they lie in as many leaves, and dealing them out costs more than to go from shard to shard.
 const IN_ORDER: usize = 2;
 
 /// How shards are gone through.
@@ -213,8 +215,8 @@ impl Reading {
         }
     }
 
-    /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does: about `enough` rows, `spans` tells which rows belong
-    /// to which range. Returns whether there is more.
+    /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does: about `enough` rows, `spans` tells
+    /// which rows belong to which range. Returns whether there is more.
     pub fn read<S: Shards>(
         &mut self,
         shards: &S,
@@ -383,8 +385,8 @@ impl Spread {
         self.here.is_empty() && self.there.is_empty()
     }
 
-    /// Takes the next rows of every node. Returns the first range at which a shard stopped within a group; such a shard's further ranges
-    /// are left out.
+    /// Takes the next rows of every node. Returns the first range at which a shard stopped within a group; such a
+    /// shard's further ranges are left out.
     fn read_some<S: Shards>(
         &mut self,
         shards: &S,
@@ -417,8 +419,8 @@ impl Spread {
         begun
     }
 
-    /// Takes the next rows of the shards here. Returns the range at which one stopped within a group; that shard's further ranges are left
-    /// out.
+    /// Takes the next rows of the shards here. Returns the range at which one stopped within a group; that shard's
+    /// further ranges are left out.
     fn read_here<S: Shards>(
         &mut self,
         shards: &S,
@@ -508,8 +510,8 @@ impl Spread {
         let (mut all, mut pieces) = (Batch::new(), Vec::new());
         all.clear(mask);
         let clamped = enough.clamp(1, u32::MAX as usize);
-        // A group that is too large ends the list before it. The groups before it are read to their ends in all shards: one shard may
-        // come to its large group while another has not begun.
+        // A group that is too large ends the list before it. The groups before it are read to their ends in all shards:
+        // one shard may come to its large group while another has not begun.
         let mut crowded: Option<usize> = None;
         while !self.is_done() {
             let stopped = self.read_some(shards, clamped, &mut all, &mut pieces);

@@ -1,7 +1,8 @@
-//! A document on its way into a distributed dictionary: the terms that wait for their ids, and the quads that wait for those terms.
+//! A document on its way into a distributed dictionary: the terms that wait for their ids, and the quads that wait for
+//! those terms.
 //!
-//! A term that is not known gets a *ticket*, a running number that stands in its quads until the term's node has answered. Quads come
-//! out in the order in which they went in.
+//! A term that is not known gets a *ticket*, a running number that stands in its quads until the term's node has
+//! answered. Quads come out in the order in which they went in.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -9,8 +10,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 /// Marks a ticket. Ids never have the highest bit.
 const TICKET: u64 = 1 << 63;
 
-/// Bytes that the map of known terms takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths
-/// full.
+/// Bytes that the map of known terms takes for each entry it has room for: 24 for key and id, one for the map, at most
+/// seven eighths full.
 const ENTRY_BYTES: usize = 29;
 
 /// An id or a ticket.

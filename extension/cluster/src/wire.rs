@@ -1,7 +1,8 @@
-//! Bytes of messages: numbers in little-endian order, lists with their lengths, columns of ids packed by frame of reference.
+//! Bytes of messages: numbers in little-endian order, lists with their lengths, columns of ids packed by frame of
+//! reference.
 //!
-//! A reader checks every length against what is left, so that a damaged or hostile message is refused and never trusted for an
-//! allocation.
+//! A reader checks every length against what is left, so that a damaged or hostile message is refused and never trusted
+//! for an allocation.
 
 use std::fmt;
 
@@ -85,7 +86,8 @@ impl Writer {
         self.bytes.extend_from_slice(value);
     }
 
-    /// Numbers as their distances from the least, in as few bytes each as the greatest distance needs (0, 1, 2, 4 or 8).
+    /// Numbers as their distances from the least, in as few bytes each as the greatest distance needs (0, 1, 2, 4 or
+    /// 8).
     pub fn column(&mut self, values: &[u64]) {
         self.u32(values.len() as u32);
         let (Some(&least), Some(&greatest)) = (values.iter().min(), values.iter().max()) else {
@@ -192,8 +194,8 @@ impl<'a> Reader<'a> {
     /// What [`Writer::column`] wrote, put behind what is in `values`.
     ///
     /// # Errors
-    /// The message ends before, or holds no column here. A column of equal numbers takes no bytes for each, so that at most
-    /// `most` numbers are believed.
+    /// The message ends before, or holds no column here. A column of equal numbers takes no bytes for each, so that at
+    /// most `most` numbers are believed.
     pub fn column(&mut self, values: &mut Vec<u64>, most: usize) -> Result<()> {
         let count = self.u32()? as usize;
         if count == 0 {

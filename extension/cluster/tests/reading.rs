@@ -25,7 +25,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Quads distributed by column `by` into `shards` shards, that of number n on node n modulo `nodes`; this node is 0.
+    /// Quads distributed by column `by` into `shards` shards, that of number n on node n modulo `nodes`; this node is
+    /// 0.
     fn new(quads: &BTreeSet<Quad>, order: &str, by: u8, shards: usize, nodes: i32) -> Self {
         let order: Order = order.parse().unwrap();
         let step = (1i64 << 32) / shards as i64;

@@ -2,8 +2,7 @@
 //!
 //! Times are in *quads*: the time in which one quad is read in a row and put into a hash table. They are ratios, which
 //! machines of other speeds share. No figures of their measurement were kept: whoever changes one measures both sides
-//! of
-//! the choice anew (`bench/`), and writes the figure here. The tests that are named hold what the constants decide.
+//! of the choice anew (`bench/`), and writes the figure here. The tests that are named hold what the constants decide.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The expressions that filters are made of. Ids are in the unsigned form of keys: the sign bit of the `bigint` is flipped.
+//! The expressions that filters are made of. Ids are in the unsigned form of keys: the sign bit of the `bigint` is
+//! flipped.
 
 use crate::truth::Truth;
 use crate::value::Value;
@@ -126,8 +127,8 @@ pub enum Test {
 pub struct TextIds {
     /// Those of [`crate::terms_of_text`] that have one, sorted.
     pub ids: Vec<TermId>,
-    /// Number of the last language that was asked for; strings of later ones, which others may have added since, are left to the
-    /// dictionary.
+    /// Number of the last language that was asked for; strings of later ones, which others may have added since, are
+    /// left to the dictionary.
     pub last_language: u16,
 }
 

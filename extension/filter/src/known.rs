@@ -17,8 +17,8 @@ pub fn datatypes() -> impl Iterator<Item = &'static str> {
         .chain([RDF_LANG_STRING])
 }
 
-/// The terms that have a text, apart from blank nodes and from literals of which only the dictionary tells more. `languages` are those
-/// that have numbers.
+/// The terms that have a text, apart from blank nodes and from literals of which only the dictionary tells more.
+/// `languages` are those that have numbers.
 pub fn terms_of_text<'a>(
     text: &'a str,
     languages: impl Iterator<Item = &'a str>,
@@ -45,8 +45,8 @@ pub fn terms_of_text<'a>(
 pub struct Strangers(Vec<TermBuf>);
 
 impl Strangers {
-    /// An id for the term that no other term has: the dictionary never gives out its greatest numbers. `language` is the number of its
-    /// language, `None` for a language without one.
+    /// An id for the term that no other term has: the dictionary never gives out its greatest numbers. `language` is
+    /// the number of its language, `None` for a language without one.
     pub fn id(&mut self, term: &Term<'_>, language: Option<u16>) -> TermId {
         let known = self.0.iter().position(|other| other.as_term() == *term);
         let place = known.unwrap_or_else(|| {

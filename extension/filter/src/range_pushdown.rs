@@ -69,8 +69,8 @@ impl Intervals {
 }
 
 impl Test {
-    /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of `row`
-    /// (`None`: NULL). Ids that may stand for a term with which it is true are inside.
+    /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of
+    /// `row` (`None`: NULL). Ids that may stand for a term with which it is true are inside.
     #[must_use]
     pub fn pushdown_ranges(
         &self,
@@ -235,7 +235,8 @@ fn of_ids(ranges: impl Iterator<Item = (TermId, TermId)>) -> Intervals {
     Intervals::of(ranges.map(|(a, b)| (a.0 ^ SIGN, b.0 ^ SIGN)).collect())
 }
 
-/// The first id from `low` to `high` for which the condition does not hold, `high + 1` if there is none; it holds up to there.
+/// The first id from `low` to `high` for which the condition does not hold, `high + 1` if there is none; it holds up to
+/// there.
 fn first_that_is_not(mut low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let mut end = high + 1;
     while low < end {

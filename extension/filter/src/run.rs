@@ -44,7 +44,8 @@ impl IdColumn<'_> {
 }
 
 impl Test {
-    /// Evaluates the condition for `rows` rows; `emit` gets each row's number and value. A column that is `None` is NULL in all rows.
+    /// Evaluates the condition for `rows` rows; `emit` gets each row's number and value. A column that is `None` is
+    /// NULL in all rows.
     pub fn run(
         &self,
         columns: &[Option<&[u64]>],

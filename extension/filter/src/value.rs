@@ -66,7 +66,8 @@ impl Value {
         }
     }
 
-    /// A term that is the same for all rows. `id` gives the id it has in the dictionary, or that of a [`crate::Strangers`].
+    /// A term that is the same for all rows. `id` gives the id it has in the dictionary, or that of a
+    /// [`crate::Strangers`].
     #[must_use]
     pub fn of_term(term: &Term<'_>, id: impl FnOnce() -> TermId) -> Self {
         if let Some(id) = inline_id(term) {

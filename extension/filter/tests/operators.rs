@@ -255,7 +255,8 @@ impl Oracle<'_> {
     }
 }
 
-/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes; from 9: texts.
+/// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes; from
+/// 9: texts.
 fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let key = |known: &Known| known.id.0 ^ SIGN;
     let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
@@ -415,7 +416,8 @@ fn strangers_differ() {
     assert_eq!(ids[0].compare(Comparison::Eq, ids[2]), Truth::True);
 }
 
-/// Strings of one language compare by their text, which only the dictionary tells; of two languages, they do not compare.
+/// Strings of one language compare by their text, which only the dictionary tells; of two languages, they do not
+/// compare.
 #[test]
 fn language_strings_compare_within_a_language() {
     let mut strangers = Strangers::default();

@@ -52,7 +52,8 @@ fn check(rel: &PgRelation, right: u32, what: &str) {
     guard::refuse_citus_table(rel.oid(), what, BY_SHARDS);
 }
 
-/// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of its leaves.
+/// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of
+/// its leaves.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.store_info(relation regclass) RETURNS TABLE (order_name text, inner_fanout integer, leaf_quads integer,
     height integer, inner_pages bigint, leaf_pages bigint, quads bigint, delta_entries bigint, bytes_per_quad double precision,
@@ -117,7 +118,8 @@ fn store_info(
     TableIterator::new(rows)
 }
 
-/// Checks every invariant of every order and that all orders hold the same quads; returns one line per problem, none when sound.
+/// Checks every invariant of every order and that all orders hold the same quads; returns one line per problem, none
+/// when sound.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.verify(relation regclass) RETURNS SETOF text VOLATILE STRICT PARALLEL RESTRICTED LANGUAGE c
     AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
@@ -129,7 +131,8 @@ fn verify(relation: pg_sys::Oid) -> SetOfIterator<'static, String> {
     if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {
         return SetOfIterator::new(inspect::problems(sides));
     }
-    // SAFETY: the relation is open; the lock keeps writers away while orders are compared (a standby has none but replay).
+    // SAFETY: the relation is open; the lock keeps writers away while orders are compared (a standby has none but
+    // replay).
     let problems = unsafe {
         if !pg_sys::RecoveryInProgress() {
             pg_sys::LockRelationOid(relation.oid(), pg_sys::ShareLock as i32);
@@ -139,8 +142,9 @@ fn verify(relation: pg_sys::Oid) -> SetOfIterator<'static, String> {
     SetOfIterator::new(problems)
 }
 
-/// Number of quads that match; NULL = any. O(height) page reads when the given columns are a prefix of some order; otherwise the
-/// smallest range that an order has for them is read and filtered. Exact after VACUUM; before, deleted quads that are still stored count.
+/// Number of quads that match; NULL = any. O(height) page reads when the given columns are a prefix of some order;
+/// otherwise the smallest range that an order has for them is read and filtered. Exact after VACUUM; before, deleted
+/// quads that are still stored count.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.range_count(relation regclass, s bigint, p bigint, o bigint, g bigint) RETURNS bigint
     VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
@@ -171,8 +175,9 @@ fn range_count(
     }
 }
 
-/// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`, `quad.inner_fanout`,
-/// `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL does.
+/// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`,
+/// `quad.inner_fanout`, `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL
+/// does.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.rebuild(relation regclass, orders text DEFAULT NULL, inner_fanout text DEFAULT NULL, leaf_quads text DEFAULT NULL)
     RETURNS void VOLATILE PARALLEL UNSAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"

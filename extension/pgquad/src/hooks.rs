@@ -1,5 +1,5 @@
-//! Hooks that guard the shape of quad tables and tell the access method what statement creates a table. Every hook calls the
-//! one that was installed before it.
+//! Hooks that guard the shape of quad tables and tell the access method what statement creates a table. Every hook
+//! calls the one that was installed before it.
 
 use crate::am::{self, shape, table_options};
 use crate::cluster::{self, guard};
@@ -263,8 +263,8 @@ unsafe fn refuse_column_change(relid: pg_sys::Oid) {
     }
 }
 
-/// Logical decoding reads row changes from WAL; quad tables log page changes, so a publication of one would stay silent.
-/// Called after a publication was made or changed, within the same statement.
+/// Logical decoding reads row changes from WAL; quad tables log page changes, so a publication of one would stay
+/// silent. Called after a publication was made or changed, within the same statement.
 fn refuse_publication() {
     let published = Spi::get_one::<String>(
         "SELECT c.relname::text FROM pg_catalog.pg_publication_rel r \

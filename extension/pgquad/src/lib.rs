@@ -47,7 +47,8 @@ pub extern "C-unwind" fn _PG_init() {
     remote::init();
 }
 
-/// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks for them.
+/// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks
+/// for them.
 fn quiet_backtraces() {
     if std::env::var_os("RUST_LIB_BACKTRACE").is_none() {
         std::env::set_var("RUST_LIB_BACKTRACE", "0");

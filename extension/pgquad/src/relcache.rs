@@ -1,5 +1,5 @@
-//! What is remembered of relations is forgotten when PostgreSQL says that one has changed: one callback for all modules. A process has places
-//! for ten (`MAX_RELCACHE_CALLBACKS`), PostgreSQL itself takes up to four and Citus five.
+//! What is remembered of relations is forgotten when PostgreSQL says that one has changed: one callback for all
+//! modules. A process has places for ten (`MAX_RELCACHE_CALLBACKS`), PostgreSQL itself takes up to four and Citus five.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;

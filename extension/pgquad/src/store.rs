@@ -1,7 +1,7 @@
 //! Stores: the named quad tables of schema `quad_stores`.
 //!
-//! A store is a table `quad_stores.<name>` with the columns s, p, o, g. Creating one is plain DDL under the caller's rights, so
-//! ownership, GRANT, pg_dump, and DROP work as for any table.
+//! A store is a table `quad_stores.<name>` with the columns s, p, o, g. Creating one is plain DDL under the caller's
+//! rights, so ownership, GRANT, pg_dump, and DROP work as for any table.
 
 use std::ffi::{c_char, c_void, CStr, CString};
 
@@ -74,8 +74,8 @@ impl Store {
         table_of(&self.name)
     }
 
-    /// Refuses the store where the caller does not have a right to it, or where policies, which what the caller is about to do would not
-    /// follow, hide some of its rows. `what` and `instead` are for the message.
+    /// Refuses the store where the caller does not have a right to it, or where policies, which what the caller is
+    /// about to do would not follow, hide some of its rows. `what` and `instead` are for the message.
     pub fn check(&self, right: u32, what: &str, instead: &str) {
         let name = &self.name;
         // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.
@@ -217,7 +217,8 @@ fn check_name(name: &str) {
 fn lookup(name: &str, lock: u32) -> Option<Store> {
     let schema = CString::new(SCHEMA).expect("no NUL in a constant");
     let relation = c_name(name);
-    // SAFETY: both strings outlive the call, and makeRangeVar only keeps the pointers in a node of the current memory context.
+    // SAFETY: both strings outlive the call, and makeRangeVar only keeps the pointers in a node of the current memory
+    // context.
     let oid = unsafe {
         let range =
             pg_sys::makeRangeVar(schema.as_ptr().cast_mut(), relation.as_ptr().cast_mut(), -1);
@@ -288,9 +289,11 @@ fn lock_schema() {
     }
 }
 
-/// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the transaction does).
+/// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the
+/// transaction does).
 pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) -> T {
-    // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive the calls.
+    // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive
+    // the calls.
     let level = unsafe { pg_sys::NewGUCNestLevel() };
     for (name, value) in settings {
         let value = CString::new(*value).unwrap_or_else(|_| {
@@ -310,9 +313,9 @@ pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) ->
     result
 }
 
-/// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names (`quad.orders`, ...).
-/// `distributed`: over the nodes of the Citus cluster, in `shards` parts (default: the setting `citus.shard_count`); the orders
-/// are then spog and psog by subject, ospg and posg by object.
+/// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names
+/// (`quad.orders`, ...). `distributed`: over the nodes of the Citus cluster, in `shards` parts (default: the setting
+/// `citus.shard_count`); the orders are then spog and psog by subject, ospg and posg by object.
 #[pg_extern]
 fn create_store(
     store: Option<&str>,

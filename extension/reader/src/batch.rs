@@ -51,13 +51,14 @@ struct Ahead {
 }
 
 impl Batch {
-    /// The encoded form of a term of this batch ([`pgquad_term::encoded`]). Blank nodes have labels, which mean something within the
-    /// document only.
+    /// The encoded form of a term of this batch ([`pgquad_term::encoded`]). Blank nodes have labels, which mean
+    /// something within the document only.
     pub fn text(&self, term: &BatchTerm) -> &str {
         &self.text[term.start as usize..term.end as usize]
     }
 
-    /// Compresses the longer terms, which takes most of the time that a new term takes, with the symbol tables of this number.
+    /// Compresses the longer terms, which takes most of the time that a new term takes, with the symbol tables of this
+    /// number.
     pub(crate) fn compress(&mut self, number: u32, symbols: &Symbols) {
         self.symbols = Some(number);
         for term in &mut self.terms {
@@ -111,7 +112,8 @@ pub(crate) struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// The position of the term with this encoded form, which is valid if `check` says so; `check` is asked about new terms only.
+    /// The position of the term with this encoded form, which is valid if `check` says so; `check` is asked about new
+    /// terms only.
     #[inline]
     pub fn term<E>(
         &mut self,

@@ -1,7 +1,7 @@
 //! The threads: one reads (and decompresses), several parse.
 //!
-//! Batches come out in document order. A fixed number of chunks is under way at any time: the reader takes a permit for each, and the
-//! consumer gives it back with the batch. The threads end by themselves when the pipeline is dropped.
+//! Batches come out in document order. A fixed number of chunks is under way at any time: the reader takes a permit for
+//! each, and the consumer gives it back with the batch. The threads end by themselves when the pipeline is dropped.
 
 use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -66,7 +66,8 @@ const SPECIAL_6: [([u16; 8], u8); 3] = [
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
 ];
 
-/// Whether the address can be that of a public server. IPv6 addresses that stand for an IPv4 address are judged by that.
+/// Whether the address can be that of a public server. IPv6 addresses that stand for an IPv4 address are judged by
+/// that.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_4.iter().any(|(first, prefix)| {

@@ -267,8 +267,8 @@ fn form_text(text: &str) -> String {
     out
 }
 
-/// Resolves names and gives only addresses that may be connected to. The connection is made to these very addresses, so a name that
-/// changes its meaning gains nothing.
+/// Resolves names and gives only addresses that may be connected to. The connection is made to these very addresses, so
+/// a name that changes its meaning gains nothing.
 #[derive(Debug)]
 struct CheckedResolver {
     rules: Arc<Rules>,

@@ -19,8 +19,8 @@ pub const ROWS_AT_ONCE: usize = 256;
 const ACCEPT: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.9, \
                       text/tab-separated-values;q=0.5";
 
-/// Sends a SELECT query and hands over the bindings of `variables` until told `false`. A blank node of the answer becomes one that is
-/// in no other answer; `nonce` must differ between requests.
+/// Sends a SELECT query and hands over the bindings of `variables` until told `false`. A blank node of the answer
+/// becomes one that is in no other answer; `nonce` must differ between requests.
 ///
 /// # Errors
 /// See [`Error`].

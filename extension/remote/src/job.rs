@@ -36,7 +36,8 @@ pub struct Job<T> {
 }
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts the work. It hands over results until it is told `false`. The thread inherits the signal mask of the calling one.
+    /// Starts the work. It hands over results until it is told `false`. The thread inherits the signal mask of the
+    /// calling one.
     ///
     /// # Errors
     /// There is no thread to be had.

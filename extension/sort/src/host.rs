@@ -8,7 +8,8 @@ use std::time::Duration;
 /// Longest wait for a thread before the next look for a cancel request.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Temporary files, threads and cancellation. Everything but the bodies of the threads is called on the caller's thread; errors unwind.
+/// Temporary files, threads and cancellation. Everything but the bodies of the threads is called on the caller's
+/// thread; errors unwind.
 pub trait Host {
     /// Writes at the end of temporary file `file`, which is made at the first call. Returns where the bytes begin.
     fn write(&mut self, file: usize, bytes: &[u8]) -> u64;

@@ -1,8 +1,9 @@
 //! Sorted runs as bytes.
 //!
-//! A run is a list of blocks, each of which can be read by itself. A key is a head of two bytes, four bits for each column, then for
-//! each column as many bytes as its four bits say: the low bytes of the column's difference (exclusive or) from the key before.
-//! Neighbours in a sorted run share most of their bytes: a quad of the Berlin benchmark takes 6 bytes instead of 32.
+//! A run is a list of blocks, each of which can be read by itself. A key is a head of two bytes, four bits for each
+//! column, then for each column as many bytes as its four bits say: the low bytes of the column's difference (exclusive
+//! or) from the key before. Neighbours in a sorted run share most of their bytes: a quad of the Berlin benchmark takes
+//! 6 bytes instead of 32.
 
 use std::fs::File;
 use std::io;
@@ -51,7 +52,8 @@ pub struct Block {
     length: u32,
 }
 
-/// Encodes ascending keys; calls `each` with one piece after the other while it says `true`. Says whether it always did.
+/// Encodes ascending keys; calls `each` with one piece after the other while it says `true`. Says whether it always
+/// did.
 pub fn encode(keys: &[Key], mut each: impl FnMut(Piece) -> bool) -> bool {
     let mut rest = keys;
     while !rest.is_empty() {

@@ -10,7 +10,8 @@ use crate::host::{Host, PATIENCE};
 use crate::run::{encode, Block, Piece, RunReader};
 use crate::stream::{reorder, Stream};
 
-/// Threads that sort. Two of them keep up with a load that gives ids to terms at the same time, which takes longer than sorting.
+/// Threads that sort. Two of them keep up with a load that gives ids to terms at the same time, which takes longer than
+/// sorting.
 const WORKERS: usize = 2;
 /// Pieces of 256 kB that wait to be written.
 const PIECES_AHEAD: usize = 8;

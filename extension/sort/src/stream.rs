@@ -17,7 +17,8 @@ pub(crate) fn reorder(keys: &mut [Key], from: Order, to: Order) {
     }
 }
 
-/// The keys of one order in ascending order, each once. The work is done where the stream is read, which can be any thread.
+/// The keys of one order in ascending order, each once. The work is done where the stream is read, which can be any
+/// thread.
 pub struct Stream(Keys);
 
 enum Keys {

@@ -81,8 +81,8 @@ impl Translator<'_> {
         Ok(block)
     }
 
-    /// The arguments that are computed before they are aggregated become columns of the block. SQL takes an aggregate over nothing but
-    /// columns of an outer query for one of that query, and knows no numbers of solutions within it.
+    /// The arguments that are computed before they are aggregated become columns of the block. SQL takes an aggregate
+    /// over nothing but columns of an outer query for one of that query, and knows no numbers of solutions within it.
     fn with_computed_arguments(
         &mut self,
         mut inner: Block,
@@ -121,8 +121,8 @@ impl Translator<'_> {
         Ok((inner, aggregates))
     }
 
-    /// A computed value whose different ones are counted, and nothing else, is made distinct before: by a hash table, which an aggregate
-    /// with DISTINCT has not.
+    /// A computed value whose different ones are counted, and nothing else, is made distinct before: by a hash table,
+    /// which an aggregate with DISTINCT has not.
     fn with_distinct_arguments(
         &mut self,
         mut inner: Block,

@@ -13,9 +13,11 @@ pub(crate) struct Item {
     join: bool,
 }
 
-/// A FROM list, a conjunction, and the variables that the columns of the list give. An empty list stands for one empty solution.
+/// A FROM list, a conjunction, and the variables that the columns of the list give. An empty list stands for one empty
+/// solution.
 ///
-/// Invariant: an entry refers only to entries before it (LATERAL) and to outer queries; a condition and a variable to any entry.
+/// Invariant: an entry refers only to entries before it (LATERAL) and to outer queries; a condition and a variable to
+/// any entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
     items: Vec<Item>,
@@ -66,8 +68,8 @@ impl Block {
         self
     }
 
-    /// LEFT JOIN with `right`, which must be strict; `on` are conditions beside those of `right`. `vars` are the variables of the
-    /// result.
+    /// LEFT JOIN with `right`, which must be strict; `on` are conditions beside those of `right`. `vars` are the
+    /// variables of the result.
     pub fn left_join(self, right: Self, on: Vec<String>, vars: Vars, unit: String) -> Self {
         debug_assert!(right.is_strict());
         let left = if self.items.is_empty() {
@@ -190,8 +192,8 @@ pub(crate) fn parenthesised(query: &str) -> String {
     format!("(\n  {}\n)", query.replace('\n', "\n  "))
 }
 
-/// Longest variable name that becomes a column name. The parser names what has no name (aggregates, blank nodes) by random hexadecimal
-/// numbers that are longer, and the SQL of a query must not depend on them.
+/// Longest variable name that becomes a column name. The parser names what has no name (aggregates, blank nodes) by
+/// random hexadecimal numbers that are longer, and the SQL of a query must not depend on them.
 const LONGEST_NAME: usize = 24;
 
 /// Quoted column name of the variable at `place` of a list: its own where it is a plain short name.

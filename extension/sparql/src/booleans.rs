@@ -1,9 +1,10 @@
-//! `TRUE` and `False`: keywords are read without regard to case (SPARQL 1.1 section 19.8), which the parser does for all but these.
+//! `TRUE` and `False`: keywords are read without regard to case (SPARQL 1.1 section 19.8), which the parser does for
+//! all but these.
 
 use crate::template::lexer::{tokens, Token};
 
-/// The text with its boolean literals in lower case, each in its place; `None` when they are so already, or the text cannot be cut into
-/// tokens.
+/// The text with its boolean literals in lower case, each in its place; `None` when they are so already, or the text
+/// cannot be cut into tokens.
 pub(crate) fn in_lower_case(text: &str) -> Option<String> {
     let mut changed: Option<String> = None;
     for lexed in tokens(text)? {

@@ -44,8 +44,9 @@ pub(crate) enum Exact {
 
 /// A variable in scope. At least one of `id` and `term` is present.
 ///
-/// Invariant: within one query, two `id` values are equal exactly when their terms are. A constant that has no id stands as minus
-/// its parameter number; `unknown` lists the constants that can stand so in this column, and only those.
+/// Invariant: within one query, two `id` values are equal exactly when their terms are. A constant that has no id
+/// stands as minus its parameter number; `unknown` lists the constants that can stand so in this column, and only
+/// those.
 #[derive(Clone, Debug)]
 pub(crate) struct Col {
     /// SQL expression of type `bigint`.
@@ -56,8 +57,8 @@ pub(crate) struct Col {
     pub unknown: BTreeSet<usize>,
     /// Whether the variable may be unbound (SQL NULL).
     pub nullable: bool,
-    /// Whether the expressions are NULL when all columns of the FROM items are: such a column can be null-extended by an outer join
-    /// as it stands.
+    /// Whether the expressions are NULL when all columns of the FROM items are: such a column can be null-extended by
+    /// an outer join as it stands.
     pub strict: bool,
     /// What is known of its terms.
     pub kind: Kind,

@@ -15,8 +15,8 @@ pub enum DefaultGraph {
     Union,
 }
 
-/// The data set that comes with a request instead of standing in it (SPARQL 1.1 Protocol section 2.1.4 and 2.2.3). It takes the place of
-/// the FROM clauses of a query; an update must not have USING or WITH besides.
+/// The data set that comes with a request instead of standing in it (SPARQL 1.1 Protocol section 2.1.4 and 2.2.3). It
+/// takes the place of the FROM clauses of a query; an update must not have USING or WITH besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Graphs {
     /// IRIs of the graphs whose merge is the default graph, in N-Triples form.

@@ -1,8 +1,9 @@
 //! Joins that are several joins: with a union, and on a variable that may be unbound.
 //!
-//! `R { A UNION B }` is `{ R A } UNION { R B }`: what R binds is looked up in A and in B, which otherwise would be computed whole. And
-//! after `X OPTIONAL { Y }` a variable of Y is bound in the solutions of `X Y`, and unbound in those of X without a match in Y: rows of the
-//! first kind are joined by their value, those of the second kind are compatible with everything.
+//! `R { A UNION B }` is `{ R A } UNION { R B }`: what R binds is looked up in A and in B, which otherwise would be
+//! computed whole. And after `X OPTIONAL { Y }` a variable of Y is bound in the solutions of `X Y`, and unbound in
+//! those of X without a match in Y: rows of the first kind are joined by their value, those of the second kind are
+//! compatible with everything.
 
 use std::collections::HashSet;
 
@@ -17,7 +18,8 @@ use crate::translate::{alternatives, union_operands};
 /// Most branches that a join is distributed over, and most triple patterns that are copied into each.
 const MOST_BRANCHES: usize = 4;
 pub(crate) const MOST_COPIED: usize = 8;
-/// Most OPTIONALs of a pattern that is taken apart, and how many of them may be taken apart themselves: each doubles the joins.
+/// Most OPTIONALs of a pattern that is taken apart, and how many of them may be taken apart themselves: each doubles
+/// the joins.
 const MOST_OPTIONALS: usize = 12;
 const MOST_APART: usize = 3;
 
@@ -47,7 +49,8 @@ pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
     })
 }
 
-/// The left joins whose solutions together are those of a left join of `left` with `right`, if that is better taken apart.
+/// The left joins whose solutions together are those of a left join of `left` with `right`, if that is better taken
+/// apart.
 pub(crate) fn of_left_join(
     left: &GraphPattern,
     right: &GraphPattern,
@@ -175,8 +178,8 @@ fn uncertain(optional: &GraphPattern, others: &[&GraphPattern]) -> Option<Variab
     found
 }
 
-/// The solutions of a pattern in which an OPTIONAL in it has bound the variable, and the others. Those are fenced off: there may be none,
-/// and nothing is to be joined with them before that is known.
+/// The solutions of a pattern in which an OPTIONAL in it has bound the variable, and the others. Those are fenced off:
+/// there may be none, and nothing is to be joined with them before that is known.
 fn split(pattern: &GraphPattern, variable: &Variable) -> Option<(GraphPattern, GraphPattern)> {
     let GraphPattern::LeftJoin {
         left,

@@ -57,7 +57,8 @@ impl Error {
         })
     }
 
-    /// The line of `text` that it is about, with a caret below the place: `Line 2:`, the line, the caret. A long line is cut.
+    /// The line of `text` that it is about, with a caret below the place: `Line 2:`, the line, the caret. A long line
+    /// is cut.
     #[must_use]
     pub fn place(&self, text: &str) -> Option<String> {
         let (line, column) = match self {

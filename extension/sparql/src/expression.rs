@@ -1,4 +1,5 @@
-//! Expressions (SPARQL 1.1 section 17) to SQL. An error is NULL, and SQL's three-valued logic is SPARQL's (section 17.2).
+//! Expressions (SPARQL 1.1 section 17) to SQL. An error is NULL, and SQL's three-valued logic is SPARQL's (section
+//! 17.2).
 
 use pgquad_term::XSD_NS;
 use spargebra::algebra::{Expression, Function, GraphPattern};
@@ -33,7 +34,8 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// What the variable is here. One of the solution that EXISTS is tested on has its value wherever the pattern leaves it unbound.
+    /// What the variable is here. One of the solution that EXISTS is tested on has its value wherever the pattern
+    /// leaves it unbound.
     pub fn get(&self, variable: &Variable, params: &mut Params) -> Option<Col> {
         match (self.vars.get(variable), self.env.outer.get(variable)) {
             (Some(local), Some(outer)) if local.nullable => Some(if outer.nullable {
@@ -469,7 +471,8 @@ impl Translator<'_> {
         }
     }
 
-    /// `=` of two values that are equal exactly when their terms are the same, as a condition: one that PostgreSQL can join by.
+    /// `=` of two values that are equal exactly when their terms are the same, as a condition: one that PostgreSQL can
+    /// join by.
     fn same_value(&mut self, a: &Operand, b: &Operand) -> String {
         match (a, b) {
             // Filters on ids know the comparison with a constant.
@@ -562,7 +565,8 @@ impl Translator<'_> {
         format!("quad.{operator}({a}, {b})")
     }
 
-    /// Arithmetic of two operands. What a float and another number that is no double give is a float, which is in its id.
+    /// Arithmetic of two operands. What a float and another number that is no double give is a float, which is in its
+    /// id.
     fn arithmetic(
         &mut self,
         operator: &str,
@@ -671,7 +675,8 @@ impl Translator<'_> {
         })
     }
 
-    /// A function whose first argument has an id, if it can be told from that or read where the dictionary keeps the term.
+    /// A function whose first argument has an id, if it can be told from that or read where the dictionary keeps the
+    /// term.
     fn function_of_id(&mut self, name: &Function, operands: &[Operand]) -> Option<Operand> {
         let (function, gives) = function::of_id(name)?;
         let (first, rest) = operands.split_first()?;

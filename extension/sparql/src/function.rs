@@ -16,8 +16,8 @@ pub(crate) struct SqlFunction {
     pub boolean: bool,
 }
 
-/// The SQL function for a call with `arguments` SQL arguments; `None` for an IRI that names no function: the call is an error of
-/// evaluation.
+/// The SQL function for a call with `arguments` SQL arguments; `None` for an IRI that names no function: the call is an
+/// error of evaluation.
 pub(crate) fn of(function: &Function, arguments: usize) -> Result<Option<SqlFunction>, Error> {
     let term = |name: &'static str| SqlFunction {
         name: name.into(),

@@ -1,9 +1,9 @@
 //! SPARQL 1.1 to SQL for PostgreSQL. Knows nothing of PostgreSQL beyond the text it writes.
 //!
-//! A text is parsed by `spargebra`; its algebra becomes a plan of blocks (SELECT ... FROM ... WHERE) whose columns are typed: a
-//! variable that quads bind is an id (`bigint`), a computed one is a `quad.term`, and conversions stand only where both meet. The
-//! constants of the query are lifted out: they are parameters of the SQL, which depends on nothing else of the text. A translation
-//! that serves all queries which differ in their constants only is a [`Template`].
+//! A text is parsed by `spargebra`; its algebra becomes a plan of blocks (SELECT ... FROM ... WHERE) whose columns are
+//! typed: a variable that quads bind is an id (`bigint`), a computed one is a `quad.term`, and conversions stand only
+//! where both meet. The constants of the query are lifted out: they are parameters of the SQL, which depends on nothing
+//! else of the text. A translation that serves all queries which differ in their constants only is a [`Template`].
 
 mod aggregate;
 mod bgp;

@@ -1,7 +1,7 @@
 //! Constants of a query, lifted out of its SQL text.
 //!
-//! While SQL is being built a constant is a mark (`\u{1}<n>\u{1}`); the final text has `$n` in its place, or the constant itself
-//! in a stand-alone text. No text of the user is ever part of the SQL before that.
+//! While SQL is being built a constant is a mark (`\u{1}<n>\u{1}`); the final text has `$n` in its place, or the
+//! constant itself in a stand-alone text. No text of the user is ever part of the SQL before that.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,8 +16,8 @@ const STAND_IN: char = '\u{2}';
 /// SQL type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ParamKind {
-    /// `bigint`: the id of the term; for a term that has none, minus the number of the parameter, which equals no id of a quad and
-    /// no other constant.
+    /// `bigint`: the id of the term; for a term that has none, minus the number of the parameter, which equals no id of
+    /// a quad and no other constant.
     Id,
     /// `bigint`: the id of the term, which is added to the dictionary if need be.
     NewId,

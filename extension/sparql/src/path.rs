@@ -1,4 +1,5 @@
-//! Property paths (SPARQL 1.1 section 9 and 18.4): patterns where the path is of fixed length, WITH RECURSIVE where it is not.
+//! Property paths (SPARQL 1.1 section 9 and 18.4): patterns where the path is of fixed length, WITH RECURSIVE where it
+//! is not.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -52,7 +53,8 @@ fn known_id(variable: &Variable, env: &Env) -> Option<(Col, bool)> {
 /// Where a walk starts.
 struct Start {
     col: Col,
-    /// Whether the start is a term of the query, which a path of length zero matches even if the graph does not know it.
+    /// Whether the start is a term of the query, which a path of length zero matches even if the graph does not know
+    /// it.
     constant: bool,
     /// Whether its expression belongs to a FROM entry beside the path.
     lateral: bool,
@@ -121,7 +123,8 @@ impl Translator<'_> {
         })
     }
 
-    /// Both parts, joined in the middle; the part whose other end is known comes first and gives the other one its start.
+    /// Both parts, joined in the middle; the part whose other end is known comes first and gives the other one its
+    /// start.
     fn sequence(
         &mut self,
         subject: &Node,
@@ -160,7 +163,8 @@ impl Translator<'_> {
         Ok(block)
     }
 
-    /// What the second part of a path starts from: the ends of the first one, for those solutions beside it that are known.
+    /// What the second part of a path starts from: the ends of the first one, for those solutions beside it that are
+    /// known.
     fn starts_behind(&mut self, env: &Env, first: &Block) -> Option<Rc<Block>> {
         let joined = match &env.starts {
             Some(starts) => starts

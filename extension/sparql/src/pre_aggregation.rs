@@ -1,7 +1,8 @@
 //! Groups of computed keys over the groups of the values that they are computed from.
 //!
-//! `SELECT (COUNT(*) AS ?n) { ?p :year ?y } GROUP BY (FLOOR(?y / 10) AS ?decade)` counts the solutions of each `?y` first, which `Quad Groups` reads off
-//! the order of the quads, and adds the counts of each decade up: the expression is computed once for each value instead of each solution.
+//! `SELECT (COUNT(*) AS ?n) { ?p :year ?y } GROUP BY (FLOOR(?y / 10) AS ?decade)` counts the solutions of each `?y`
+//! first, which `Quad Groups` reads off the order of the quads, and adds the counts of each decade up: the expression
+//! is computed once for each value instead of each solution.
 
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
@@ -10,8 +11,8 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::expression::{any, is_volatile, used_variables};
 
-/// The same groups over those of the one variable that all keys and filters depend on; `None` where that does not hold, or where nothing
-/// that is computed is worth it. `count` is the variable of the number of solutions of each value.
+/// The same groups over those of the one variable that all keys and filters depend on; `None` where that does not hold,
+/// or where nothing that is computed is worth it. `count` is the variable of the number of solutions of each value.
 pub(crate) fn by_value(
     inner: &GraphPattern,
     variables: &[Variable],
@@ -88,7 +89,8 @@ fn object_of(triple: &TriplePattern) -> Option<&Variable> {
     }
 }
 
-/// What an aggregate over solutions is over the groups of their values; `None` for one that depends on more than the values and their numbers.
+/// What an aggregate over solutions is over the groups of their values; `None` for one that depends on more than the
+/// values and their numbers.
 fn over_groups(
     aggregate: &AggregateExpression,
     is_known: impl Fn(&Variable) -> bool,
@@ -147,8 +149,9 @@ fn grouped(pattern: &GraphPattern, value: &Variable, count: &Variable) -> GraphP
     }
 }
 
-/// Whether computing an expression costs more than making a group: arithmetic, whose numbers are written and read at each step, and what goes
-/// through a text several times. Parts of texts and what ids tell cost less where most values are different.
+/// Whether computing an expression costs more than making a group: arithmetic, whose numbers are written and read at
+/// each step, and what goes through a text several times. Parts of texts and what ids tell cost less where most values
+/// are different.
 fn is_heavy(expression: &Expression) -> bool {
     any(expression, |e| match e {
         Expression::Add(..)

@@ -40,8 +40,8 @@ const WELL_KNOWN: [(&str, &str); 32] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
 
-/// The error of the first prefixed name whose prefix is not declared before it; `None` where there is none, or the text cannot be cut into
-/// tokens.
+/// The error of the first prefixed name whose prefix is not declared before it; `None` where there is none, or the text
+/// cannot be cut into tokens.
 pub(crate) fn undeclared(text: &str) -> Option<Error> {
     let tokens = tokens(text)?;
     let mut declared = Vec::new();

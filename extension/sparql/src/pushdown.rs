@@ -1,8 +1,9 @@
 //! Bindings that are pushed down into subqueries which group or remove duplicates.
 //!
-//! PostgreSQL computes such a subquery whole. Where selective patterns beside it bind one of its group keys, only their groups count:
-//! `:a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :knows ?x } GROUP BY ?x }` groups `{ SELECT DISTINCT ?x { :a :knows ?x } } ?y :knows ?x`.
-//! That is a semi-join reduction (magic sets): the patterns are read twice, once for the set of their keys.
+//! PostgreSQL computes such a subquery whole. Where selective patterns beside it bind one of its group keys, only their
+//! groups count: `:a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :knows ?x } GROUP BY ?x }` groups
+//! `{ SELECT DISTINCT ?x { :a :knows ?x } } ?y :knows ?x`. That is a semi-join reduction (magic sets): the patterns are
+//! read twice, once for the set of their keys.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,8 @@ use crate::translate::{alternatives, union_operands};
 
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
-/// The subquery with what `beside` binds in it; `None` where nothing can be pushed down, or too little is known to be gained.
+/// The subquery with what `beside` binds in it; `None` where nothing can be pushed down, or too little is known to be
+/// gained.
 pub(crate) fn into_subquery(
     subquery: &GraphPattern,
     beside: &[&GraphPattern],
@@ -32,7 +34,8 @@ pub(crate) fn into_subquery(
     reduced(subquery, &source, keys, false)
 }
 
-/// A pattern whose solutions are restricted to those that bind `keys` as `source` does. `distinct`: duplicates do not count.
+/// A pattern whose solutions are restricted to those that bind `keys` as `source` does. `distinct`: duplicates do not
+/// count.
 fn reduced(
     pattern: &GraphPattern,
     source: &GraphPattern,
@@ -90,7 +93,8 @@ fn reduced(
     }
 }
 
-/// The pattern joined with the set of what `source` binds the keys to: of keys that the pattern binds in every solution.
+/// The pattern joined with the set of what `source` binds the keys to: of keys that the pattern binds in every
+/// solution.
 fn joined(
     pattern: &GraphPattern,
     source: &GraphPattern,
@@ -137,7 +141,8 @@ fn is_over_groups(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Whether a pattern names a subject or an object, which few quads have, or lists values. A class may have any number of members.
+/// Whether a pattern names a subject or an object, which few quads have, or lists values. A class may have any number
+/// of members.
 fn is_selective(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.iter().any(names_an_end),

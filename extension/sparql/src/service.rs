@@ -1,6 +1,7 @@
 //! SERVICE (SPARQL 1.1 Federated Query): a call of a set-returning function whose rows are joined with the rest.
 //!
-//! `quad.service(endpoint, query, variables, silent, keep)` gives one array of terms for each solution, in the order of `variables`.
+//! `quad.service(endpoint, query, variables, silent, keep)` gives one array of terms for each solution, in the order of
+//! `variables`.
 
 use std::collections::HashSet;
 
@@ -33,7 +34,8 @@ impl Service<'_> {
 }
 
 impl Translator<'_> {
-    /// The solutions of the endpoint. A variable that names it must be bound by what comes before (section 4 of the specification).
+    /// The solutions of the endpoint. A variable that names it must be bound by what comes before (section 4 of the
+    /// specification).
     pub fn service(&mut self, service: Service<'_>, env: &Env) -> Result<Block, Error> {
         let (endpoint, lateral) = match service.name {
             NamedNodePattern::NamedNode(iri) => {

@@ -1,7 +1,7 @@
 //! Graph patterns as SPARQL text, for another endpoint.
 //!
-//! The parser's own writer leaves out the braces that keep a filter to its group; this one puts every operand that a filter, or the
-//! like, could leak from into a group of its own.
+//! The parser's own writer leaves out the braces that keep a filter to its group; this one puts every operand that a
+//! filter, or the like, could leak from into a group of its own.
 
 use std::fmt::Write;
 
@@ -65,7 +65,8 @@ fn group(pattern: &GraphPattern) -> String {
     }
 }
 
-/// The pattern in a place where more follows. Triples stand without braces, which would end the scope of their blank nodes.
+/// The pattern in a place where more follows. Triples stand without braces, which would end the scope of their blank
+/// nodes.
 fn operand(pattern: &GraphPattern) -> String {
     match pattern {
         GraphPattern::Bgp { .. }

@@ -37,7 +37,8 @@ pub(crate) struct Env {
     pub graph: Graph,
     /// Variables of the solution that an EXISTS pattern is tested on; they stand for constants.
     pub outer: Vars,
-    /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start from them.
+    /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start
+    /// from them.
     pub sideways: Vars,
     /// Those entries, where reading them once more gives the same solutions: paths start from all of them at once.
     pub starts: Option<Rc<Block>>,
@@ -97,8 +98,8 @@ struct SortKey {
     descending: bool,
 }
 
-/// Most solutions to be sorted by their ids, whose terms are then read as they are compared: once for each solution that is not among the
-/// first, but more often for each of those.
+/// Most solutions to be sorted by their ids, whose terms are then read as they are compared: once for each solution
+/// that is not among the first, but more often for each of those.
 const MOST_SORTED_BY_ID: u64 = 1000;
 
 impl SortKey {
@@ -110,8 +111,8 @@ impl SortKey {
         }
     }
 
-    /// The item of an ORDER BY clause; `few`: not many rows of the order are asked for. Unbound and errors come first in ascending order
-    /// (section 15.1).
+    /// The item of an ORDER BY clause; `few`: not many rows of the order are asked for. Unbound and errors come first
+    /// in ascending order (section 15.1).
     fn order_sql(&self, few: bool) -> String {
         let (operator, nulls) = match self.descending {
             false => ("<#", "NULLS FIRST"),
@@ -425,7 +426,8 @@ impl<'a> Translator<'a> {
         block.vars.set(variable.clone(), col);
     }
 
-    /// The operands of nested joins, joined; recursive paths come after what can bind their ends, endpoints after what names them.
+    /// The operands of nested joins, joined; recursive paths come after what can bind their ends, endpoints after what
+    /// names them.
     fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut operands = Vec::new();
         join_operands(pattern, &mut operands);
@@ -515,8 +517,8 @@ impl<'a> Translator<'a> {
         Some(Result::map(blocks, |blocks| self.union_of(blocks)))
     }
 
-    /// Makes VALUES a condition on what a block binds already, where that leaves as many solutions as the join with it has: the values are
-    /// looked up when it is their turn.
+    /// Makes VALUES a condition on what a block binds already, where that leaves as many solutions as the join with it
+    /// has: the values are looked up when it is their turn.
     fn choose_among(
         &mut self,
         block: &mut Block,
@@ -794,9 +796,9 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// GRAPH with a variable. A pattern all of whose parts read the graph binds a hidden variable as it goes; any other one is
-    /// evaluated graph by graph. The solutions are joined with the variable afterwards (section 18.6): within the pattern, its
-    /// expressions included, the variable is unbound unless the pattern itself binds it.
+    /// GRAPH with a variable. A pattern all of whose parts read the graph binds a hidden variable as it goes; any other
+    /// one is evaluated graph by graph. The solutions are joined with the variable afterwards (section 18.6): within
+    /// the pattern, its expressions included, the variable is unbound unless the pattern itself binds it.
     fn each_graph(
         &mut self,
         variable: &Variable,
@@ -1049,8 +1051,8 @@ pub(crate) fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&
     }
 }
 
-/// Subject, predicates and object when the branches of a union are the same triple pattern with different predicates: every quad with
-/// one of them is a solution, once.
+/// Subject, predicates and object when the branches of a union are the same triple pattern with different predicates:
+/// every quad with one of them is a solution, once.
 pub(crate) fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<String>, Node)> {
     let mut ends: Option<(Node, Node)> = None;
     let mut predicates: Vec<String> = Vec::new();
@@ -1075,7 +1077,8 @@ pub(crate) fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<Stri
     ends.map(|(subject, object)| (subject, predicates, object))
 }
 
-/// Whether every solution of the pattern needs quads of the active graph in each of its parts, so that the graph can be read off them.
+/// Whether every solution of the pattern needs quads of the active graph in each of its parts, so that the graph can be
+/// read off them.
 fn reads_graph(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => !patterns.is_empty(),

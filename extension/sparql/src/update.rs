@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::params::{with_placeholders, Param, ParamKind};
 use crate::translate::{Env, Translator};
 
-/// A quad of INSERT DATA or DELETE DATA: subject, predicate, object, graph in N-Triples form; `None` is the default graph.
+/// A quad of INSERT DATA or DELETE DATA: subject, predicate, object, graph in N-Triples form; `None` is the default
+/// graph.
 pub type DataQuad = ([String; 3], Option<String>);
 
 /// An operation of a request.
@@ -67,7 +68,8 @@ impl Statement {
     }
 }
 
-/// SQL that adds quads. `$1` to `$4` are arrays of ids: subjects, predicates, objects, graphs. Gives the number of new quads.
+/// SQL that adds quads. `$1` to `$4` are arrays of ids: subjects, predicates, objects, graphs. Gives the number of new
+/// quads.
 #[must_use]
 pub fn insert_data_sql(table: &str) -> String {
     let quads = "SELECT DISTINCT d.s, d.p, d.o, d.g\nFROM unnest($1, $2, $3, $4) AS d(s, p, o, g)";
@@ -317,8 +319,9 @@ enum Purpose {
 }
 
 impl Translator<'_> {
-    /// DELETE/INSERT WHERE (section 3.1.3): both templates are filled in from the same solutions, the quads of the one go, then those
-    /// of the other come. As one statement all parts see the same state of the table, and no quad is in both of the changes.
+    /// DELETE/INSERT WHERE (section 3.1.3): both templates are filled in from the same solutions, the quads of the one
+    /// go, then those of the other come. As one statement all parts see the same state of the table, and no quad is in
+    /// both of the changes.
     fn modify(
         &mut self,
         delete: &[GroundQuadPattern],

@@ -1,6 +1,8 @@
-//! A Bloom filter of hashes: a set that may say "perhaps" of what it has not been given, and never says "no" of what it has.
+//! A Bloom filter of hashes: a set that may say "perhaps" of what it has not been given, and never says "no" of what it
+//! has.
 //!
-//! Split into blocks of one cache line each (Putze, Sanders, Singler, 2007), so that a question costs one access to memory.
+//! Split into blocks of one cache line each (Putze, Sanders, Singler, 2007), so that a question costs one access to
+//! memory.
 
 /// Bits of a block: a cache line.
 const BLOCK_BITS: u32 = 512;
@@ -14,8 +16,8 @@ pub struct Bloom {
 }
 
 impl Bloom {
-    /// An empty filter of about `bytes`, at least one block. With 10 bits for each hash it says "perhaps" wrongly about once in a hundred
-    /// times.
+    /// An empty filter of about `bytes`, at least one block. With 10 bits for each hash it says "perhaps" wrongly about
+    /// once in a hundred times.
     pub fn new(bytes: usize) -> Self {
         let blocks = (bytes * 8 / BLOCK_BITS as usize).max(1);
         Bloom {

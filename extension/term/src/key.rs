@@ -1,7 +1,7 @@
 //! Keys of values: what `=` ([`crate::compare::equal`]) finds equal has equal keys, so that it can be looked up.
 //!
-//! Promotion makes equality of numbers no equivalence: the decimal 0.1 equals the float 0.1 and the double 0.1, which differ. The key is
-//! therefore a coarse one, the nearest float, and says no more than that values may be equal.
+//! Promotion makes equality of numbers no equivalence: the decimal 0.1 equals the float 0.1 and the double 0.1, which
+//! differ. The key is therefore a coarse one, the nearest float, and says no more than that values may be equal.
 
 use crate::id::tag;
 use crate::inline::{inline_number, inline_term};
@@ -70,7 +70,8 @@ pub fn key_of_id(id: TermId) -> Option<ValueKey> {
     }
 }
 
-/// Bits of a double's significand that the nearest float lacks, and the first of them alone: half-way between two floats.
+/// Bits of a double's significand that the nearest float lacks, and the first of them alone: half-way between two
+/// floats.
 const LACKING: u64 = (1 << 29) - 1;
 const HALF: u64 = 1 << 28;
 

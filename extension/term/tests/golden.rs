@@ -1,6 +1,7 @@
 //! Golden bytes: ids, hashes and dictionary blocks are made as they were, and what was written before is read.
 //!
-//! `GOLDEN=write cargo test -p pgquad-term --test golden` writes the files anew; `docs/formats.md` says when that is allowed.
+//! `GOLDEN=write cargo test -p pgquad-term --test golden` writes the files anew; `docs/formats.md` says when that is
+//! allowed.
 
 use pgquad_term::block::{table_of, Block, BlockBuilder, Sampler, Symbols};
 use pgquad_term::{
@@ -104,7 +105,8 @@ fn ids_and_hashes() {
     }
 }
 
-/// The trained symbol tables of the file: how tables are trained is no format. They are trained anew where the file is written anew.
+/// The trained symbol tables of the file: how tables are trained is no format. They are trained anew where the file is
+/// written anew.
 fn trained(terms: &[String]) -> Symbols {
     if std::env::var("GOLDEN").is_ok_and(|how| how == "write") {
         let mut sampler = Sampler::default();

@@ -1,5 +1,5 @@
-//! What the test programs in Rust share: a database of their own on the server of `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, and
-//! answers as terms.
+//! What the test programs in Rust share: a database of their own on the server of `PGHOST`, `PGPORT`, `PGUSER`,
+//! `PGPASSWORD`, and answers as terms.
 
 use oxrdf::Term;
 use postgres::types::ToSql;
@@ -14,8 +14,8 @@ pub const QUADS: &str =
      quad.term_out(quad.decode(o))::text, quad.term_out(quad.decode(g))::text \
      FROM quad_stores.main";
 
-/// Ports of the nodes of a cluster on this machine, the coordinator first, from `PGQUAD_NODES` (separated by commas). Without it there is
-/// one server.
+/// Ports of the nodes of a cluster on this machine, the coordinator first, from `PGQUAD_NODES` (separated by commas).
+/// Without it there is one server.
 pub fn nodes() -> Vec<u16> {
     let ports = std::env::var("PGQUAD_NODES").unwrap_or_default();
     let ports = ports.split(',').filter(|port| !port.is_empty());
@@ -53,8 +53,8 @@ fn connect_to(name: &str, port: u16) -> Client {
         .unwrap_or_else(|error| panic!("cannot connect to database {name}: {error}"))
 }
 
-/// Makes a database with the extension, in place of one that an earlier run left behind, and connects to it. On a cluster the database is
-/// made on every node, and has an empty store `main` that is distributed.
+/// Makes a database with the extension, in place of one that an earlier run left behind, and connects to it. On a
+/// cluster the database is made on every node, and has an empty store `main` that is distributed.
 ///
 /// # Panics
 /// When that cannot be done.
@@ -154,8 +154,9 @@ impl Clients {
         client
     }
 
-    /// The connection that is asked next, made anew where it was lost, and who writes the data of the test: on a cluster a connection to
-    /// another node, which finds the store empty; without one the test does so itself, in its transaction.
+    /// The connection that is asked next, made anew where it was lost, and who writes the data of the test: on a
+    /// cluster a connection to another node, which finds the store empty; without one the test does so itself, in its
+    /// transaction.
     ///
     /// # Panics
     /// When a node cannot be reached.

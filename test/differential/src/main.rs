@@ -1,7 +1,8 @@
-//! Differential testing: random small graphs, random queries and updates, answered by pgquad and by an independent engine.
+//! Differential testing: random small graphs, random queries and updates, answered by pgquad and by an independent
+//! engine.
 //!
-//! Every case has a number; the same seed and number give the same case. A case on which the engines differ is shrunk before it is
-//! shown. Environment: PGHOST, PGPORT, PGUSER.
+//! Every case has a number; the same seed and number give the same case. A case on which the engines differ is shrunk
+//! before it is shown. Environment: PGHOST, PGPORT, PGUSER.
 
 mod answer;
 mod case;

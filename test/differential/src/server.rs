@@ -12,7 +12,8 @@ const NAME: &str = "pgquad_differential";
 /// A statement that runs this long has failed, whatever it would give.
 const TIMEOUT: &str = "SET statement_timeout = '20s'";
 
-/// Settings that change how a query is run, and the values beside the usual ones. Those that the server does not know are left out.
+/// Settings that change how a query is run, and the values beside the usual ones. Those that the server does not know
+/// are left out.
 const SETTINGS: [(&str, &str); 2] = [
     ("quad.enable_quad_join", "off"),
     ("quad.enable_quad_scan", "off"),

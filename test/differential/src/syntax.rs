@@ -1,5 +1,6 @@
-//! SPARQL as a tree that is written out as text. Where a rule of the language depends on the variables in scope (BIND, projected
-//! expressions) the name is chosen while writing, so that every tree, and every smaller tree that shrinking tries, is valid.
+//! SPARQL as a tree that is written out as text. Where a rule of the language depends on the variables in scope (BIND,
+//! projected expressions) the name is chosen while writing, so that every tree, and every smaller tree that shrinking
+//! tries, is valid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -161,8 +162,8 @@ impl Expr {
                 out.push_str(if *negated { "NOT EXISTS " } else { "EXISTS " });
                 let mut text = String::new();
                 write_group(group, &mut text);
-                // What is assigned in the pattern has other names than what is outside: the specification (section 18.6) does not
-                // say what it means to put a term in the place of an assigned variable.
+                // What is assigned in the pattern has other names than what is outside: the specification (section
+                // 18.6) does not say what it means to put a term in the place of an assigned variable.
                 out.push_str(&text.replace(" AS ?", " AS ?y"));
             }
         }
@@ -281,7 +282,8 @@ impl Element {
                 let mut text = String::new();
                 write_group(group, &mut text);
                 if let Node::Var(var) = graph {
-                    // The name of the graph joins what is assigned to it within (section 18.6); the reference assigns anew.
+                    // The name of the graph joins what is assigned to it within (section 18.6); the reference assigns
+                    // anew.
                     let var = name(*var);
                     text = text.replace(&format!(" AS ?{var})"), &format!(" AS ?{var}g)"));
                 }

@@ -263,8 +263,8 @@ impl Mapping {
     }
 }
 
-/// Whether the terms are the same, or numbers of one datatype and value: the specification does not say how a computed number is
-/// written.
+/// Whether the terms are the same, or numbers of one datatype and value: the specification does not say how a computed
+/// number is written.
 fn same_term(a: &Term, b: &Term) -> bool {
     if a == b {
         return true;

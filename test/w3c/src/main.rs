@@ -1,7 +1,9 @@
-//! Runs the W3C test suites of SPARQL 1.1 and of the RDF 1.1 formats against a PostgreSQL server with pgquad, reading their own manifests.
+//! Runs the W3C test suites of SPARQL 1.1 and of the RDF 1.1 formats against a PostgreSQL server with pgquad, reading
+//! their own manifests.
 //!
-//! Answers are compared as bags, in order where the query asks for one, with blank nodes up to isomorphism. Each test runs in a
-//! transaction that is rolled back. Environment: PGHOST, PGPORT, PGUSER, PGDATABASE; PGQUAD_SHARED (default `../shared`).
+//! Answers are compared as bags, in order where the query asks for one, with blank nodes up to isomorphism. Each test
+//! runs in a transaction that is rolled back. Environment: PGHOST, PGPORT, PGUSER, PGDATABASE; PGQUAD_SHARED (default
+//! `../shared`).
 
 mod answer;
 mod database;

@@ -91,7 +91,8 @@ fn quads(file: &File, format: &str) -> Vec<Row> {
     rows
 }
 
-/// Language tags are compared without regard to case (RDF 1.1 Concepts section 3.3); the store keeps them in lower case.
+/// Language tags are compared without regard to case (RDF 1.1 Concepts section 3.3); the store keeps them in lower
+/// case.
 fn lower_case_language(term: Term) -> Term {
     match &term {
         Term::Literal(literal) => match literal.language() {

@@ -109,7 +109,8 @@ fn query(
     Ok(None)
 }
 
-/// CSV does not tell terms apart, so cells are compared as texts, but for blank nodes. Commas within quotes cut both sides alike.
+/// CSV does not tell terms apart, so cells are compared as texts, but for blank nodes. Commas within quotes cut both
+/// sides alike.
 fn csv(test: &Test, text: &str, action: &File, session: &mut Session<'_>) -> Verdict {
     session.load(&test.data)?;
     let given = session.text("sparql_csv", text, &action.iri)?;

@@ -12,7 +12,8 @@ use super::transport::{Lost, Transport};
 use super::work::{Ran, Work};
 use crate::wire::Damaged;
 
-/// Frames that are taken from the links between two units of work, so that peers who send much do not keep a participant from working.
+/// Frames that are taken from the links between two units of work, so that peers who send much do not keep a
+/// participant from working.
 const MOST_FRAMES: usize = 256;
 
 /// What a participant is told about its exchange.

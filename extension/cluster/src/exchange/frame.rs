@@ -1,6 +1,7 @@
 //! Frames: what goes over a link.
 //!
-//! Four bytes say how many follow; then come the version of the format, the kind of the frame, the number of the query, and the body.
+//! Four bytes say how many follow; then come the version of the format, the kind of the frame, the number of the query,
+//! and the body.
 
 use super::ending::Counts;
 use super::greeting::Refused;

@@ -1,8 +1,8 @@
 //! How a link begins: each end shows that it knows the secret of the cluster, without sending it.
 //!
-//! The end that connects says who it is and whom it wants, with a random number. The other answers with a random number of its own and a
-//! keyed hash over all of it; the first checks that and answers with its own hash. The two hashes are over different words, so that none
-//! can be sent back as the other.
+//! The end that connects says who it is and whom it wants, with a random number. The other answers with a random number
+//! of its own and a keyed hash over all of it; the first checks that and answers with its own hash. The two hashes are
+//! over different words, so that none can be sent back as the other.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -149,8 +149,8 @@ impl Greeting {
         }
     }
 
-    /// Goes on as far as it goes without waiting. Once both ends have shown who they are, the link takes all frames, and the ends are
-    /// given.
+    /// Goes on as far as it goes without waiting. Once both ends have shown who they are, the link takes all frames,
+    /// and the ends are given.
     ///
     /// # Errors
     /// The link does not come to be.

@@ -50,7 +50,8 @@ impl<S> Link<S> {
         }
     }
 
-    /// The other end has shown who it is: frames may have any length. From now on they are sealed, where there are seals.
+    /// The other end has shown who it is: frames may have any length. From now on they are sealed, where there are
+    /// seals.
     pub(super) fn trust(&mut self, seals: Option<(Seal, Seal)>) {
         self.most = MOST_BYTES;
         self.seals = seals;

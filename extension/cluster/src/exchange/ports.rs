@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-/// The ports that a setting names: `0` for any that is free, one port, or a range such as `20000-20999`. `None` for other texts.
+/// The ports that a setting names: `0` for any that is free, one port, or a range such as `20000-20999`. `None` for
+/// other texts.
 #[must_use]
 pub fn port_range(text: &str) -> Option<RangeInclusive<u16>> {
     let number = |text: &str| text.trim().parse::<u16>().ok();

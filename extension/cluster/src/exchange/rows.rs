@@ -27,7 +27,8 @@ impl Rows {
         }
     }
 
-    /// Bytes of rows of so many columns. A row without columns counts as one with one, so that any number of them has an end.
+    /// Bytes of rows of so many columns. A row without columns counts as one with one, so that any number of them has
+    /// an end.
     pub(super) fn bytes_of(len: usize, columns: usize) -> usize {
         len * columns.max(1) * size_of::<u64>()
     }

@@ -13,7 +13,8 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes that sealing adds to a frame.
 pub const TAG_BYTES: usize = 16;
 
-/// One direction of a link. Each has a key of its own, used for nothing else; frames are numbered, so that no number is used twice.
+/// One direction of a link. Each has a key of its own, used for nothing else; frames are numbered, so that no number is
+/// used twice.
 pub struct Seal {
     cipher: ChaCha20Poly1305,
     frames: u64,

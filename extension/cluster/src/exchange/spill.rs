@@ -1,6 +1,7 @@
 //! What came in and memory has no room for: runs of packed rows in a file whose blocks are used again.
 
-/// A file that is read and written anywhere. Errors leave by the implementation's own way; a file that is dropped is gone.
+/// A file that is read and written anywhere. Errors leave by the implementation's own way; a file that is dropped is
+/// gone.
 pub trait SpillFile {
     /// Writes at byte `at`, which is at most the end of what has been written.
     fn write(&mut self, at: u64, bytes: &[u8]);

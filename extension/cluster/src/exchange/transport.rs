@@ -9,7 +9,8 @@ pub struct Lost {
     pub peer: usize,
     /// What the network says.
     pub why: String,
-    /// The peer has closed the link: it has given up, which another one may have heard in more words, or its process has ended.
+    /// The peer has closed the link: it has given up, which another one may have heard in more words, or its process
+    /// has ended.
     pub closed: bool,
 }
 
@@ -38,8 +39,8 @@ impl fmt::Display for Lost {
 
 impl std::error::Error for Lost {}
 
-/// The links of one participant to all others. Frames of one link come out whole and in the order in which they went in; nothing is said
-/// about the order between links. Only [`Self::wait`] may block.
+/// The links of one participant to all others. Frames of one link come out whole and in the order in which they went
+/// in; nothing is said about the order between links. Only [`Self::wait`] may block.
 ///
 /// Where the user cancels, an implementation leaves by its own way (in PostgreSQL an error that unwinds).
 pub trait Transport {
@@ -49,14 +50,15 @@ pub trait Transport {
     /// The number of this participant.
     fn me(&self) -> usize;
 
-    /// Whether the link takes a frame: all that was sent before has been given to the network. Gives it what it takes without blocking.
+    /// Whether the link takes a frame: all that was sent before has been given to the network. Gives it what it takes
+    /// without blocking.
     ///
     /// # Errors
     /// The peer is lost.
     fn takes(&mut self, to: usize) -> Result<bool, Lost>;
 
-    /// Sends a frame, as the exchange makes them; only where [`Self::takes`] has said so. The part that the network does not take at
-    /// once is kept, and given to it by later calls of any of these functions.
+    /// Sends a frame, as the exchange makes them; only where [`Self::takes`] has said so. The part that the network
+    /// does not take at once is kept, and given to it by later calls of any of these functions.
     ///
     /// # Errors
     /// The peer is lost.

@@ -15,11 +15,12 @@ pub enum Ran<R> {
 
 /// The join of one participant.
 ///
-/// A *state* says what is left to do for rows: bytes that mean the same to all participants, opaque to the exchange. All rows of one state
-/// have the same number of columns.
+/// A *state* says what is left to do for rows: bytes that mean the same to all participants, opaque to the exchange.
+/// All rows of one state have the same number of columns.
 ///
-/// The work is a stack: the own share at the bottom, above it what has been taken, worked off from the top. The exchange puts rows of a
-/// deeper state on top of rows of a shallower one, so that never more batches than there are depths are open.
+/// The work is a stack: the own share at the bottom, above it what has been taken, worked off from the top. The
+/// exchange puts rows of a deeper state on top of rows of a shallower one, so that never more batches than there are
+/// depths are open.
 pub trait Work {
     /// A part of the answer.
     type Result;
@@ -32,8 +33,9 @@ pub trait Work {
     /// Those of the work.
     fn start(&mut self, dealt: &mut Dealt) -> Result<(), Self::Error>;
 
-    /// How far rows in a state have come, e.g. the number of patterns that they are joined with. Rows that come from [`Self::run`] have
-    /// come farther than those it ran on. A state that makes no sense may get any number, and is refused by [`Self::take`].
+    /// How far rows in a state have come, e.g. the number of patterns that they are joined with. Rows that come from
+    /// [`Self::run`] have come farther than those it ran on. A state that makes no sense may get any number, and is
+    /// refused by [`Self::take`].
     fn depth(&self, state: &[u8]) -> u32;
 
     /// How many of the batches that were taken are not worked off.

@@ -1,5 +1,5 @@
-//! Joins whose rows go from participant to participant, against nested loops: in threads, and in a simulated network whose delays, room
-//! and losses are random.
+//! Joins whose rows go from participant to participant, against nested loops: in threads, and in a simulated network
+//! whose delays, room and losses are random.
 
 mod links;
 mod simulation;
@@ -104,7 +104,8 @@ fn simulated() -> impl Strategy<Value = (Query, Simulated)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// Every run ends: with the answer of nested loops, or, where a link was lost, with an error of all that were not done.
+    /// Every run ends: with the answer of nested loops, or, where a link was lost, with an error of all that were not
+    /// done.
     #[test]
     fn every_run_ends((query, simulated) in simulated()) {
         match simulate(&query, &simulated) {

@@ -1,5 +1,5 @@
-//! Participants and a network in one thread: what happens next is random, decided by a seed. A participant that waits runs again only
-//! when what it waits for has happened, so that a missing wake-up is a standstill, which fails.
+//! Participants and a network in one thread: what happens next is random, decided by a seed. A participant that waits
+//! runs again only when what it waits for has happened, so that a missing wake-up is a standstill, which fails.
 
 use super::toy::{Join, Part, Query};
 use super::Random;

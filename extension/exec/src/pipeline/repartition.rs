@@ -1,13 +1,14 @@
-//! Joins that several participants run together, each on a node with a part of the quads: before a step of the outermost group rows are
-//! repartitioned by the participant that holds the quads of their next key.
+//! Joins that several participants run together, each on a node with a part of the quads: before a step of the
+//! outermost group rows are repartitioned by the participant that holds the quads of their next key.
 //!
-//! Every participant can read any quad, be it by messages to others: where a row is never changes the answer. A row that is given away
-//! carries the state of its batch: which patterns, filters and groups are left, which variables are bound, and which step comes next. It
-//! takes at least that step where it arrives, so that no row goes round for ever. Groups inside (OPTIONAL, EXISTS, NOT EXISTS) are run
-//! whole where the row is, after it has been given to the holder of the first key that it asks for there.
+//! Every participant can read any quad, be it by messages to others: where a row is never changes the answer. A row
+//! that is given away carries the state of its batch: which patterns, filters and groups are left, which variables are
+//! bound, and which step comes next. It takes at least that step where it arrives, so that no row goes round for ever.
+//! Groups inside (OPTIONAL, EXISTS, NOT EXISTS) are run whole where the row is, after it has been given to the holder
+//! of the first key that it asks for there.
 //!
-//! The first pattern is the same for all participants: each reads the quads of its own part, or, where the pattern's constants say who
-//! has all of them, that one alone reads.
+//! The first pattern is the same for all participants: each reads the quads of its own part, or, where the pattern's
+//! constants say who has all of them, that one alone reads.
 
 use crate::access::access_path::{cannot_match, AccessPath, Operand};
 use crate::bindings::{Bindings, Column};
@@ -27,7 +28,8 @@ use crate::source::Source;
 pub struct Parcel {
     /// Number of the participant.
     pub to: usize,
-    /// What is left to do for them, as [`Pipeline::take`] reads it. The first byte is the number of steps that are done, 255 at most.
+    /// What is left to do for them, as [`Pipeline::take`] reads it. The first byte is the number of steps that are
+    /// done, 255 at most.
     pub state: Vec<u8>,
     /// Number of rows.
     pub rows: usize,
@@ -38,7 +40,8 @@ pub struct Parcel {
 /// Where a join begins, by what one participant expects.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outlook {
-    /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start alone.
+    /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start
+    /// alone.
     pub first: Option<usize>,
     /// The column (0 = subject, 2 = object) by which its quads are shared out, where they are.
     pub column: u8,
@@ -78,8 +81,8 @@ const CHILD: u16 = 1 << 15;
 const NOTHING: u16 = u16::MAX;
 
 impl Pipeline {
-    /// Begins the share of participant `me`, every participant with the same `first`. Batches of fewer than `least` rows are joined where
-    /// they are.
+    /// Begins the share of participant `me`, every participant with the same `first`. Batches of fewer than `least`
+    /// rows are joined where they are.
     pub fn start_share(
         &mut self,
         params: Vec<Value>,
@@ -101,8 +104,8 @@ impl Pipeline {
         });
     }
 
-    /// Begins the share of participant `me` in a join for rows that have some variables already: participant 0 has all of them, and gives
-    /// them to those who hold the quads of their first keys.
+    /// Begins the share of participant `me` in a join for rows that have some variables already: participant 0 has all
+    /// of them, and gives them to those who hold the quads of their first keys.
     pub fn start_share_from(
         &mut self,
         params: Vec<Value>,
@@ -192,8 +195,8 @@ impl Pipeline {
         }
     }
 
-    /// About how many quads the patterns of the outermost group find when `first` comes first: what its constants select, then what
-    /// earlier probes have found for each row. And the pattern that then comes next.
+    /// About how many quads the patterns of the outermost group find when `first` comes first: what its constants
+    /// select, then what earlier probes have found for each row. And the pattern that then comes next.
     fn foreseen<S: Source>(
         &self,
         source: &mut S,
@@ -240,8 +243,8 @@ impl Pipeline {
         (quads, second)
     }
 
-    /// The column by which the quads of pattern `first` are shared out: that of the order in which they are read, or, where another order
-    /// is as good, the one that leaves rows where the quads of the next step are.
+    /// The column by which the quads of pattern `first` are shared out: that of the order in which they are read, or,
+    /// where another order is as good, the one that leaves rows where the quads of the next step are.
     fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
         let group = &self.query.layout.groups[0];
         let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
@@ -274,7 +277,8 @@ impl Pipeline {
         }
     }
 
-    /// The share of a participant in the first pattern: the part of the table that it reads. `None` where another one has all of it.
+    /// The share of a participant in the first pattern: the part of the table that it reads. `None` where another one
+    /// has all of it.
     pub(crate) fn share<S: Source>(
         &self,
         source: &mut S,
@@ -368,7 +372,8 @@ impl Pipeline {
         mine.then_some(key.table | part_by(key.column))
     }
 
-    /// Gives rows to those who hold the quads of their keys. What stays, and the part of the table that has their quads, if they are in one.
+    /// Gives rows to those who hold the quads of their keys. What stays, and the part of the table that has their
+    /// quads, if they are in one.
     pub(crate) fn repartition<S: Source>(
         &mut self,
         source: &mut S,
@@ -424,7 +429,8 @@ impl Pipeline {
         }
     }
 
-    /// What is left to do in the outermost group. How equality of values is used there is found out again by who gets it.
+    /// What is left to do in the outermost group. How equality of values is used there is found out again by who gets
+    /// it.
     fn encode_state(&self, rows: &Bindings, scope: &Scope, ahead: Ahead) -> Vec<u8> {
         let all = self.query.layout.scope(0, 0, 0);
         let left = scope.patterns.count_ones() + scope.children.count_ones();

@@ -12,7 +12,8 @@ use pgrx::prelude::*;
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
 const INIT: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::INIT_FORKNUM;
 
-/// New storage for a table: a file with the metapage and an empty root per order (and the same as init fork if unlogged).
+/// New storage for a table: a file with the metapage and an empty root per order (and the same as init fork if
+/// unlogged).
 #[pg_guard]
 pub unsafe extern "C-unwind" fn set_new_file(
     rel: pg_sys::Relation,
@@ -97,8 +98,8 @@ unsafe fn write_pages(
     }
 }
 
-/// The table whose contents `rel` is to receive, when `rel` is the transient table of a rewrite (`make_new_heap` names it
-/// `pg_temp_<oid>`).
+/// The table whose contents `rel` is to receive, when `rel` is the transient table of a rewrite (`make_new_heap` names
+/// it `pg_temp_<oid>`).
 ///
 /// # Safety
 /// `rel` is open.

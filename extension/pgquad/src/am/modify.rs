@@ -15,7 +15,8 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 /// Marks rows that are visible to everybody at once, as COPY FREEZE asks for on a table made by this transaction.
 const FROZEN: u32 = 2;
 
-/// The quad in a slot; NULLs are refused here for tables made by CREATE TABLE AS, whose columns cannot be declared NOT NULL.
+/// The quad in a slot; NULLs are refused here for tables made by CREATE TABLE AS, whose columns cannot be declared NOT
+/// NULL.
 ///
 /// # Safety
 /// `slot` holds a row of `rel`.
@@ -390,8 +391,8 @@ pub unsafe extern "C-unwind" fn fetch_row_version(
     // SAFETY: PostgreSQL passes an open relation, a row identity and a valid snapshot.
     unsafe {
         let quad = recall(&*tid);
-        // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it. So it does for
-        // a distributed store, where this very statement has read the row and goes on collecting changes.
+        // SnapshotAny asks for the row as it was, whatever became of it since: the identity itself holds all of it. So
+        // it does for a distributed store, where this very statement has read the row and goes on collecting changes.
         let any = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_ANY;
         if sides_of(rel).is_none() {
             pending::flush((*rel).rd_id);

@@ -3,8 +3,9 @@
 use super::{is_quad_relid, shape};
 use pgrx::pg_sys;
 
-/// Marks the columns of a quad table NOT NULL where they are not. `CREATE TABLE AS` cannot say so, though every row is checked; a dump has
-/// to, for the CREATE TABLE in it is held to the whole shape. Materialized views stay as they are: their dump is their query.
+/// Marks the columns of a quad table NOT NULL where they are not. `CREATE TABLE AS` cannot say so, though every row is
+/// checked; a dump has to, for the CREATE TABLE in it is held to the whole shape. Materialized views stay as they are:
+/// their dump is their query.
 ///
 /// # Safety
 /// In a transaction that has made the table, and counted a command since.

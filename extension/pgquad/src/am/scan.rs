@@ -1,5 +1,5 @@
-//! Sequential scan: a walk over the first order, both directions. `Quad Scan` replaces it in plans; it remains for COPY, ANALYZE,
-//! ALTER TABLE rewrites and `WHERE CURRENT OF`.
+//! Sequential scan: a walk over the first order, both directions. `Quad Scan` replaces it in plans; it remains for
+//! COPY, ANALYZE, ALTER TABLE rewrites and `WHERE CURRENT OF`.
 
 use super::tid;
 use crate::pg::exit::keep_in_context;
@@ -38,8 +38,8 @@ enum State {
     AfterLast,
 }
 
-/// Shared state of a parallel scan: the participant that claims it first reads all of it. An ordered tree has no block ranges to
-/// hand out; the planner offers no parallel paths for quad tables, this serves forced parallel plans only.
+/// Shared state of a parallel scan: the participant that claims it first reads all of it. An ordered tree has no block
+/// ranges to hand out; the planner offers no parallel paths for quad tables, this serves forced parallel plans only.
 #[repr(C)]
 struct ParallelDescriptor {
     base: pg_sys::ParallelTableScanDescData,

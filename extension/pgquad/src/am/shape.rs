@@ -21,8 +21,8 @@ pub unsafe fn relation_name(rel: pg_sys::Relation) -> String {
 
 /// Refuses any table but (s bigint, p bigint, o bigint, g bigint), each NOT NULL.
 ///
-/// `CREATE TABLE AS`, `SELECT INTO` and materialized views cannot declare NOT NULL; there `declared_not_null` is false and
-/// NULLs are refused row by row.
+/// `CREATE TABLE AS`, `SELECT INTO` and materialized views cannot declare NOT NULL; there `declared_not_null` is false
+/// and NULLs are refused row by row.
 ///
 /// # Safety
 /// `rel` is open.

@@ -1,13 +1,15 @@
-//! Options of a quad table in the text of its definition: `CREATE TABLE ... USING quad WITH (orders = 'spog,psog', ...)`.
+//! Options of a quad table in the text of its definition: `CREATE TABLE ... USING quad WITH (orders = 'spog,psog',
+//! ...)`.
 //!
-//! PostgreSQL 15 checks the options of tables itself and asks no access method. So before a CREATE TABLE runs, our options are taken
-//! out of the statement and become settings for its duration; after it, the options that the table got, from wherever, are
-//! written to `pg_class.reloptions` beside the metapage's. From there pg_dump puts them into a dump, and Citus into the
-//! CREATE TABLE of every shard, so that a restored table, a shard and a moved shard are built like the original. Loading a relation
-//! ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours are taken away while one changes options.
+//! PostgreSQL 15 checks the options of tables itself and asks no access method. So before a CREATE TABLE runs, our
+//! options are taken out of the statement and become settings for its duration; after it, the options that the table
+//! got, from wherever, are written to `pg_class.reloptions` beside the metapage's. From there pg_dump puts them into a
+//! dump, and Citus into the CREATE TABLE of every shard, so that a restored table, a shard and a moved shard are built
+//! like the original. Loading a relation ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours
+//! are taken away while one changes options.
 //!
-//! The mark of a distributed store (`cluster::store`) is one more option. Only `quad.create_store` and its kin set it: a CREATE TABLE
-//! of a dump that has it makes a store of this node.
+//! The mark of a distributed store (`cluster::store`) is one more option. Only `quad.create_store` and its kin set it:
+//! a CREATE TABLE of a dump that has it makes a store of this node.
 
 use crate::am::{is_quad_relid, not_null};
 use crate::cluster::guard;
@@ -254,8 +256,8 @@ unsafe fn has_ours(list: *mut pg_sys::List) -> bool {
     }
 }
 
-/// Moves our options from the list into settings of a new nesting level, which is returned. An error ends the level with the
-/// (sub)transaction.
+/// Moves our options from the list into settings of a new nesting level, which is returned. An error ends the level
+/// with the (sub)transaction.
 unsafe fn apply(list: *mut *mut pg_sys::List) -> i32 {
     // SAFETY: the list is this statement's own.
     unsafe {
@@ -275,8 +277,8 @@ unsafe fn apply(list: *mut *mut pg_sys::List) -> i32 {
     }
 }
 
-/// Before an ALTER TABLE that changes options or the access method of a quad table: takes ours away. Returns the table, whose
-/// options are written again when the statement is done, or no table.
+/// Before an ALTER TABLE that changes options or the access method of a quad table: takes ours away. Returns the table,
+/// whose options are written again when the statement is done, or no table.
 unsafe fn make_way(alter: *mut pg_sys::AlterTableStmt) -> (pg_sys::Oid, *const c_char) {
     use pg_sys::AlterTableType as Kind;
     // SAFETY: the parser's list of AlterTableCmd.
@@ -329,7 +331,8 @@ unsafe fn table_of(alter: *mut pg_sys::AlterTableStmt) -> pg_sys::Oid {
     }
 }
 
-/// Writes values of our options to a table's row of pg_class, or removes them; other options stay. No write when nothing changes.
+/// Writes values of our options to a table's row of pg_class, or removes them; other options stay. No write when
+/// nothing changes.
 unsafe fn replace(relid: pg_sys::Oid, changes: Vec<Change>) {
     // SAFETY: pg_class and the tuple are open during the call.
     unsafe {

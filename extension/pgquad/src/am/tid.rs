@@ -1,7 +1,7 @@
 //! Row identities. Entries of a quad table move when a leaf splits, so a physical position identifies nothing.
 //! A TID handed out by a scan is instead a running number of this backend, mapped to the quad; delete, update, lock
-//! and refetch find the entry again by its key. The map lives until the end of the transaction (deferred triggers refetch
-//! rows at commit) and goes to a temporary file beyond `work_mem`.
+//! and refetch find the entry again by its key. The map lives until the end of the transaction (deferred triggers
+//! refetch rows at commit) and goes to a temporary file beyond `work_mem`.
 
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -48,8 +48,8 @@ pub fn recall(tid: &pg_sys::ItemPointerData) -> Option<Quad> {
     })
 }
 
-/// Forgets everything before a commit: after deferred triggers, nobody asks for a row again. At a commit, the resource owner closes
-/// files too, but complains of each.
+/// Forgets everything before a commit: after deferred triggers, nobody asks for a row again. At a commit, the resource
+/// owner closes files too, but complains of each.
 pub fn close_all() {
     let map = MAP.take();
     if let Some(file) = map.file {
@@ -66,7 +66,8 @@ pub fn forget_all() {
 
 impl TidMap {
     fn spill(&mut self) {
-        // SAFETY: BufFile calls in the backend's thread; the file is owned by the top transaction, whose end empties the map.
+        // SAFETY: BufFile calls in the backend's thread; the file is owned by the top transaction, whose end empties
+        // the map.
         unsafe {
             let file = *self.file.get_or_insert_with(|| {
                 let owner = pg_sys::CurrentResourceOwner;

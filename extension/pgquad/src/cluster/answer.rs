@@ -134,8 +134,8 @@ impl Open {
         for shard in shards {
             let oid = map::local_shard(shard);
             let arrived = map::arrived(oid);
-            // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by `close`, or by
-            // PostgreSQL after an error.
+            // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by
+            // `close`, or by PostgreSQL after an error.
             unsafe {
                 let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
                 let snapshot = pg_sys::GetActiveSnapshot();

@@ -1,5 +1,5 @@
-//! Shards that have been moved after the snapshot of a statement was taken. Where they are is known by the latest state of the catalogue,
-//! so that a statement may well be led to one.
+//! Shards that have been moved after the snapshot of a statement was taken. Where they are is known by the latest state
+//! of the catalogue, so that a statement may well be led to one.
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -32,8 +32,8 @@ fn refuse(shard: &str) -> ! {
     )
 }
 
-/// Refuses to write to a shard that has been moved since a REPEATABLE READ or SERIALIZABLE transaction took its snapshot, which may not
-/// see what has been copied. Statements of other transactions have taken theirs after the move.
+/// Refuses to write to a shard that has been moved since a REPEATABLE READ or SERIALIZABLE transaction took its
+/// snapshot, which may not see what has been copied. Statements of other transactions have taken theirs after the move.
 pub fn check_write(table: &map::Table, shard: usize) {
     // SAFETY: in a transaction, whose snapshot is one and the same; it is looked at at once.
     let is_late = unsafe {
@@ -44,8 +44,8 @@ pub fn check_write(table: &map::Table, shard: usize) {
     }
 }
 
-/// Raises an error where a query would take a shard for empty because Citus has copied its rows here after the snapshot was taken. What
-/// arrives as sorted runs ([`super::moves`]) is visible to every snapshot.
+/// Raises an error where a query would take a shard for empty because Citus has copied its rows here after the snapshot
+/// was taken. What arrives as sorted runs ([`super::moves`]) is visible to every snapshot.
 ///
 /// # Safety
 /// `rel` is an open shard, of which `arrived` is [`map::Table::arrived`]; `snapshot` is registered or active.

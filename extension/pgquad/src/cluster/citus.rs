@@ -1,4 +1,5 @@
-//! What is asked of Citus: who coordinates, who may be reached, commands on the other nodes within the running transaction.
+//! What is asked of Citus: who coordinates, who may be reached, commands on the other nodes within the running
+//! transaction.
 
 use std::ffi::{CStr, CString};
 
@@ -9,8 +10,8 @@ use crate::pg::compat::CatalogPath;
 use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 
-/// Function of Citus' library that runs a command on every other node in the caller's transaction (`transaction/worker_transaction.c`):
-/// what Citus itself sends its metadata with, over the same connections.
+/// Function of Citus' library that runs a command on every other node in the caller's transaction
+/// (`transaction/worker_transaction.c`): what Citus itself sends its metadata with, over the same connections.
 const RUN_ON_OTHERS: &CStr = c"SendCommandToRemoteNodesWithMetadataViaSuperUser";
 type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 
@@ -50,8 +51,8 @@ pub fn owner() -> Option<pg_sys::Oid> {
     Some(pg_sys::Oid::from(oid))
 }
 
-/// Whether statements on distributed objects are to reach the other nodes: the setting `citus.enable_ddl_propagation`, which Citus
-/// turns off for the commands that one node sends to another.
+/// Whether statements on distributed objects are to reach the other nodes: the setting `citus.enable_ddl_propagation`,
+/// which Citus turns off for the commands that one node sends to another.
 pub fn propagates() -> bool {
     setting(c"citus.enable_ddl_propagation").is_some_and(|value| value == c"on")
 }
@@ -159,8 +160,8 @@ fn state_of_node() -> String {
     )
 }
 
-/// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction (2PC). An error there is
-/// raised here; its context names the node.
+/// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction (2PC). An
+/// error there is raised here; its context names the node.
 pub fn on_other_nodes(command: &str) {
     require();
     let command = c_string(command);
@@ -203,8 +204,8 @@ pub fn function(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Opti
     }
 }
 
-/// Waits until shards are neither moved nor split, and keeps them so until the transaction ends, by the lock that Citus takes for its own
-/// writes. To be called as the owner of their table.
+/// Waits until shards are neither moved nor split, and keeps them so until the transaction ends, by the lock that Citus
+/// takes for its own writes. To be called as the owner of their table.
 pub fn lock_shards(shards: &[u64]) {
     let types = [pg_sys::INT4OID, pg_sys::INT8ARRAYOID];
     let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
@@ -226,13 +227,14 @@ pub fn lock_shards(shards: &[u64]) {
     }
 }
 
-/// Whether Citus reads and writes shards of this node in the process that asks: its setting `citus.enable_local_execution`.
+/// Whether Citus reads and writes shards of this node in the process that asks: its setting
+/// `citus.enable_local_execution`.
 pub fn executes_locally() -> bool {
     setting(LOCAL_EXECUTION).is_some_and(|value| value == c"on")
 }
 
-/// Runs `body` with `citus.enable_local_execution`. A transaction in which Citus has written to a shard of this node in the process has to go
-/// on so, but EXPLAIN turns the setting off for the rest of the transaction.
+/// Runs `body` with `citus.enable_local_execution`. A transaction in which Citus has written to a shard of this node in
+/// the process has to go on so, but EXPLAIN turns the setting off for the rest of the transaction.
 pub fn locally<T>(body: impl FnOnce() -> T) -> T {
     with_settings(&[(LOCAL_EXECUTION, "on")], body)
 }

@@ -1,9 +1,9 @@
 //! Sessions to other nodes: libpq in pipeline mode, waited for on the latch.
 //!
-//! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next scope afterwards. In a
-//! query's scope all messages between two synchronisation points are one transaction of the other node, REPEATABLE READ and READ ONLY:
-//! it begins with the first message and ends with the scope, without a round trip of its own. In an autonomous scope each message is a
-//! transaction.
+//! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next
+//! scope afterwards. In a query's scope all messages between two synchronisation points are one transaction of the
+//! other node, REPEATABLE READ and READ ONLY: it begins with the first message and ends with the scope, without a round
+//! trip of its own. In an autonomous scope each message is a transaction.
 
 mod participants;
 
@@ -164,8 +164,8 @@ unsafe extern "C-unwind" fn at_transaction_end(
     }
 }
 
-/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction. Others have none:
-/// who sends to such a scope takes the answers before it gives rows to anybody.
+/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction.
+/// Others have none: who sends to such a scope takes the answers before it gives rows to anybody.
 #[pg_guard]
 unsafe extern "C-unwind" fn at_subtransaction_end(
     event: pg_sys::SubXactEvent::Type,
@@ -201,8 +201,8 @@ impl Scope {
         }
     }
 
-    /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as somebody holds it; in
-    /// REPEATABLE READ and SERIALIZABLE as long as the transaction.
+    /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as
+    /// somebody holds it; in REPEATABLE READ and SERIALIZABLE as long as the transaction.
     pub fn of_snapshot(snapshot: pg_sys::Snapshot) -> Rc<Self> {
         if snapshots::is_kept() {
             return OF_TRANSACTION.with_borrow_mut(|scope| {
@@ -228,8 +228,8 @@ impl Scope {
         self.snapshots.replace(snapshots);
     }
 
-    /// The names under which nodes have exported the snapshots that this scope reads with, for the participants of a join; this node that of
-    /// its transaction, so that it has to be one whose snapshot lasts as long as it does.
+    /// The names under which nodes have exported the snapshots that this scope reads with, for the participants of a
+    /// join; this node that of its transaction, so that it has to be one whose snapshot lasts as long as it does.
     pub fn export(&self, groups: &[i32]) -> Vec<String> {
         let (_, own) = map::nodes();
         let mut exported = self.exported.borrow_mut();
@@ -325,8 +325,8 @@ impl Scope {
 }
 
 impl Drop for Scope {
-    /// Ends the transactions of the other nodes and keeps the sessions. Runs at the end of a transaction too, so that nothing in it may
-    /// raise an error.
+    /// Ends the transactions of the other nodes and keeps the sessions. Runs at the end of a transaction too, so that
+    /// nothing in it may raise an error.
     fn drop(&mut self) {
         if is_exiting() {
             return;
@@ -348,8 +348,8 @@ pub fn reach(group: i32) {
     ));
 }
 
-/// The role that sessions are opened as: the current one, or that of the session where the current one may not log in. Rights on stores are
-/// checked where the statement is planned, so that it does not matter for what is answered.
+/// The role that sessions are opened as: the current one, or that of the session where the current one may not log in.
+/// Rights on stores are checked where the statement is planned, so that it does not matter for what is answered.
 fn asking_role() -> pg_sys::Oid {
     // SAFETY: plain session state and a look-up in the catalogue; the tuple is released.
     unsafe {
@@ -402,7 +402,8 @@ impl Session {
 
     /// Whether nobody has closed it while it was idle, as far as that is known.
     fn is_alive(&self) -> bool {
-        // SAFETY: a live connection; looks at what has arrived. The last words of a server that was stopped come before the end.
+        // SAFETY: a live connection; looks at what has arrived. The last words of a server that was stopped come before
+        // the end.
         unsafe {
             pq_sys::PQconsumeInput(self.conn) == 1
                 && pq_sys::PQconsumeInput(self.conn) == 1
@@ -626,8 +627,8 @@ impl Session {
         self.flush();
     }
 
-    /// Gives all that is to be sent to the kernel; takes what arrives meanwhile, so that two nodes that send to each other do not wait
-    /// for ever.
+    /// Gives all that is to be sent to the kernel; takes what arrives meanwhile, so that two nodes that send to each
+    /// other do not wait for ever.
     fn flush(&mut self) {
         let mut blocked = None;
         loop {
@@ -895,8 +896,8 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
         options += " -c client_min_messages=error";
         options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
     }
-    // A third of the time without a word, then probes for the rest of it, by either end: a node whose asker is gone without a word keeps
-    // no transaction open, and one that works for an asker that has gone away stops.
+    // A third of the time without a word, then probes for the rest of it, by either end: a node whose asker is gone
+    // without a word keeps no transaction open, and one that works for an asker that has gone away stops.
     let lost_after = LOST_AFTER.get();
     let seconds = (lost_after / 1000).max(3);
     let (idle, interval) = (seconds / 3, (seconds / 9).max(1));

@@ -16,7 +16,8 @@ use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, pending};
 use crate::store::{self, Store};
 
-/// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster only cost.
+/// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster
+/// only cost.
 const MOST_SHARDS: i32 = 1024;
 
 /// Orders of the table by subject and of the table by object.
@@ -77,8 +78,9 @@ pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
 
 /// A base whose tables are not there yet: the name of the store, shortened and numbered where needed.
 fn free_base(name: &str) -> String {
-    /// With `_s`, the number of a shard and the `_` of an array type a name stays within 63 bytes. Citus makes shards over several
-    /// connections, which would wait for each other for ever where PostgreSQL has shortened such names to the same one.
+    /// With `_s`, the number of a shard and the `_` of an array type a name stays within 63 bytes. Citus makes shards
+    /// over several connections, which would wait for each other for ever where PostgreSQL has shortened such names to
+    /// the same one.
     const LONGEST: usize = 40;
     let shortened = |most: usize| {
         let end = (0..=most.min(name.len()))
@@ -108,9 +110,10 @@ fn quoted(base: &str, column: char) -> String {
 
 /// Makes the two Citus tables of a base, as the current role.
 ///
-/// Invariant: they are not colocated with the dictionary. A writer holds Citus' lock on the shards it has written until it commits, and
-/// meanwhile has new terms made over a session of its own, which takes the lock of the dictionary's shards. Were that the same lock, a move
-/// between the two would wait for the writer, the session for the move, and the writer for the session, unseen by any deadlock detector.
+/// Invariant: they are not colocated with the dictionary. A writer holds Citus' lock on the shards it has written until
+/// it commits, and meanwhile has new terms made over a session of its own, which takes the lock of the dictionary's
+/// shards. Were that the same lock, a move between the two would wait for the writer, the session for the move, and the
+/// writer for the session, unseen by any deadlock detector.
 fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
     let given = [
         (c"quad.inner_fanout", limits.inner_fanout),
@@ -193,8 +196,8 @@ fn owned(name: &str, what: &str) -> Store {
     store
 }
 
-/// Distributes a store with its quads over the nodes of the cluster. Readers go on until the end, writers wait. `shards`: number of
-/// parts, by default the setting `citus.shard_count`. Whatever fails, the store stays as it was.
+/// Distributes a store with its quads over the nodes of the cluster. Readers go on until the end, writers wait.
+/// `shards`: number of parts, by default the setting `citus.shard_count`. Whatever fails, the store stays as it was.
 #[pg_extern]
 fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) {
     let store = required("store", store);
@@ -256,8 +259,8 @@ fn copy(from: &str, to: &str) {
     });
 }
 
-/// Brings the quads of a distributed store back to this node, the coordinator. Readers go on until the end, writers wait. Whatever
-/// fails, the store stays as it was.
+/// Brings the quads of a distributed store back to this node, the coordinator. Readers go on until the end, writers
+/// wait. Whatever fails, the store stays as it was.
 #[pg_extern]
 fn undistribute_store(store: &str) {
     citus::require();
@@ -315,8 +318,9 @@ fn detach(sides: Sides) {
     unsafe { pg_sys::CommandCounterIncrement() }
 }
 
-/// Before DROP EXTENSION pgquad CASCADE: drops the distributed stores, and takes the extension's own tables out of the cluster. Each
-/// node drops its part of the extension over one connection, and the shards over others, which would wait for each other for ever.
+/// Before DROP EXTENSION pgquad CASCADE: drops the distributed stores, and takes the extension's own tables out of the
+/// cluster. Each node drops its part of the extension over one connection, and the shards over others, which would wait
+/// for each other for ever.
 pub fn leave_cluster() {
     if citus::owner().is_none() || !citus::propagates() || !citus::is_coordinator() {
         return;

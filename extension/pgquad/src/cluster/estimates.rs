@@ -1,5 +1,5 @@
-//! Estimates of other nodes that this session remembers, for the choice of the order of joins. As counts from remembered inner pages they
-//! are forgotten after some seconds.
+//! Estimates of other nodes that this session remembers, for the choice of the order of joins. As counts from
+//! remembered inner pages they are forgotten after some seconds.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};

@@ -1,11 +1,13 @@
 //! What is refused under Citus, because it would lose quads or answer wrongly without a word.
 //!
-//! * Functions that work on the pages of a quad table refuse a table that Citus manages: the relation that carries its name on a node is an
-//!   empty shell, the quads are in its shards.
-//! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this extension that does so
-//!   on purpose says so with [`allow_dictionary_changes`].
-//! * A statement refuses to read a quad table under row-level security beside a table of Citus, whose planner crashes on that.
-//! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the coordinator.
+//! * Functions that work on the pages of a quad table refuse a table that Citus manages: the relation that carries its
+//!   name on a node is an empty shell, the quads are in its shards.
+//! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this
+//!   extension that does so on purpose says so with [`allow_dictionary_changes`].
+//! * A statement refuses to read a quad table under row-level security beside a table of Citus, whose planner crashes
+//!   on that.
+//! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the
+//!   coordinator.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -40,8 +42,8 @@ pub fn dictionary_changed() {
     CHANGED.set(true);
 }
 
-/// Raises an error where Citus manages a quad table (distributed, reference, or local but known to Citus). `what` completes "cannot ..
-/// table", `instead` begins the hint.
+/// Raises an error where Citus manages a quad table (distributed, reference, or local but known to Citus). `what`
+/// completes "cannot .. table", `instead` begins the hint.
 pub fn refuse_citus_table(relid: pg_sys::Oid, what: &str, instead: &str) {
     if !is_citus_table(relid) {
         return;
@@ -62,8 +64,8 @@ pub fn is_citus_table(relid: pg_sys::Oid) -> bool {
     !of_citus(&[relid]).is_empty()
 }
 
-/// Raises an error where a statement reads a quad table under row-level security together with a table that Citus manages: the planner of
-/// Citus 13.2 crashes on security conditions beside its tables.
+/// Raises an error where a statement reads a quad table under row-level security together with a table that Citus
+/// manages: the planner of Citus 13.2 crashes on security conditions beside its tables.
 ///
 /// # Safety
 /// `query` is a statement that has been rewritten and not yet been planned.
@@ -162,8 +164,8 @@ pub fn check_truncate(relid: pg_sys::Oid) {
     }
 }
 
-/// Raises an error where a utility statement renames or moves a table of the dictionary, or changes more than its storage parameters,
-/// tablespace, owner, statistics and triggers.
+/// Raises an error where a utility statement renames or moves a table of the dictionary, or changes more than its
+/// storage parameters, tablespace, owner, statistics and triggers.
 ///
 /// # Safety
 /// `statement` is a utility statement as the parser made it.
@@ -299,10 +301,11 @@ fn called_by_citus() -> bool {
     }
 }
 
-/// Whether a relation is a part of a distributed store that another node of the cluster writes: what may be written has been decided there.
+/// Whether a relation is a part of a distributed store that another node of the cluster writes: what may be written has
+/// been decided there.
 ///
-/// The name that a session gives itself proves nothing. So this holds for tables of distributed stores alone, and only where Citus is: there,
-/// roles that may make distributed stores can fill them with bare ids.
+/// The name that a session gives itself proves nothing. So this holds for tables of distributed stores alone, and only
+/// where Citus is: there, roles that may make distributed stores can fill them with bare ids.
 ///
 /// # Safety
 /// An open relation.

@@ -8,7 +8,8 @@ use super::store::{owner_of, Sides};
 use super::write::has_written;
 use crate::pg::error::{raise, raise_hint};
 
-/// Shards of a store that are asked at once, each over a connection of its own; those of a store with more are asked one by one.
+/// Shards of a store that are asked at once, each over a connection of its own; those of a store with more are asked
+/// one by one.
 const MOST_AT_ONCE: usize = 64;
 
 /// What one order of the store is, over all shards of its table.
@@ -25,8 +26,8 @@ pub struct OrderInfo {
     pub fill: Option<f64>,
 }
 
-/// Refuses what asks shards over sessions of their own in a transaction that has written: they would wait for its locks, and nobody
-/// would notice that it waits for them.
+/// Refuses what asks shards over sessions of their own in a transaction that has written: they would wait for its
+/// locks, and nobody would notice that it waits for them.
 fn refuse_after_writes(what: &str) {
     if has_written() {
         raise_hint(

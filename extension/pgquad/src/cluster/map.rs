@@ -1,5 +1,6 @@
-//! The map of shards: which hash ranges of a distributed table are where. Kept for as long as Citus does not say that it has changed:
-//! it invalidates the relation cache of a table whose placements change, and that of `pg_dist_node` with the nodes.
+//! The map of shards: which hash ranges of a distributed table are where. Kept for as long as Citus does not say that
+//! it has changed: it invalidates the relation cache of a table whose placements change, and that of `pg_dist_node`
+//! with the nodes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -19,7 +20,8 @@ pub struct Table {
     pub placement: Placement,
     /// For each shard of the placement, its relation where it is on this node.
     pub here: Vec<Option<pg_sys::Oid>>,
-    /// For each shard, the transaction that has told this node where it is: what was copied there has been committed before. 0: long ago.
+    /// For each shard, the transaction that has told this node where it is: what was copied there has been committed
+    /// before. 0: long ago.
     pub arrived: Vec<u32>,
     /// All shards are on this node.
     pub all_here: bool,

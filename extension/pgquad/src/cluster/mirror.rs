@@ -1,9 +1,11 @@
-//! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers and comment.
+//! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers and
+//! comment.
 //!
-//! After a statement that changed it on one node, its definition as a whole is sent to the others in the same transaction, and each
-//! brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement it was. A node finds its relation
-//! by the mark, which no statement changes. A node that joins later asks the coordinator for all definitions
-//! (`quad.cluster_definitions`) when Citus makes the tables of schema `quad_shards` there.
+//! After a statement that changed it on one node, its definition as a whole is sent to the others in the same
+//! transaction, and each brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement
+//! it was. A node finds its relation by the mark, which no statement changes. A node that joins later asks the
+//! coordinator for all definitions (`quad.cluster_definitions`) when Citus makes the tables of schema `quad_shards`
+//! there.
 
 use std::cell::{Cell, RefCell};
 
@@ -77,8 +79,8 @@ pub fn dropping(relid: pg_sys::Oid) {
     }
 }
 
-/// Drops on the other nodes what the statement has dropped here, and the shards. The tables of schema `quad_shards` have gone with
-/// the relation, on which they depend.
+/// Drops on the other nodes what the statement has dropped here, and the shards. The tables of schema `quad_shards`
+/// have gone with the relation, on which they depend.
 pub fn drop_elsewhere() {
     let (dropped, shards) = (DROPPED.take(), SHARDS.take());
     if dropped.is_empty() {
@@ -111,12 +113,14 @@ fn is_in_shard_schema(relid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::get_rel_namespace(relid) == pg_sys::get_namespace_oid(schema.as_ptr(), true) }
 }
 
-/// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes their relations.
+/// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes
+/// their relations.
 pub fn before_commit() {
     if !SHELL_MADE.replace(false) {
         return;
     }
-    // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the abort.
+    // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the
+    // abort.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) }
     // The tables were made as the owner of their store, who may not ask for its definition.
     if let Some(superuser) = citus::owner() {
@@ -285,8 +289,8 @@ fn definition_sql(oid: u32) -> String {
     )
 }
 
-/// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node that joins.
-/// Superusers only.
+/// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node
+/// that joins. Superusers only.
 #[pg_extern(name = "cluster_definitions")]
 fn definitions(bases: Vec<Option<String>>) -> SetOfIterator<'static, String> {
     require_superuser("quad.cluster_definitions");
@@ -348,8 +352,9 @@ fn without_null(name: &str, list: Vec<Option<String>>) -> Vec<String> {
     list.into_iter().map(|one| required(name, one)).collect()
 }
 
-/// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says; `commands`: what a bare
-/// relation needs, each run as the role of the same place, empty: as superuser. Superusers only.
+/// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says;
+/// `commands`: what a bare relation needs, each run as the role of the same place, empty: as superuser. Superusers
+/// only.
 #[pg_extern(name = "cluster_mirror")]
 fn mirror(
     base: &str,

@@ -1,5 +1,5 @@
-//! Stores whose quads are on many nodes: where shards are, sessions to other nodes, what is asked and answered. See README.md beside
-//! this file.
+//! Stores whose quads are on many nodes: where shards are, sessions to other nodes, what is asked and answered. See
+//! README.md beside this file.
 
 mod answer;
 mod arrival;

@@ -1,11 +1,13 @@
-//! Moves of shards: instead of Citus' COPY row by row, the node that gets a shard reads every order of it as a sorted run and builds all
-//! trees bottom-up, side by side.
+//! Moves of shards: instead of Citus' COPY row by row, the node that gets a shard reads every order of it as a sorted
+//! run and builds all trees bottom-up, side by side.
 //!
-//! Citus has the node of a shard run `worker_copy_table_to_node(shard, node)` for each table that moves. Where that is a quad table the call
-//! becomes one of [`copy_shard_to_node`], which asks the other node to take the shard; all else of the move stays Citus' own.
+//! Citus has the node of a shard run `worker_copy_table_to_node(shard, node)` for each table that moves. Where that is
+//! a quad table the call becomes one of [`copy_shard_to_node`], which asks the other node to take the shard; all else
+//! of the move stays Citus' own.
 //!
-//! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement learns that a shard is on its node after it
-//! has taken its snapshot, at the latest when a write has waited for the move, and the copy has committed after that.
+//! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement learns that a shard is
+//! on its node after it has taken its snapshot, at the latest when a write has waited for the move, and the copy has
+//! committed after that.
 
 use pgquad_btree::Key;
 use pgquad_cluster::message::{decode_numbers, encode_numbers, Rows};
@@ -152,9 +154,9 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
             "SELECT * FROM pg_dist_node shows the nodes that Citus knows.",
         )
     };
-    // Citus' lock keeps new writes away. A transaction that has been prepared before, by a node that then went down, holds none of it: its
-    // quads would be committed here after the copy. Its lock on the relation tells of it until it is decided.
-    // SAFETY: the relation is open; the lock goes with the transaction.
+    // Citus' lock keeps new writes away. A transaction that has been prepared before, by a node that then went down,
+    // holds none of it: its quads would be committed here after the copy. Its lock on the relation tells of it until it
+    // is decided. SAFETY: the relation is open; the lock goes with the transaction.
     unsafe { pg_sys::LockRelationOid(shard, pg_sys::ShareLock as i32) };
     // SAFETY: the relation is open.
     let orders = unsafe { columns_of(&Table::open(relation.as_ptr())) };
@@ -206,8 +208,8 @@ pub fn take_shard(reader: &mut Reader<'_>) -> Vec<u8> {
         }
         Some((order, keys))
     };
-    // SAFETY: the relation is open and locked; no node knows of the shard here before the move commits, and Citus drops the relation of a
-    // move that fails.
+    // SAFETY: the relation is open and locked; no node knows of the shard here before the move commits, and Citus drops
+    // the relation of a move that fails.
     let quads = unsafe { bulk::build_arriving(relation.as_ptr(), next) };
     encode_numbers(&[quads])
 }

@@ -35,7 +35,8 @@ pub fn as_superuser<T>(body: impl FnOnce() -> T) -> T {
 pub fn query<T>(sql: &std::ffi::CStr, each: impl Fn(&Row) -> T) -> Vec<T> {
     as_superuser(|| {
         Spi::connect(|_| {
-            // SAFETY: SPI is connected; the snapshot is registered while the query runs; rows are read before SPI is left.
+            // SAFETY: SPI is connected; the snapshot is registered while the query runs; rows are read before SPI is
+            // left.
             unsafe {
                 let plan = pg_sys::SPI_prepare(sql.as_ptr(), 0, std::ptr::null_mut());
                 let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());

@@ -1,5 +1,6 @@
-//! Reading a store that this transaction has written to. Its changes are in the transactions that Citus has open on other nodes, which no
-//! session of ours sees, so that such reads go through Citus: SELECTs on its tables, planned by it each time.
+//! Reading a store that this transaction has written to. Its changes are in the transactions that Citus has open on
+//! other nodes, which no session of ours sees, so that such reads go through Citus: SELECTs on its tables, planned by
+//! it each time.
 
 use std::cell::RefCell;
 
@@ -72,8 +73,8 @@ impl Written {
         count
     }
 
-    /// Runs a SELECT of bigint columns as the owner of the table: so were the changes made, and Citus keeps a connection for each role.
-    /// Rights on the store have been checked where the relation was named.
+    /// Runs a SELECT of bigint columns as the owner of the table: so were the changes made, and Citus keeps a
+    /// connection for each role. Rights on the store have been checked where the relation was named.
     fn run(&self, sql: &str, mut each: impl FnMut(&[i64]), columns: usize) {
         as_writer(owner_of(self.relid), || {
             let done = citus::with_catalog_path(|| {

@@ -17,8 +17,8 @@ use super::store::{self, Sides};
 use super::{arrival, estimates, map};
 use crate::storage::{range_for, LocalReader};
 
-/// The column permutations of a distributed store, and which of its tables has each: those of the table distributed by subject, then
-/// those of the one by object.
+/// The column permutations of a distributed store, and which of its tables has each: those of the table distributed by
+/// subject, then those of the one by object.
 pub const ORDERS: [[u8; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]];
 
 /// Column by which the rows of a side are placed: subject, object.
@@ -26,8 +26,8 @@ const PLACED_BY: [u8; 2] = [0, 2];
 
 /// Shards here that are counted to estimate a range that all shards may have quads of.
 const SAMPLED_SHARDS: usize = 4;
-/// Estimates from such a sample that are remembered: a query of a few rows takes as long to find its order as to run (each sampled shard
-/// costs 2 us), and asks for the same large ranges again and again.
+/// Estimates from such a sample that are remembered: a query of a few rows takes as long to find its order as to run
+/// (each sampled shard costs 2 us), and asks for the same large ranges again and again.
 const WORTH_REMEMBERING: u64 = 1000;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
@@ -189,7 +189,8 @@ impl ShardedReader {
         self.holders = Some([holders(&self.sides[0]), holders(&self.sides[1])]);
     }
 
-    /// The column (0 = subject, 2 = object) by which the quads of an order are placed, where that says which participant has them.
+    /// The column (0 = subject, 2 = object) by which the quads of an order are placed, where that says which
+    /// participant has them.
     pub fn placed_by(&self, order: usize) -> Option<u8> {
         self.holders.as_ref().map(|_| PLACED_BY[order / 2])
     }
@@ -240,8 +241,8 @@ impl ShardedReader {
         self.estimates(&wanted)
     }
 
-    /// About how many entries ranges of orders have, visible or not; one message to each other node that has some of those that are not
-    /// remembered.
+    /// About how many entries ranges of orders have, visible or not; one message to each other node that has some of
+    /// those that are not remembered.
     pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
         let mut counts = vec![0; wanted.len()];
         let (mut asked, mut new, mut anywhere) = (Vec::new(), Vec::new(), Vec::new());
@@ -477,7 +478,8 @@ impl ShardedReader {
     }
 }
 
-/// About how many quads a store has for `key` (NULL = any), and the columns that the number takes account of; for the planner.
+/// About how many quads a store has for `key` (NULL = any), and the columns that the number takes account of; for the
+/// planner.
 pub fn range_count(sides: Sides, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
     let (order, low, high) = range_for(&ORDERS, key);
     let mut covered = [false; 4];
@@ -543,8 +545,8 @@ impl Side<'_> {
         }
         let oid = self.table().here[shard].unwrap_or(pg_sys::InvalidOid);
         let arrived = self.table().arrived[shard];
-        // SAFETY: the shard is locked like any relation that is read, so that the clean-up of a move waits; the snapshot is that of the
-        // statement. `close` closes it, or PostgreSQL after an error.
+        // SAFETY: the shard is locked like any relation that is read, so that the clean-up of a move waits; the
+        // snapshot is that of the statement. `close` closes it, or PostgreSQL after an error.
         let opened = unsafe {
             let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
             let reader = LocalReader::new(rel, self.reader.snapshot);
@@ -562,8 +564,8 @@ impl Side<'_> {
         self.table().here.iter().any(Option::is_some)
     }
 
-    /// The counts of ranges of all shards from some of those of this node, which has some: rows are placed by a hash, so that shards are
-    /// alike.
+    /// The counts of ranges of all shards from some of those of this node, which has some: rows are placed by a hash,
+    /// so that shards are alike.
     fn sampled(&self, ranges: &[(Key, Key)]) -> Vec<u64> {
         let table = self.table();
         let here: Vec<usize> = (0..table.here.len()).filter(|&n| self.is_here(n)).collect();

@@ -1,5 +1,6 @@
-//! The secret by which nodes know each other: a session that asks for quads proves with it that a backend with this extension speaks, and
-//! not a user who has found the function. It is one row of a Citus reference table that nobody but superusers may read.
+//! The secret by which nodes know each other: a session that asks for quads proves with it that a backend with this
+//! extension speaks, and not a user who has found the function. It is one row of a Citus reference table that nobody
+//! but superusers may read.
 
 use std::cell::RefCell;
 
@@ -51,8 +52,8 @@ pub fn ensure() {
     });
 }
 
-/// What participants of a join show each other: a key made from the secret, so that nothing that is computed with it says anything about
-/// the tokens of sessions.
+/// What participants of a join show each other: a key made from the secret, so that nothing that is computed with it
+/// says anything about the tokens of sessions.
 pub fn exchange_key() -> Vec<u8> {
     let mut mac = keyed();
     mac.update(b"pgquad exchange");
@@ -64,8 +65,8 @@ pub fn is_there() -> bool {
     !stored().is_empty()
 }
 
-/// The rows of the table. The node that has a shard proves itself to others within a task of Citus, which allows no distributed query
-/// there; that of a reference table reads this node's copy.
+/// The rows of the table. The node that has a shard proves itself to others within a task of Citus, which allows no
+/// distributed query there; that of a reference table reads this node's copy.
 fn stored() -> Vec<Vec<u8>> {
     let nested = [(c"citus.allow_nested_distributed_execution", "on")];
     with_settings(&nested, || {

@@ -1,5 +1,5 @@
-//! Pieces of the server's shared memory, for what all sessions count and remember of the cluster. Where the library is not preloaded there are
-//! none.
+//! Pieces of the server's shared memory, for what all sessions count and remember of the cluster. Where the library is
+//! not preloaded there are none.
 
 use std::ffi::CStr;
 
@@ -14,7 +14,8 @@ pub struct Piece {
     pub name: &'static CStr,
     /// Its size; asked when the number of backends is known.
     pub bytes: fn() -> usize,
-    /// Takes the piece, which lasts as long as the server. Called by one process at a time; `is_new`: it is zeroed, and nobody else has it yet.
+    /// Takes the piece, which lasts as long as the server. Called by one process at a time; `is_new`: it is zeroed, and
+    /// nobody else has it yet.
     pub start: unsafe fn(piece: *mut u8, is_new: bool),
 }
 

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
-/// Exports the active snapshot; gives its name, which other sessions of this node and database can import as long as this transaction lasts.
-/// PostgreSQL refuses that within a savepoint.
+/// Exports the active snapshot; gives its name, which other sessions of this node and database can import as long as
+/// this transaction lasts. PostgreSQL refuses that within a savepoint.
 pub fn export() -> String {
     // SAFETY: a snapshot is active while a statement or function runs; its name is a C string.
     unsafe {
@@ -14,8 +14,8 @@ pub fn export() -> String {
     }
 }
 
-/// Whether this transaction, which keeps its snapshot, can give it to other sessions: not in a savepoint, as PostgreSQL has it, and not where it is
-/// SERIALIZABLE, for what other sessions read is not watched for its conflicts.
+/// Whether this transaction, which keeps its snapshot, can give it to other sessions: not in a savepoint, as PostgreSQL
+/// has it, and not where it is SERIALIZABLE, for what other sessions read is not watched for its conflicts.
 pub fn can_export() -> bool {
     // SAFETY: plain session state.
     unsafe {

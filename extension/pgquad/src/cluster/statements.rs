@@ -1,5 +1,5 @@
-//! Statements about the relation of a distributed store: what is sent to the other nodes, what becomes a statement about its shards,
-//! what is refused. Called around every utility statement.
+//! Statements about the relation of a distributed store: what is sent to the other nodes, what becomes a statement
+//! about its shards, what is refused. Called around every utility statement.
 
 use std::ffi::CStr;
 
@@ -115,7 +115,8 @@ unsafe fn commented(comment: *mut pg_sys::CommentStmt) -> pg_sys::Oid {
             return pg_sys::InvalidOid;
         }
         let range = pg_sys::makeRangeVarFromNameList((*comment).object.cast());
-        // Where a relation is being made like that of another node, its tables may not be there yet: the mark is enough.
+        // Where a relation is being made like that of another node, its tables may not be there yet: the mark is
+        // enough.
         let marked = quad_table(range).filter(|&relid| mark_of(relid).is_some());
         marked.unwrap_or(pg_sys::InvalidOid)
     }
@@ -183,7 +184,8 @@ unsafe fn refuse_alter(alter: *mut pg_sys::AlterTableStmt) {
     }
 }
 
-/// The statement with the tables of schema `quad_shards` in the place of distributed stores: Citus runs it on their shards.
+/// The statement with the tables of schema `quad_shards` in the place of distributed stores: Citus runs it on their
+/// shards.
 unsafe fn vacuum_of_shards(
     planned: *mut pg_sys::PlannedStmt,
     read_only: bool,

@@ -1,8 +1,8 @@
 //! Column statistics of distributed stores: those of shards.
 //!
-//! ANALYZE of a store reaches its shards; its own relation is empty and has no rows in `pg_statistic`. Without them the planner takes a share
-//! of all quads for what a parameter selects, and plans a prepared statement anew for each value. It is told how many values a column has,
-//! and nothing of single values: those are counted in the orders.
+//! ANALYZE of a store reaches its shards; its own relation is empty and has no rows in `pg_statistic`. Without them the
+//! planner takes a share of all quads for what a parameter selects, and plans a prepared statement anew for each value.
+//! It is told how many values a column has, and nothing of single values: those are counted in the orders.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -55,7 +55,8 @@ unsafe extern "C-unwind" fn relation_statistics(
     column: pg_sys::AttrNumber,
     variable: *mut pg_sys::VariableStatData,
 ) -> bool {
-    // SAFETY: live planner nodes; the statement has locked the relation. The tuple is a copy, freed as the planner is told.
+    // SAFETY: live planner nodes; the statement has locked the relation. The tuple is a copy, freed as the planner is
+    // told.
     unsafe {
         if PREVIOUS.is_some_and(|previous| previous(root, rte, column, variable)) {
             return true;
@@ -117,8 +118,8 @@ fn known(
 
 /// The statistics of a column of all quads, from those of a shard.
 ///
-/// A shard has a random part of the quads, as far as they are placed by another column. Of the column that places them it has all quads of
-/// some values: the values of all shards add up.
+/// A shard has a random part of the quads, as far as they are placed by another column. Of the column that places them
+/// it has all quads of some values: the values of all shards add up.
 fn of_column(sides: Sides, column: pg_sys::AttrNumber) -> Option<pg_sys::HeapTuple> {
     let table = map::table_of(match column {
         OBJECT => sides.by_object,

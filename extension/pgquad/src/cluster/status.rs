@@ -1,7 +1,7 @@
 //! What all nodes are busy with: `quad.cluster_status`, view `quad.cluster_stats`, `quad.cluster_stats_reset`.
 //!
-//! Each node answers for itself (`quad.node_status`, `quad.node_stats`). The node that is asked has Citus ask all of them at once; one
-//! that does not answer has a line, or a warning, that says so.
+//! Each node answers for itself (`quad.node_status`, `quad.node_stats`). The node that is asked has Citus ask all of
+//! them at once; one that does not answer has a line, or a warning, that says so.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,9 +43,9 @@ fn check_seconds(seconds: f64) {
     }
 }
 
-/// Watches all nodes for some seconds; gives a line for all of them together and one for each node: messages and KB sent per second,
-/// processor time, share of the sessions' time waiting for disk (read) and for other nodes (clw), sessions running, waiting and idle,
-/// shared buffers used, dirty and being written.
+/// Watches all nodes for some seconds; gives a line for all of them together and one for each node: messages and KB
+/// sent per second, processor time, share of the sessions' time waiting for disk (read) and for other nodes (clw),
+/// sessions running, waiting and idle, shared buffers used, dirty and being written.
 #[pg_extern(volatile, parallel_unsafe)]
 fn cluster_status(seconds: default!(f64, 5.0)) -> SetOfIterator<'static, String> {
     check_seconds(seconds);
@@ -156,7 +156,8 @@ type StatsRow = (
     Option<TimestampWithTimeZone>,
 );
 
-/// The counters of this server by kind of message; `reset`: sets them to zero. For `quad.cluster_stats` of another node.
+/// The counters of this server by kind of message; `reset`: sets them to zero. For `quad.cluster_stats` of another
+/// node.
 #[pg_extern(volatile, parallel_unsafe)]
 #[allow(clippy::type_complexity)]
 fn node_stats(
@@ -393,7 +394,8 @@ impl Looks {
     }
 }
 
-/// Seconds of processor time that the processes of this server have used, those that have ended included; `None` without `/proc`.
+/// Seconds of processor time that the processes of this server have used, those that have ended included; `None`
+/// without `/proc`.
 fn processor_seconds() -> Option<f64> {
     // SAFETY: plain process state; asks for a constant of the system.
     let (postmaster, per_second) =

@@ -1,9 +1,10 @@
 //! Distributed stores: which relations stand for quads in shards, and where those are.
 //!
 //! A store is distributed when its relation `quad_stores.<name>` carries the mark, the option `shards = '<base>'` in
-//! `pg_class.reloptions`. Its quads are in two colocated Citus tables, `quad_shards.<base>_s`, hash-distributed by `s` (orders spog,
-//! psog), and `quad_shards.<base>_o` by `o` (ospg, posg). Every quad is in both; the relation's own file stays empty. The base is
-//! the name that the store was distributed under: renaming the store changes neither mark nor shards.
+//! `pg_class.reloptions`. Its quads are in two colocated Citus tables, `quad_shards.<base>_s`, hash-distributed by `s`
+//! (orders spog, psog), and `quad_shards.<base>_o` by `o` (ospg, posg). Every quad is in both; the relation's own file
+//! stays empty. The base is the name that the store was distributed under: renaming the store changes neither mark nor
+//! shards.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

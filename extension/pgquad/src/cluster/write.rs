@@ -1,10 +1,11 @@
-//! Changes of a distributed store. What a statement deletes and inserts is collected (`storage::pending`) and then written to both
-//! tables of the store by Citus, within the transaction of the caller.
+//! Changes of a distributed store. What a statement deletes and inserts is collected (`storage::pending`) and then
+//! written to both tables of the store by Citus, within the transaction of the caller.
 //!
-//! Invariant: both tables get the same quads in the same transaction, deletions before insertions, so that a quad which one
-//! statement deletes and inserts stays, as it does in a table of one node.
+//! Invariant: both tables get the same quads in the same transaction, deletions before insertions, so that a quad which
+//! one statement deletes and inserts stays, as it does in a table of one node.
 //!
-//! Invariant: a statement for Citus takes its snapshot when the shards that it writes can no longer be moved: see [`hold`].
+//! Invariant: a statement for Citus takes its snapshot when the shards that it writes can no longer be moved: see
+//! [`hold`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
@@ -25,7 +26,8 @@ use crate::pg::error::raise;
 use crate::storage::{self, pending, Sorter};
 use crate::store::with_settings;
 
-/// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that streams them.
+/// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
+/// streams them.
 const PARAMETER_QUADS: usize = 1000;
 /// Quads of one DELETE: all of them go to every shard that one of them is in.
 const DELETE_CHUNK: usize = 10_000;
@@ -170,9 +172,9 @@ impl Changes {
 
 /// Keeps the shards of some keys of a table, or all (`None`), from being moved or split until the transaction ends.
 ///
-/// Citus does so itself, but when the statement has its snapshot already. A shard that has come to this node while the statement waited
-/// is written to in this very process, under that snapshot, which does not see what the move has copied: quads that were to be deleted
-/// would stay.
+/// Citus does so itself, but when the statement has its snapshot already. A shard that has come to this node while the
+/// statement waited is written to in this very process, under that snapshot, which does not see what the move has
+/// copied: quads that were to be deleted would stay.
 fn hold(side: Side, keys: Option<&[i64]>) {
     // Citus' lock is that of the place among the shards: a split that was waited for has changed shards and places.
     let mut held = Vec::new();
@@ -278,7 +280,8 @@ impl Collected {
         }
     }
 
-    /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before, if asked for.
+    /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before,
+    /// if asked for.
     fn write(mut self, tables: Sides, count: bool) -> u64 {
         let [by_subject, by_object] = sides(tables);
         let sample = count.then(|| Sample::new(by_subject));
@@ -375,8 +378,9 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
     SOURCE.take();
 }
 
-/// Bytes that Citus collects for each shard of this node before it writes them, its default being 512 kB: what comes at once into an empty
-/// shard is built bottom-up, and what comes later is inserted. All shards together get what a maintenance command may have.
+/// Bytes that Citus collects for each shard of this node before it writes them, its default being 512 kB: what comes at
+/// once into an empty shard is built bottom-up, and what comes later is inserted. All shards together get what a
+/// maintenance command may have.
 fn local_buffer(side: Side) -> usize {
     let here = map::table_of(side.relid).map_or(1, |table| table.here.iter().flatten().count());
     // SAFETY: a setting of PostgreSQL, in KB.
@@ -437,8 +441,9 @@ impl Sample {
     }
 }
 
-/// How many quads the statement that has just inserted quads with the sample's keys has added. Citus asks each shard over the
-/// connection that wrote to it, so that it is the session that knows ([`crate::storage::pending::added`]) which is asked.
+/// How many quads the statement that has just inserted quads with the sample's keys has added. Citus asks each shard
+/// over the connection that wrote to it, so that it is the session that knows ([`crate::storage::pending::added`])
+/// which is asked.
 fn added(side: Side, sample: &Sample) -> u64 {
     let keys: Vec<i64> = sample.keys.values().copied().collect();
     let sql = format!(

@@ -1,9 +1,10 @@
 //! Terms decoded ahead of the row that wants them.
 //!
-//! A node hands out rows one by one, and expressions above it ask for the term of one id after the other; the node has the ids of a
-//! whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being read. The first id of an offered column
-//! that is wanted brings a chunk of that column: each distinct id decoded once, in the order of the dictionary, so that each block of
-//! terms is looked up once. Nothing depends on an offer: an id that is in no chunk is read by itself.
+//! A node hands out rows one by one, and expressions above it ask for the term of one id after the other; the node has
+//! the ids of a whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being read. The
+//! first id of an offered column that is wanted brings a chunk of that column: each distinct id decoded once, in the
+//! order of the dictionary, so that each block of terms is looked up once. Nothing depends on an offer: an id that is
+//! in no chunk is read by itself.
 
 use std::cell::{Cell, RefCell};
 
@@ -60,8 +61,8 @@ impl Upcoming {
         }
     }
 
-    /// To be called before the rows of a batch are handed out. `columns` gives the ids of the rows, in the form of keys, for each column;
-    /// it is called only if terms of the batch before were read.
+    /// To be called before the rows of a batch are handed out. `columns` gives the ids of the rows, in the form of
+    /// keys, for each column; it is called only if terms of the batch before were read.
     pub fn batch(&mut self, rows: usize, columns: impl FnOnce() -> Vec<Vec<u64>>) {
         let reads = READS.get();
         let wanted = self.rows > 0 && (reads - self.reads) * ROWS_PER_READ >= self.rows;

@@ -210,8 +210,8 @@ fn languages(tags: Option<&[&str]>) -> Vec<u8> {
     Answer::Languages(wanted.collect()).encode()
 }
 
-/// Checks that this node holds the first shard, whose node numbers languages and symbol tables, and that it does so until the
-/// transaction ends.
+/// Checks that this node holds the first shard, whose node numbers languages and symbol tables, and that it does so
+/// until the transaction ends.
 fn lock_first_shard(shard: u64) -> Result<Tables, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {

@@ -1,4 +1,5 @@
-//! Making the dictionary a distributed one: its tables become tables of Citus, with all that is in them. No term gets another number.
+//! Making the dictionary a distributed one: its tables become tables of Citus, with all that is in them. No term gets
+//! another number.
 
 use std::cell::Cell;
 
@@ -24,10 +25,11 @@ pub fn is_distributed() -> bool {
     Layout::current().shards.is_some()
 }
 
-/// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Whoever adds terms waits for the
-/// transaction, readers go on: [`finish`] is to be called when the transaction has little left to do.
+/// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Whoever adds terms
+/// waits for the transaction, readers go on: [`finish`] is to be called when the transaction has little left to do.
 ///
-/// Errors: Citus is missing (0A000), the number of shards (22023), another node has terms of its own (55000), what Citus refuses.
+/// Errors: Citus is missing (0A000), the number of shards (22023), another node has terms of its own (55000), what
+/// Citus refuses.
 pub fn distribute(shards: i32) {
     if !has_citus() {
         raise_hint(
@@ -63,8 +65,8 @@ pub fn distribute(shards: i32) {
     });
 }
 
-/// Empties the tables that this transaction has distributed, where their rows have stayed beside the shards. Waits for readers, who wait
-/// from then on.
+/// Empties the tables that this transaction has distributed, where their rows have stayed beside the shards. Waits for
+/// readers, who wait from then on.
 pub fn finish() {
     if PENDING.get() {
         with_quiet_settings(|| {
@@ -99,7 +101,8 @@ REVOKE ALL ON FUNCTION quad.distribute_dictionary(integer) FROM PUBLIC;
     requires = [distribute_dictionary]
 );
 
-/// Raises an error where this transaction has distributed the dictionary: sessions that read and add terms do not see that yet.
+/// Raises an error where this transaction has distributed the dictionary: sessions that read and add terms do not see
+/// that yet.
 pub fn check_committed() {
     if PENDING.get() {
         raise_hint(

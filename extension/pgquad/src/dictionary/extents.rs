@@ -1,9 +1,9 @@
-//! Extents: runs of numbers that share their upper bits. All terms of an extent are in one shard of a distributed dictionary, and no
-//! block of terms reaches from one extent into the next.
+//! Extents: runs of numbers that share their upper bits. All terms of an extent are in one shard of a distributed
+//! dictionary, and no block of terms reaches from one extent into the next.
 //!
-//! A shard takes the numbers of its new terms from the extents that belong to it (by their hash, as Citus places rows). Table
-//! `quad.term_extents`, which moves with the shard, says which of them were begun and how far. So no two nodes ever need to agree on a
-//! number, and what a transaction that fails has taken is free again.
+//! A shard takes the numbers of its new terms from the extents that belong to it (by their hash, as Citus places rows).
+//! Table `quad.term_extents`, which moves with the shard, says which of them were begun and how far. So no two nodes
+//! ever need to agree on a number, and what a transaction that fails has taken is free again.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use super::relation::{self, IndexScan, Inserter, Relation};
 use super::tables::Tables;
 use crate::pg::error::raise;
 
-/// Numbers in an extent. Small, so that the shards of a distributed dictionary together use few more numbers than they have terms (the
-/// trees of quads pack ids the better the closer they are); large against the 255 terms of a block.
+/// Numbers in an extent. Small, so that the shards of a distributed dictionary together use few more numbers than they
+/// have terms (the trees of quads pack ids the better the closer they are); large against the 255 terms of a block.
 pub const EXTENT: u64 = 1 << 13;
 
 /// The last extent: ids of language strings have no room for larger numbers.
@@ -54,8 +54,8 @@ pub fn end(tables: &Tables) -> u64 {
     last(&table).map_or(0, |last| numbers_of(last.extent).end)
 }
 
-/// Takes `count` numbers from the extents that are `own`: ranges in ascending order. The caller holds the lock that keeps others from
-/// taking numbers from this shard.
+/// Takes `count` numbers from the extents that are `own`: ranges in ascending order. The caller holds the lock that
+/// keeps others from taking numbers from this shard.
 pub fn take(tables: &Tables, count: u64, own: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut missing = count;

@@ -13,14 +13,15 @@ use crate::cluster::{guard, map};
 pub struct Layout {
     /// The relations that have the names.
     named: Tables,
-    /// The relations to read and write where the dictionary is not distributed. In a distributed one those of the languages and symbol
-    /// tables are this node's copies (`InvalidOid` where it has none), and the others are empty.
+    /// The relations to read and write where the dictionary is not distributed. In a distributed one those of the
+    /// languages and symbol tables are this node's copies (`InvalidOid` where it has none), and the others are empty.
     pub tables: Tables,
     /// The shards of a distributed dictionary.
     pub shards: Option<Shards>,
 }
 
-/// The shards of a distributed dictionary. The three tables are colocated, so a shard is known by its place in any of them.
+/// The shards of a distributed dictionary. The three tables are colocated, so a shard is known by its place in any of
+/// them.
 pub struct Shards {
     term_ids: Rc<map::Table>,
     /// The tables of each shard that is on this node.
@@ -99,14 +100,15 @@ thread_local! {
 }
 
 impl Layout {
-    /// The layout now; an error when the extension is not installed. A local dictionary stays local until the transaction ends, unless
-    /// the transaction itself distributes it.
+    /// The layout now; an error when the extension is not installed. A local dictionary stays local until the
+    /// transaction ends, unless the transaction itself distributes it.
     pub fn current() -> Rc<Layout> {
         let layout = Self::known();
         if LOCKED.get() {
             return layout;
         }
-        // SAFETY: locks of relations that exist; waits only for whoever distributes the dictionary or drops the extension.
+        // SAFETY: locks of relations that exist; waits only for whoever distributes the dictionary or drops the
+        // extension.
         unsafe {
             for relation in [layout.named.terms, layout.named.term_ids] {
                 pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);

@@ -1,5 +1,5 @@
-//! Numbers of terms and blank nodes that this backend has taken and not used yet: from the sequence `quad.term_numbers`, or from the
-//! shards of a distributed dictionary.
+//! Numbers of terms and blank nodes that this backend has taken and not used yet: from the sequence
+//! `quad.term_numbers`, or from the shards of a distributed dictionary.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,14 +20,16 @@ unsafe extern "C-unwind" {
     fn nextval_internal(relation: pg_sys::Oid, check_permissions: bool) -> i64;
 }
 
-/// Numbers in stock. They stay this backend's own whatever happens to the transaction, so a number is used once at most.
+/// Numbers in stock. They stay this backend's own whatever happens to the transaction, so a number is used once at
+/// most.
 #[derive(Default)]
 pub struct Numbers {
     stock: VecDeque<Range<u64>>,
 }
 
 impl Numbers {
-    /// Takes `count` numbers of a dictionary that is not distributed: ranges in ascending order, as few as the sequence allows.
+    /// Takes `count` numbers of a dictionary that is not distributed: ranges in ascending order, as few as the sequence
+    /// allows.
     pub fn take(&mut self, tables: &Tables, count: usize) -> Vec<Range<u64>> {
         let mut ranges = self.take_from_stock(count);
         let mut missing = count as u64 - length(&ranges);

@@ -13,7 +13,8 @@ use super::relation::{IndexScan, Relation};
 use super::state::{term_bytes, State};
 use crate::pg::error::raise;
 
-/// Reads blocks of `quad.terms`, or of its shards on this node. A table is opened when its first block is not in memory.
+/// Reads blocks of `quad.terms`, or of its shards on this node. A table is opened when its first block is not in
+/// memory.
 #[derive(Default)]
 pub struct Reader {
     open: Option<Open>,

@@ -1,7 +1,8 @@
 //! Relations, scans and insertions of the dictionary's tables through PostgreSQL's C interfaces.
 //!
-//! Reads see what is committed at the moment of the read, and what this transaction has written (`SnapshotSelf`), whatever snapshot
-//! the statement has: the tables only ever grow, and an id that someone hands us may be younger than our snapshot.
+//! Reads see what is committed at the moment of the read, and what this transaction has written (`SnapshotSelf`),
+//! whatever snapshot the statement has: the tables only ever grow, and an id that someone hands us may be younger than
+//! our snapshot.
 //!
 //! After an error PostgreSQL itself releases what these types hold, so nothing is released while unwinding.
 
@@ -216,10 +217,12 @@ pub fn for_each_row(table: &Relation, mut body: impl FnMut(Row<'_>) -> bool) {
     }
 }
 
-/// Puts another version in the place of a row that no other transaction changes meanwhile. At most once in a command for each row.
+/// Puts another version in the place of a row that no other transaction changes meanwhile. At most once in a command
+/// for each row.
 pub fn update(table: &Relation, mut place: pg_sys::ItemPointerData, values: &mut [pg_sys::Datum]) {
     let mut nulls = vec![false; values.len()];
-    // SAFETY: the table has columns of the number and types of the values; the tuple is freed after it was copied into the table.
+    // SAFETY: the table has columns of the number and types of the values; the tuple is freed after it was copied into
+    // the table.
     unsafe {
         let shape = (*table.0).rd_att;
         let tuple = pg_sys::heap_form_tuple(shape, values.as_mut_ptr(), nulls.as_mut_ptr());

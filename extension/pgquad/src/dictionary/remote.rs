@@ -1,7 +1,7 @@
 //! Asking other nodes of a distributed dictionary: one message to each node and batch, all nodes at once.
 //!
-//! Messages go through sessions in which each is a transaction of its own, to this very node too where it is to make ids: so an id is
-//! there for everyone at once, whatever becomes of the transaction that wanted it.
+//! Messages go through sessions in which each is a transaction of its own, to this very node too where it is to make
+//! ids: so an id is there for everyone at once, whatever becomes of the transaction that wanted it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -28,7 +28,8 @@ pub fn scope() -> Scope {
     Scope::new(Mode::Autonomous)
 }
 
-/// A message to one node: what is asked for by shard, and the numbers of these items in the caller's list, in the same order.
+/// A message to one node: what is asked for by shard, and the numbers of these items in the caller's list, in the same
+/// order.
 pub struct Asked<T> {
     /// Citus' number of the group of the node.
     pub group: i32,
@@ -176,7 +177,8 @@ pub fn encode(wanted: Vec<usize>, terms: &[(u128, Term<'_>)], mut each: impl FnM
     );
 }
 
-/// The terms with these numbers, which are in ascending order, in their encoded form; `None` for those that are not in the dictionary.
+/// The terms with these numbers, which are in ascending order, in their encoded form; `None` for those that are not in
+/// the dictionary.
 pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
     ask(
         (0..numbers.len()).collect(),

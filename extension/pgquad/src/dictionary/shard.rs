@@ -13,8 +13,8 @@ use super::write::{HashMapByHash, Packer};
 use super::{extents, MAX_TERM_BYTES};
 use crate::cluster::damaged;
 
-/// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's lock, and has
-/// the terms' hashes; the extents that are `own` belong to the shard.
+/// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's
+/// lock, and has the terms' hashes; the extents that are `own` belong to the shard.
 pub fn add(
     tables: &Tables,
     terms: &[Term<'_>],

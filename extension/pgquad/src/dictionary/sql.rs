@@ -8,7 +8,8 @@ use crate::pg::error::raise;
 use crate::rights;
 use crate::term::{TermArg, TermCopy};
 
-/// The id of a term, which is added to the dictionary if need be. Every call with a blank node that has a label only gives a new id.
+/// The id of a term, which is added to the dictionary if need be. Every call with a blank node that has a label only
+/// gives a new id.
 #[pg_extern(volatile, strict, parallel_unsafe)]
 fn encode(term: TermArg<'_>) -> i64 {
     super::encode(&term.term()).to_i64()

@@ -232,7 +232,8 @@ impl Packer {
         0
     }
 
-    /// Adds terms with ascending numbers, each with what stands beside it, about in their order. `each` gets to know their numbers.
+    /// Adds terms with ascending numbers, each with what stands beside it, about in their order. `each` gets to know
+    /// their numbers.
     pub fn push_all<T: Copy>(
         &mut self,
         numbers: impl Iterator<Item = u64>,

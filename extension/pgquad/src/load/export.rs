@@ -16,8 +16,8 @@ const BATCH: usize = 8192;
 
 /// The quads of a store as lines of N-Quads, in the order of the table.
 ///
-/// `graph`: only the quads of this graph; the empty string stands for the default graph. Rows beyond `work_mem` wait in a temporary
-/// file.
+/// `graph`: only the quads of this graph; the empty string stands for the default graph. Rows beyond `work_mem` wait in
+/// a temporary file.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.export(store text DEFAULT NULL, graph text DEFAULT NULL) RETURNS SETOF text
 VOLATILE PARALLEL RESTRICTED LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
@@ -49,7 +49,8 @@ fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCall
 
 /// Calls `each` with every quad that the statement sees.
 fn scan(store: &Store, mut each: impl FnMut([TermId; 4])) {
-    // SAFETY: the table exists and is locked; it is closed below, or by PostgreSQL after an error. The statement's snapshot is active.
+    // SAFETY: the table exists and is locked; it is closed below, or by PostgreSQL after an error. The statement's
+    // snapshot is active.
     unsafe {
         let table = pg_sys::table_open(store.oid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let mut cursor = OrderCursor::new(table, pg_sys::GetActiveSnapshot(), 0);
@@ -73,7 +74,8 @@ struct Lines {
 
 impl Lines {
     fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: `fcinfo` is that of the running function, which returns a set. Raises an error where a set cannot be returned.
+        // SAFETY: `fcinfo` is that of the running function, which returns a set. Raises an error where a set cannot be
+        // returned.
         unsafe {
             pg_sys::InitMaterializedSRF(fcinfo, pg_sys::MAT_SRF_USE_EXPECTED_DESC);
             Lines {
@@ -105,7 +107,8 @@ impl Lines {
     }
 
     fn put(&mut self, line: &str) {
-        // SAFETY: the tuple store and the row type were made by `InitMaterializedSRF`; the text is copied into the store.
+        // SAFETY: the tuple store and the row type were made by `InitMaterializedSRF`; the text is copied into the
+        // store.
         unsafe {
             let text = pg_sys::cstring_to_text_with_len(line.as_ptr().cast(), line.len() as i32);
             let mut value = pg_sys::Datum::from(text);

@@ -14,8 +14,9 @@ use crate::pg::error::{raise, raise_hint, required};
 
 /// Loads a file of the server and returns the number of quads that were not in the store before.
 ///
-/// `format`: see `pgquad_reader::Format`; by default what the name of the file tells. `graph`: IRI of the graph for triples outside of
-/// named graphs. `base`: IRI against which relative IRIs are resolved. `store`: by default the setting `quad.store`.
+/// `format`: see `pgquad_reader::Format`; by default what the name of the file tells. `graph`: IRI of the graph for
+/// triples outside of named graphs. `base`: IRI against which relative IRIs are resolved. `store`: by default the
+/// setting `quad.store`.
 #[pg_extern]
 fn load(
     path: Option<&str>,
@@ -65,8 +66,8 @@ pub fn load_as(
     )
 }
 
-/// Loads a document and returns the number of quads that were not in the store before. The format is Turtle unless one is named (every
-/// N-Triples document is Turtle too). The other arguments are as for `quad.load`.
+/// Loads a document and returns the number of quads that were not in the store before. The format is Turtle unless one
+/// is named (every N-Triples document is Turtle too). The other arguments are as for `quad.load`.
 #[pg_extern]
 fn load_text(
     document: Option<&str>,

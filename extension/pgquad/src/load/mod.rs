@@ -4,8 +4,8 @@
 //! * `stdin`: `COPY quad.load_stdin FROM STDIN`, a document that the client sends
 //! * `export`: `quad.export`
 //!
-//! Threads read and parse (crate `pgquad_reader`); the backend gives ids to the terms and writes. One document is loaded by one
-//! command: an error anywhere leaves nothing behind.
+//! Threads read and parse (crate `pgquad_reader`); the backend gives ids to the terms and writes. One document is
+//! loaded by one command: an error anywhere leaves nothing behind.
 
 mod export;
 mod file;

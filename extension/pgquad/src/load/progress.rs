@@ -1,7 +1,8 @@
 //! Progress of loads for other sessions: view `quad.load_progress`.
 //!
-//! A load is reported as PostgreSQL reports COPY, in `pg_stat_progress_copy`, so that it ends with the command however that ends. The
-//! parameters that COPY does not use tell the rest; the last ones hold the end of the document's name, eight bytes each.
+//! A load is reported as PostgreSQL reports COPY, in `pg_stat_progress_copy`, so that it ends with the command however
+//! that ends. The parameters that COPY does not use tell the rest; the last ones hold the end of the document's name,
+//! eight bytes each.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -23,8 +23,8 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// Opens the table and locks it against other writers (a distributed store is not locked); about `memory` bytes may be used for
-    /// sorting.
+    /// Opens the table and locks it against other writers (a distributed store is not locked); about `memory` bytes may
+    /// be used for sorting.
     pub fn new(store: &Store, memory: usize) -> Self {
         if let Some(sides) = sides_of_relid(store.oid) {
             pending::flush(store.oid);
@@ -57,7 +57,8 @@ impl Rows {
     }
 }
 
-/// Inserts the quads of a small document, beside other writers. Returns the number of those that were not in the table before.
+/// Inserts the quads of a small document, beside other writers. Returns the number of those that were not in the table
+/// before.
 pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
     if let Some(sides) = sides_of_relid(store.oid) {
         pending::flush(store.oid);
@@ -78,7 +79,8 @@ pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
     added as u64
 }
 
-/// Opens the table for writing: what the session still holds back for it is written, and SERIALIZABLE readers hear of the change.
+/// Opens the table for writing: what the session still holds back for it is written, and SERIALIZABLE readers hear of
+/// the change.
 fn open(store: &Store) -> pg_sys::Relation {
     pending::flush(store.oid);
     // SAFETY: the store exists and is locked; raises an error otherwise.

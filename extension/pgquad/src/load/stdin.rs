@@ -255,8 +255,8 @@ impl Stdin {
     }
 }
 
-/// Refuses a COPY whose format would change the lines: the text format takes backslashes for its own, CSV the quotes. `false`: the rows
-/// are not lines but pieces of any size, as a binary COPY can send them.
+/// Refuses a COPY whose format would change the lines: the text format takes backslashes for its own, CSV the quotes.
+/// `false`: the rows are not lines but pieces of any size, as a binary COPY can send them.
 fn check_copy() -> bool {
     let Some(options) = copy_options() else {
         return true;
@@ -282,7 +282,8 @@ fn check_copy() -> bool {
 
 /// The options of the COPY command that is running; `None` when another command is.
 fn copy_options() -> Option<Vec<(String, String)>> {
-    // SAFETY: the running portal and its statements are alive and, being parser output, made of well-formed nodes and lists.
+    // SAFETY: the running portal and its statements are alive and, being parser output, made of well-formed nodes and
+    // lists.
     unsafe {
         let portal = pg_sys::ActivePortal.as_ref()?;
         let statement = pg_sys::list_nth(portal.stmts.as_ref()?, 0).cast::<pg_sys::PlannedStmt>();

@@ -1,7 +1,9 @@
-//! The allocator of this library's own memory: free blocks of small sizes are kept for the next allocation of their size.
+//! The allocator of this library's own memory: free blocks of small sizes are kept for the next allocation of their
+//! size.
 //!
-//! A query makes and drops many short vectors, more of a size at a time than the caches of the C library hold. Only the thread that
-//! PostgreSQL runs on keeps blocks, at most [`MOST_FREE_BYTES_PER_SIZE`] bytes of each size; everything else is the C library's business.
+//! A query makes and drops many short vectors, more of a size at a time than the caches of the C library hold. Only the
+//! thread that PostgreSQL runs on keeps blocks, at most [`MOST_FREE_BYTES_PER_SIZE`] bytes of each size; everything
+//! else is the C library's business.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -57,8 +59,8 @@ static LISTS: Lists = Lists(
 /// The thread that keeps blocks, 0 before there is one. It runs as long as the process.
 static KEEPER: AtomicUsize = AtomicUsize::new(0);
 
-/// A number that no other running thread has, not 0: the address of the thread's control block. A variable of the thread would be
-/// found by a call, which takes as long as all the rest of an allocation.
+/// A number that no other running thread has, not 0: the address of the thread's control block. A variable of the
+/// thread would be found by a call, which takes as long as all the rest of an allocation.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[inline]
 fn thread() -> usize {
@@ -89,8 +91,8 @@ fn list(size: usize) -> Option<&'static List> {
 /// Makes this thread keep blocks: to be called on the one that PostgreSQL runs on, which lives as long as the process.
 pub fn init() {
     KEEPER.store(thread(), Ordering::Relaxed);
-    // Tables and batches of a query are made anew for each: giving their pages back every time costs more than the query's work on
-    // them. SAFETY: plain settings of the C library.
+    // Tables and batches of a query are made anew for each: giving their pages back every time costs more than the
+    // query's work on them. SAFETY: plain settings of the C library.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, FROM_SYSTEM);
@@ -160,8 +162,9 @@ unsafe fn give(block: *mut u8, size: usize) {
     unsafe { System.dealloc(block, rounded(size)) }
 }
 
-// SAFETY: blocks come from the system's allocator and are handed out to one owner at a time; a list is used by its thread only. All
-// blocks of a layout that `size_of` knows are made and freed with the layout of their size, whichever thread does it.
+// SAFETY: blocks come from the system's allocator and are handed out to one owner at a time; a list is used by its
+// thread only. All blocks of a layout that `size_of` knows are made and freed with the layout of their size, whichever
+// thread does it.
 unsafe impl GlobalAlloc for Keeping {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -245,9 +245,9 @@ pub unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> 
     unsafe { list_iter(pg_sys::pull_var_clause(expression, flags as i32)).collect() }
 }
 
-/// An expression as a node can compute it from what `tlist` has. Since PostgreSQL 16 a variable also says which outer joins can
-/// have made it null; a node that carries out several joins computes conditions below such a join and answers above it from
-/// the same columns, so the conditions have to name them as the columns do.
+/// An expression as a node can compute it from what `tlist` has. Since PostgreSQL 16 a variable also says which outer
+/// joins can have made it null; a node that carries out several joins computes conditions below such a join and answers
+/// above it from the same columns, so the conditions have to name them as the columns do.
 ///
 /// # Safety
 /// Live nodes; the entries of `tlist` are variables.
@@ -398,8 +398,8 @@ pub unsafe fn new_file(rel: pg_sys::Relation) {
     }
 }
 
-/// A search path with PostgreSQL's own schema only, in force until [`CatalogPath::pop`] or, after an error, the end of the
-/// transaction.
+/// A search path with PostgreSQL's own schema only, in force until [`CatalogPath::pop`] or, after an error, the end of
+/// the transaction.
 pub struct CatalogPath {
     #[cfg(feature = "pg17")]
     level: core::ffi::c_int,

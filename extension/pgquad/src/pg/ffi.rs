@@ -181,8 +181,8 @@ guarded!(
     log_smgrcreate(node: *const crate::pg::compat::FileLocator, fork: pg_sys::ForkNumber::Type)
 );
 
-/// Pins a page of the main fork and locks it: `ReadRecentBuffer`, `ReadBufferExtended` and `LockBuffer` of `storage/bufmgr.h` under one
-/// guard. `recent`: the buffer in which the page may still be.
+/// Pins a page of the main fork and locks it: `ReadRecentBuffer`, `ReadBufferExtended` and `LockBuffer` of
+/// `storage/bufmgr.h` under one guard. `recent`: the buffer in which the page may still be.
 ///
 /// # Safety
 /// The relation is open; `mode` is one of `BUFFER_LOCK_*`; `recent` is a shared buffer.
@@ -213,7 +213,8 @@ pub unsafe fn read_locked(
     }
 }
 
-/// Sends what waits to be sent to the client of this session (`pq_flush`). A client that is gone is noticed by the next read.
+/// Sends what waits to be sent to the client of this session (`pq_flush`). A client that is gone is noticed by the next
+/// read.
 pub fn flush_to_client() {
     // SAFETY: PostgreSQL sets the table before a session runs its first statement; an ERROR unwinds.
     unsafe {
@@ -225,11 +226,12 @@ pub fn flush_to_client() {
     }
 }
 
-/// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes straight to the
-/// caller's handler, unchanged.
+/// Functions that run whole statements. They are called without a guard of ours, so that an `ERROR` inside goes
+/// straight to the caller's handler, unchanged.
 ///
 /// # Safety
-/// As for the PostgreSQL functions; in addition no frame between the caller's guard and the call may own a value with a destructor.
+/// As for the PostgreSQL functions; in addition no frame between the caller's guard and the call may own a value with a
+/// destructor.
 pub mod unguarded {
     pub use super::raw::{
         standard_ExecutorFinish, standard_ExecutorRun, standard_ExecutorStart,
@@ -319,11 +321,12 @@ unsafe extern "C-unwind" fn visit_query(
     }
 }
 
-/// `ExecScan` of `executor/execScan.c` without the guard of pgrx, which would cost a `sigsetjmp` per row. An `ERROR` inside
-/// jumps straight to the caller's guard.
+/// `ExecScan` of `executor/execScan.c` without the guard of pgrx, which would cost a `sigsetjmp` per row. An `ERROR`
+/// inside jumps straight to the caller's guard.
 ///
 /// # Safety
-/// As for the PostgreSQL function; in addition no frame between the caller's guard and this call may own a value with a destructor.
+/// As for the PostgreSQL function; in addition no frame between the caller's guard and this call may own a value with a
+/// destructor.
 #[allow(non_snake_case)]
 pub unsafe fn ExecScanUnguarded(
     node: *mut pg_sys::ScanState,

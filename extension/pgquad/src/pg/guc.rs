@@ -179,7 +179,8 @@ thread_local! {
     static DEFAULT_GRAPH_CHANGES: Cell<fn()> = const { Cell::new(|| ()) };
 }
 
-/// Sets a setting until its nesting level ends (`NewGUCNestLevel`, `AtEOXact_GUC`), as the clause SET of a function does.
+/// Sets a setting until its nesting level ends (`NewGUCNestLevel`, `AtEOXact_GUC`), as the clause SET of a function
+/// does.
 ///
 /// # Safety
 /// Within a level that was opened, whose end undoes it.

@@ -13,10 +13,11 @@ const SERIOUS: [PgSqlErrorCode; 4] = [
     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
 ];
 
-/// Runs `body` in a subtransaction. When it raises an error the subtransaction is rolled back, and the message is given.
+/// Runs `body` in a subtransaction. When it raises an error the subtransaction is rolled back, and the message is
+/// given.
 pub fn attempt<T>(body: impl Fn() -> T) -> Result<T, String> {
-    // SAFETY: within a function call there is a transaction, a memory context and a resource owner; both are put back below, as
-    // PL/pgSQL does for its exception blocks.
+    // SAFETY: within a function call there is a transaction, a memory context and a resource owner; both are put back
+    // below, as PL/pgSQL does for its exception blocks.
     let (context, owner) = unsafe {
         let before = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
@@ -26,7 +27,8 @@ pub fn attempt<T>(body: impl Fn() -> T) -> Result<T, String> {
     let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(body())))
         .catch_others(|error| Err(Box::new(error)))
         .execute();
-    // SAFETY: the subtransaction is the one that was begun above: `body` has ended all that it began, or the error has left it open.
+    // SAFETY: the subtransaction is the one that was begun above: `body` has ended all that it began, or the error has
+    // left it open.
     unsafe {
         match result {
             Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),

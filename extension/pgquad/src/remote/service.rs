@@ -16,9 +16,9 @@ use crate::term::{random_bytes, TermArg, TermOut};
 /// Terms of a solution, as a row of the function.
 type Solution = Vec<Option<TermOut>>;
 
-/// What the SQL of SERVICE calls: sends a SELECT query to an endpoint and gives the bindings of the variables, one array for each
-/// solution. `silent`: one empty solution in the place of an error. `keep`: the blank nodes are going to be stored, and get their
-/// numbers now, so that a node stays one wherever it occurs.
+/// What the SQL of SERVICE calls: sends a SELECT query to an endpoint and gives the bindings of the variables, one
+/// array for each solution. `silent`: one empty solution in the place of an error. `keep`: the blank nodes are going to
+/// be stored, and get their numbers now, so that a node stays one wherever it occurs.
 #[pg_extern(volatile, parallel_unsafe)]
 fn service(
     endpoint: Option<TermArg<'_>>,

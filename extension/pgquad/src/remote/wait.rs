@@ -24,7 +24,8 @@ pub fn start<T: Send + 'static>(
     })
 }
 
-/// The next result of a request, `None` when there are no more. Ends with an error when the query is cancelled meanwhile.
+/// The next result of a request, `None` when there are no more. Ends with an error when the query is cancelled
+/// meanwhile.
 pub fn next<T: Send + 'static>(job: &mut Job<T>) -> Result<Option<T>, Error> {
     loop {
         check_for_interrupts!();

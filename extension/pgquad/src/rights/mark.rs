@@ -1,5 +1,5 @@
-//! The walk through a statement before it is planned: which calls get ids that may be decoded, and whether what it writes into quad tables
-//! are such ids.
+//! The walk through a statement before it is planned: which calls get ids that may be decoded, and whether what it
+//! writes into quad tables are such ids.
 
 use std::ffi::{c_char, c_void};
 

@@ -1,11 +1,12 @@
 //! Who may read the term of an id.
 //!
-//! Ids are numbers that anybody can count through, and one dictionary serves all stores. So an id says nothing by itself: its term is read
-//! where the id comes, within the statement, from a column of a quad table that the statement may read, or from a term ([`origin`]).
-//! Any other id is a bare one, which only those may decode who may read the dictionary's table `quad.terms`.
+//! Ids are numbers that anybody can count through, and one dictionary serves all stores. So an id says nothing by
+//! itself: its term is read where the id comes, within the statement, from a column of a quad table that the statement
+//! may read, or from a term ([`origin`]). Any other id is a bare one, which only those may decode who may read the
+//! dictionary's table `quad.terms`.
 //!
-//! * [`mark`]: before a statement is planned, calls of functions on ids whose ids come from such places get a mark. The functions look
-//!   for it when they run ([`check`]), so a call that nobody has looked at is one on bare ids.
+//! * [`mark`]: before a statement is planned, calls of functions on ids whose ids come from such places get a mark. The
+//!   functions look for it when they run ([`check`]), so a call that nobody has looked at is one on bare ids.
 //! * [`notes`]: for the same reason quad tables take bare ids only from those who may read the dictionary.
 
 pub mod mark;
@@ -18,11 +19,12 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use crate::dictionary::Tables;
 use crate::pg::error::raise_all;
 
-/// The mark: the input collation of a call. Functions on ids take nothing that has a collation, so no SQL text makes this one.
+/// The mark: the input collation of a call. Functions on ids take nothing that has a collation, so no SQL text makes
+/// this one.
 pub const SEEN: pg_sys::Oid = pg_sys::Oid::from_u32(1);
 
-/// Raises an error where a function is called on a bare id by someone who may not decode it. To be called by every SQL function that
-/// tells something of the terms of ids which it is given.
+/// Raises an error where a function is called on a bare id by someone who may not decode it. To be called by every SQL
+/// function that tells something of the terms of ids which it is given.
 #[inline]
 pub fn check(call: pg_sys::FunctionCallInfo, ids: &[i64]) {
     // SAFETY: the caller passes what PostgreSQL has passed to its function.

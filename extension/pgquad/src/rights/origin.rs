@@ -1,8 +1,8 @@
 //! Where the ids of an expression come from.
 //!
-//! An expression gives ids that may be decoded when each value that it can have is one of: a column of a quad table (the rows are those that
-//! rights and policies let through), the id of a term that was given as such, an id that has its term in itself, the outcome of a function
-//! of ids that only passes them on or computes such an id.
+//! An expression gives ids that may be decoded when each value that it can have is one of: a column of a quad table
+//! (the rows are those that rights and policies let through), the id of a term that was given as such, an id that has
+//! its term in itself, the outcome of a function of ids that only passes them on or computes such an id.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use crate::am;
 use crate::cluster::guard;
 use crate::pg::list::list_iter;
 
-/// Functions and aggregates of schema quad whose ids are those of terms they are given, are their own terms, or are among the ids they
-/// are given.
+/// Functions and aggregates of schema quad whose ids are those of terms they are given, are their own terms, or are
+/// among the ids they are given.
 const PASSING: [&str; 21] = [
     "encode",
     "find",
@@ -346,7 +346,8 @@ impl Origins {
         }
     }
 
-    /// Whether all ids in a table have come into it as [`super::writes`] says: a quad table, and no other table that is read with it.
+    /// Whether all ids in a table have come into it as [`super::writes`] says: a quad table, and no other table that is
+    /// read with it.
     fn is_source(&self, relid: pg_sys::Oid) -> bool {
         if let Some(&known) = self.tables.borrow().get(&relid) {
             return known;

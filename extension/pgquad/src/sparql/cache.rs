@@ -1,8 +1,8 @@
-//! The templates that this backend keeps, with their plans: the second query of a shape pays neither parsing nor translation nor
-//! planning.
+//! The templates that this backend keeps, with their plans: the second query of a shape pays neither parsing nor
+//! translation nor planning.
 //!
-//! What a template depends on beside the text is part of its key, so there is nothing to invalidate: the plans are PostgreSQL's to
-//! watch over. An entry that is in use while it is thrown out lives on until its user is done.
+//! What a template depends on beside the text is part of its key, so there is nothing to invalidate: the plans are
+//! PostgreSQL's to watch over. An entry that is in use while it is thrown out lives on until its user is done.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -148,7 +148,8 @@ impl Cache {
         Some(known)
     }
 
-    /// Whether the key has come before. Most texts that are their own templates never come again, and would drive out those that do.
+    /// Whether the key has come before. Most texts that are their own templates never come again, and would drive out
+    /// those that do.
     fn is_seen(&mut self, key: &Key) -> bool {
         let hash = FxBuildHasher.hash_one(key);
         if self.seen.contains(&hash) {
@@ -274,9 +275,9 @@ fn entry(template: Template, text: String, target: Target<'_>, kept: bool) -> Rc
     })
 }
 
-/// The templates that this session keeps, the last used first. A template is the text of its queries with `$1`, `$2`, ... for the
-/// constants that may differ; a text without them stands for itself. `hits` counts the queries that found it; the last two columns
-/// say how often its SQL took a plan for all constants and one for those at hand.
+/// The templates that this session keeps, the last used first. A template is the text of its queries with `$1`, `$2`,
+/// ... for the constants that may differ; a text without them stands for itself. `hits` counts the queries that found
+/// it; the last two columns say how often its SQL took a plan for all constants and one for those at hand.
 #[pg_extern(volatile)]
 #[allow(clippy::type_complexity)]
 fn template_cache() -> TableIterator<
@@ -315,8 +316,8 @@ fn template_cache() -> TableIterator<
     TableIterator::new(rows.into_iter().map(|(_, row)| row))
 }
 
-/// What the cache of templates did in this session: queries that found their template, queries that made one, templates that gave
-/// way to others; plans of updates that are kept, and how often one was found.
+/// What the cache of templates did in this session: queries that found their template, queries that made one, templates
+/// that gave way to others; plans of updates that are kept, and how often one was found.
 #[pg_extern(volatile)]
 fn template_cache_stats() -> TableIterator<
     'static,

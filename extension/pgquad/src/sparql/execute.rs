@@ -125,7 +125,8 @@ impl Cursor {
         if self.batch.is_empty() {
             if let Some(name) = self.portal.take() {
                 let more = Spi::connect(|_| {
-                    // SAFETY: SPI is connected, and the portal is looked up each time: it may have ended with a subtransaction.
+                    // SAFETY: SPI is connected, and the portal is looked up each time: it may have ended with a
+                    // subtransaction.
                     unsafe {
                         let portal = pg_sys::SPI_cursor_find(name.as_ptr());
                         if portal.is_null() {

@@ -7,7 +7,8 @@ use super::plan::{type_of, Plan};
 use super::request::query;
 use crate::pg::error::required;
 
-/// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what it did).
+/// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what
+/// it did).
 #[pg_extern(volatile)]
 fn explain(
     query: Option<&str>,
@@ -27,7 +28,8 @@ fn explain(
     SetOfIterator::new(lines)
 }
 
-/// The same for programs, a JSON object with the texts `algebra` and `sql`, and `plan`, which is what EXPLAIN (FORMAT JSON) gives.
+/// The same for programs, a JSON object with the texts `algebra` and `sql`, and `plan`, which is what EXPLAIN (FORMAT
+/// JSON) gives.
 #[pg_extern(volatile)]
 fn explain_json(
     query: Option<&str>,

@@ -1,5 +1,5 @@
-//! SPARQL from SQL: the functions `quad.sparql`, `quad.ask`, `quad.construct`, `quad.describe`, `quad.query`, `quad.update` and their
-//! kin.
+//! SPARQL from SQL: the functions `quad.sparql`, `quad.ask`, `quad.construct`, `quad.describe`, `quad.query`,
+//! `quad.update` and their kin.
 //!
 //! A request is translated by the crate `pgquad-sparql`; the SQL runs through SPI with the rights of the caller.
 

@@ -1,7 +1,7 @@
 //! Plans of the SQL of SPARQL requests, kept for as long as they are wanted.
 //!
-//! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when row-level
-//! security makes it depend on the role, and rights are checked at each execution.
+//! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when
+//! row-level security makes it depend on the role, and rights are checked at each execution.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -23,8 +23,9 @@ use crate::term::TermOut;
 /// How the SQL of a query whose constants are parameters is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum PlanMode {
-    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run; else as PostgreSQL sees
-    /// fit: for the constants at hand a few times, then for all if that promises to be no worse.
+    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run;
+    /// else as PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no
+    /// worse.
     #[name = c"auto"]
     Auto,
     /// Once, for all constants.
@@ -76,8 +77,8 @@ thread_local! {
     static TEXTS: RefCell<HashSet<usize>> = RefCell::default();
 }
 
-/// Whether a statement is one of a [`Plan`]: whether its text is that very one, in the place where PostgreSQL keeps it, which no statement
-/// of somebody else can have.
+/// Whether a statement is one of a [`Plan`]: whether its text is that very one, in the place where PostgreSQL keeps it,
+/// which no statement of somebody else can have.
 pub fn is_statement(text: *const c_char) -> bool {
     TEXTS.with_borrow(|texts| texts.contains(&(text as usize)))
 }
@@ -133,8 +134,8 @@ impl Plan {
         unsafe { (*self.source()).query_string as usize }
     }
 
-    /// Parses a statement and plans it for all constants, expecting them to be like `values`. It settles for that plan if the joins
-    /// depend on none: see [`PlanMode::Auto`].
+    /// Parses a statement and plans it for all constants, expecting them to be like `values`. It settles for that plan
+    /// if the joins depend on none: see [`PlanMode::Auto`].
     pub fn settle(sql: &str, types: &[pg_sys::Oid], values: &[pg_sys::Datum]) -> Self {
         let mut plan = Self::prepare(sql, types);
         if plan.settings.mode != PlanMode::Auto || !plan.settings.quad_join {
@@ -142,15 +143,15 @@ impl Plan {
         }
         plan.settled = plan.plan_expecting(values);
         if plan.settled.is_none() && !values.is_empty() {
-            // PostgreSQL would weigh the plan that it has now against those for the constants at hand, as if what it costs for these
-            // values were what it costs for all.
+            // PostgreSQL would weigh the plan that it has now against those for the constants at hand, as if what it
+            // costs for these values were what it costs for all.
             return Self::prepare(sql, types);
         }
         plan
     }
 
-    /// Plans the statement for all constants and makes that its only plan, unless PostgreSQL's joins have a part in the order of its
-    /// patterns. Gives the number of the plan in this case.
+    /// Plans the statement for all constants and makes that its only plan, unless PostgreSQL's joins have a part in the
+    /// order of its patterns. Gives the number of the plan in this case.
     fn plan_expecting(&self, values: &[pg_sys::Datum]) -> Option<i32> {
         let whole = |(value, kind): (&pg_sys::Datum, &pg_sys::Oid)| {
             (*kind == pg_sys::INT8OID).then(|| value.value() as i64)
@@ -158,8 +159,8 @@ impl Plan {
         let _expecting = BindPeeking::begin(values.iter().zip(&self.types).map(whole).collect());
         Spi::connect(|_| {
             let _planning = Planning::begin();
-            // SAFETY: SPI is connected. The plan has one statement, so there is a cached plan of it, which is held while its
-            // statements are looked at. The options are read at each execution.
+            // SAFETY: SPI is connected. The plan has one statement, so there is a cached plan of it, which is held
+            // while its statements are looked at. The options are read at each execution.
             unsafe {
                 let cached = pg_sys::SPI_plan_get_cached_plan(self.plan.as_ptr());
                 check(cached.is_null(), "plan");
@@ -174,8 +175,9 @@ impl Plan {
         })
     }
 
-    /// Whether it is the plan that would be made now. One that was settled for has to be settled for anew when PostgreSQL has dropped
-    /// it or is about to: made by PostgreSQL alone, its successor would expect nothing, and might order patterns.
+    /// Whether it is the plan that would be made now. One that was settled for has to be settled for anew when
+    /// PostgreSQL has dropped it or is about to: made by PostgreSQL alone, its successor would expect nothing, and
+    /// might order patterns.
     pub fn is_current(&self) -> bool {
         self.settings == Settings::current()
             && self.settled.is_none_or(|number| self.is_in_force(number))
@@ -203,8 +205,8 @@ impl Plan {
     /// Starts the statement, with SPI connected, and gives its portal.
     pub fn open(&self, values: &mut [pg_sys::Datum]) -> pg_sys::Portal {
         let _planning = Planning::begin();
-        // SAFETY: SPI is connected; there is a value for each parameter and none is NULL. The portal keeps the plan and copies the
-        // values.
+        // SAFETY: SPI is connected; there is a value for each parameter and none is NULL. The portal keeps the plan and
+        // copies the values.
         unsafe {
             pg_sys::SPI_cursor_open(
                 std::ptr::null(),
@@ -234,8 +236,8 @@ impl Plan {
 
     /// Runs a query to its end, with SPI connected and [`Planning`] begun. Its rows go to `destination`.
     pub fn run_into(&self, values: &[pg_sys::Datum], destination: *mut pg_sys::DestReceiver) {
-        // SAFETY: SPI is connected; the list has a place for each parameter, and there is a value for each. The caller passes a
-        // destination that lives until the end of the call.
+        // SAFETY: SPI is connected; the list has a place for each parameter, and there is a value for each. The caller
+        // passes a destination that lives until the end of the call.
         let status = unsafe {
             let params = pg_sys::makeParamList(self.types.len() as i32);
             let places = (*params).params.as_mut_slice(self.types.len());
@@ -300,8 +302,8 @@ pub fn type_of(kind: ParamKind) -> pg_sys::Oid {
     }
 }
 
-/// Settings in force while a statement is parsed and planned. Operators are those of PostgreSQL whatever the path of the caller, and
-/// the planner sees all patterns of a group as one join problem.
+/// Settings in force while a statement is parsed and planned. Operators are those of PostgreSQL whatever the path of
+/// the caller, and the planner sees all patterns of a group as one join problem.
 ///
 /// They are set without the machinery of SET, which costs more than all else that a small query does.
 pub struct Planning {
@@ -311,10 +313,10 @@ pub struct Planning {
     jit_above_cost: f64,
 }
 
-/// Times its cost that a statement has to have for JIT. Compiling one takes 50 to 150 ms, and what it spends its time in are nodes and
-/// functions of this extension, which PostgreSQL cannot compile: groups by STRLEN, a filter by CONTAINS(LCASE()) and sums over parts of
-/// dates of 150,000 to 300,000 literals ran 4 % faster at best, 13 % slower at worst (release build, 2026-11). Ten times the default of
-/// 100,000 is some seconds of work.
+/// Times its cost that a statement has to have for JIT. Compiling one takes 50 to 150 ms, and what it spends its time
+/// in are nodes and functions of this extension, which PostgreSQL cannot compile: groups by STRLEN, a filter by
+/// CONTAINS(LCASE()) and sums over parts of dates of 150,000 to 300,000 literals ran 4 % faster at best, 13 % slower at
+/// worst (release build, 2026-11). Ten times the default of 100,000 is some seconds of work.
 const JIT_FACTOR: f64 = 10.0;
 
 thread_local! {

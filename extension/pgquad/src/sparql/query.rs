@@ -12,7 +12,8 @@ use super::request::{query, query_of_form};
 use crate::pg::error::required;
 use crate::term::TermOut;
 
-/// Answers a SELECT query: one object for each solution, `{"variable": "term in N-Triples form"}`; unbound variables are left out.
+/// Answers a SELECT query: one object for each solution, `{"variable": "term in N-Triples form"}`; unbound variables
+/// are left out.
 #[pg_extern(stable)]
 fn sparql(
     query: Option<&str>,
@@ -76,8 +77,8 @@ fn construct(
     triples(prepared)
 }
 
-/// Answers a DESCRIBE query with the concise bounded description of each resource: its triples, and those of the blank nodes they
-/// lead to.
+/// Answers a DESCRIBE query with the concise bounded description of each resource: its triples, and those of the blank
+/// nodes they lead to.
 #[pg_extern(stable)]
 #[allow(clippy::type_complexity)]
 fn describe(

@@ -61,8 +61,8 @@ unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     destination: *mut pg_sys::DestReceiver,
 ) -> bool {
-    // SAFETY: the destination is the first field of a `Receiver` that nothing else uses while the executor runs; the slot holds a
-    // row with the columns of the query.
+    // SAFETY: the destination is the first field of a `Receiver` that nothing else uses while the executor runs; the
+    // slot holds a row with the columns of the query.
     unsafe {
         let receiver = &mut *destination.cast::<Receiver<'_>>();
         let columns = (*(*slot).tts_tupleDescriptor).natts;

@@ -15,12 +15,14 @@ use crate::store;
 const EMPTY_STORE: &str =
     "(SELECT NULL::bigint AS s, NULL::bigint AS p, NULL::bigint AS o, NULL::bigint AS g WHERE FALSE)";
 
-/// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built (0A000).
+/// A query on a store (`None`: the default store), translated. Raises errors of syntax (42601) and of what is not built
+/// (0A000).
 pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated {
     translate(text, target(&table_to_read(store), None), base)
 }
 
-/// As [`query`], on the graphs that were named beside the text; `None` where the store does not exist that the first write makes.
+/// As [`query`], on the graphs that were named beside the text; `None` where the store does not exist that the first
+/// write makes.
 pub fn query_of_existing(
     text: &str,
     store: Option<&str>,
@@ -89,7 +91,8 @@ pub fn query_of_any_form(
     cache::prepare(text, target(&table_to_read(store), graphs), base)
 }
 
-/// A query of the extension's own, ready to be run on the store whose default graph is its own, whatever the settings say.
+/// A query of the extension's own, ready to be run on the store whose default graph is its own, whatever the settings
+/// say.
 pub fn own_query(text: &str, store: Option<&str>) -> Prepared {
     let table = table_to_read(store);
     cache::prepare(text, Target::from(table.as_str()), None)
@@ -123,7 +126,8 @@ pub fn name_of(form: Form) -> &'static str {
     }
 }
 
-/// An update request on a store, reading the graphs that were named beside the text, and the quoted name of its table, which exists.
+/// An update request on a store, reading the graphs that were named beside the text, and the quoted name of its table,
+/// which exists.
 pub fn update(
     text: &str,
     store: Option<&str>,

@@ -1,8 +1,9 @@
-//! Answers of any size, piece by piece: `quad.sparql_json_stream` and its kin, `quad.answer_stream`, `quad.graph_stream`.
+//! Answers of any size, piece by piece: `quad.sparql_json_stream` and its kin, `quad.answer_stream`,
+//! `quad.graph_stream`.
 //!
-//! In the list of columns of a SELECT (`SELECT quad.sparql_tsv_stream(..)`) PostgreSQL asks for the pieces one by one, so that neither
-//! the backend nor a client that reads them as they come holds more than one; in FROM it keeps all of them first. The rows of the query
-//! come from a cursor, whose sorts and hashes are bounded by `work_mem`.
+//! In the list of columns of a SELECT (`SELECT quad.sparql_tsv_stream(..)`) PostgreSQL asks for the pieces one by one,
+//! so that neither the backend nor a client that reads them as they come holds more than one; in FROM it keeps all of
+//! them first. The rows of the query come from a cursor, whose sorts and hashes are bounded by `work_mem`.
 
 use pgquad_reader::Format;
 use pgquad_sparql::{Form, Graphs, Param};
@@ -218,8 +219,8 @@ macro_rules! solutions_function {
     ($name:ident, $format:ident, $doc:literal) => {
         #[doc = $doc]
         ///
-        /// `default_graphs`, `named_graphs`: the data set, in the place of what FROM and FROM NAMED say. `max_rows`: an error when there are
-        /// more, as with the setting `quad.max_result_rows`.
+        /// `default_graphs`, `named_graphs`: the data set, in the place of what FROM and FROM NAMED say. `max_rows`: an
+        /// error when there are more, as with the setting `quad.max_result_rows`.
         #[pg_extern(stable)]
         fn $name(
             query: Option<&str>,
@@ -290,10 +291,10 @@ graph_function!(
     "Answers a DESCRIBE query with a document in pieces."
 );
 
-/// Answers a query of any form in pieces, in one round trip for a server that does not parse queries itself. The first row tells what
-/// follows: `results` for SELECT and ASK, in the format that the argument of this name says (`json`, `xml`, `csv`, `tsv`), `graph` for
-/// CONSTRUCT and DESCRIBE (formats as in `quad.construct_text`). NULL for one of them refuses queries of these forms (42809). The
-/// other arguments are those of `quad.sparql_json_stream`.
+/// Answers a query of any form in pieces, in one round trip for a server that does not parse queries itself. The first
+/// row tells what follows: `results` for SELECT and ASK, in the format that the argument of this name says (`json`,
+/// `xml`, `csv`, `tsv`), `graph` for CONSTRUCT and DESCRIBE (formats as in `quad.construct_text`). NULL for one of them
+/// refuses queries of these forms (42809). The other arguments are those of `quad.sparql_json_stream`.
 #[pg_extern(stable)]
 #[allow(clippy::too_many_arguments)]
 fn answer_stream(
@@ -347,9 +348,9 @@ fn results_format(name: &str) -> QueryResultsFormat {
     }
 }
 
-/// A graph of a store as a document in pieces. `graph`: its IRI; the empty string stands for the default graph. NULL is for all
-/// graphs, in a format that can hold them: `nquads` or `trig`. Nothing comes of a graph without triples but what the format begins and
-/// ends with.
+/// A graph of a store as a document in pieces. `graph`: its IRI; the empty string stands for the default graph. NULL is
+/// for all graphs, in a format that can hold them: `nquads` or `trig`. Nothing comes of a graph without triples but
+/// what the format begins and ends with.
 #[pg_extern(stable)]
 fn graph_stream(
     graph: Option<&str>,

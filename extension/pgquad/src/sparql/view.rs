@@ -13,9 +13,10 @@ use crate::pg::error::{raise, raise_hint, required};
 /// Longest name of a column in bytes.
 const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
 
-/// Makes an ordinary view of a query, with a column for each variable of its projection. `name` is an SQL name, with a schema or not.
-/// A column that a function or an aggregate gives has the SQL type of that; all others are of type `quad.term`, NULL for unbound.
-/// `types` chooses others: an object `{"variable": "type"}`, of types that `quad.term` can be cast to.
+/// Makes an ordinary view of a query, with a column for each variable of its projection. `name` is an SQL name, with a
+/// schema or not. A column that a function or an aggregate gives has the SQL type of that; all others are of type
+/// `quad.term`, NULL for unbound. `types` chooses others: an object `{"variable": "type"}`, of types that `quad.term`
+/// can be cast to.
 #[pg_extern(volatile)]
 fn create_view(
     name: Option<&str>,
@@ -89,8 +90,8 @@ fn qualified(name: &str) -> String {
             "the name of a view must not contain a NUL character",
         )
     });
-    // SAFETY: the functions raise errors for what is no name, for schemas that are not there or that the caller may not create in; the
-    // strings they give are of the current memory context.
+    // SAFETY: the functions raise errors for what is no name, for schemas that are not there or that the caller may not
+    // create in; the strings they give are of the current memory context.
     let (schema, relation) = unsafe {
         let range =
             pg_sys::makeRangeVarFromNameList(crate::pg::compat::qualified_name(text.as_ptr()));

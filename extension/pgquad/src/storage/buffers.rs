@@ -142,8 +142,8 @@ impl Deref for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // While unwinding, PostgreSQL's own abort releases locks and pins; errfinish has reset the interrupt hold-off count
-        // that an unlock here would decrement below zero.
+        // While unwinding, PostgreSQL's own abort releases locks and pins; errfinish has reset the interrupt hold-off
+        // count that an unlock here would decrement below zero.
         if !std::thread::panicking() {
             // SAFETY: this guard owns the lock and the pin.
             unsafe { pg_sys::UnlockReleaseBuffer(self.buffer) }
@@ -176,8 +176,8 @@ impl PageStore for RelationStore {
 
     fn allocate(&self) -> Locked {
         loop {
-            // SAFETY: the relation is open; a page from the map is used only if it is really a deleted one, since the map is
-            // a hint that a crash can leave wrong.
+            // SAFETY: the relation is open; a page from the map is used only if it is really a deleted one, since the
+            // map is a hint that a crash can leave wrong.
             unsafe {
                 let block = pg_sys::GetFreeIndexPage(self.rel);
                 if block == pg_sys::InvalidBlockNumber || block >= self.blocks() {
@@ -222,8 +222,8 @@ impl PageStore for RelationStore {
             .take(images.len())
             .map(|block| self.overwritten(block))
             .collect();
-        // SAFETY: nothing points to the pages, which are exclusively locked; the critical section makes dirty pages and their record
-        // one.
+        // SAFETY: nothing points to the pages, which are exclusively locked; the critical section makes dirty pages and
+        // their record one.
         unsafe {
             let mut blocks: Vec<u32> = guards.iter().map(|g| g.block).collect();
             let mut pages: Vec<*mut core::ffi::c_char> = guards
@@ -272,8 +272,8 @@ impl PageStore for RelationStore {
     }
 }
 
-/// Whether this is a shared buffer that will not be replaced soon. To find others through the table of buffers takes longer and counts
-/// as a use of them, without which they would be replaced though they are read all the time.
+/// Whether this is a shared buffer that will not be replaced soon. To find others through the table of buffers takes
+/// longer and counts as a use of them, without which they would be replaced though they are read all the time.
 fn is_much_used(buffer: u32) -> bool {
     // SAFETY: the array of descriptors has NBuffers members, whose state is read and written atomically only.
     unsafe {

@@ -1,5 +1,5 @@
-//! Bulk load: many quads at once, sorted per order on threads, built bottom-up into an empty table or merged leaf by leaf into a
-//! filled one.
+//! Bulk load: many quads at once, sorted per order on threads, built bottom-up into an empty table or merged leaf by
+//! leaf into a filled one.
 
 use super::run_files::RunFiles;
 use super::table::{fail, Table};
@@ -57,7 +57,8 @@ impl BulkLoad {
             .unwrap_or_else(|e| sort_failed(e));
     }
 
-    /// Sorts and writes everything as the current command. Returns the number of quads that were not in the table before.
+    /// Sorts and writes everything as the current command. Returns the number of quads that were not in the table
+    /// before.
     pub fn finish(self) -> u64 {
         // SAFETY: a load runs in a transaction.
         let (xid, cid) = unsafe {
@@ -99,11 +100,12 @@ pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFile
     added
 }
 
-/// Builds all orders of an empty table from keys that come sorted: [`pgquad_sort::build_arriving`]. Returns the number of quads. They are
-/// visible to all at once, as after COPY FREEZE, and stay should the transaction fail.
+/// Builds all orders of an empty table from keys that come sorted: [`pgquad_sort::build_arriving`]. Returns the number
+/// of quads. They are visible to all at once, as after COPY FREEZE, and stay should the transaction fail.
 ///
 /// # Safety
-/// `rel` is an open quad table, locked against other writers; nobody uses it until this transaction has committed, or ever if it does not.
+/// `rel` is an open quad table, locked against other writers; nobody uses it until this transaction has committed, or
+/// ever if it does not.
 pub unsafe fn build_arriving(
     rel: pg_sys::Relation,
     next: impl FnMut() -> Option<(usize, Vec<Key>)>,

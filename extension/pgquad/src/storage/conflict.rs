@@ -1,4 +1,5 @@
-//! Standby queries whose snapshots still need what a change hides: they have to be cancelled before the change is replayed.
+//! Standby queries whose snapshots still need what a change hides: they have to be cancelled before the change is
+//! replayed.
 
 use crate::pg::compat::{self, FileLocator};
 use pgrx::pg_sys;
@@ -17,8 +18,8 @@ pub unsafe fn resolve(record: *mut pg_sys::XLogReaderState, xid: u32) {
     }
 }
 
-/// Logs a conflict by itself, for changes that generic records describe. The record of nbtree's page reuse carries exactly this
-/// and its redo does nothing else (`btree_xlog_reuse_page`).
+/// Logs a conflict by itself, for changes that generic records describe. The record of nbtree's page reuse carries
+/// exactly this and its redo does nothing else (`btree_xlog_reuse_page`).
 ///
 /// # Safety
 /// `rel` is open.

@@ -12,8 +12,8 @@ use pgquad_btree::{
 use pgquad_cluster::{Reading, Traffic};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-/// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls. The quads of a distributed store come in
-/// no order.
+/// A scan of key ranges in one order, as one snapshot sees them. Holds no page between calls. The quads of a
+/// distributed store come in no order.
 pub struct OrderCursor {
     from: From,
     active: bool,
@@ -49,8 +49,8 @@ struct Sharded {
 /// Rows of the first batch from shards (a LIMIT reads little), and of later ones at most.
 const FIRST_ROWS: usize = 100;
 const MOST_ROWS: usize = 16 * 1024;
-/// Ranges of the first messages to other nodes, and of later ones at most. Ten thousand keys one by one are 6,600 messages and 250 ms on three
-/// nodes of one machine.
+/// Ranges of the first messages to other nodes, and of later ones at most. Ten thousand keys one by one are 6,600
+/// messages and 250 ms on three nodes of one machine.
 const FIRST_RANGES: usize = 1024;
 const MOST_RANGES: usize = 16 * 1024;
 
@@ -161,8 +161,8 @@ impl OrderCursor {
         self.active = true;
     }
 
-    /// Starts the first of these ranges, which ascend, or as many as are best read at once. Returns how many that are: where the quads are
-    /// in shards, each node is asked for many in one message.
+    /// Starts the first of these ranges, which ascend, or as many as are best read at once. Returns how many that are:
+    /// where the quads are in shards, each node is asked for many in one message.
     pub fn seek_some(&mut self, ranges: &[(Key, Key)]) -> usize {
         match (&mut self.from, ranges) {
             (_, []) => 0,

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 /// After this time all is read anew: counts of remembered pages should not be much older.
 const FRESH: Duration = Duration::from_secs(10);
-/// Bytes for all tables together. The way to a leaf takes some 50 of them, so this leads to some 4 GB of leaves: all orders of about a
-/// hundred million quads. Where there are more, a look-up waits for its leaf rather than for the pages above it, and the memory
-/// of many sessions serves better as a cache of leaves.
+/// Bytes for all tables together. The way to a leaf takes some 50 of them, so this leads to some 4 GB of leaves: all
+/// orders of about a hundred million quads. Where there are more, a look-up waits for its leaf rather than for the
+/// pages above it, and the memory of many sessions serves better as a cache of leaves.
 const MOST: usize = 32 << 20;
 
 struct Kept {
@@ -89,12 +89,12 @@ pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<InnerPageCache>
     MEMORY.with_borrow_mut(|memory| memory.of(relid, file, orders).orders.clone())
 }
 
-/// The trees of a table with so many orders, for reading: those that were made last as long as nothing of it has changed, or what `make`
-/// makes of the inner pages that are remembered.
+/// The trees of a table with so many orders, for reading: those that were made last as long as nothing of it has
+/// changed, or what `make` makes of the inner pages that are remembered.
 ///
 /// # Safety
-/// `rel` is open, for as long as the trees are used. What is kept points to the entry of the relation cache, and is given out only while
-/// that entry is open.
+/// `rel` is open, for as long as the trees are used. What is kept points to the entry of the relation cache, and is
+/// given out only while that entry is open.
 pub unsafe fn trees(
     rel: pg_sys::Relation,
     orders: usize,

@@ -84,7 +84,8 @@ fn numbers(
     }
 }
 
-/// The options of a table with some of them changed, each given as the setting of that name; an ERROR names what is wrong.
+/// The options of a table with some of them changed, each given as the setting of that name; an ERROR names what is
+/// wrong.
 pub fn changed(
     old: &Options,
     orders: Option<&str>,

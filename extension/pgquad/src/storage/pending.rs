@@ -1,8 +1,9 @@
-//! Rows of a running INSERT that have not reached the trees yet. The executor hands over one row at a time; inserting them in
-//! sorted batches touches each leaf once per batch instead of once per row.
+//! Rows of a running INSERT that have not reached the trees yet. The executor hands over one row at a time; inserting
+//! them in sorted batches touches each leaf once per batch instead of once per row.
 //!
-//! Invariant: whoever reads or changes a table in this session first calls [`flush`] for it, and every executor run flushes before it
-//! returns, so no statement (and no trigger) can tell the difference. What an aborted subtransaction left is dropped.
+//! Invariant: whoever reads or changes a table in this session first calls [`flush`] for it, and every executor run
+//! flushes before it returns, so no statement (and no trigger) can tell the difference. What an aborted subtransaction
+//! left is dropped.
 
 use super::bulk::BulkLoad;
 use super::stop_points;
@@ -16,8 +17,8 @@ use std::collections::HashMap;
 
 /// Rows kept back at most, per table (2 MB).
 const MOST: usize = 64 * 1024;
-/// So many rows of one command are built bottom-up into an empty table: inserted one by one they leave leaves three fifths full. A
-/// shard gets no more than that of a load of some hundred thousand quads.
+/// So many rows of one command are built bottom-up into an empty table: inserted one by one they leave leaves three
+/// fifths full. A shard gets no more than that of a load of some hundred thousand quads.
 const WORTH_BUILDING: usize = 4096;
 
 enum Rows {
@@ -135,8 +136,8 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
     }
 }
 
-/// Keeps the deletion of a quad of a distributed store back. False when the same command has deleted it already. The caller runs
-/// within an executor run.
+/// Keeps the deletion of a quad of a distributed store back. False when the same command has deleted it already. The
+/// caller runs within an executor run.
 pub fn delete_elsewhere(relid: pg_sys::Oid, sides: Sides, quad: Quad, cid: u32) -> bool {
     let (new, overflow) = change(relid, sides, cid, |changes| {
         (changes.delete(quad), changes.overflow())
@@ -190,8 +191,9 @@ unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
     }
 }
 
-/// Brings the rows kept back for a table into its trees, before it is read. The changes that the innermost executor run collects
-/// for a distributed store stay: no reader of that run may see them, and their deletions have to be written before their insertions.
+/// Brings the rows kept back for a table into its trees, before it is read. The changes that the innermost executor run
+/// collects for a distributed store stay: no reader of that run may see them, and their deletions have to be written
+/// before their insertions.
 pub fn flush(relid: pg_sys::Oid) {
     let depth = RUNNING.get();
     flush_if(|p| {
@@ -205,8 +207,9 @@ pub fn finish(relid: pg_sys::Oid) {
     flush_if(|p| p.relid == relid);
 }
 
-/// Brings the rows that commands before `cid` kept back for a table into its trees. What `cid` itself inserts has to wait: the
-/// same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and what stays then is the insertion.
+/// Brings the rows that commands before `cid` kept back for a table into its trees. What `cid` itself inserts has to
+/// wait: the same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and what stays
+/// then is the insertion.
 pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
     flush_if(|p| p.relid == relid && p.cid < cid);
 }

@@ -141,8 +141,8 @@ impl TableReader {
         }
     }
 
-    /// A loose scan of the keys between two keys (inclusive) by their first `depth` columns; `counting`: with the number of keys of each
-    /// group.
+    /// A loose scan of the keys between two keys (inclusive) by their first `depth` columns; `counting`: with the
+    /// number of keys of each group.
     pub fn group_scan(
         &self,
         order: usize,
@@ -180,7 +180,8 @@ impl TableReader {
         }
     }
 
-    /// Whether the statement sees changes of its own transaction, which are read through Citus: only rows come that way.
+    /// Whether the statement sees changes of its own transaction, which are read through Citus: only rows come that
+    /// way.
     pub fn reads_own_writes(&self) -> bool {
         match self {
             Self::Local(_) => false,
@@ -394,7 +395,8 @@ impl LocalReader {
     }
 }
 
-/// Number of quads matching `key` (NULL = any) that the current snapshot sees, from the smallest range that an order has for them.
+/// Number of quads matching `key` (NULL = any) that the current snapshot sees, from the smallest range that an order
+/// has for them.
 ///
 /// # Safety
 /// `rel` is an open quad table; a snapshot is active.
@@ -423,7 +425,8 @@ pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u6
     }
 }
 
-/// The order that has the most columns of `key` (NULL = any) as a prefix, the first of the best ones, and the range of them.
+/// The order that has the most columns of `key` (NULL = any) as a prefix, the first of the best ones, and the range of
+/// them.
 pub fn range_for(orders: &[[u8; 4]], key: [Option<i64>; 4]) -> (usize, Key, Key) {
     let prefix = |order: usize| -> Vec<u64> {
         let columns = orders[order].iter();

@@ -45,7 +45,8 @@ pub fn in_place(
     inner_fanout: Option<&str>,
     leaf_quads: Option<&str>,
 ) {
-    // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what VACUUM FULL runs.
+    // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what
+    // VACUUM FULL runs.
     unsafe {
         pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32);
         let Some(old) = options_of(oid) else {

@@ -1,7 +1,7 @@
 //! The host of a sort: temporary files of PostgreSQL that threads can read, and threads.
 //!
-//! The files are made and written by PostgreSQL (`temp_tablespaces`, `temp_file_limit`, removal at the end of the query or after a
-//! crash). Threads read them by descriptors of their own, since PostgreSQL's are for its own thread.
+//! The files are made and written by PostgreSQL (`temp_tablespaces`, `temp_file_limit`, removal at the end of the query
+//! or after a crash). Threads read them by descriptors of their own, since PostgreSQL's are for its own thread.
 
 use crate::pg::error::raise;
 use crate::pg::threads::with_signals_blocked;
@@ -12,8 +12,9 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Temporary files by number. They have to be closed, unless an error ends the statement: then the resource owner closes them. It is the
-/// one that was current where this value was made: a portal that runs meanwhile, and that a file is first written in, may end before.
+/// Temporary files by number. They have to be closed, unless an error ends the statement: then the resource owner
+/// closes them. It is the one that was current where this value was made: a portal that runs meanwhile, and that a file
+/// is first written in, may end before.
 pub struct RunFiles {
     files: Vec<Option<RunFile>>,
     owner: pg_sys::ResourceOwner,
@@ -48,8 +49,9 @@ impl Drop for ExternalDescriptor {
 
 impl RunFile {
     fn new(owner: pg_sys::ResourceOwner) -> Self {
-        // SAFETY: plain calls on the backend's thread; the owner lives as long as the statement, and the current one is put back, here or by
-        // PostgreSQL after an error; the descriptor is open, as the file has just been made, and the copy of it is ours.
+        // SAFETY: plain calls on the backend's thread; the owner lives as long as the statement, and the current one is
+        // put back, here or by PostgreSQL after an error; the descriptor is open, as the file has just been made, and
+        // the copy of it is ours.
         unsafe {
             if !pg_sys::AcquireExternalFD() {
                 raise(

@@ -1,5 +1,5 @@
-//! External sort of keys in one order, on the backend's own thread: in memory up to a limit, then sorted runs in a temporary file,
-//! merged on reading. Bulk loads sort in several orders, on threads: `bulk.rs`.
+//! External sort of keys in one order, on the backend's own thread: in memory up to a limit, then sorted runs in a
+//! temporary file, merged on reading. Bulk loads sort in several orders, on threads: `bulk.rs`.
 
 use super::run_files::RunFiles;
 use crate::pg::error::raise;

@@ -1,8 +1,9 @@
-//! Named stop points: where a session waits, when a test asks for it, until the test lets it go on. So a race happens in the
-//! order that the test wants. Only in builds with the cargo feature `stop_points`; without it every call is empty.
+//! Named stop points: where a session waits, when a test asks for it, until the test lets it go on. So a race happens
+//! in the order that the test wants. Only in builds with the cargo feature `stop_points`; without it every call is
+//! empty.
 //!
-//! `SET quad.stop_at = 'prune:7, descent:8'` makes a session wait at the point `prune` for advisory lock 7 and at `descent` for
-//! advisory lock 8: it takes the lock and gives it back. The test holds the lock in another session.
+//! `SET quad.stop_at = 'prune:7, descent:8'` makes a session wait at the point `prune` for advisory lock 7 and at
+//! `descent` for advisory lock 8: it takes the lock and gives it back. The test holds the lock in another session.
 
 #[cfg(feature = "stop_points")]
 mod waiting {
@@ -31,8 +32,8 @@ mod waiting {
         else {
             return;
         };
-        // SAFETY: functions of PostgreSQL that take one bigint. Waiting with a page locked is what some tests are about;
-        // interrupts are held off then.
+        // SAFETY: functions of PostgreSQL that take one bigint. Waiting with a page locked is what some tests are
+        // about; interrupts are held off then.
         unsafe {
             let argument = [key.into_datum()];
             pgrx::direct_function_call::<()>(pg_sys::pg_advisory_lock_int8, &argument);

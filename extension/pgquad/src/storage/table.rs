@@ -158,8 +158,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Opens the trees of a relation; the metapage is kept with the relation's cache entry (options never change for a file, and
-    /// a root that has moved since is found by the trees).
+    /// Opens the trees of a relation; the metapage is kept with the relation's cache entry (options never change for a
+    /// file, and a root that has moved since is found by the trees).
     ///
     /// # Safety
     /// `rel` is an open quad table with a file, and outlives the value.
@@ -207,7 +207,8 @@ impl Table {
 
     /// Runs `f` with the snapshot that an insertion looks at.
     fn with_insert_snapshot<T>(&self, f: impl FnOnce(&PgSnapshot) -> T) -> T {
-        // SAFETY: an active snapshot stays so during the call; without one (index-less internal inserts) the latest is registered.
+        // SAFETY: an active snapshot stays so during the call; without one (index-less internal inserts) the latest is
+        // registered.
         unsafe {
             if pg_sys::ActiveSnapshotSet() {
                 return f(&PgSnapshot::for_insert(pg_sys::GetActiveSnapshot()));
@@ -228,8 +229,8 @@ impl Table {
         })
     }
 
-    /// Inserts the new quad of an updated row. Quads that the command itself has inserted are there; those from before are no
-    /// reason to leave it out, for the command may yet delete them.
+    /// Inserts the new quad of an updated row. Quads that the command itself has inserted are there; those from before
+    /// are no reason to leave it out, for the command may yet delete them.
     pub fn insert_updated(&self, quad: Quad, xid: u32, cid: u32) {
         self.quads
             .insert(&mut vec![quad], &self.writer(xid, cid), Mode::Update)
@@ -345,7 +346,8 @@ impl Table {
         }
     }
 
-    /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account of.
+    /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account
+    /// of.
     pub fn range_count(&self, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
         let orders: Vec<[u8; 4]> = self
             .meta
@@ -412,7 +414,8 @@ impl Table {
         report
     }
 
-    /// Calls `f` for every version in the first order, in key order, whoever sees it. Nobody else may change the table meanwhile.
+    /// Calls `f` for every version in the first order, in key order, whoever sees it. Nobody else may change the table
+    /// meanwhile.
     pub fn for_each_version(&self, f: impl FnMut(&Entry)) {
         self.tree(0).for_each_version(f).unwrap_or_else(|e| fail(e));
     }
@@ -484,7 +487,8 @@ pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStor
 /// # Safety
 /// `rel` is an open quad table with a file; the metapage is not used when invalidations may have been taken in since.
 unsafe fn cached_meta<'a>(rel: pg_sys::Relation, store: &RelationStore) -> &'a Meta {
-    // SAFETY: `rd_amcache` is ours: null, or a Meta put there below, freed by the relation cache with the entry's contents.
+    // SAFETY: `rd_amcache` is ours: null, or a Meta put there below, freed by the relation cache with the entry's
+    // contents.
     unsafe {
         let cached = (*rel).rd_amcache.cast::<Meta>();
         if let Some(meta) = cached.as_ref() {

@@ -14,7 +14,8 @@ impl Record for u8 {}
 impl Record for u64 {}
 impl<const N: usize> Record for [u64; N] {}
 
-/// A temporary file of records. It has to be closed, unless an error ends the statement: then the resource owner closes it.
+/// A temporary file of records. It has to be closed, unless an error ends the statement: then the resource owner closes
+/// it.
 pub struct TempFile<T> {
     file: *mut pg_sys::BufFile,
     len: u64,

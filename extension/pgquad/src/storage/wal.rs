@@ -1,9 +1,9 @@
 //! Write-ahead log of page changes.
 //!
-//! Where the library is preloaded, it is a resource manager of its own: a record holds, for each page, the *delta* that made it
-//! what it is (crate `pgquad-btree`, `wal_delta.rs`), so a single insertion costs some 70 bytes per order, and pruning a page little more than
-//! a list of what was pruned. A page without a delta, or one that PostgreSQL wants an image of, goes in whole. Recovery and
-//! standbys apply the deltas, with the same code.
+//! Where the library is preloaded, it is a resource manager of its own: a record holds, for each page, the *delta* that
+//! made it what it is (crate `pgquad-btree`, `wal_delta.rs`), so a single insertion costs some 70 bytes per order, and
+//! pruning a page little more than a list of what was pruned. A page without a delta, or one that PostgreSQL wants an
+//! image of, goes in whole. Recovery and standbys apply the deltas, with the same code.
 //!
 //! Where it is not preloaded (recovery could not call it then), changes are logged by PostgreSQL's generic records.
 
@@ -16,8 +16,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of the resource manager. PostgreSQL's wiki (CustomWALResourceManagers) keeps the list of those given out; this is the one
-/// for extensions that have none yet.
+/// Number of the resource manager. PostgreSQL's wiki (CustomWALResourceManagers) keeps the list of those given out;
+/// this is the one for extensions that have none yet.
 const RESOURCE_MANAGER: u8 = pg_sys::RM_EXPERIMENTAL_ID as u8;
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
@@ -47,7 +47,8 @@ pub fn preloaded() -> bool {
     REGISTERED.load(Ordering::Relaxed)
 }
 
-/// Changes pages, atomically and, if `logged`, with a log record. `conflict_xid`: see [`pgquad_btree::PageStore::commit`].
+/// Changes pages, atomically and, if `logged`, with a log record. `conflict_xid`: see
+/// [`pgquad_btree::PageStore::commit`].
 ///
 /// # Safety
 /// The pages belong to the open relation `rel`, are exclusively locked, and the images are valid pages.
@@ -107,8 +108,8 @@ unsafe fn insert_record(changes: &mut [Change<'_, Locked>], conflict_xid: u32) -
     }
 }
 
-/// Puts an image in the place of a page: everything but `pd_lsn`, `pd_checksum`, and with zeroes in the hole, so that it is byte
-/// for byte the page that recovery makes.
+/// Puts an image in the place of a page: everything but `pd_lsn`, `pd_checksum`, and with zeroes in the hole, so that
+/// it is byte for byte the page that recovery makes.
 fn put_image(page: &mut Page, image: &Page) {
     page.0[PAGE_STAMP_BYTES..].copy_from_slice(&image.0[PAGE_STAMP_BYTES..]);
     page.clear_hole();
@@ -153,7 +154,8 @@ unsafe fn apply_generic(
     }
 }
 
-/// Carries out a record in recovery. All pages stay locked until all are changed, as they were when the change was made.
+/// Carries out a record in recovery. All pages stay locked until all are changed, as they were when the change was
+/// made.
 #[pg_guard]
 unsafe extern "C-unwind" fn redo(record: *mut pg_sys::XLogReaderState) {
     // SAFETY: PostgreSQL passes a record of this resource manager, decoded.

@@ -1,7 +1,7 @@
 //! One task for each order of a table, side by side in parallel workers: what VACUUM and `quad.verify` do.
 //!
-//! The workers are those of a parallel index build or VACUUM (`access/parallel.h`): they share the leader's transaction, snapshot and
-//! locks. Each takes the next order that nobody has begun; so does the leader.
+//! The workers are those of a parallel index build or VACUUM (`access/parallel.h`): they share the leader's
+//! transaction, snapshot and locks. Each takes the next order that nobody has begun; so does the leader.
 
 use super::table::{OrderReport, Table};
 use pgquad_btree::MAX_ORDERS;
@@ -24,8 +24,8 @@ const SHARED_KEY: u64 = 1;
 /// `BUFFERALIGN` of `c.h`, to which `shm_toc` rounds sizes up.
 const ALIGNMENT: usize = 32;
 
-/// What leader and workers have in common. Each report is written by the process that has taken the order, and read by the leader when
-/// all workers have ended.
+/// What leader and workers have in common. Each report is written by the process that has taken the order, and read by
+/// the leader when all workers have ended.
 #[repr(C)]
 struct Shared {
     table: pg_sys::Oid,
@@ -36,8 +36,8 @@ struct Shared {
     reports: [OrderReport; MAX_ORDERS],
 }
 
-/// The number of workers for a table: at most one for each order but the leader's, as many as `max_parallel_maintenance_workers` allows,
-/// and none for a table smaller than `min_parallel_table_scan_size`.
+/// The number of workers for a table: at most one for each order but the leader's, as many as
+/// `max_parallel_maintenance_workers` allows, and none for a table smaller than `min_parallel_table_scan_size`.
 ///
 /// # Safety
 /// `rel` is an open quad table.
@@ -73,8 +73,8 @@ pub unsafe fn for_each_order(
     if workers == 0 {
         return (0..orders).map(|n| table.work_on(task, n)).collect();
     }
-    // SAFETY: the sequence of calls that `access/transam/README.parallel` prescribes. The shared memory lives until the context is
-    // destroyed, here or by PostgreSQL after an error.
+    // SAFETY: the sequence of calls that `access/transam/README.parallel` prescribes. The shared memory lives until the
+    // context is destroyed, here or by PostgreSQL after an error.
     unsafe {
         pg_sys::EnterParallelMode();
         let context = pg_sys::CreateParallelContext(

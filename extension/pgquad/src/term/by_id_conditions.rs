@@ -1,9 +1,10 @@
 //! Equality of texts of resources becomes equality of ids, which a quad table can look up.
 //!
-//! A column of type `text` of `quad.query` is `quad.resource_to_text(quad.decode(q.s))` where the query binds it to IRIs and blank nodes only.
-//! Unlike a literal, such a term is the only one with its text: `column = t.iri` is `q.s = quad.id_of_resource(t.iri)`. `=` of text is
-//! PostgreSQL's, which asks nobody for something better, so `quad.query` puts conditions with it into calls of `quad.by_id`. These are
-//! gone once the planner has simplified the conditions.
+//! A column of type `text` of `quad.query` is `quad.resource_to_text(quad.decode(q.s))` where the query binds it to
+//! IRIs and blank nodes only. Unlike a literal, such a term is the only one with its text: `column = t.iri` is
+//! `q.s = quad.id_of_resource(t.iri)`. `=` of text is PostgreSQL's, which asks nobody for something better, so
+//! `quad.query` puts conditions with it into calls of `quad.by_id`. These are gone once the planner has simplified the
+//! conditions.
 
 use pgquad_term::{parse, Term};
 use pgrx::datum::Internal;
@@ -42,8 +43,8 @@ fn by_id(condition: Option<bool>) -> Option<bool> {
 fn by_id_support(request: Internal) -> Internal {
     let simplified = request.unwrap().and_then(|request| {
         let request = request.cast_mut_ptr::<pg_sys::SupportRequestSimplify>();
-        // SAFETY: the planner calls support functions with a node, whose tag tells what it is; one of this kind holds a call of
-        // `quad.by_id` with its argument.
+        // SAFETY: the planner calls support functions with a node, whose tag tells what it is; one of this kind holds a
+        // call of `quad.by_id` with its argument.
         unsafe {
             if (*request).type_ != T_SupportRequestSimplify {
                 return None;

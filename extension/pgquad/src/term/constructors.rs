@@ -78,8 +78,8 @@ fn fn_bnode(label: TermArg<'_>, row: i64) -> Option<TermOut> {
     value(terms::bnode_for(&label.term(), &solution)).map(TermOut)
 }
 
-/// Random bytes that stay the same during one statement of the client (and until the next write within it), and differ from those of
-/// all others.
+/// Random bytes that stay the same during one statement of the client (and until the next write within it), and differ
+/// from those of all others.
 fn statement_nonce() -> [u8; 16] {
     use std::cell::Cell;
     type Statement = (

@@ -48,8 +48,8 @@ impl TermArg<'_> {
     /// `datum` must be a valid, non-null datum of type `quad.term` that lives for `'a`.
     pub(super) unsafe fn from_datum_unchecked(datum: pg_sys::Datum) -> Self {
         let original: *mut pg_sys::varlena = datum.cast_mut_ptr();
-        // SAFETY: the caller passes a valid varlena; detoasting returns it or a fresh palloc'd copy. A plain one is not even handed over:
-        // a guarded call takes as long as most functions of terms.
+        // SAFETY: the caller passes a valid varlena; detoasting returns it or a fresh palloc'd copy. A plain one is not
+        // even handed over: a guarded call takes as long as most functions of terms.
         let varlena = unsafe {
             if varatt_is_4b_u(original) || (varatt_is_1b(original) && !varatt_is_1b_e(original)) {
                 original
@@ -57,8 +57,8 @@ impl TermArg<'_> {
                 pg_sys::pg_detoast_datum_packed(original)
             }
         };
-        // SAFETY: `varlena` is detoasted, so its header tells its length and the data follow it. They are UTF-8: the only writers of
-        // this type are the input functions, which check it, and `TermOut`, which writes a `str`.
+        // SAFETY: `varlena` is detoasted, so its header tells its length and the data follow it. They are UTF-8: the
+        // only writers of this type are the input functions, which check it, and `TermOut`, which writes a `str`.
         let text = unsafe {
             let data = std::slice::from_raw_parts(
                 vardata_any(varlena).cast::<u8>(),
@@ -76,7 +76,8 @@ impl TermArg<'_> {
 impl Drop for TermArg<'_> {
     fn drop(&mut self) {
         if let Some(copy) = self.copy {
-            // SAFETY: the copy was palloc'd for this value, and nothing else refers to it: `text` cannot outlive `self`.
+            // SAFETY: the copy was palloc'd for this value, and nothing else refers to it: `text` cannot outlive
+            // `self`.
             unsafe { pg_sys::pfree(copy.as_ptr().cast()) }
         }
     }
@@ -92,8 +93,8 @@ impl From<TermBuf> for TermOut {
     }
 }
 
-/// The value of an expression, or `None` (SQL NULL) for an error. A feature of SPARQL that is missing is raised (0A000), so that it is
-/// never taken for a result.
+/// The value of an expression, or `None` (SQL NULL) for an error. A feature of SPARQL that is missing is raised
+/// (0A000), so that it is never taken for a result.
 pub fn value<T>(result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -109,8 +110,8 @@ pub fn value<T>(result: Result<T>) -> Option<T> {
 fn datum_of(encoded: &str) -> pg_sys::Datum {
     let text = encoded.as_bytes();
     let size = pg_sys::VARHDRSZ + text.len();
-    // SAFETY: palloc returns `size` writable bytes (or raises an error, also for sizes that do not fit a varlena header); header
-    // and data are written into them.
+    // SAFETY: palloc returns `size` writable bytes (or raises an error, also for sizes that do not fit a varlena
+    // header); header and data are written into them.
     unsafe {
         let varlena: *mut pg_sys::varlena = pg_sys::palloc(size).cast();
         set_varsize_4b(varlena, size as i32);

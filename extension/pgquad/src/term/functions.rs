@@ -1,7 +1,7 @@
 //! Functions of SQL that do nothing but call a function on terms.
 
-/// Makes functions of SQL: `name(argument, ..) -> result = function;`, or with another name in SQL `name as "sql"(argument, ..) ..`.
-/// Arguments are terms, a result is a `TermOut` or a `bool`; NULL is the error.
+/// Makes functions of SQL: `name(argument, ..) -> result = function;`, or with another name in SQL
+/// `name as "sql"(argument, ..) ..`. Arguments are terms, a result is a `TermOut` or a `bool`; NULL is the error.
 macro_rules! sql_functions {
     () => {};
     ($(#[$doc:meta])* $name:ident as $sql:literal ($($argument:ident),+) -> $result:ident = $function:path; $($rest:tt)*) => {

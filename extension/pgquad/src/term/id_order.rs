@@ -1,8 +1,10 @@
-//! Sorting ids in the order of their terms, for the first few of many rows: PostgreSQL keeps the best so far, and compares each further
-//! row with the worst of them. The term of that one is remembered with its 64-bit key; of the other one the key settles most comparisons,
-//! so that its term is read once, where the dictionary keeps it, and never copied.
+//! Sorting ids in the order of their terms, for the first few of many rows: PostgreSQL keeps the best so far, and
+//! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key; of the
+//! other one the key settles most comparisons, so that its term is read once, where the dictionary keeps it, and never
+//! copied.
 //!
-//! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for it.
+//! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for
+//! it.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -112,7 +114,8 @@ fn id_order_sortsupport(support: Internal) {
         return;
     };
     rights::notes::check_sort();
-    // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `bigint` only.
+    // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `bigint`
+    // only.
     let support = unsafe { &mut *datum.cast_mut_ptr::<pg_sys::SortSupportData>() };
     support.comparator = Some(compare_datums);
 }

@@ -1,5 +1,5 @@
-//! The type itself, and its text and binary form. Both are N-Triples (SPARQL and Turtle literals of numbers and booleans are read
-//! too), so that every driver can show them.
+//! The type itself, and its text and binary form. Both are N-Triples (SPARQL and Turtle literals of numbers and
+//! booleans are read too), so that every driver can show them.
 
 use std::ffi::{CStr, CString};
 
@@ -66,7 +66,8 @@ fn term_out(term: TermArg<'_>) -> CString {
 
 #[pg_extern(sql = false)]
 fn term_recv(message: Internal) -> TermOut {
-    // SAFETY: the server calls receive functions with a StringInfo; what is left of it is the value, and it outlives the call.
+    // SAFETY: the server calls receive functions with a StringInfo; what is left of it is the value, and it outlives
+    // the call.
     let bytes = unsafe {
         let message: pg_sys::StringInfo = message
             .unwrap()

@@ -1,5 +1,5 @@
-//! Operators and operator classes: `=` is sameTerm, `<` the order of ORDER BY made total. They are for sorting, grouping, joining and
-//! indexing; SPARQL's own comparisons are in [`super::compare`].
+//! Operators and operator classes: `=` is sameTerm, `<` the order of ORDER BY made total. They are for sorting,
+//! grouping, joining and indexing; SPARQL's own comparisons are in [`super::compare`].
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! Comparisons of decoded ids with terms become comparisons of ids, which a quad table can look up.
 //!
-//! Views of SPARQL queries show `quad.decode(q.s)`; `WHERE person = '<http://example.org/ada>'` and joins with tables that hold terms
-//! compare that with `quad.=`. The planner asks the support function of `quad.term_eq` for something better:
-//! `q.s = quad.id_of('<http://example.org/ada>')`.
+//! Views of SPARQL queries show `quad.decode(q.s)`; `WHERE person = '<http://example.org/ada>'` and joins with tables
+//! that hold terms compare that with `quad.=`. The planner asks the support function of `quad.term_eq` for something
+//! better: `q.s = quad.id_of('<http://example.org/ada>')`.
 
 use std::ffi::CStr;
 
@@ -28,8 +28,8 @@ fn id_of(term: TermArg<'_>) -> i64 {
 fn term_eq_support(request: Internal) -> Internal {
     let simplified = request.unwrap().and_then(|request| {
         let request = request.cast_mut_ptr::<pg_sys::SupportRequestSimplify>();
-        // SAFETY: the planner calls support functions with a node, whose tag tells what it is; one of this kind holds a call of
-        // `quad.term_eq` with its two arguments.
+        // SAFETY: the planner calls support functions with a node, whose tag tells what it is; one of this kind holds a
+        // call of `quad.term_eq` with its two arguments.
         unsafe {
             if (*request).type_ != pg_sys::NodeTag::T_SupportRequestSimplify {
                 return None;
@@ -62,8 +62,8 @@ pub(super) unsafe fn arguments<const N: usize>(
     nodes.try_into().ok()
 }
 
-/// The argument of a call of `quad.decode`, if it may stand in the simplified expression twice: what is volatile or gives several rows
-/// may not.
+/// The argument of a call of `quad.decode`, if it may stand in the simplified expression twice: what is volatile or
+/// gives several rows may not.
 ///
 /// # Safety
 /// `node` is an expression.
@@ -101,7 +101,8 @@ pub(super) unsafe fn is_named(function: pg_sys::Oid, schema: pg_sys::Oid, wanted
     }
 }
 
-/// A call of this function, which gives an id; `None` for an argument that may change from row to row without any reason.
+/// A call of this function, which gives an id; `None` for an argument that may change from row to row without any
+/// reason.
 ///
 /// # Safety
 /// `term` is an expression of the type that the function takes.
@@ -138,8 +139,8 @@ pub(super) unsafe fn call_of(
     }
 }
 
-/// `a = b`, but NULL where one of `ids` is 0: the default graph, which is no term. As a condition the second part says nothing, and the
-/// planner leaves it out: `a = b OR (id = 0 AND NULL)`.
+/// `a = b`, but NULL where one of `ids` is 0: the default graph, which is no term. As a condition the second part says
+/// nothing, and the planner leaves it out: `a = b OR (id = 0 AND NULL)`.
 ///
 /// # Safety
 /// All are expressions of type bigint.

@@ -57,7 +57,8 @@ pub(super) fn term_sortsupport(support: Internal) {
     let Some(datum) = support.unwrap() else {
         return;
     };
-    // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `quad.term` only.
+    // SAFETY: the server calls this function with the SortSupport that is to be filled in, and for sorting `quad.term`
+    // only.
     let support = unsafe { &mut *datum.cast_mut_ptr::<pg_sys::SortSupportData>() };
     support.comparator = Some(compare);
     if support.abbreviate && size_of::<pg_sys::Datum>() == size_of::<u64>() {

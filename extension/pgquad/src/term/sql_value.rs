@@ -1,8 +1,8 @@
 //! Terms as values of the SQL types that a caller asks for: the columns of `quad.query`.
 //!
-//! Where a cast of `quad.term` wants a literal of a datatype that goes with the type, this takes the text of the term: `"1815"` is an
-//! integer too. Values of numbers and dates count, not how they are written: `1.0e3` is the integer 1000. A term that does not fit is an
-//! error which names it.
+//! Where a cast of `quad.term` wants a literal of a datatype that goes with the type, this takes the text of the term:
+//! `"1815"` is an integer too. Values of numbers and dates count, not how they are written: `1.0e3` is the
+//! integer 1000. A term that does not fit is an error which names it.
 
 use std::ffi::{c_char, CString};
 use std::panic::AssertUnwindSafe;
@@ -85,8 +85,8 @@ impl SqlType {
         }
     }
 
-    /// The value of a term in the current memory context. Raises an error where it has none (22P02), or none in the range of the type
-    /// (22003); `column` is for the message.
+    /// The value of a term in the current memory context. Raises an error where it has none (22P02), or none in the
+    /// range of the type (22003); `column` is for the message.
     pub fn datum(&mut self, term: &Term<'_>, column: &str) -> pg_sys::Datum {
         let datum = match self.way {
             Way::Term => TermOut(term.to_buf()).into_datum(),
@@ -215,8 +215,8 @@ fn check(oid: pg_sys::Oid) {
     }
 }
 
-/// SQL that turns an expression of type `quad.term` into a value. Raises an error for types that terms cannot be turned into (42804).
-/// `resource`: it gives no literals.
+/// SQL that turns an expression of type `quad.term` into a value. Raises an error for types that terms cannot be turned
+/// into (42804). `resource`: it gives no literals.
 pub fn conversion(
     expression: &str,
     oid: pg_sys::Oid,
@@ -283,8 +283,8 @@ unsafe impl SqlTranslatable for AnyValue {
         Ok(ReturnsRef::One(SqlMappingRef::literal("anyelement")));
 }
 
-/// The value of a term as an SQL type, that of the elements of `type_array`, with a type modifier (-1: none): what `quad.query` fills
-/// a column with. `column` is for error messages.
+/// The value of a term as an SQL type, that of the elements of `type_array`, with a type modifier (-1: none): what
+/// `quad.query` fills a column with. `column` is for error messages.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.term_value(term quad.term, type_array anyarray, type_modifier integer, \"column\" text)
     RETURNS anyelement STABLE STRICT PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';",
@@ -312,7 +312,8 @@ fn term_value(
     AnyValue(kept.datum(&term.term(), column))
 }
 
-/// The IRI, or the blank node as it is written: `quad.term_to_text` of a term that is no literal, which the planner can turn round.
+/// The IRI, or the blank node as it is written: `quad.term_to_text` of a term that is no literal, which the planner can
+/// turn round.
 #[pg_extern(immutable, parallel_safe)]
 fn resource_to_text(term: TermArg<'_>) -> String {
     lexical_text(&term.term())

@@ -1,7 +1,7 @@
 //! Tokens of a SPARQL text, as far as telling its constants from the rest needs.
 //!
-//! The lexer gives up on what it could see differently from the parser. It need not refuse what is not SPARQL: only texts that have
-//! parsed make a template.
+//! The lexer gives up on what it could see differently from the parser. It need not refuse what is not SPARQL: only
+//! texts that have parsed make a template.
 
 /// A token. What the parser could read in another way comes as [`Token::Mark`] or [`Token::Name`] with `plain` false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use crate::params::inline_id_of;
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// N-Triples text of the marker of the constant at `place`: of the same kind as the constant, and different from every other marker.
-/// `None` where no such text is known.
+/// N-Triples text of the marker of the constant at `place`: of the same kind as the constant, and different from every
+/// other marker. `None` where no such text is known.
 pub(super) fn marker(kind: &Kind, place: usize) -> Option<String> {
     let text = match kind {
         Kind::Iri => format!("<x-pgquad:constant/{place}>"),

@@ -36,10 +36,11 @@ impl Kind {
     }
 }
 
-/// A text with its constants taken out: IRIs, strings, numbers. Texts that differ in their constants only have the same key.
+/// A text with its constants taken out: IRIs, strings, numbers. Texts that differ in their constants only have the same
+/// key.
 ///
-/// Left in their places are predicates, names of functions and separators, the numbers of LIMIT and OFFSET, booleans, and what
-/// depends on the base IRI.
+/// Left in their places are predicates, names of functions and separators, the numbers of LIMIT and OFFSET, booleans,
+/// and what depends on the base IRI.
 #[derive(Debug)]
 pub struct Shape {
     key: String,
@@ -246,7 +247,8 @@ impl<'t> Builder<'t> {
         matches!(self.before(1), Some(Token::Word(word)) if limit(word))
     }
 
-    /// Takes the literal out that begins with a string, unless its text has to stay. `None`: it is not certain what it is.
+    /// Takes the literal out that begins with a string, unless its text has to stay. `None`: it is not certain what it
+    /// is.
     fn string(&mut self, text: &str) -> Option<()> {
         let lexical = unescaped(text)?;
         let (literal, tokens) = match self.token(1) {

@@ -1,7 +1,7 @@
 //! The symbol tables that serve until a bulk load has trained better ones.
 
-/// Serialized form, made from the IRIs of common vocabularies and from English technical prose. Blocks on disk refer to it: it must never
-/// change.
+/// Serialized form, made from the IRIs of common vocabularies and from English technical prose. Blocks on disk refer to
+/// it: it must never change.
 #[rustfmt::skip]
 pub(super) const TABLES: &[u8] = &[
     1,214,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,

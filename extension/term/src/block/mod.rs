@@ -1,15 +1,16 @@
 //! Compact blocks of dictionary terms: the form in which terms lie on disk.
 //!
-//! A block holds up to [`MAX_TERMS`] terms in the [`crate::encoded`] form. The beginning that its terms share (the kind with the
-//! namespace of an IRI, the language tag, or the datatype: an *affix*) is stored once; the rest of each term is compressed by itself
-//! with the shared [`Symbols`], so that one term can be read without its neighbours.
+//! A block holds up to [`MAX_TERMS`] terms in the [`crate::encoded`] form. The beginning that its terms share (the kind
+//! with the namespace of an IRI, the language tag, or the datatype: an *affix*) is stored once; the rest of each term
+//! is compressed by itself with the shared [`Symbols`], so that one term can be read without its neighbours.
 //!
 //! ```text
 //! format version u8 | terms n u8 | affixes m u8 | number of the symbol tables varint
 //! m x (head varint, bytes)                affixes
 //! n x affix index u8 | n x head varint | n x bytes      rests of the terms, column by column
 //! ```
-//! A head is `length << 1 | raw`: raw bytes are the text itself, others FSST codes. Varints are little-endian, base 128.
+//! A head is `length << 1 | raw`: raw bytes are the text itself, others FSST codes. Varints are little-endian, base
+//! 128.
 
 mod builtin;
 mod symbols;
@@ -68,8 +69,8 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-/// Splits an encoded term into its affix and the rest: the kind with the namespace of an IRI (up to the last `/`, `#` or `:` that is
-/// not its last byte), with the language tag, or with the datatype.
+/// Splits an encoded term into its affix and the rest: the kind with the namespace of an IRI (up to the last `/`, `#`
+/// or `:` that is not its last byte), with the language tag, or with the datatype.
 fn split(encoded: &str) -> (&str, &str) {
     let bytes = encoded.as_bytes();
     let end = match bytes.first() {
@@ -105,8 +106,8 @@ pub struct Compressed<'a> {
     pub raw: bool,
 }
 
-/// Appends what a block stores of the rest of an encoded term to `out`; says whether that is the text itself. It can be done ahead,
-/// on any thread, for [`BlockBuilder::push_compressed`].
+/// Appends what a block stores of the rest of an encoded term to `out`; says whether that is the text itself. It can be
+/// done ahead, on any thread, for [`BlockBuilder::push_compressed`].
 pub fn compress(symbols: &Symbols, encoded: &str, out: &mut Vec<u8>) -> bool {
     let (affix, rest) = split(encoded);
     symbols.compress(table_for(affix.as_bytes()), rest.as_bytes(), out)
@@ -171,7 +172,8 @@ impl BlockBuilder {
         })
     }
 
-    /// Adds a term; `store` appends the rest that follows the affix in its stored form, and says whether that is the text itself.
+    /// Adds a term; `store` appends the rest that follows the affix in its stored form, and says whether that is the
+    /// text itself.
     fn push_with(
         &mut self,
         symbols: &Symbols,
@@ -358,8 +360,8 @@ impl<'a> View<'a> {
         Ok((terms.into_boxed_slice(), cursor))
     }
 
-    /// Appends the encoded terms at these indexes, which ascend, each of them UTF-8, and where each ends. `symbols` must be the tables of
-    /// number [`table_of`].
+    /// Appends the encoded terms at these indexes, which ascend, each of them UTF-8, and where each ends. `symbols`
+    /// must be the tables of number [`table_of`].
     pub fn append(
         &self,
         indexes: impl Iterator<Item = usize>,
@@ -442,7 +444,8 @@ impl Block {
         String::from_utf8(text).map_err(|_| BlockError::Invalid("text (not UTF-8)"))
     }
 
-    /// Appends the encoded term at `index`, which is UTF-8; what has been appended when there is an error may be anything.
+    /// Appends the encoded term at `index`, which is UTF-8; what has been appended when there is an error may be
+    /// anything.
     pub fn append(
         &self,
         index: usize,

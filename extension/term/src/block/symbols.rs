@@ -1,4 +1,5 @@
-//! Symbol tables for text compression: FSST (Boncz, Neumann, Leis, VLDB 2020) with one table for IRIs and one for literals.
+//! Symbol tables for text compression: FSST (Boncz, Neumann, Leis, VLDB 2020) with one table for IRIs and one for
+//! literals.
 //!
 //! A code byte stands for a symbol of one to eight bytes; code 255 is followed by one byte that stands for itself.
 
@@ -175,7 +176,8 @@ impl Symbols {
         }
     }
 
-    /// Appends `text` in its stored form to `out` and says whether that is the text itself (`true`) or FSST codes (`false`).
+    /// Appends `text` in its stored form to `out` and says whether that is the text itself (`true`) or FSST codes
+    /// (`false`).
     ///
     /// Codes are used only where they are shorter and expand to the same text again.
     pub(super) fn compress(&self, table: Table, text: &[u8], out: &mut Vec<u8>) -> bool {

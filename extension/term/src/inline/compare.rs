@@ -115,7 +115,8 @@ pub fn ascending_numbers() -> Vec<(u64, u64)> {
     integers.chain(others).collect()
 }
 
-/// First and last id of the runs in which instants of a tag (dates or dateTimes) ascend: without time zone, and with one.
+/// First and last id of the runs in which instants of a tag (dates or dateTimes) ascend: without time zone, and with
+/// one.
 #[must_use]
 pub fn ascending_instants(tag: u8) -> Vec<(u64, u64)> {
     let runs = [(0, time::ZONED - 1), (time::ZONED, MAX_PAYLOAD)];

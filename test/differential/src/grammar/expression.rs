@@ -162,8 +162,8 @@ impl Expressions {
         }
         let stray = |typed: BoxedStrategy<Expr>| choice(vec![(8, typed), (1, self.any.clone())]);
         Self {
-            // The reference has no effective boolean value of a language string, section 17.2.2 has: only the flavour without such
-            // strings tests anything but booleans.
+            // The reference has no effective boolean value of a language string, section 17.2.2 has: only the flavour
+            // without such strings tests anything but booleans.
             boolean: match flavour {
                 Flavour::Canonical => boolean,
                 Flavour::Lexical => stray(boolean),
@@ -175,8 +175,8 @@ impl Expressions {
         }
     }
 
-    /// Comparisons by order have a constant on one side: that of any other term with itself is an error (section 17.3), which the
-    /// reference does not make, and it compares language strings.
+    /// Comparisons by order have a constant on one side: that of any other term with itself is an error (section 17.3),
+    /// which the reference does not make, and it compares language strings.
     fn booleans(
         &self,
         flavour: Flavour,

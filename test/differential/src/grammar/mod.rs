@@ -22,8 +22,8 @@ use proptest::strategy::{BoxedStrategy, Strategy, Union};
 pub enum Flavour {
     /// Literals in canonical form; every function.
     Canonical,
-    /// Also non-canonical forms, derived types and ill-typed literals. The reference forgets the lexical form of such a literal when
-    /// it computes with it, so only functions of the value are used.
+    /// Also non-canonical forms, derived types and ill-typed literals. The reference forgets the lexical form of such a
+    /// literal when it computes with it, so only functions of the value are used.
     Lexical,
 }
 

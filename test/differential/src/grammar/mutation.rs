@@ -1,5 +1,5 @@
-//! Requests of the grammar with words taken out, doubled, exchanged or replaced: most are no SPARQL, the others ask for what the
-//! grammar would not.
+//! Requests of the grammar with words taken out, doubled, exchanged or replaced: most are no SPARQL, the others ask for
+//! what the grammar would not.
 
 use super::query::query;
 use super::{choice, Flavour};

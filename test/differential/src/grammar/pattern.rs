@@ -94,8 +94,8 @@ fn triples(flavour: Flavour) -> BoxedStrategy<Element> {
         .boxed()
 }
 
-/// GRAPH. Its group begins with a triple: a group that reads no quad has solutions for the reference even if there is no such graph,
-/// which section 18.6 of SPARQL 1.1 rules out.
+/// GRAPH. Its group begins with a triple: a group that reads no quad has solutions for the reference even if there is
+/// no such graph, which section 18.6 of SPARQL 1.1 rules out.
 fn graph_group(flavour: Flavour, group: BoxedStrategy<Group>) -> BoxedStrategy<Element> {
     (graph_name(), plain_triple(flavour), group)
         .prop_map(|(graph, triple, mut group)| {
@@ -108,8 +108,8 @@ fn graph_group(flavour: Flavour, group: BoxedStrategy<Group>) -> BoxedStrategy<E
         .boxed()
 }
 
-/// The group without MINUS. Within EXISTS and GRAPH with a variable the reference has the variables of what is around on both sides of
-/// MINUS, so that they always share one; section 18.5 counts those of the two patterns.
+/// The group without MINUS. Within EXISTS and GRAPH with a variable the reference has the variables of what is around
+/// on both sides of MINUS, so that they always share one; section 18.5 counts those of the two patterns.
 fn without_minus(group: Group) -> Group {
     let inner = without_minus;
     group
@@ -129,7 +129,8 @@ fn without_minus(group: Group) -> Group {
         .collect()
 }
 
-/// The group without expressions that mention the variable of a GRAPH around: section 18.6 binds it after the group, the reference before.
+/// The group without expressions that mention the variable of a GRAPH around: section 18.6 binds it after the group,
+/// the reference before.
 fn without_sight_of(var: Var, group: Group) -> Group {
     let inner = |group| without_sight_of(var, group);
     let sigil = format!("?{}", crate::syntax::name(var));
@@ -170,8 +171,8 @@ fn plain_triple(flavour: Flavour) -> BoxedStrategy<Triple> {
         .boxed()
 }
 
-/// A path pattern. A constant at its end matches a path of length zero even if it is not in the graph (section 18.4), but not for the
-/// reference: hence a triple with each constant beside such a path.
+/// A path pattern. A constant at its end matches a path of length zero even if it is not in the graph (section 18.4),
+/// but not for the reference: hence a triple with each constant beside such a path.
 fn path_pattern(flavour: Flavour) -> BoxedStrategy<Vec<Triple>> {
     (subject(), path(), object(flavour), var_node(), var_node())
         .prop_map(|(s, mut path, o, x, y)| {

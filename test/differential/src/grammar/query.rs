@@ -231,7 +231,8 @@ fn grouped(
 
 /// An aggregate whose value does not depend on the order of the solutions.
 ///
-/// An error of the argument of COUNT is no value (section 18.5.1.2), but makes the count of the reference an error: COALESCE.
+/// An error of the argument of COUNT is no value (section 18.5.1.2), but makes the count of the reference an error:
+/// COALESCE.
 fn aggregate(expressions: &Expressions, flavour: Flavour) -> BoxedStrategy<Expr> {
     let of = |names: &'static [&'static str], distinct: bool, argument: BoxedStrategy<Expr>| {
         (select(names), argument)

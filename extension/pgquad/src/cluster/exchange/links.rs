@@ -183,8 +183,8 @@ impl Transport for Links {
     }
 }
 
-/// Raises the error that has ended an exchange, with the names of both nodes. It is an operator's intervention where the reason is with
-/// another participant: that one's error says more.
+/// Raises the error that has ended an exchange, with the names of both nodes. It is an operator's intervention where
+/// the reason is with another participant: that one's error says more.
 pub fn raise_error(me: usize, peers: &[Peer], error: Error<Infallible>) -> ! {
     let name = |peer: usize| peers.get(peer).map_or("?", |peer| peer.name.as_str());
     let own = name(me);

@@ -25,8 +25,8 @@ thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
 }
 
-/// Where this process takes connections: `quad.exchange_host` or the address at which its client has found it, where it listens in either
-/// case, and a port of `quad.exchange_ports`. Listens from the first call on.
+/// Where this process takes connections: `quad.exchange_host` or the address at which its client has found it, where it
+/// listens in either case, and a port of `quad.exchange_ports`. Listens from the first call on.
 ///
 /// # Errors
 /// No port can be listened on: why, in words.

@@ -1,4 +1,5 @@
-//! How the participants of a query come to have links: each connects to those after it and accepts those before it, all at once.
+//! How the participants of a query come to have links: each connects to those after it and accepts those before it, all
+//! at once.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -32,7 +33,8 @@ pub struct Peer {
 /// What a participant is told about the others.
 #[derive(Clone, Debug)]
 pub struct Meeting {
-    /// A random number for these participants, a new one whenever one of them is a new process or a query has not come to its end.
+    /// A random number for these participants, a new one whenever one of them is a new process or a query has not come
+    /// to its end.
     pub mesh: [u8; MESH_BYTES],
     /// The number of this participant.
     pub me: usize,
@@ -324,8 +326,8 @@ fn is_connected(socket: &Socket) -> io::Result<bool> {
     }
 }
 
-/// Sets what all sockets have: they do not block, send at once, and notice a peer that is silent for `quad.node_timeout`, with probes
-/// from a third of that time on.
+/// Sets what all sockets have: they do not block, send at once, and notice a peer that is silent for
+/// `quad.node_timeout`, with probes from a third of that time on.
 fn prepare(socket: &Socket) -> io::Result<()> {
     let patience = connection::lost_after();
     let keepalive = TcpKeepalive::new()

@@ -1,4 +1,5 @@
-//! The links between participants of a pushed join, over TCP: the crate's exchange in PostgreSQL processes. See README.md beside this file.
+//! The links between participants of a pushed join, over TCP: the crate's exchange in PostgreSQL processes. See
+//! README.md beside this file.
 
 mod descriptor;
 mod event_set;

@@ -1,5 +1,6 @@
-//! Which nodes could not be linked lately, in shared memory: joins are not pushed over such a link for a while, so that not each of them
-//! waits for a connection that nobody answers. Server without the library preloaded: nothing is remembered.
+//! Which nodes could not be linked lately, in shared memory: joins are not pushed over such a link for a while, so that
+//! not each of them waits for a connection that nobody answers. Server without the library preloaded: nothing is
+//! remembered.
 
 use std::mem::size_of;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -9,13 +10,15 @@ use pgrx::pg_sys;
 use crate::cluster::counters::now;
 use crate::cluster::shared_memory::Piece;
 
-/// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened port helps.
+/// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened
+/// port helps.
 const REMEMBERED: u64 = 60_000_000_000;
 
 /// Pairs that are remembered at a time: a node that nobody reaches has one with each node of a cluster of this size.
 const MOST_PAIRS: usize = 64;
 
-/// A pair of nodes. Its fields are not written at once: who reads them meanwhile pulls a join that could be pushed, or tries a link once more.
+/// A pair of nodes. Its fields are not written at once: who reads them meanwhile pulls a join that could be pushed, or
+/// tries a link once more.
 #[repr(C)]
 struct Pair {
     database: AtomicU32,

@@ -1,7 +1,8 @@
 //! Encoding of a document in a distributed dictionary.
 //!
-//! Terms that were not seen lately are collected until there is enough text for blocks in every shard, then sent, one message to each
-//! node, which finds or adds them and answers while the next terms are collected. The quads of their batches wait meanwhile.
+//! Terms that were not seen lately are collected until there is enough text for blocks in every shard, then sent, one
+//! message to each node, which finds or adds them and answers while the next terms are collected. The quads of their
+//! batches wait meanwhile.
 
 use pgquad_cluster::dictionary::{Answer, Request, Term};
 use pgquad_cluster::{Damaged, Mark, Waiting};

@@ -1,8 +1,8 @@
 //! Encoding of a document in a dictionary that is not distributed.
 //!
-//! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are written in blocks as
-//! they come; their ids go into `quad.term_ids` at the end, or when the memory is used up. From then on a Bloom filter tells most of the
-//! terms that are not in the table.
+//! The hashes of the terms seen are kept in memory, so that most terms need no probe of the table. New terms are
+//! written in blocks as they come; their ids go into `quad.term_ids` at the end, or when the memory is used up. From
+//! then on a Bloom filter tells most of the terms that are not in the table.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -22,11 +22,12 @@ use super::{is_better, quads, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
 const FRESH: u64 = 1 << 63;
 
-/// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths full.
+/// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths
+/// full.
 const ENTRY_BYTES: usize = 29;
 
-/// The part of the memory that the filter of the terms written takes. At the benchmarks' `maintenance_work_mem` of 256 MB that is 16 MB,
-/// ten bits for each of 13 million terms; with more, it spares fewer probes.
+/// The part of the memory that the filter of the terms written takes. At the benchmarks' `maintenance_work_mem` of 256
+/// MB that is 16 MB, ten bits for each of 13 million terms; with more, it spares fewer probes.
 const FILTER_PART: usize = 8;
 
 /// New text that is held back to train symbol tables from.

@@ -50,7 +50,8 @@ impl BulkEncoder {
         }
     }
 
-    /// The symbols that new terms are compressed with, where they are compressed in this session and once they have been chosen.
+    /// The symbols that new terms are compressed with, where they are compressed in this session and once they have
+    /// been chosen.
     pub fn symbols(&self) -> Option<&Numbered> {
         match self {
             Self::Local(encoder) => encoder.symbols(),
@@ -58,8 +59,8 @@ impl BulkEncoder {
         }
     }
 
-    /// Takes the next batch of the document and gives quads as ids: those of this batch, or of batches before whose terms have got their
-    /// ids meanwhile. None are lost: the rest comes later, or with [`Self::finish`].
+    /// Takes the next batch of the document and gives quads as ids: those of this batch, or of batches before whose
+    /// terms have got their ids meanwhile. None are lost: the rest comes later, or with [`Self::finish`].
     pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
         match self {
             Self::Local(encoder) => encoder.encode(batch),

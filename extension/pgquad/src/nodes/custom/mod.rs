@@ -1,4 +1,5 @@
-//! What the custom scan nodes share: the executor's skeleton ([`ScanNode`]), paths and plans with private data, properties in EXPLAIN.
+//! What the custom scan nodes share: the executor's skeleton ([`ScanNode`]), paths and plans with private data,
+//! properties in EXPLAIN.
 
 mod explain;
 mod node;

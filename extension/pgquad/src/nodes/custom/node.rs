@@ -1,6 +1,7 @@
-//! The skeleton of a custom scan node: what is the same in each of them, as one trait and its callbacks. The executor calls the callbacks;
-//! they find the node's own part and call the trait. Example: the executor rescans a `Quad Scan`, [`rescan`] calls `QuadScan::rescan` and
-//! then resets what PostgreSQL keeps. Contract of the callbacks: `nodes/extensible.h`.
+//! The skeleton of a custom scan node: what is the same in each of them, as one trait and its callbacks. The executor
+//! calls the callbacks; they find the node's own part and call the trait. Example: the executor rescans a `Quad Scan`,
+//! [`rescan`] calls `QuadScan::rescan` and then resets what PostgreSQL keeps. Contract of the callbacks:
+//! `nodes/extensible.h`.
 
 use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::{self, Methods};
@@ -9,13 +10,16 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A custom scan node: its own part of the executor's state, which lives as long as the query, and what the executor asks of it.
+/// A custom scan node: its own part of the executor's state, which lives as long as the query, and what the executor
+/// asks of it.
 ///
-/// Rows come in batches: [`ScanNode::refill`] reads the next one and may fail, [`ScanNode::fill`] hands out one row of it and may not.
+/// Rows come in batches: [`ScanNode::refill`] reads the next one and may fail, [`ScanNode::fill`] hands out one row of
+/// it and may not.
 ///
 /// # Safety
 /// All functions are called from the callbacks of this module only, with a begun node whose own part is `self`. All but
-/// [`ScanNode::has_row`] and [`ScanNode::fill`], which are called for each row, run under pgrx's guard: a Rust panic there is an `ERROR`.
+/// [`ScanNode::has_row`] and [`ScanNode::fill`], which are called for each row, run under pgrx's guard: a Rust panic
+/// there is an `ERROR`.
 pub trait ScanNode: Sized + 'static {
     /// What EXPLAIN calls the node, and plans that are sent as text.
     const NAME: &'static CStr;
@@ -36,20 +40,20 @@ pub trait ScanNode: Sized + 'static {
     /// Reads the next rows, at least one; false at the end.
     unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool;
 
-    /// Puts the next row into the scan slot, a virtual one, and returns the number of its columns. Rows are plain memory: nothing here
-    /// raises an `ERROR`, unless it is guarded on its own.
+    /// Puts the next row into the scan slot, a virtual one, and returns the number of its columns. Rows are plain
+    /// memory: nothing here raises an `ERROR`, unless it is guarded on its own.
     unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize;
 
-    /// ExecCustomScan, for each row and so without a guard: conditions and target list as PostgreSQL has them. A node with a faster way
-    /// for some plans takes it here.
+    /// ExecCustomScan, for each row and so without a guard: conditions and target list as PostgreSQL has them. A node
+    /// with a faster way for some plans takes it here.
     #[inline]
     unsafe fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
         // SAFETY: the executor passes a begun node.
         unsafe { exec_scan::<Self>(node) }
     }
 
-    /// Whether a row of the scan slot, changed by a concurrent update, still meets the conditions that the node itself enforces. Nodes
-    /// that are not used where rows are locked are never asked.
+    /// Whether a row of the scan slot, changed by a concurrent update, still meets the conditions that the node itself
+    /// enforces. Nodes that are not used where rows are locked are never asked.
     unsafe fn recheck(
         &mut self,
         _state: *mut pg_sys::ScanState,
@@ -144,7 +148,8 @@ unsafe extern "C-unwind" fn begin<N: ScanNode>(
     estate: *mut pg_sys::EState,
     eflags: core::ffi::c_int,
 ) {
-    // SAFETY: the executor's own arguments; the state was made by `create_state`. The part is dropped with the query's memory.
+    // SAFETY: the executor's own arguments; the state was made by `create_state`. The part is dropped with the query's
+    // memory.
     unsafe {
         let own = N::begin(node, estate, eflags);
         (*node.cast::<State<N>>()).own = keep_in_context(own);
@@ -190,8 +195,8 @@ pub unsafe extern "C-unwind" fn next<N: ScanNode>(
     }
 }
 
-/// The own part of a node that has a row to hand out; `None` at the end. The reference is made after `refill`, which changes the part
-/// through a reference of its own.
+/// The own part of a node that has a row to hand out; `None` at the end. The reference is made after `refill`, which
+/// changes the part through a reference of its own.
 ///
 /// # Safety
 /// As for [`next`].

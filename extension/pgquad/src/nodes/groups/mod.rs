@@ -1,5 +1,5 @@
-//! `Quad Groups`: counts, DISTINCT and GROUP BY over one quad table from the trees' own counts and loose scans. See README.md beside this
-//! file.
+//! `Quad Groups`: counts, DISTINCT and GROUP BY over one quad table from the trees' own counts and loose scans. See
+//! README.md beside this file.
 
 mod exec;
 mod explain;

@@ -1,7 +1,8 @@
 //! The plan node of `Quad Groups`.
 //!
-//! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use; `custom_exprs` = the values
-//! of conditions; the integers of the plan are written by [`plan_path`] and read by [`Decoded::read`].
+//! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use;
+//! `custom_exprs` = the values of conditions; the integers of the plan are written by [`plan_path`] and read by
+//! [`Decoded::read`].
 
 use super::exec;
 use super::paths::GroupsPath;

@@ -87,7 +87,8 @@ unsafe fn counted_column(relid: pg_sys::Index, aggregate: *mut pg_sys::Aggref) -
 }
 
 impl Wanted {
-    /// Adds what `nodes` (columns and aggregates of a target list or HAVING) ask for; `None` if one of them asks for something else.
+    /// Adds what `nodes` (columns and aggregates of a target list or HAVING) ask for; `None` if one of them asks for
+    /// something else.
     ///
     /// # Safety
     /// Live planner nodes.
@@ -140,7 +141,8 @@ pub struct Shape {
     pub having: *mut pg_sys::List,
     /// Columns bound to one value.
     pub exact: usize,
-    /// The one column whose values make the groups, where no order has it in the right place: all leaves are read for it.
+    /// The one column whose values make the groups, where no order has it in the right place: all leaves are read for
+    /// it.
     pub scattered: Option<usize>,
     /// What is wanted.
     pub wanted: Wanted,
@@ -239,8 +241,8 @@ impl Shape {
 }
 
 impl Wanted {
-    /// How many columns of an order make the groups, and how many with the one whose values are counted, when `exact` of them are bound to
-    /// one value; `None` when the order is none for this.
+    /// How many columns of an order make the groups, and how many with the one whose values are counted, when `exact`
+    /// of them are bound to one value; `None` when the order is none for this.
     fn depths(&self, order: &[u8; 4], exact: usize) -> Option<(usize, usize)> {
         let place = |column: usize| order.iter().position(|&c| usize::from(c) == column);
         let mut depth = exact;
@@ -257,8 +259,9 @@ impl Wanted {
     }
 }
 
-/// Whether a condition can be tested on a group as well as on each of its quads: it reads columns that make the group and nothing else (one
-/// without columns would be tested on the one group that there is without any quads, too), and no policy has to be tested before it.
+/// Whether a condition can be tested on a group as well as on each of its quads: it reads columns that make the group
+/// and nothing else (one without columns would be tested on the one group that there is without any quads, too), and no
+/// policy has to be tested before it.
 unsafe fn tests_groups(
     relid: pg_sys::Index,
     clause: *mut pg_sys::RestrictInfo,

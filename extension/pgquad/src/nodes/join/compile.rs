@@ -1,5 +1,5 @@
-//! From a described join to a plan of the pipeline: columns that must be equal share a variable, comparisons with values that are
-//! fixed for a run become parameters, everything else an expression over rows.
+//! From a described join to a plan of the pipeline: columns that must be equal share a variable, comparisons with
+//! values that are fixed for a run become parameters, everything else an expression over rows.
 
 use super::join_tree::JoinTree;
 use super::outer_input_paths::OuterInputPath;
@@ -57,7 +57,8 @@ struct Compiler {
 
 type Visible = HashMap<Cell, Slot>;
 
-/// Compiles a join of the relations `relids` that has to deliver `output`, perhaps for rows of another plan. `None` when it is too large for a plan.
+/// Compiles a join of the relations `relids` that has to deliver `output`, perhaps for rows of another plan. `None`
+/// when it is too large for a plan.
 ///
 /// # Safety
 /// Planner nodes are live.
@@ -533,7 +534,8 @@ pub unsafe fn equal_columns(
 /// # Safety
 /// `node` is a live planner node, or a list of them.
 pub unsafe fn columns_of(node: *mut pg_sys::Node) -> Vec<Cell> {
-    // SAFETY: the caller's promise. Aggregates and window functions of a target list are looked into; placeholders do not occur.
+    // SAFETY: the caller's promise. Aggregates and window functions of a target list are looked into; placeholders do
+    // not occur.
     unsafe {
         let flags = pg_sys::PVC_RECURSE_AGGREGATES
             | pg_sys::PVC_RECURSE_WINDOWFUNCS

@@ -56,7 +56,8 @@ pub unsafe fn is_joined(
     }
 }
 
-/// Whether an equality that PostgreSQL can hash is the best there is between two relations: the node has nothing to look up by.
+/// Whether an equality that PostgreSQL can hash is the best there is between two relations: the node has nothing to
+/// look up by.
 ///
 /// # Safety
 /// Live relations of the level, which have no base relation in common.

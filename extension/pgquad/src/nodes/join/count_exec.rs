@@ -131,7 +131,8 @@ impl ScanNode for QuadCount {
     }
 
     unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
-        // SAFETY: the begun node; values live in the memory of the row, which the executor gives up before it asks for the next one.
+        // SAFETY: the begun node; values live in the memory of the row, which the executor gives up before it asks for
+        // the next one.
         unsafe {
             let context = (*state).ps.ps_ExprContext;
             let Some((keys, values)) = self.next_group(child(state.cast())) else {
@@ -158,8 +159,8 @@ impl ScanNode for QuadCount {
         row.len()
     }
 
-    /// A child whose parameters have changed is rescanned when it is next asked, which this node does past the executor's entry: so it
-    /// is told at once.
+    /// A child whose parameters have changed is rescanned when it is next asked, which this node does past the
+    /// executor's entry: so it is told at once.
     unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
         self.close();
         // SAFETY: a begun node.

@@ -8,8 +8,8 @@ use pgrx::pg_sys;
 /// Most relations of one node.
 const MOST_RELATIONS: i32 = 48;
 
-/// The quad relations of a level that `Quad Join` can take (NULL = none, or only one). Kept in the planner's `join_search_private`
-/// until the join search, which is the first of PostgreSQL's own to use that field.
+/// The quad relations of a level that `Quad Join` can take (NULL = none, or only one). Kept in the planner's
+/// `join_search_private` until the join search, which is the first of PostgreSQL's own to use that field.
 ///
 /// # Safety
 /// `root` is the live planner state of a level whose base relations have been set up.
@@ -35,7 +35,8 @@ pub unsafe fn forget(root: *mut pg_sys::PlannerInfo) {
     unsafe { (*root).join_search_private = std::ptr::null_mut() }
 }
 
-/// Those of `outer` that `rel` would be joined with inside a `Quad Join`; no path of `rel` needs to be parameterised by them.
+/// Those of `outer` that `rel` would be joined with inside a `Quad Join`; no path of `rel` needs to be parameterised by
+/// them.
 ///
 /// # Safety
 /// As for [`candidates`]; `rel` is a base relation of the level.
@@ -97,8 +98,8 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
     }
 }
 
-/// Rows that have to be found again (FOR UPDATE, DELETE, UPDATE) have no identity in a join; expressions that an outer join has to
-/// null, and conditions on no relation at all, are left to PostgreSQL's own joins.
+/// Rows that have to be found again (FOR UPDATE, DELETE, UPDATE) have no identity in a join; expressions that an outer
+/// join has to null, and conditions on no relation at all, are left to PostgreSQL's own joins.
 unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
     // SAFETY: a live planner state.
     unsafe {

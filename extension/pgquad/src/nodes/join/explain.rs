@@ -1,6 +1,8 @@
-//! EXPLAIN of `Quad Join`: the patterns in the order in which they were first used when the query has run, then the filters.
+//! EXPLAIN of `Quad Join`: the patterns in the order in which they were first used when the query has run, then the
+//! filters.
 //!
-//! The text format has one line per pattern. The other formats (JSON, XML, YAML) have a group `Patterns` with one property per figure.
+//! The text format has one line per pattern. The other formats (JSON, XML, YAML) have a group `Patterns` with one
+//! property per figure.
 
 use super::exec::QuadJoin;
 use super::push::Report;
@@ -76,7 +78,8 @@ pub unsafe fn explain(
     }
 }
 
-/// How rows and the quads of shards came together: where the join was pushed from node to node, what it has cost each of them.
+/// How rows and the quads of shards came together: where the join was pushed from node to node, what it has cost each
+/// of them.
 unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
     // SAFETY: EXPLAIN's own state.
     let shows_time = unsafe { (*es).timing };
@@ -114,14 +117,16 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
     }
 }
 
-/// The filters: those that are tested on ids, and those that PostgreSQL evaluates; with the rows that each kind has removed.
+/// The filters: those that are tested on ids, and those that PostgreSQL evaluates; with the rows that each kind has
+/// removed.
 unsafe fn explain_filters(
     tests: &[TestExpr],
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    // SAFETY: arguments are those of `explain`; behind the values of the parameters, the plan has the filters' expressions.
+    // SAFETY: arguments are those of `explain`; behind the values of the parameters, the plan has the filters'
+    // expressions.
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let exprs: Vec<*mut pg_sys::Node> = list_iter((*plan).custom_exprs).collect();

@@ -1,4 +1,5 @@
-//! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See README.md beside this file.
+//! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See
+//! README.md beside this file.
 
 mod compile;
 mod computed_equality;
@@ -37,8 +38,8 @@ thread_local! {
     static FEEDBACK: RefCell<CardinalityFeedback> = RefCell::new(CardinalityFeedback::new());
 }
 
-/// Runs `body` with what probes of this session have found. A filter may run a query of its own meanwhile, whose node then learns for
-/// itself.
+/// Runs `body` with what probes of this session have found. A filter may run a query of its own meanwhile, whose node
+/// then learns for itself.
 fn with_feedback<T>(body: impl FnOnce(&mut CardinalityFeedback) -> T) -> T {
     let mut feedback = FEEDBACK.take();
     let result = body(&mut feedback);

@@ -35,8 +35,8 @@ pub struct OuterInput {
     done: bool,
 }
 
-/// Memory after which a batch ends, however few its rows are: their values can be of any size. The other half of `work_mem` is for the
-/// batches that the pipeline makes of them.
+/// Memory after which a batch ends, however few its rows are: their values can be of any size. The other half of
+/// `work_mem` is for the batches that the pipeline makes of them.
 fn room() -> usize {
     // SAFETY: a plain setting.
     unsafe { pg_sys::work_mem as usize * 1024 / 2 }

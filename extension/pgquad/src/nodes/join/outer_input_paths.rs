@@ -1,7 +1,7 @@
 //! Outer input, planned: joins of patterns with the rows of another plan (a subquery, a list of values, a function).
 //!
-//! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join): the pipeline takes the rows in batches,
-//! as if an earlier pattern had found them.
+//! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join): the pipeline takes
+//! the rows in batches, as if an earlier pattern had found them.
 
 use super::compile::{equal_columns, Cell};
 use super::join_tree::JoinTree;
@@ -86,8 +86,8 @@ impl OuterInputPath {
         }
     }
 
-    /// The words of [`super::plan::Private::OuterInput`]; `slots` are the variables of the columns and of the row number, `carried` has the places
-    /// of what is carried along.
+    /// The words of [`super::plan::Private::OuterInput`]; `slots` are the variables of the columns and of the row
+    /// number, `carried` has the places of what is carried along.
     ///
     /// # Safety
     /// `below` is the target list of the plan below.
@@ -165,7 +165,8 @@ impl OuterInputPath {
             };
             let both = pg_sys::bms_union((*outer).relids, (*inner).relids);
             for clause in list_iter::<pg_sys::RestrictInfo>(restrictions) {
-                // Of an outer join, such a condition is tested on the joined rows (RINFO_IS_PUSHED_DOWN of nodes/pathnodes.h).
+                // Of an outer join, such a condition is tested on the joined rows (RINFO_IS_PUSHED_DOWN of
+                // nodes/pathnodes.h).
                 let on_joined = outer_input.kind.is_some_and(|kind| kind != Kind::Semi)
                     && ((*clause).is_pushed_down
                         || !pg_sys::bms_is_subset((*clause).required_relids, (*joined).relids));

@@ -10,7 +10,8 @@ pub struct Parameter {
     from: From,
 }
 
-/// Where the value comes from. Constants and the parameters of a statement, which nearly all are, need no compiled expression.
+/// Where the value comes from. Constants and the parameters of a statement, which nearly all are, need no compiled
+/// expression.
 enum From {
     Plan(Value),
     /// Place in the list of the statement's parameters.

@@ -226,13 +226,14 @@ pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, join_tree: JoinTree) -> *mut Qu
 /// CPU cost of one probe, in units of `cpu_operator_cost`.
 const PROBE_OPERATORS: f64 = 10.0;
 
-/// CPU cost of beginning a `Quad Join` anew for a row of a nested loop, and of each of its patterns, in units of `cpu_operator_cost`: 15 to 30
-/// microseconds for two patterns, where a page read in sequence is five (2026-11, release build).
+/// CPU cost of beginning a `Quad Join` anew for a row of a nested loop, and of each of its patterns, in units of
+/// `cpu_operator_cost`: 15 to 30 microseconds for two patterns, where a page read in sequence is five (2026-11, release
+/// build).
 const BEGIN_OPERATORS: f64 = 800.0;
 const PATTERN_OPERATORS: f64 = 400.0;
 
-/// The inner relation is either read once or probed for every outer row. A guess for what lies above; within the node, nothing
-/// depends on it.
+/// The inner relation is either read once or probed for every outer row. A guess for what lies above; within the node,
+/// nothing depends on it.
 unsafe fn cost(
     path: *mut QuadJoinPath,
     outer: *mut pg_sys::RelOptInfo,
@@ -293,7 +294,8 @@ pub unsafe fn add_with_outer_input(
     }
 }
 
-/// Adds paths that take values of relations outside: for each relation that conditions connect with `joined`, and for all of them.
+/// Adds paths that take values of relations outside: for each relation that conditions connect with `joined`, and for
+/// all of them.
 ///
 /// # Safety
 /// `joined` is a live join relation with a `Quad Join`; `others` are the relations that it will be joined with.

@@ -1,7 +1,7 @@
 //! The plan node of a `Quad Join`.
 //!
-//! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters, then the
-//! expressions of the filters; lists of integers are in the order of [`Private`].
+//! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters,
+//! then the expressions of the filters; lists of integers are in the order of [`Private`].
 
 use super::compile::{compile, Cell};
 use super::exec;
@@ -44,8 +44,8 @@ pub unsafe extern "C-unwind" fn plan_path(
     _clauses: *mut pg_sys::List,
     plans: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's parameters, which
-    // its description contains.
+    // SAFETY: arguments are the planner's own, and the path is one of ours. The clauses passed are those of the path's
+    // parameters, which its description contains.
     unsafe {
         let join_tree = &*(*path.cast::<QuadJoinPath>()).join_tree;
         let outer_input = (*path.cast::<QuadJoinPath>()).outer_input.as_ref();

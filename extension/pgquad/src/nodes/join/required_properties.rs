@@ -1,4 +1,5 @@
-//! Required row properties: what a query level asks of the rows of its join (a set or a bag, all rows or the first few).
+//! Required row properties: what a query level asks of the rows of its join (a set or a bag, all rows or the first
+//! few).
 
 use pgrx::pg_sys;
 
@@ -31,8 +32,8 @@ pub unsafe fn required_properties(root: *mut pg_sys::PlannerInfo) -> RequiredPro
     }
 }
 
-/// Whether DISTINCT or GROUP BY of the query make the same of a row and of many that are equal to it. Joins do: what is repeated on one
-/// side is repeated in the result.
+/// Whether DISTINCT or GROUP BY of the query make the same of a row and of many that are equal to it. Joins do: what is
+/// repeated on one side is repeated in the result.
 unsafe fn only_sets(query: *mut pg_sys::Query) -> bool {
     // SAFETY: the query of a planner's root; what it holds are expressions.
     unsafe {

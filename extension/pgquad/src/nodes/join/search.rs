@@ -1,12 +1,14 @@
 //! Join search for groups of quad tables.
 //!
-//! Quad tables that are joined with each other become one relation with a `Quad Join`, which orders their join while it runs: here
-//! they are only put together, as outer joins allow. What is left, other relations among it, is joined by PostgreSQL's own search.
+//! Quad tables that are joined with each other become one relation with a `Quad Join`, which orders their join while it
+//! runs: here they are only put together, as outer joins allow. What is left, other relations among it, is joined by
+//! PostgreSQL's own search.
 //!
-//! Where `Quad Join` does not apply, a basic graph pattern of a dozen triples is a join of a dozen relations, for which dynamic
-//! programming takes tens of milliseconds and the genetic search no less. Every quad pattern can be probed by any of its columns, so
-//! growing the join from the most selective pattern along shared variables finds what the search would find, with one join relation
-//! per step. The building blocks (and the care for outer joins) are those of `optimizer/geqo/geqo_eval.c`.
+//! Where `Quad Join` does not apply, a basic graph pattern of a dozen triples is a join of a dozen relations, for which
+//! dynamic programming takes tens of milliseconds and the genetic search no less. Every quad pattern can be probed by
+//! any of its columns, so growing the join from the most selective pattern along shared variables finds what the search
+//! would find, with one join relation per step. The building blocks (and the care for outer joins) are those of
+//! `optimizer/geqo/geqo_eval.c`.
 
 use super::computed_equality;
 use super::eligible_relations;
@@ -89,8 +91,8 @@ unsafe fn or_undo(
     }
 }
 
-/// Puts quad relations that are joined with each other together, and joins that with what is left; `None` where outer joins forbid
-/// it to end well.
+/// Puts quad relations that are joined with each other together, and joins that with what is left; `None` where outer
+/// joins forbid it to end well.
 unsafe fn quad_joins(
     root: *mut pg_sys::PlannerInfo,
     candidates: pg_sys::Relids,

@@ -1,8 +1,9 @@
-//! Filters on their way to other nodes: SQL over `$1`, `$2`, ... with all names qualified, since the nodes' oids differ.
+//! Filters on their way to other nodes: SQL over `$1`, `$2`, ... with all names qualified, since the nodes' oids
+//! differ.
 //!
-//! What is the same for all rows of a run (parameters, results of subqueries, functions of such) is evaluated where the query was asked. A
-//! filter is shipped only if it then calls nothing but functions of this extension and immutable ones of PostgreSQL: others may depend on the
-//! session, or not be there.
+//! What is the same for all rows of a run (parameters, results of subqueries, functions of such) is evaluated where the
+//! query was asked. A filter is shipped only if it then calls nothing but functions of this extension and immutable
+//! ones of PostgreSQL: others may depend on the session, or not be there.
 
 use crate::pg::compat::CatalogPath;
 use crate::pg::ffi;
@@ -27,7 +28,8 @@ struct Shipping<'a> {
 /// A filter as SQL; `None` where it has to be tested by the node that was asked.
 ///
 /// # Safety
-/// `expr` is a filter of the begun node `parent`, whose variables are at `places` of its scan tuple; `context` is the node's.
+/// `expr` is a filter of the begun node `parent`, whose variables are at `places` of its scan tuple; `context` is the
+/// node's.
 pub unsafe fn to_sql(
     expr: *mut pg_sys::Expr,
     places: &[usize],
@@ -221,7 +223,8 @@ unsafe fn call_on_ids(
     }
 }
 
-/// The expression of a filter that [`to_sql`] has written: its variables are the columns of a scan tuple, from the first on.
+/// The expression of a filter that [`to_sql`] has written: its variables are the columns of a scan tuple, from the
+/// first on.
 ///
 /// # Safety
 /// Nodes are made in the current memory context. The text comes from a node of the cluster.

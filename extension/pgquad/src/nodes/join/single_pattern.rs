@@ -1,7 +1,7 @@
 //! Single pattern: a quad table that no other one is joined with.
 //!
-//! `Quad Scan` reads it, which knows the orders of its columns. Where filters can be tested on ids, a `Quad Join` of one pattern does that a
-//! batch at a time, and reads only the ranges that can pass.
+//! `Quad Scan` reads it, which knows the orders of its columns. Where filters can be tested on ids, a `Quad Join` of
+//! one pattern does that a batch at a time, and reads only the ranges that can pass.
 
 use super::join_tree::JoinTree;
 use super::vectorised_filters::VectorisedFilter;
@@ -10,8 +10,8 @@ use crate::nodes::scan::conditions;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
 
-/// A path that reads a relation on its own, for which costs are still to be set, with the conditions that PostgreSQL evaluates for each
-/// row. None where ids tell nothing of any filter, or the relation is to be joined with others.
+/// A path that reads a relation on its own, for which costs are still to be set, with the conditions that PostgreSQL
+/// evaluates for each row. None where ids tell nothing of any filter, or the relation is to be joined with others.
 ///
 /// # Safety
 /// `rel` is a base relation of the level, which is past the setting up of base relations.

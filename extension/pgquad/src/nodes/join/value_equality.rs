@@ -1,5 +1,5 @@
-//! `quad.eq(a, b)`: equality of the values of two columns of ids, which is equality of ids where one of them holds nothing but IRIs, blank
-//! nodes and strings.
+//! `quad.eq(a, b)`: equality of the values of two columns of ids, which is equality of ids where one of them holds
+//! nothing but IRIs, blank nodes and strings.
 
 use super::compile::Cell;
 use crate::dictionary;

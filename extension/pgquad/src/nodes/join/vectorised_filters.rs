@@ -1,4 +1,5 @@
-//! Vectorised filters on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts evaluated.
+//! Vectorised filters on ids: expressions of PostgreSQL made into those of `pgquad-filter`, and their constant parts
+//! evaluated.
 
 use super::operators::{operator, Operator};
 use crate::nodes::scan::parameter;
@@ -43,10 +44,12 @@ enum Kind {
 }
 
 impl VectorisedFilter {
-    /// Makes a test of `expr`, whose variables are columns of the scan tuple at `places`. `None` where it does anything that is not known.
+    /// Makes a test of `expr`, whose variables are columns of the scan tuple at `places`. `None` where it does anything
+    /// that is not known.
     ///
     /// # Safety
-    /// `expr` is a boolean expression of the plan of the begun node `parent`, or one without subplans and `parent` is NULL.
+    /// `expr` is a boolean expression of the plan of the begun node `parent`, or one without subplans and `parent` is
+    /// NULL.
     pub unsafe fn new(
         expr: *mut pg_sys::Expr,
         places: &[usize],
@@ -91,7 +94,8 @@ impl VectorisedFilter {
         self.narrowed = None;
     }
 
-    /// Tests rows for which `keep` is true; makes it false where the test fails, and returns those of which ids do not tell.
+    /// Tests rows for which `keep` is true; makes it false where the test fails, and returns those of which ids do not
+    /// tell.
     ///
     /// # Safety
     /// `context` is the expression context of the node.
@@ -117,7 +121,8 @@ impl VectorisedFilter {
         unknown
     }
 
-    /// Ids of the filter's variable number `column` outside of which the test fails, where the others have the values of `row`.
+    /// Ids of the filter's variable number `column` outside of which the test fails, where the others have the values
+    /// of `row`.
     ///
     /// # Safety
     /// As for [`Self::test`].
@@ -160,7 +165,8 @@ impl Constant {
         context: *mut pg_sys::ExprContext,
         strangers: &mut Strangers,
     ) -> Fixed {
-        // SAFETY: the state was made for the node of the context, for an expression of the type that the kind stands for.
+        // SAFETY: the state was made for the node of the context, for an expression of the type that the kind stands
+        // for.
         unsafe {
             match self.kind {
                 Kind::Id => {
@@ -212,7 +218,8 @@ impl Constant {
     }
 }
 
-/// The terms whose text a term is. STR gives strings, so that it is for others to say what comparing with anything else is.
+/// The terms whose text a term is. STR gives strings, so that it is for others to say what comparing with anything else
+/// is.
 fn text_ids(text: &Term<'_>) -> Fixed {
     let Term::Literal(Literal {
         lexical,
@@ -269,7 +276,8 @@ struct Compiler<'a> {
     /// The node, NULL where there is none; `None` where it is only asked whether a test can be made.
     parent: Option<*mut pg_sys::PlanState>,
     constants: Vec<Constant>,
-    /// The expression stands behind the first argument of a COALESCE: for some rows, or for all, it must not be evaluated.
+    /// The expression stands behind the first argument of a COALESCE: for some rows, or for all, it must not be
+    /// evaluated.
     is_fallback: bool,
 }
 
@@ -495,7 +503,8 @@ impl Compiler<'_> {
         self.constants.len() - 1
     }
 
-    /// The place of an expression of the type that `kind` stands for, if it is the same for all rows. It is evaluated for the first of them.
+    /// The place of an expression of the type that `kind` stands for, if it is the same for all rows. It is evaluated
+    /// for the first of them.
     unsafe fn constant(&mut self, node: *mut pg_sys::Node, kind: Kind) -> Option<usize> {
         // SAFETY: as for `test`.
         unsafe {

@@ -27,7 +27,8 @@ impl Drop for BindPeeking {
     }
 }
 
-/// The whole number that an expression without columns will most likely have; `None` when nothing is known, or it is NULL.
+/// The whole number that an expression without columns will most likely have; `None` when nothing is known, or it is
+/// NULL.
 ///
 /// # Safety
 /// A live expression of the level that is being planned.

@@ -68,8 +68,8 @@ impl Compared {
     }
 }
 
-/// The key ranges that `bounds` and the first `bounding` of the conditions make of an order with these columns, and the filters that the
-/// other conditions are. There is no range where nothing can pass.
+/// The key ranges that `bounds` and the first `bounding` of the conditions make of an order with these columns, and the
+/// filters that the other conditions are. There is no range where nothing can pass.
 ///
 /// # Safety
 /// The expressions and the context belong to a begun node.

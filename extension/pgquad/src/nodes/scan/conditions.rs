@@ -1,5 +1,5 @@
-//! Finding the conditions on s, p, o, g that a tree can use: `column op value` with an operator of the integer btree family,
-//! and `column = ANY (array)`.
+//! Finding the conditions on s, p, o, g that a tree can use: `column op value` with an operator of the integer btree
+//! family, and `column = ANY (array)`.
 
 use crate::pg::list::list_node;
 use pgquad_exec::Bound;

@@ -1,5 +1,5 @@
-//! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order and
-//! walks the ranges leaf by leaf.
+//! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order
+//! and walks the ranges leaf by leaf.
 
 use crate::am::tid;
 use crate::dictionary::Upcoming;
@@ -133,8 +133,8 @@ impl ScanNode for QuadScan {
     }
 
     unsafe fn refill(&mut self, state: *mut pg_sys::ScanState) -> bool {
-        // SAFETY: a begun node, whose scan slot has four columns. The slot keeps what never changes from row to row: the table, and
-        // values of columns that nobody reads.
+        // SAFETY: a begun node, whose scan slot has four columns. The slot keeps what never changes from row to row:
+        // the table, and values of columns that nobody reads.
         unsafe {
             let slot = (*state).ss_ScanTupleSlot;
             (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
@@ -147,7 +147,8 @@ impl ScanNode for QuadScan {
     unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
         let (batch, row) = (self.cursor.batch(), self.at);
         self.at += 1;
-        // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four places.
+        // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four
+        // places.
         unsafe {
             let values = (*slot).tts_values;
             for (i, &column) in self.columns.iter().enumerate() {
@@ -362,7 +363,8 @@ impl QuadScan {
     }
 }
 
-/// The value of an expression that a condition compares a column with, in the form of keys; `value_type` is an integer or an array of them.
+/// The value of an expression that a condition compares a column with, in the form of keys; `value_type` is an integer
+/// or an array of them.
 ///
 /// # Safety
 /// `state` and `context` belong to a begun node.

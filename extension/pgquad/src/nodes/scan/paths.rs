@@ -84,8 +84,8 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
     }
 }
 
-/// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was given it.
-/// Returns whether the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
+/// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was
+/// given it. Returns whether the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
 unsafe fn refuse_row_positions(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index) -> bool {
     // SAFETY: live planner nodes.
     unsafe {
@@ -116,7 +116,8 @@ unsafe fn uses_system_column(node: *mut pg_sys::Node, rti: pg_sys::Index) -> boo
     }
 }
 
-/// The columns that the query reads of `rel` (bit `n` = column `n`): the others of a plan's target list are there for its shape only.
+/// The columns that the query reads of `rel` (bit `n` = column `n`): the others of a plan's target list are there for
+/// its shape only.
 unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::List) -> i32 {
     // SAFETY: live planner nodes; attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
     unsafe {
@@ -139,8 +140,8 @@ unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::Lis
     }
 }
 
-/// Adds the paths of a relation that take values of relations of its own level, which [`set_rel_pathlist`] leaves out where it
-/// expects a `Quad Join`.
+/// Adds the paths of a relation that take values of relations of its own level, which [`set_rel_pathlist`] leaves out
+/// where it expects a `Quad Join`.
 ///
 /// # Safety
 /// `rel` is a live base relation, a quad table that the statement has locked.
@@ -268,7 +269,8 @@ impl Planning {
         }
     }
 
-    /// The sets of outer relations worth a parameterised path: each condition's own, the union with each other one, and all together.
+    /// The sets of outer relations worth a parameterised path: each condition's own, the union with each other one, and
+    /// all together.
     unsafe fn outer_sets(&self, joins: &[Condition]) -> Vec<pg_sys::Relids> {
         // SAFETY: bitmapsets of live planner nodes.
         unsafe {
@@ -443,8 +445,8 @@ fn rank(prefix: &Prefix) -> impl Ord {
     (prefix.exact, prefix.bound, prefix.range)
 }
 
-/// Whether a single new pathkey says nothing more: its class is constant, or among the earlier ones (`pathkey_is_redundant` of
-/// `optimizer/path/pathkeys.c`).
+/// Whether a single new pathkey says nothing more: its class is constant, or among the earlier ones
+/// (`pathkey_is_redundant` of `optimizer/path/pathkeys.c`).
 unsafe fn is_redundant(new: *mut pg_sys::List, earlier: *mut pg_sys::List) -> bool {
     // SAFETY: lists of live pathkeys.
     unsafe {
@@ -518,9 +520,9 @@ unsafe extern "C-unwind" fn member_is_column(
     }
 }
 
-/// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN);
-/// the integers of the plan = order, whether row identities are needed, columns needed (bit `n` = column `n`), whether the walk is
-/// backward, number of conditions, then (column, bound, type) of each.
+/// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for
+/// EXPLAIN); the integers of the plan = order, whether row identities are needed, columns needed (bit `n` = column
+/// `n`), whether the walk is backward, number of conditions, then (column, bound, type) of each.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,

@@ -1,4 +1,5 @@
-//! `Quad Walk`: semi-naive transitive closure along quads, for `WITH RECURSIVE ... UNION`, a whole frontier at a time. See README.md beside this file.
+//! `Quad Walk`: semi-naive transitive closure along quads, for `WITH RECURSIVE ... UNION`, a whole frontier at a time.
+//! See README.md beside this file.
 
 mod exec;
 mod paths;

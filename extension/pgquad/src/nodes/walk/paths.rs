@@ -1,5 +1,5 @@
-//! Planning of `Quad Walk`: a path beside PostgreSQL's Recursive Union, whose other inputs are the path of the first term and a `Quad Step`
-//! in the place of the recursive one.
+//! Planning of `Quad Walk`: a path beside PostgreSQL's Recursive Union, whose other inputs are the path of the first
+//! term and a `Quad Step` in the place of the recursive one.
 
 use super::exec;
 use super::shape::Shape;
@@ -100,7 +100,8 @@ unsafe fn is_union_of_ids(root: *mut pg_sys::PlannerInfo) -> bool {
     }
 }
 
-/// PlanCustomPath. The columns are called those of the recursive term, as PostgreSQL's node has no names for them that EXPLAIN could show.
+/// PlanCustomPath. The columns are called those of the recursive term, as PostgreSQL's node has no names for them that
+/// EXPLAIN could show.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     _root: *mut pg_sys::PlannerInfo,

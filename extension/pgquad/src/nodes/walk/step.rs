@@ -1,8 +1,8 @@
-//! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a frontier and gets what
-//! can be reached from it.
+//! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a
+//! frontier and gets what can be reached from it.
 //!
-//! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among those of the node,
-//! columns from and to, order, number of bounds, number of conditions, the conditions.
+//! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among
+//! those of the node, columns from and to, order, number of bounds, number of conditions, the conditions.
 
 use super::paths::keep;
 use super::shape::Shape;

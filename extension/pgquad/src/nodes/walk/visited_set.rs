@@ -1,8 +1,9 @@
-//! The visited set of a transitive closure: a queue of all rows found, and the set that keeps each from being found twice.
+//! The visited set of a transitive closure: a queue of all rows found, and the set that keeps each from being found
+//! twice.
 //!
-//! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary file, and what is found
-//! from then on is compared with the runs, many rows at a time: only blocks of a run that can hold one of them are read. The queue goes on
-//! in a file of its own.
+//! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary
+//! file, and what is found from then on is compared with the runs, many rows at a time: only blocks of a run that can
+//! hold one of them are read. The queue goes on in a file of its own.
 
 use crate::storage::TempFile;
 use pgrx::pg_sys;

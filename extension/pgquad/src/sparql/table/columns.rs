@@ -68,8 +68,8 @@ impl Columns {
         }
     }
 
-    /// The places of the columns among those of the answer. Raises an error for names that the query does not have (42703), that fit
-    /// several of its names (42702), and for a wrong number of columns (42804).
+    /// The places of the columns among those of the answer. Raises an error for names that the query does not have
+    /// (42703), that fit several of its names (42702), and for a wrong number of columns (42804).
     pub fn places(&self, has: &[String]) -> Vec<usize> {
         let asked: Vec<String> = self.0.iter().map(|column| column.name.clone()).collect();
         match_columns(&asked, has).unwrap_or_else(|mismatch| {

@@ -1,7 +1,8 @@
 //! The SQL of a query in place of the call of `quad.query`, before the statement is planned.
 //!
-//! PostgreSQL does so with functions of language SQL only, so a planner hook does it here. What is put in is parsed and rewritten as a
-//! statement of the calling user: rights and policies are the user's, and the plan depends on the tables that it names, as any plan.
+//! PostgreSQL does so with functions of language SQL only, so a planner hook does it here. What is put in is parsed and
+//! rewritten as a statement of the calling user: rights and policies are the user's, and the plan depends on the tables
+//! that it names, as any plan.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr};
@@ -25,8 +26,8 @@ use crate::term::sql_value::conversion;
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 
 thread_local! {
-    /// What plans are noted to depend on that were made for the settings of the moment: the hash of `quad.query` in the catalogue cache of
-    /// functions.
+    /// What plans are noted to depend on that were made for the settings of the moment: the hash of `quad.query` in the
+    /// catalogue cache of functions.
     static INLINED: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -39,8 +40,8 @@ pub fn init() {
     }
 }
 
-/// The store or the default graph that queries ask when they name none is about to change: plans with a query in them that was translated
-/// for the old one are to be made anew.
+/// The store or the default graph that queries ask when they name none is about to change: plans with a query in them
+/// that was translated for the old one are to be made anew.
 pub fn settings_change() {
     if let Some(hash) = INLINED.take() {
         // SAFETY: calls back those who depend on the entry of the cache, as its invalidation does.
@@ -85,8 +86,8 @@ unsafe extern "C-unwind" fn plan(
     }
 }
 
-/// Lets the planner see the patterns of queries and the tables around them as one join problem, as far as its limits would without them.
-/// Gives the level of settings that ends that.
+/// Lets the planner see the patterns of queries and the tables around them as one join problem, as far as its limits
+/// would without them. Gives the level of settings that ends that.
 #[pg_guard]
 unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
     /// Patterns are joined by `Quad Join`, whatever their number; the limit of a SPARQL statement.
@@ -259,11 +260,11 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// The values that the arguments have in this plan: constants, what comes of constants, and parameters of a plan for their values.
-    /// `None` where they are known only when the statement runs, or are for the function to refuse.
+    /// The values that the arguments have in this plan: constants, what comes of constants, and parameters of a plan
+    /// for their values. `None` where they are known only when the statement runs, or are for the function to refuse.
     unsafe fn of(call: *mut pg_sys::Node, params: pg_sys::ParamListInfo) -> Option<Self> {
-        // SAFETY: the copy is of the current memory context; the planner's node lives as long as the call that reads it. The defaults
-        // of arguments are put in and the order of named ones is set right by the simplification.
+        // SAFETY: the copy is of the current memory context; the planner's node lives as long as the call that reads
+        // it. The defaults of arguments are put in and the order of named ones is set right by the simplification.
         let constants: Vec<*mut pg_sys::Const> = unsafe {
             let mut global = pg_sys::PlannerGlobal {
                 type_: pg_sys::NodeTag::T_PlannerGlobal,
@@ -303,7 +304,8 @@ impl Arguments {
         }
     }
 
-    /// The query, translated. `None` where the store is not there that is made by the first write: a plan would not notice that.
+    /// The query, translated. `None` where the store is not there that is made by the first write: a plan would not
+    /// notice that.
     fn translated(&self) -> Option<Translated> {
         let (store, base) = (self.store.as_deref(), self.base.as_deref());
         request::query_of_existing(&self.query, store, base, self.graphs.as_ref())
@@ -348,7 +350,8 @@ fn of_term(column: &Column, term: &str, resource: bool) -> String {
 fn analysed(sql: &str) -> *mut pg_sys::Query {
     let text = c_string(sql);
     let _planning = Planning::begin();
-    // SAFETY: within the planning of a statement. The text is copied into the memory context, with which the trees go that may point to it.
+    // SAFETY: within the planning of a statement. The text is copied into the memory context, with which the trees go
+    // that may point to it.
     unsafe {
         let text = pg_sys::pstrdup(text.as_ptr());
         let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0);

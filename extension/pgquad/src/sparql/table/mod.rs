@@ -1,7 +1,8 @@
 //! `quad.query`: the answer to a query as a table, whose columns the caller names and types.
 //!
-//! Where all arguments are constants by the time the statement is planned, [`inline`] puts the SQL of the query in place of the call, as if
-//! it were a view. Otherwise (an argument comes from another table of FROM, a plan for all values of a parameter) the function below runs.
+//! Where all arguments are constants by the time the statement is planned, [`inline`] puts the SQL of the query in
+//! place of the call, as if it were a view. Otherwise (an argument comes from another table of FROM, a plan for all
+//! values of a parameter) the function below runs.
 
 mod columns;
 mod conditions;
@@ -55,8 +56,8 @@ struct Table {
 
 impl Table {
     fn new(call: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: `call` is that of the running function, which returns a set. Raises an error where a set, or a row of any type, cannot be
-        // returned.
+        // SAFETY: `call` is that of the running function, which returns a set. Raises an error where a set, or a row of
+        // any type, cannot be returned.
         unsafe {
             pg_sys::InitMaterializedSRF(call, pg_sys::MAT_SRF_USE_EXPECTED_DESC);
             Self {
@@ -70,7 +71,8 @@ impl Table {
 
     /// Finds the columns that are asked for in those of the answer.
     fn take_columns(&mut self, has: &[String]) {
-        // SAFETY: the row type was made by `InitMaterializedSRF`, in the memory of the query, where the types are kept, too.
+        // SAFETY: the row type was made by `InitMaterializedSRF`, in the memory of the query, where the types are kept,
+        // too.
         let (asked, context) = unsafe {
             let context = (*(*self.result).econtext).ecxt_per_query_memory;
             (Columns::of_descriptor((*self.result).setDesc), context)
@@ -95,8 +97,8 @@ impl Table {
         loop {
             check_for_interrupts!();
             let mut context = PgMemoryContexts::new("rows of quad.query");
-            // SAFETY: the values of a batch are freed with the context; what PostgreSQL keeps of them it has copied, and what the cursor
-            // keeps is not palloc'd.
+            // SAFETY: the values of a batch are freed with the context; what PostgreSQL keeps of them it has copied,
+            // and what the cursor keeps is not palloc'd.
             let rows =
                 unsafe { context.switch_to(|_| cursor.fetch(|row| self.put_row(row)).len()) };
             if rows == 0 {
@@ -123,8 +125,8 @@ impl Table {
             *null = found.is_none();
             *datum = found.unwrap_or(pg_sys::Datum::null());
         }
-        // SAFETY: the tuple store and the row type were made by `InitMaterializedSRF`; there is a value for each column of it, which is
-        // copied into the store.
+        // SAFETY: the tuple store and the row type were made by `InitMaterializedSRF`; there is a value for each column
+        // of it, which is copied into the store.
         unsafe {
             pg_sys::tuplestore_putvalues(
                 (*self.result).setResult,
