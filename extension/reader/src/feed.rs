@@ -1,23 +1,29 @@
 //! A document whose bytes are handed over piece by piece, as a client sends them.
 
 use std::io::{self, Read};
-use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender, TrySendError};
 
-/// Pieces that may wait between the two ends.
-const PIECES: usize = 2;
+use crate::chunk::CHUNK_BYTES;
+
 /// Small pieces are collected until they have this many bytes.
 const PIECE_BYTES: usize = 1 << 18;
+/// Pieces that may wait between the two ends: two chunks. A refused piece means that a whole chunk waits, so a batch is sure to come; with
+/// less, whoever waited for a batch then waited for one that this piece was missing from.
+const PIECES: usize = 2 * CHUNK_BYTES / PIECE_BYTES;
 
 /// Makes the two ends: what is put into the feed comes out of the reader.
 pub fn feed() -> (Feed, FeedReader) {
     let (sender, receiver) = sync_channel(PIECES);
+    let (read, used) = channel();
     (
         Feed {
             sender,
+            used,
             piece: Vec::new(),
         },
         FeedReader {
             receiver,
+            read,
             piece: Vec::new(),
             start: 0,
         },
@@ -27,6 +33,8 @@ pub fn feed() -> (Feed, FeedReader) {
 /// The end that takes bytes. Dropping it ends the document.
 pub struct Feed {
     sender: SyncSender<Vec<u8>>,
+    /// Pieces that have been read, to be filled again: new memory costs more than the copy into it.
+    used: Receiver<Vec<u8>>,
     piece: Vec<u8>,
 }
 
@@ -47,7 +55,11 @@ impl Feed {
             return true;
         }
         match self.sender.try_send(std::mem::take(&mut self.piece)) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.piece = self.used.try_recv().unwrap_or_default();
+                self.piece.clear();
+                true
+            }
             Err(TrySendError::Full(piece)) => {
                 self.piece = piece;
                 false
@@ -61,6 +73,7 @@ impl Feed {
 /// The end that gives bytes; waits when there are none.
 pub struct FeedReader {
     receiver: Receiver<Vec<u8>>,
+    read: Sender<Vec<u8>>,
     piece: Vec<u8>,
     start: usize,
 }
@@ -68,11 +81,32 @@ pub struct FeedReader {
 impl Read for FeedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.start == self.piece.len() {
-            self.piece = self.receiver.recv().unwrap_or_default();
+            let next = self.receiver.recv().unwrap_or_default();
+            // Nobody takes it any more when the document has ended.
+            let _ = self.read.send(std::mem::replace(&mut self.piece, next));
             self.start = 0;
         }
         let read = (&self.piece[self.start..]).read(buffer)?;
         self.start += read;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_no_part_of_the_next_batch() {
+        let (mut feed, _reader) = feed();
+        let mut waiting = 0;
+        loop {
+            feed.push(&[b'\n'; PIECE_BYTES]);
+            if !feed.flush() {
+                break;
+            }
+            waiting += PIECE_BYTES;
+        }
+        assert!(waiting > CHUNK_BYTES, "{waiting} bytes");
     }
 }
