@@ -187,7 +187,7 @@ impl App {
 async fn watched(
     State(app): State<Arc<App>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let started = Instant::now();
@@ -203,6 +203,7 @@ async fn watched(
         .rate
         .as_ref()
         .is_none_or(|rate| rate.check_key(&peer.0.ip()).is_ok());
+    name_encoding(request.headers_mut());
     let mut response = if allowed {
         next.run(request).await
     } else {
@@ -234,6 +235,18 @@ async fn watched(
     app.metrics.request(endpoint, status, time);
     tracing::info!(%method, path, status, ms = time.as_secs_f64() * 1000.0, peer = %peer.0, "request");
     response
+}
+
+/// Writes the encoding of the body as the layer that unpacks it knows it: in lower case (RFC 9110, 8.4.1), and not `x-gzip`.
+fn name_encoding(headers: &mut HeaderMap) {
+    let Some(value) = headers.get_mut(header::CONTENT_ENCODING) else {
+        return;
+    };
+    let name = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    let name = if name == "x-gzip" { "gzip" } else { &name };
+    if let Ok(known) = HeaderValue::from_str(name) {
+        *value = known;
+    }
 }
 
 /// What a path leads to, for the figures: there are few of them whatever clients ask.
@@ -273,7 +286,22 @@ pub fn url_of(app: &App, headers: &HeaderMap, path: &str, secure: bool) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::endpoint;
+    use super::*;
+
+    #[test]
+    fn encodings_have_one_name() {
+        for (sent, known) in [
+            ("GZIP", "gzip"),
+            ("X-Gzip", "gzip"),
+            ("zstd", "zstd"),
+            ("br", "br"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(sent));
+            name_encoding(&mut headers);
+            assert_eq!(headers[header::CONTENT_ENCODING], known);
+        }
+    }
 
     #[test]
     fn endpoints_of_paths() {

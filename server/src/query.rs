@@ -31,6 +31,14 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
         return Err(Problem::bad_request("this is the endpoint of queries")
             .hint("Send updates by POST to the endpoint \"update\"."));
     }
+    for wrong in ["using-graph-uri", "using-named-graph-uri"] {
+        if asked.fields.has(wrong) {
+            return Err(
+                Problem::bad_request(format!("a query has no parameter \"{wrong}\""))
+                    .hint("Its graphs are default-graph-uri and named-graph-uri."),
+            );
+        }
+    }
     let Some(text) = text else {
         if asked.method == Method::POST {
             return Err(Problem::bad_request("there is no parameter \"query\""));

@@ -34,6 +34,14 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
     let Some(text) = text else {
         return Err(Problem::bad_request("there is no parameter \"update\""));
     };
+    for wrong in ["default-graph-uri", "named-graph-uri"] {
+        if asked.fields.has(wrong) {
+            return Err(Problem::bad_request(format!(
+                "an update has no parameter \"{wrong}\""
+            ))
+            .hint("The graphs that its WHERE reads are using-graph-uri and using-named-graph-uri."));
+        }
+    }
     let using = given(&asked, "using-graph-uri");
     let named = given(&asked, "using-named-graph-uri");
     let limit = app.limit(&asked.fields)?;

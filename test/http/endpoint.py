@@ -46,7 +46,10 @@ class Answer:
     def __init__(self, response):
         self.status = response.status
         self.body = response.read()
-        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.headers = {}
+        for name, value in response.getheaders():
+            known = self.headers.get(name.lower())
+            self.headers[name.lower()] = f"{known}, {value}" if known else value
 
     @property
     def media(self):

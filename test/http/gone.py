@@ -1,0 +1,160 @@
+"""Clients that go away take along what PostgreSQL does for them: a query, an answer on its way, an update, an upload in each of its phases;
+closed, half-closed and reset."""
+import socket
+import struct
+import threading
+import time
+import urllib.parse
+
+import psycopg2
+from endpoint import Endpoint, connect, sql
+
+# The promise, beyond what a cancel request of PostgreSQL's own client takes on this machine now. The best of some tries keeps it on busy
+# machines too; each of them has to be far from a timeout.
+CANCELLED, ALWAYS, TRIES = 0.1, 3.0, 3
+
+# Little to parse and to plan, much to do.
+NUMBERS = " ".join(map(str, range(300)))
+VALUES = " ".join(f"VALUES ?{name} {{ {NUMBERS} }}" for name in "abcd")
+SLOW = f"{{ {VALUES} FILTER(?a + ?b = ?c * -1 - ?d - 1) }}"
+COUNT = f"SELECT (COUNT(*) AS ?n) {SLOW}"
+ROWS = f"SELECT * {{ {VALUES} }}"
+UPDATE = f"INSERT {{ <http://gone/s> <http://gone/p> ?a }} WHERE {SLOW}"
+WRITER = b"Authorization: Basic aHR0cF93cml0ZXI6c2VjcmV0\r\n"
+
+
+def post(path, kind, body):
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n".encode()
+    return head + WRITER + b"\r\n" + body.encode()
+
+
+def triples(count, first=0):
+    return b"".join(b'<http://gone/s%d> <http://gone/p> "%d" .\n' % (n, n) for n in range(first, first + count))
+
+
+def put(coding):
+    return b"PUT /data?graph=http://gone/g HTTP/1.1\r\nHost: x\r\nContent-Type: application/n-triples\r\n" + WRITER + coding + b"\r\n\r\n"
+
+
+def whole_upload():
+    """A body that has come whole: PostgreSQL is to write it for a while."""
+    body = triples(400_000)
+    return put(b"Content-Length: %d" % len(body)) + body
+
+
+def chunk(body):
+    return b"%x\r\n" % len(body) + body + b"\r\n"
+
+
+class Watch:
+    """What backends of the server do, seen over a connection that is kept."""
+
+    def __init__(self):
+        self.connection = connect()
+        self.cursor = self.connection.cursor()
+
+    def active(self):
+        self.cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgquad-server' "
+                            "AND (state = 'active' OR state LIKE 'idle in transaction%')")
+        return self.cursor.fetchone()[0]
+
+    def until(self, wanted, seconds):
+        """Seconds until so many backends are at work; None if they never are."""
+        started = time.monotonic()
+        while time.monotonic() - started < seconds:
+            if self.active() == wanted:
+                return time.monotonic() - started
+            time.sleep(0.002)
+        return None
+
+    def close(self):
+        self.connection.close()
+
+
+def own_cancel():
+    """Seconds that a cancel request of libpq takes to end the same query, which is sent to PostgreSQL itself."""
+    connection = connect()
+    ended = []
+
+    def ask():
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT quad.sparql_json(%s)", (COUNT,))
+        except psycopg2.extensions.QueryCanceledError:
+            ended.append(time.monotonic())
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.5)
+    started = time.monotonic()
+    connection.cancel()
+    thread.join()
+    connection.close()
+    return ended[0] - started
+
+
+def closed(client):
+    client.close()
+
+
+def half_closed(client):
+    client.shutdown(socket.SHUT_WR)
+
+
+def reset(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def leave(endpoint, watch, request, reads, how):
+    """Seconds from the client's leaving to the end of its work; a text where that is not to be had."""
+    client = socket.create_connection(("127.0.0.1", endpoint.port), timeout=30)
+    try:
+        client.sendall(request)
+        if reads:
+            client.recv(1000)
+        if watch.until(1, 5) is None:
+            return "its work does not begin"
+        # It is in the middle of it then.
+        time.sleep(0.05)
+        if watch.active() != 1:
+            return "its work does not last"
+        how(client)
+        took = watch.until(0, 5)
+        return "its work goes on" if took is None else took
+    finally:
+        client.close()
+
+
+def run(report):
+    sql("TRUNCATE quad_stores.main")
+    query = "/sparql?query=" + urllib.parse.quote("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f) }")
+    get = f"GET {query} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    asked = post("/sparql", "application/sparql-query", COUNT)
+    cases = {
+        "a query": (asked, False),
+        "a query by GET": (get, False),
+        "an answer on its way": (post("/sparql", "application/sparql-query", ROWS), True),
+        "an update": (post("/update", "application/sparql-update", UPDATE), False),
+        "an upload that stops in the middle": (put(b"Content-Length: 100000000") + triples(50_000), False),
+        "an upload in chunks that stops in the middle": (put(b"Transfer-Encoding: chunked") + chunk(triples(50_000)), False),
+        "an upload that is being written": (whole_upload(), False),
+    }
+    sql("INSERT INTO quad_stores.main SELECT quad.encode(('<http://row/' || i || '>')::quad.term), quad.encode('<http://x/row>'), "
+        "quad.encode(i::text::quad.term), 0 FROM generate_series(1, 3000) i")
+    watch = Watch()
+    with Endpoint(anonymous="http_reader") as endpoint:
+        watch.until(0, 10)
+        limit = CANCELLED + max(own_cancel() for _ in range(TRIES))
+        for name, (request, reads) in cases.items():
+            for how in (closed, half_closed, reset):
+                took = [leave(endpoint, watch, request, reads, how) for _ in range(TRIES)]
+                in_time = all(isinstance(one, float) for one in took) and min(took) < limit and max(took) < ALWAYS
+                report.check(in_time, f"gone: {name}, {how.__name__}", f"{took}, not {limit:.3f} s")
+        left = sql("SELECT count(*) FROM quad_stores.main WHERE s <> ALL (SELECT quad.encode(('<http://row/' || i || '>')::quad.term) "
+                   "FROM generate_series(1, 3000) i)")[0][0]
+        report.check(left == 0, "gone: nothing of it is written", left)
+        report.check(endpoint.figure("pgquad_requests_in_flight") == 0, "gone: no request is left")
+        report.check(endpoint.query("ASK {}").status == 200, "gone: others are answered")
+    watch.close()
+    sql("TRUNCATE quad_stores.main")
