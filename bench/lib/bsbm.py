@@ -1,6 +1,8 @@
 """Data and query logs of the Berlin benchmark: the shared ones of the official generator, or those of bench/bsbm."""
 
+import gzip
 import os
+import shutil
 import subprocess
 
 import data
@@ -10,11 +12,11 @@ from environment import ROOT
 SCALES = {"100k": (284, "bsbm-100k"), "1m": (2785, "bsbm-1m"), "10m": (28480, None), "100m": (284826, None)}
 
 
-def program(name):
-    """A Rust program of the workspace, built."""
+def program(name, binary=None):
+    """A Rust program of the workspace, built: package pgquad-`name`, whose binary has that name too unless it is told."""
     command = ["cargo", "build", "--quiet", "--release", "-p", f"pgquad-{name}"]
     subprocess.run(command, cwd=ROOT, check=True)
-    return os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "release", name)
+    return os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "release", binary or name)
 
 
 class DataSet:
@@ -41,6 +43,17 @@ class DataSet:
         if self.official:
             return data.unpacked(data.source(self.official + ".nt.gz"), self.directory)
         return self._make(f"{self.key}.nt", "data")
+
+    def packed(self):
+        """Path of the same file, gzip."""
+        if self.official:
+            return data.source(self.official + ".nt.gz")
+        path = self.triples() + ".gz"
+        if not os.path.exists(path):
+            with open(self.triples(), "rb") as plain, gzip.open(path + ".part", "wb") as packed:
+                shutil.copyfileobj(plain, packed, 1 << 20)
+            os.rename(path + ".part", path)
+        return path
 
     def log(self, mix="explore", seed=1, mixes=50):
         """Path of a query log. The official data have one log, of the Explore mix."""

@@ -248,9 +248,10 @@ def against(found, number, figure, own):
     return report.ratio(found["queries"][number][figure] / own[figure]) if was_timed(found, number) else "-"
 
 
-def checked(page, check):
+def checked(page, check, own=OWN):
+    """How the answers of the stores compare with those of `own`."""
     page.table(
-        ["store", "answers like " + OWN + "'s", "not compared (DESCRIBE)", "different", "failed"],
+        ["store", f"answers like those of {own}", "not compared (DESCRIBE)", "different", "failed"],
         [[s, c["equal"], c["not_compared"], len(c["different"]), len(c["failed"])] for s, c in check.items()],
     )
     for store, outcome in check.items():
