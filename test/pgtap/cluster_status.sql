@@ -11,7 +11,17 @@ select is((select substr(line, position('m/s' in line)) from lines where n = 1),
 
 -- This session is not one of those that it counts; another one is.
 create extension if not exists dblink;
-select is((select running + blocked from quad.node_status(0.01)), 0::bigint, 'nobody is at work');
+-- What other sessions do once they have come to it: on a busy machine one that ends or begins takes a while.
+create function pg_temp.until(expected text) returns text language plpgsql as $f$
+declare found text;
+begin
+    for turn in 1 .. 300 loop
+        select format('%s running, %s blocked', running, blocked) into found from quad.node_status(0.2);
+        exit when found = expected;
+    end loop;
+    return found;
+end $f$;
+select is(pg_temp.until('0 running, 0 blocked'), '0 running, 0 blocked', 'nobody is at work');
 create function pg_temp.connect(name text) returns text language sql as
 $$select dblink_connect(name, format('dbname=%L port=%s host=%L user=%L', current_database(), current_setting('port'),
     split_part(current_setting('unix_socket_directories'), ',', 1), current_user))$$;
@@ -19,6 +29,7 @@ select pg_temp.connect('busy');
 create temp table idle as select idle from quad.node_status(0.01);
 select cmp_ok((select idle from idle), '>=', 1::bigint, 'an idle session');
 select is(dblink_send_query('busy', 'select count(*) from generate_series(1, 40000) a, generate_series(1, 40000) b'), 1, 'a session that counts');
+select pg_temp.until('1 running, 0 blocked');
 create temp table watched as select * from quad.node_status(1);
 select is((select running from watched), 1::bigint, 'is running');
 select cmp_ok((select active from watched), '>=', 0.5::float8, 'is at work');
@@ -29,17 +40,7 @@ select dblink_cancel_query('busy');
 select dblink_disconnect('busy');
 select pg_temp.connect('sleeper');
 select dblink_send_query('sleeper', 'select pg_sleep(60)');
--- The session before may still be ending, and this one beginning.
-create function pg_temp.until_it_waits() returns text language plpgsql as $f$
-declare found text;
-begin
-    for turn in 1 .. 300 loop
-        select format('%s blocked, %s running', blocked, running) into found from quad.node_status(0.2);
-        exit when found = '1 blocked, 0 running';
-    end loop;
-    return found;
-end $f$;
-select is(pg_temp.until_it_waits(), '1 blocked, 0 running', 'a session that sleeps waits');
+select is(pg_temp.until('0 running, 1 blocked'), '0 running, 1 blocked', 'a session that sleeps waits');
 select dblink_cancel_query('sleeper');
 select dblink_disconnect('sleeper');
 select ok((select buffers between 1 and pg_size_bytes(current_setting('shared_buffers')) / 8192 and dirty between 0 and buffers and writing between 0 and dirty
