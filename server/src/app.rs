@@ -237,7 +237,8 @@ async fn watched(
     response
 }
 
-/// Writes the encoding of the body as the layer that unpacks it knows it: in lower case (RFC 9110, 8.4.1), and not `x-gzip`.
+/// Writes the encoding of the body as the layer that unpacks it knows it: in lower case (RFC 9110, 8.4.1), and not
+/// `x-gzip`.
 fn name_encoding(headers: &mut HeaderMap) {
     let Some(value) = headers.get_mut(header::CONTENT_ENCODING) else {
         return;
