@@ -27,10 +27,10 @@ HUBS, LINKS = 1500, 8
 RATE = 200_000
 # Ports for sessions that take part in pushed joins, on each node.
 PORTS = 20
-# Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then: three keepalive times, and
-# as much again twice for a busy machine.
+# Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then: three keepalive times on
+# a quiet machine, five times that on a busy one.
 TIMEOUT = 4
-IN_TIME = 40
+IN_TIME = 60
 # How often a fault that came when the operation had ended already is tried again, with an operation that is four times as slow.
 TRIES = 4
 SETTINGS = {
