@@ -6,7 +6,7 @@ from pgquad_test import Report
 
 from endpoint import DATABASE, connect, sql
 
-PARTS = ["w3c", "protocol", "corners", "rights", "clients", "gone", "bad", "lifecycle"]
+PARTS = ["w3c", "protocol", "corners", "rights", "clients", "foreign_clients", "gone", "bad", "lifecycle"]
 
 
 def set_up():
