@@ -237,6 +237,17 @@ pub(crate) fn constant(ntriples: &str, kind: Kind, params: &mut Params) -> Col {
     }
 }
 
+/// The same for a term that is handed out and compared with other constants only: it needs no look into the dictionary.
+pub(crate) fn label(ntriples: &str, kind: Kind, params: &mut Params) -> Col {
+    let mut col = constant(ntriples, kind, params);
+    if !col.unknown.is_empty() {
+        let number = params.number(ParamKind::Label, ntriples);
+        col.id = Some(mark(number));
+        col.unknown = BTreeSet::from([number]);
+    }
+    col
+}
+
 /// SQL condition: both are bound to the same term. NULL (not true) when one is unbound.
 pub(crate) fn same_sql(a: &Col, b: &Col, params: &mut Params) -> String {
     match (&a.id, &b.id) {

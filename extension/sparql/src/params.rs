@@ -21,6 +21,9 @@ pub enum ParamKind {
     Id,
     /// `bigint`: the id of the term, which is added to the dictionary if need be.
     NewId,
+    /// `bigint`: minus the number of the parameter, without a look into the dictionary: for a term that is handed out and compared with
+    /// other labels only.
+    Label,
     /// `quad.term`: the term itself.
     Term,
     /// `text`.
@@ -42,7 +45,7 @@ impl Param {
     pub fn inline_id(&self) -> Option<i64> {
         match self.kind {
             ParamKind::Id | ParamKind::NewId => inline_id_of(&self.text),
-            ParamKind::Term | ParamKind::Text => None,
+            ParamKind::Label | ParamKind::Term | ParamKind::Text => None,
         }
     }
 }
@@ -132,6 +135,7 @@ pub(crate) fn with_literals(sql: &str, params: &[Param]) -> String {
                 "(SELECT COALESCE(quad.find({literal}::quad.term), -{number}))"
             ),
             (_, ParamKind::NewId, None) => write!(out, "quad.encode({literal}::quad.term)"),
+            (_, ParamKind::Label, None) => write!(out, "(-{number})::bigint"),
             (_, ParamKind::Term, None) => write!(out, "{literal}::quad.term"),
             (_, ParamKind::Text, None) => write!(out, "{literal}::text"),
         };

@@ -227,10 +227,11 @@ impl Translator<'_> {
         if template.iter().any(has_blank_node) {
             block = self.numbered(block);
         }
-        let triples: Vec<[Col; 3]> = template
+        let mut triples: Vec<[Col; 3]> = template
             .iter()
             .filter_map(|triple| self.template(triple, &block))
             .collect();
+        self.label_constants(template, &mut triples);
         if triples.is_empty() {
             return Ok(no_triples());
         }
@@ -276,6 +277,20 @@ impl Translator<'_> {
             columns: shapes.into_iter().map(Some).zip(triple_columns()).collect(),
             after: format!("\nFROM {} AS t", parenthesised(&inner)),
         })
+    }
+
+    /// Where all triples have a constant in a place, nothing but their texts tells the values apart: none is looked up.
+    fn label_constants(&mut self, template: &[TriplePattern], triples: &mut [[Col; 3]]) {
+        for place in 0..3 {
+            let constants: Option<Vec<(String, Kind)>> =
+                template.iter().map(|t| constant_at(t, place)).collect();
+            let Some(constants) = constants.filter(|all| all.len() == triples.len()) else {
+                continue;
+            };
+            for (triple, (text, kind)) in triples.iter_mut().zip(constants) {
+                triple[place] = crate::column::label(&text, kind, &mut self.params);
+            }
+        }
     }
 
     /// The columns of a triple of the template; `None` when a variable of it is never bound.
@@ -395,6 +410,21 @@ fn no_triples() -> Answer {
             .map(|name| (None, name))
             .collect(),
         after: " WHERE FALSE".to_owned(),
+    }
+}
+
+/// The constant in a place of a triple of a template, as [`Translator::template_term`] has it.
+fn constant_at(triple: &TriplePattern, place: usize) -> Option<(String, Kind)> {
+    let of_term = |term: &TermPattern| match term {
+        TermPattern::NamedNode(iri) => Some((iri.to_string(), Kind::Iri)),
+        TermPattern::Literal(literal) => Some((literal.to_string(), Kind::Any)),
+        _ => None,
+    };
+    match (place, &triple.predicate) {
+        (0, _) => of_term(&triple.subject),
+        (1, NamedNodePattern::NamedNode(iri)) => Some((iri.to_string(), Kind::Iri)),
+        (1, NamedNodePattern::Variable(_)) => None,
+        _ => of_term(&triple.object),
     }
 }
 

@@ -742,6 +742,33 @@ FROM (
 }
 
 #[test]
+fn constants_of_a_template_are_labels_where_no_variable_stands() {
+    use pgquad_sparql::ParamKind::{Id, Label};
+    let kinds = |query: &str| {
+        let params = translate(query).undecoded.params;
+        let of = |text: &str| {
+            let found = params.iter().filter(|param| param.text == text);
+            found.map(|param| param.kind).collect::<Vec<_>>()
+        };
+        (of("<http://e/p>"), of("<http://e/c>"))
+    };
+    assert_eq!(
+        kinds("CONSTRUCT { :c :x ?y } { ?x :p ?y }"),
+        (vec![Id], vec![Label])
+    );
+    // A constant of the pattern is an id there.
+    assert_eq!(
+        kinds("CONSTRUCT { :c :p ?y } { ?x :p ?y }"),
+        (vec![Label, Id], vec![Label])
+    );
+    // A variable beside it may be bound to the same term.
+    assert_eq!(
+        kinds("CONSTRUCT { :c ?q ?y . ?x :p ?y } { ?x ?q ?y }"),
+        (vec![Id], vec![Id])
+    );
+}
+
+#[test]
 fn describe_follows_blank_nodes() {
     let translated = translate("DESCRIBE ?x { ?x :p :c }");
     assert_eq!(translated.form, Form::Describe);

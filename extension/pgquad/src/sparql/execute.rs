@@ -31,13 +31,19 @@ pub fn values(params: &[Param]) -> Vec<pg_sys::Datum> {
         ParamKind::Id => {
             let id = found.next().expect("one answer for each term");
             // A term that is in no quad stands as a number that no id equals.
-            datum(id.map_or(-(place as i64 + 1), pgquad_term::TermId::to_i64))
+            datum(id.map_or(stand_in(place), pgquad_term::TermId::to_i64))
         }
+        ParamKind::Label => datum(stand_in(place)),
         ParamKind::NewId => datum(added.next().expect("one answer for each term").to_i64()),
         ParamKind::Term => datum(TermOut(parse_term(&param.text))),
         ParamKind::Text => datum(param.text.as_str()),
     };
     params.iter().enumerate().map(value).collect()
+}
+
+/// What stands for the term of the parameter in this place of the list, from 0.
+fn stand_in(place: usize) -> i64 {
+    -(place as i64 + 1)
 }
 
 /// A value as PostgreSQL has it.

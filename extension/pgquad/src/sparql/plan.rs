@@ -296,7 +296,7 @@ impl Drop for Plan {
 /// The SQL type of a parameter.
 pub fn type_of(kind: ParamKind) -> pg_sys::Oid {
     match kind {
-        ParamKind::Id | ParamKind::NewId => pg_sys::INT8OID,
+        ParamKind::Id | ParamKind::NewId | ParamKind::Label => pg_sys::INT8OID,
         ParamKind::Term => TermOut::type_oid(),
         ParamKind::Text => pg_sys::TEXTOID,
     }
