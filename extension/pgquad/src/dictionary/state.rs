@@ -154,8 +154,14 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
         state.ids.set_limit(limit / 10);
         state.written.set_limit(limit / 10);
         state.floats.set_limit(limit / 5);
-        state.terms.set_limit(limit / 5);
-        state.blocks.set_limit(limit / 5 * 2);
+        // Terms of other nodes cost a message, and their blocks are not here.
+        let shards = state.layout.shards.as_ref();
+        let (terms, blocks) = match shards.is_some_and(|shards| shards.are_elsewhere) {
+            true => (2, 1),
+            false => (1, 2),
+        };
+        state.terms.set_limit(limit / 5 * terms);
+        state.blocks.set_limit(limit / 5 * blocks);
         body(state)
     })
 }
