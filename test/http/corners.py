@@ -120,10 +120,10 @@ def bodies(report, endpoint):
     ]:
         report.check(answer.status == status, f"body: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}")
     # A client that asks before it sends hears of what is wrong at once.
-    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=60) as client:
         client.sendall(b"POST /sparql HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: image/png\r\nContent-Length: 1000000\r\n\r\n")
         report.check(client.recv(100).split(b" ")[1] == b"415", "body: Expect, a wrong type")
-    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=60) as client:
         client.sendall(b"POST /sparql HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: " + QUERY.encode() + b"\r\nContent-Length: 6\r\n\r\n")
         report.check(client.recv(100).split(b" ")[1] == b"100", "body: Expect")
         client.sendall(b"ASK {}")
