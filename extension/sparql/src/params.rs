@@ -21,8 +21,8 @@ pub enum ParamKind {
     Id,
     /// `bigint`: the id of the term, which is added to the dictionary if need be.
     NewId,
-    /// `bigint`: minus the number of the parameter, without a look into the dictionary: for a term that is handed out and compared with
-    /// other labels only.
+    /// `bigint`: minus the number of the parameter, without a look into the dictionary: for a term that is handed out
+    /// and compared with other labels only.
     Label,
     /// `quad.term`: the term itself.
     Term,
