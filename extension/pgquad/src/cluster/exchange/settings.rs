@@ -1,14 +1,13 @@
 //! Settings of the exchange.
 
-use std::ffi::CString;
+use std::ffi::{c_char, c_void, CStr, CString};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use pgquad_cluster::exchange::{port_range, MOST_BATCH_BYTES};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
-use pgrx::PgSqlErrorCode;
-
-use crate::pg::error::raise_hint;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
 
 /// Ports that participants listen on.
 static PORTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"0"));
@@ -19,22 +18,31 @@ static BATCH_BYTES: GucSetting<i32> = GucSetting::<i32>::new(0);
 
 /// Defines the settings; called once from `_PG_init`.
 pub fn init() {
-    GucRegistry::define_string_guc(
-        c"quad.exchange_ports",
-        c"Ports on which processes take rows from other nodes: 0 for any free one, or a range such as 20000-20999.",
-        c"Each session that takes part in joins of a distributed store listens on one of them.",
-        &PORTS,
-        GucContext::Sighup,
-        GucFlags::default(),
-    );
-    GucRegistry::define_string_guc(
-        c"quad.exchange_host",
-        c"IP address at which processes of other nodes reach those of this one.",
-        c"Empty: the address at which they find its PostgreSQL. Where addresses are translated, or a proxy stands between the nodes, another one.",
-        &HOST,
-        GucContext::Sighup,
-        GucFlags::default(),
-    );
+    // SAFETY: the hooks are guarded.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"quad.exchange_ports",
+            c"Ports on which processes take rows from other nodes: 0 for any free one, or a range such as 20000-20999.",
+            c"Each session that takes part in joins of a distributed store listens on one of them.",
+            &PORTS,
+            GucContext::Sighup,
+            GucFlags::default(),
+            Some(check_ports),
+            None,
+            None,
+        );
+        GucRegistry::define_string_guc_with_hooks(
+            c"quad.exchange_host",
+            c"IP address at which processes of other nodes reach those of this one.",
+            c"Empty: the address at which they find its PostgreSQL. Where addresses are translated, or a proxy stands between the nodes, another one.",
+            &HOST,
+            GucContext::Sighup,
+            GucFlags::default(),
+            Some(check_host),
+            None,
+            None,
+        );
+    }
     GucRegistry::define_int_guc(
         c"quad.exchange_batch_bytes",
         c"Size of the batches of rows that nodes send to each other, 8 bytes for each value.",
@@ -55,29 +63,65 @@ pub fn batch_bytes() -> usize {
 /// The address that other nodes are told, where it is not the one that is listened on.
 pub fn told_host() -> Option<IpAddr> {
     let text = HOST.get().unwrap_or_default();
-    let text = text.to_string_lossy();
-    if text.trim().is_empty() {
-        return None;
-    }
-    let host = text.trim().parse().unwrap_or_else(|_| {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("quad.exchange_host is not an IP address: \"{text}\""),
-            "Write an address such as 10.0.0.5, or nothing.",
-        )
-    });
-    Some(host)
+    host(&text).ok().flatten()
 }
 
 /// The ports to listen on.
 pub fn ports() -> RangeInclusive<u16> {
     let text = PORTS.get().unwrap_or_default();
+    port_range(&text.to_string_lossy()).unwrap_or(0..=0)
+}
+
+/// The address that a text names, if it names any.
+fn host(text: &CStr) -> Result<Option<IpAddr>, std::net::AddrParseError> {
     let text = text.to_string_lossy();
-    port_range(&text).unwrap_or_else(|| {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("quad.exchange_ports is not a range of ports: \"{text}\""),
-            "Write 0 for any free port, one port, or a range such as 20000-20999.",
-        )
-    })
+    match text.trim() {
+        "" => Ok(None),
+        host => host.parse().map(Some),
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check_ports(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: the new value is a C string.
+    let text = unsafe { CStr::from_ptr(*value) };
+    let is_range = port_range(&text.to_string_lossy()).is_some();
+    if !is_range {
+        explain(
+            c"It is not a range of ports.",
+            c"Write 0 for any free port, one port, or a range such as 20000-20999.",
+        );
+    }
+    is_range
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check_host(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: the new value is a C string.
+    let is_host = host(unsafe { CStr::from_ptr(*value) }).is_ok();
+    if !is_host {
+        explain(
+            c"It is not an IP address.",
+            c"Write an address such as 10.0.0.5, or nothing.",
+        );
+    }
+    is_host
+}
+
+/// Says what is wrong with a value that a check refuses, in the error or message that PostgreSQL makes of that (22023).
+fn explain(detail: &'static CStr, hint: &'static CStr) {
+    // SAFETY: PostgreSQL reads these when the check returns, and never writes or frees them: they are C strings in its own
+    // memory for errors elsewhere.
+    unsafe {
+        pg_sys::GUC_check_errdetail_string = detail.as_ptr().cast_mut();
+        pg_sys::GUC_check_errhint_string = hint.as_ptr().cast_mut();
+    }
 }
