@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report, free_range, wait_until
+from pgquad_test import Report, free_range
 from tcp_proxy import Proxy
 
 # Seconds for which a join that may be pulled tries to link its nodes (PATIENCE_IN_AUTO), what one that has to be pushed is given here, and

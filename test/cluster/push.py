@@ -286,6 +286,10 @@ class Push:
         self.report.check(self.at_rest(), "the other participants stop", str(self.busy()))
         found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
         self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after that")
+        for server in self.cluster.servers:
+            with open(server.log, encoding="utf-8", errors="replace") as log:
+                warnings = [line.rstrip() for line in log if "WARNING" in line and "SET TRANSACTION" in line]
+            self.report.check(not warnings, f"no warnings of snapshots on {os.path.basename(server.dir)}", "; ".join(warnings[:2]))
 
     def errors(self):
         """An error of one node is the error of the query."""

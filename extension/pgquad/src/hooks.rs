@@ -178,6 +178,7 @@ unsafe extern "C-unwind" fn process_utility(
         let distributed = cluster::statements::before(pstmt, read_only_tree);
         let statement = table_options::before(distributed.planned, read_only_tree);
         let writer = notes::enter(std::ptr::null());
+        let context = cluster::snapshots::context_of(pstmt, context);
         inner(
             statement.planned,
             query,

@@ -28,7 +28,7 @@ pub mod store;
 mod stores_view;
 pub mod write;
 
-pub use answer::{check_trusted, check_version, damaged};
+pub use answer::{check_trusted, check_version, damaged, is_trusted};
 pub use citus::lock_shards;
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
