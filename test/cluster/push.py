@@ -43,6 +43,20 @@ QUERIES = {
     "count of optional": "select count(*), count(c.o) from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
     "groups": "select a.p, b.p, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.p, b.p",
     "many groups": "select a.s, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.s",
+    "distinct rows": "select distinct a.o, c.o from t a join t b on b.s = a.o join t c on c.s = b.o",
+    "distinct rows of optional": "select distinct a.p, c.o from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
+    "distinct rows in order": "select distinct c.o, a.p from t a join t b on b.s = a.o join t c on c.s = b.o order by c.o desc, a.p limit 7",
+    "distinct values by group": "select b.p, count(distinct c.o), count(distinct a.s), count(*), min(c.o), max(a.s % 99 + b.o % 77) from t a join t b on b.s = a.o "
+                                "join t c on c.s = b.o group by b.p having count(distinct c.o) > 3",
+    "distinct values": "select count(distinct c.o), count(distinct a.p), min(a.s), max(c.o), count(*) from t a join t b on b.s = a.o join t c on c.s = b.o",
+    "distinct values of optional": "select a.p, count(distinct c.o), max(c.o), min(c.o) from t a join t b on b.s = a.o "
+                                   "left join t c on c.s = b.o and c.p = {p[0]} group by a.p",
+    "distinct values of nothing": "select count(distinct c.o), min(c.o) from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = 5",
+    "many distinct values": "select a.s, count(distinct c.s), max(c.o) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.s",
+    "first rows": "select a.s, b.o, c.o from t a join t b on b.s = a.o join t c on c.s = b.o order by c.o desc, b.o, a.s limit 9 offset 4",
+    "first rows of optional": "select a.s, b.o, c.o from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[2]} "
+                              "order by c.o nulls first, a.s desc, b.o desc limit 40",
+    "all rows in order": "select a.s, b.o from t a join t b on b.s = a.o order by b.o, a.s limit 9000",
     "nothing": "select a.s from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = 5",
     "union": "select a.s, b.o from t a join t b on b.s = a.o where a.p = {p[0]} union all "
              "select a.s, c.o from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = {p[1]}",
@@ -61,6 +75,9 @@ WORDS = {
     "groups": "SELECT ?v (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v } GROUP BY ?v",
     "values": "SELECT ?a ?c WHERE { VALUES ?a { :n1 :n2 :n3 } ?a :next ?b . ?b :next ?c }",
     "ordered": "SELECT ?a ?v WHERE { ?a :next ?b . ?b :value ?v } ORDER BY DESC(?v) ?a LIMIT 5",
+    "ordered by terms": "SELECT ?a ?n ?v WHERE { ?a :next ?b . ?b :name ?n . ?a :value ?v } ORDER BY ?n DESC(?a) LIMIT 12",
+    "ordered by optional terms": "SELECT ?a ?b ?n WHERE { ?a :next ?b OPTIONAL { ?b :name ?n FILTER(REGEX(?n, \"1\")) } } ORDER BY ?n ?a ?b LIMIT 500",
+    "ordered by mixed terms": "SELECT ?b ?x ?a WHERE { ?a :next ?b . ?b :price|:name|:weight|:next ?x } ORDER BY DESC(?x) ?b ?a LIMIT 30 OFFSET 3",
     "sums": "SELECT ?v (SUM(?w) AS ?sum) (AVG(?w) AS ?avg) (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :weight ?w . ?a :value ?v } GROUP BY ?v",
     "one sum": "SELECT (SUM(?v) AS ?sum) (AVG(?v) AS ?avg) (COUNT(?a) AS ?n) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v }",
     "sums of floats": "SELECT ?w (SUM(xsd:float(?v)) AS ?sum) (AVG(xsd:float(STR(?v))) AS ?avg) WHERE { ?a :next ?b . ?b :value ?v . ?a :weight ?w } GROUP BY ?w",
@@ -72,6 +89,16 @@ WORDS = {
     "sums with an error in some": "SELECT ?v (SUM(?x) AS ?sum) (COUNT(?x) AS ?n) WHERE { ?a :next ?b . ?b :value ?v OPTIONAL { ?b :weight ?x FILTER(?v != 7) } } GROUP BY ?v",
     "having": "SELECT ?v (COUNT(*) AS ?n) WHERE { ?a :next ?b . ?b :value ?v } GROUP BY ?v HAVING (COUNT(*) > 9)",
     "having a sum": "SELECT ?v (AVG(?w) AS ?avg) WHERE { ?a :next ?b . ?b :weight ?w . ?a :value ?v } GROUP BY ?v HAVING (SUM(?w) > 110 && COUNT(*) < 10)",
+    "distinct values": "SELECT (COUNT(DISTINCT ?v) AS ?n) (COUNT(DISTINCT ?a) AS ?m) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v }",
+    "distinct values by group": "SELECT ?v (COUNT(DISTINCT ?c) AS ?n) (SUM(?w) AS ?sum) WHERE { ?a :next ?b . ?b :next ?c . ?c :value ?v . ?a :weight ?w } GROUP BY ?v",
+    "distinct terms": "SELECT DISTINCT ?n ?v WHERE { ?a :next ?b . ?b :next ?c . ?c :name ?n . ?a :value ?v }",
+    "extremes": "SELECT ?v (MIN(?n) AS ?first) (MAX(?n) AS ?last) (MIN(?b) AS ?b1) (MAX(?w) AS ?w1) WHERE { ?a :next ?b . ?b :name ?n ; :weight ?w . ?a :value ?v } GROUP BY ?v",
+    "extremes of mixed terms": "SELECT (MIN(?x) AS ?first) (MAX(?x) AS ?last) WHERE { ?a :next ?b . ?b :price|:name|:weight|:next ?x }",
+    "extremes of optional": "SELECT ?v (MIN(?n) AS ?first) (MAX(?n) AS ?last) WHERE { ?a :next ?b . ?a :value ?v OPTIONAL { ?b :name ?n FILTER(?v != 7) } } GROUP BY ?v",
+    "an extreme of nothing": "SELECT (MIN(?v) AS ?first) (MAX(?v) AS ?last) WHERE { ?a :next ?b . ?b :nothing ?v }",
+    "samples": "SELECT ?v (COUNT(?n) AS ?rows) WHERE { { SELECT ?v (SAMPLE(?b) AS ?n) WHERE { ?a :next ?b . ?b :value ?v } GROUP BY ?v } } GROUP BY ?v",
+    "sums of computed values": "SELECT ?v (SUM(?w * ?price) AS ?sum) (AVG(?w + 1) AS ?avg) WHERE { ?a :next ?b . ?b :weight ?w ; :price ?price . ?a :value ?v } GROUP BY ?v",
+    "sums of computed errors": "SELECT (SUM(?n + 1) AS ?sum) (SUM(STRLEN(?n)) AS ?lengths) WHERE { ?a :next ?b . ?b :name ?n }",
     "dates": "SELECT ?a WHERE { ?a :next ?b . ?b :value ?v FILTER(?v * 2 < YEAR(NOW()) - 1950) }",
 }
 
@@ -119,7 +146,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.fed_rows, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -160,16 +187,48 @@ class Push:
 
     def sums(self):
         """The nodes add up their own numbers; the node that was asked gets one sum of each for each group."""
-        for name in "sums", "sums of floats", "sums of terms", "having a sum":
+        for name in ("sums", "sums of floats", "sums of terms", "having a sum", "distinct values", "distinct values by group", "extremes",
+                     "extremes of optional", "sums of computed values"):
             with self.connections[1].cursor() as cursor:
                 cursor.execute("set quad.exchange_mode = push")
                 cursor.execute("select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS[name],))
                 plan = "\n".join(row[0] for row in cursor.fetchall())
                 cursor.execute("reset quad.exchange_mode")
             self.report.check("Quad Count" in plan and "HashAggregate" not in plan and "Exchange: push nodes=3" in plan, f"{name} are added up by the nodes", plan[:1200])
+        # Of the distinct rows, only the answer passes the node that was asked: three numbers a row at most.
+        for name in "distinct rows", "many distinct values", "distinct values":
+            query = QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many ")
+            plan = self.explain(query, 1, exchange_mode="push")
+            rows = sum(self.ask(query, 1).values())
+            received = int(plan.split("received=")[1].split("kB")[0]) * 1024
+            self.report.check("Quad Count" in plan and "Exchange: push nodes=3" in plan and received < 24 * 3 * rows + 8192, f"{name} are found by the nodes", plan[:1200])
+        # Of an order no more rows than are asked for.
+        for name, most in (("first rows", 13), ("first rows of optional", 40)):
+            plan = self.explain(QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 2, exchange_mode="push")
+            sent = [int(line.split("rows=")[1].split()[0]) for line in plan.splitlines() if "Participant:" in line]
+            self.report.check(len(sent) == 3 and max(sent) <= most, f"each node sends {most} {name}", plan[:1200])
+        with self.connections[1].cursor() as cursor:
+            cursor.execute("set quad.exchange_mode = push")
+            cursor.execute("select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS["ordered by terms"],))
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+            cursor.execute("reset quad.exchange_mode")
+            sent = [int(line.split("rows=")[1].split()[0]) for line in plan.splitlines() if "Participant:" in line]
+            self.report.check(len(sent) == 3 and max(sent) <= 12, "each node sends the first terms", plan[:1200])
         # What only this session can compute stays here, and is right.
         query = ("select b.o, sum(a.s), max(a.o) from quad_stores.many a join quad_stores.many b on b.s = a.o group by b.o")
         self.report.check(self.ask(query, exchange_mode="push") == self.ask(query.replace(".many", ".one")), "other aggregates")
+
+    def fed_rows(self):
+        """Rows that come from below: pushed batch by batch where much is to be expected of one, pulled otherwise."""
+        for rows, joined, how in ((6000, 3, "push"), (2000, 1, "pull"), (5, 3, "pull")):
+            others = "".join(f" join quad_stores.many b{n} on b{n}.s = b{n - 1}.o" for n in range(1, joined))
+            query = (f"select count(*), sum(v.n + b{joined - 1}.o % 1000) from (select o, row_number() over () as n from quad_stores.one order by s, o limit {rows}) v "
+                     f"join quad_stores.many b0 on b0.s = v.o{others}")
+            expected = self.ask(query.replace(".many", ".one"))
+            for mode in "auto", "push", "pull":
+                self.report.check(self.ask(query, exchange_mode=mode) == expected, f"{rows} fed rows joined {joined} times, {mode}")
+            plan = self.explain(query, exchange_mode="auto")
+            self.report.check(f"Exchange: {how}" in plan, f"{rows} fed rows joined {joined} times are to {how}", plan[:1500])
 
     def what_is_not_pushed(self):
         chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")
@@ -224,6 +283,10 @@ class Push:
                 connection.rollback()
         found = self.ask(query, exchange_mode="push")
         self.report.check(found == Counter({"(300,)": 1}), "the next transaction sees more", str(found))
+        for server in self.cluster.servers:
+            with open(server.log, encoding="utf-8", errors="replace") as log:
+                warnings = [line.rstrip() for line in log if "WARNING" in line and "SET TRANSACTION" in line]
+            self.report.check(not warnings, f"no warnings of snapshots on {os.path.basename(server.dir)}", "; ".join(warnings[:2]))
 
     def limits(self):
         """The participants stop when the rest is of no use, and go on with the next query."""
@@ -286,10 +349,6 @@ class Push:
         self.report.check(self.at_rest(), "the other participants stop", str(self.busy()))
         found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
         self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after that")
-        for server in self.cluster.servers:
-            with open(server.log, encoding="utf-8", errors="replace") as log:
-                warnings = [line.rstrip() for line in log if "WARNING" in line and "SET TRANSACTION" in line]
-            self.report.check(not warnings, f"no warnings of snapshots on {os.path.basename(server.dir)}", "; ".join(warnings[:2]))
 
     def errors(self):
         """An error of one node is the error of the query."""

@@ -44,6 +44,16 @@ pub enum Aggregate {
     Bound(u16),
     /// The sum of an argument.
     Sum(u16),
+    /// The number of distinct values of a variable.
+    Distinct(u16),
+    /// The least id of an argument.
+    LeastId(u16),
+    /// The greatest id.
+    GreatestId(u16),
+    /// The id of the first term of an argument, in the order of ORDER BY.
+    FirstTerm(u16),
+    /// That of the last one.
+    LastTerm(u16),
 }
 
 /// What is counted and added up, by these variables.
@@ -53,7 +63,7 @@ pub struct Counting {
     pub by: Vec<u16>,
     /// The aggregates of each group.
     pub counted: Vec<Aggregate>,
-    /// The arguments of sums: SQL over `$1`, `$2`, ..., and the variables that these are.
+    /// The arguments of sums and extremes: SQL over `$1`, `$2`, ..., and the variables that these are.
     pub arguments: Vec<(String, Vec<u16>)>,
 }
 
@@ -69,6 +79,11 @@ impl Counting {
                 Aggregate::Rows => (0, 0),
                 Aggregate::Bound(slot) => (1, *slot),
                 Aggregate::Sum(argument) => (2, *argument),
+                Aggregate::Distinct(slot) => (3, *slot),
+                Aggregate::LeastId(argument) => (4, *argument),
+                Aggregate::GreatestId(argument) => (5, *argument),
+                Aggregate::FirstTerm(argument) => (6, *argument),
+                Aggregate::LastTerm(argument) => (7, *argument),
             };
             writer.u8(kind);
             writer.u32(u32::from(of));
@@ -89,6 +104,11 @@ impl Counting {
                     0 => Aggregate::Rows,
                     1 => Aggregate::Bound(of),
                     2 => Aggregate::Sum(of),
+                    3 => Aggregate::Distinct(of),
+                    4 => Aggregate::LeastId(of),
+                    5 => Aggregate::GreatestId(of),
+                    6 => Aggregate::FirstTerm(of),
+                    7 => Aggregate::LastTerm(of),
                     _ => return Err(Damaged),
                 })
             })?,
@@ -97,13 +117,66 @@ impl Counting {
             })?,
         };
         let known = |counted: &Aggregate| match counted {
-            Aggregate::Sum(argument) => usize::from(*argument) < counting.arguments.len(),
-            _ => true,
+            Aggregate::Rows | Aggregate::Bound(_) | Aggregate::Distinct(_) => true,
+            Aggregate::Sum(argument)
+            | Aggregate::LeastId(argument)
+            | Aggregate::GreatestId(argument)
+            | Aggregate::FirstTerm(argument)
+            | Aggregate::LastTerm(argument) => usize::from(*argument) < counting.arguments.len(),
         };
         match counting.counted.iter().all(known) {
             true => Ok(counting),
             false => Err(Damaged),
         }
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SortKey {
+    /// Place of the variable in the answer.
+    pub place: u16,
+    /// By its term, not by its id.
+    pub by_term: bool,
+    /// The greatest comes first.
+    pub descending: bool,
+    /// Rows in which it is unbound come first.
+    pub nulls_first: bool,
+}
+
+/// The first rows of an order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FirstRows {
+    /// How many.
+    pub most: u32,
+    /// The order.
+    pub keys: Vec<SortKey>,
+}
+
+impl FirstRows {
+    fn encode(&self, writer: &mut Writer) {
+        writer.u32(self.most);
+        writer.u32(self.keys.len() as u32);
+        for key in &self.keys {
+            writer.u32(u32::from(key.place));
+            for flag in [key.by_term, key.descending, key.nulls_first] {
+                writer.u8(u8::from(flag));
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            most: reader.u32()?,
+            keys: list(reader, 7, |reader| {
+                Ok(SortKey {
+                    place: small(reader)?,
+                    by_term: reader.u8()? != 0,
+                    descending: reader.u8()? != 0,
+                    nulls_first: reader.u8()? != 0,
+                })
+            })?,
+        })
     }
 }
 
@@ -145,6 +218,8 @@ pub struct Start {
     pub params: Vec<Param>,
     /// The filters as SQL over `$1`, `$2`, ...: their variables.
     pub filters: Vec<String>,
+    /// Set where no rows are handed out but the first ones of an order.
+    pub first_rows: Option<FirstRows>,
     /// Set where rows are counted and not handed out.
     pub counting: Option<Counting>,
     /// Rows that everything starts from, where it is not one without variables: how many, and the values of each
@@ -252,6 +327,10 @@ impl Start {
         for filter in &self.filters {
             writer.bytes(filter.as_bytes());
         }
+        writer.u8(u8::from(self.first_rows.is_some()));
+        if let Some(first_rows) = &self.first_rows {
+            first_rows.encode(&mut writer);
+        }
         writer.u8(u8::from(self.counting.is_some()));
         if let Some(counting) = &self.counting {
             counting.encode(&mut writer);
@@ -317,6 +396,10 @@ impl Start {
                 })
             })?,
             filters: list(reader, 4, text)?,
+            first_rows: match reader.u8()? {
+                0 => None,
+                _ => Some(FirstRows::decode(reader)?),
+            },
             counting: match reader.u8()? {
                 0 => None,
                 _ => Some(Counting::decode(reader)?),
@@ -517,9 +600,27 @@ mod tests {
             tuning: [1, 2, 3, 4, 5],
             params: vec![Param::One(3), Param::Null, Param::List(vec![1, 9])],
             filters: vec!["quad.eq($1, $2)".to_owned()],
+            first_rows: Some(FirstRows {
+                most: 10,
+                keys: vec![SortKey {
+                    place: 1,
+                    by_term: true,
+                    descending: false,
+                    nulls_first: true,
+                }],
+            }),
             counting: Some(Counting {
                 by: vec![3],
-                counted: vec![Aggregate::Rows, Aggregate::Bound(2), Aggregate::Sum(0)],
+                counted: vec![
+                    Aggregate::Rows,
+                    Aggregate::Bound(2),
+                    Aggregate::Sum(0),
+                    Aggregate::Distinct(2),
+                    Aggregate::LeastId(0),
+                    Aggregate::GreatestId(0),
+                    Aggregate::FirstTerm(0),
+                    Aggregate::LastTerm(0),
+                ],
                 arguments: vec![("quad.cast_float($1)".to_owned(), vec![4])],
             }),
             rows: Some((2, vec![None, Some(vec![4, 5])])),
@@ -532,6 +633,7 @@ mod tests {
             start(),
             Start {
                 first: None,
+                first_rows: None,
                 counting: None,
                 rows: None,
                 ..start()

@@ -14,7 +14,9 @@ mod tuning;
 
 pub use access::index_choice::{key_ranges, match_order, Prefix};
 pub use bindings::{Bindings, Column};
-pub use operators::hash_aggregation::{Counted, HashAggregation};
+pub use operators::extremes::{Extreme, TermOrder};
+pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};
+pub use operators::hash_aggregation::{Counted, HashAggregation, SetParcel};
 pub use operators::spill::Spill;
 pub use optimizer::cardinality_feedback::CardinalityFeedback;
 pub use pipeline::repartition::{Outlook, Parcel};

@@ -93,6 +93,18 @@ pub trait Source {
         vec![None; rows.len]
     }
 
+    /// The values that argument `argument` of an aggregation has in those rows of a batch that are `wanted`, in the
+    /// form of keys; `None` is none. `needs` are the variables that it is computed from.
+    fn values(
+        &mut self,
+        _argument: u16,
+        _needs: &[u16],
+        rows: &Bindings,
+        _wanted: &[bool],
+    ) -> Vec<Option<u64>> {
+        vec![None; rows.len]
+    }
+
     /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the
     /// test fails, when the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
     fn pushdown_ranges(

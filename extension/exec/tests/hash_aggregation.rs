@@ -7,11 +7,11 @@ mod sums;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Child, Comparison, Counted, Group, HashAggregation, Kind, Pattern,
-    Pipeline, Plan, Spill, Tuning, Value,
+    Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group, HashAggregation, Kind,
+    Pattern, Pipeline, Plan, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use sums::{integer, sum_of};
 
 /// A file in memory.
@@ -32,11 +32,12 @@ impl Spill for Words {
     }
 }
 
-/// Groups with their counts and sums; `None` is a value that is unbound, or the sum of one.
-type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 2], [Option<i128>; 2])>;
+/// Groups with their counts, sums and greatest value; `None` is a value that is unbound, or the sum of one.
+type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u64>)>;
 
 /// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, those in which ?2 is bound, the sums
-/// of ?0 and ?2. Also the bytes that went to the file, and how many parts there were.
+/// of ?0 and ?2, the distinct values of ?0 and the greatest one. Also the bytes that went to the file, and how many
+/// parts there were.
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(s), None, Some(o), None],
@@ -79,10 +80,12 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         Counted::Sum(0),
         Counted::Bound(2),
         Counted::Sum(1),
+        Counted::Distinct(0),
+        Counted::Extreme(0, Extreme::GreatestId),
     ];
     let aggregation =
         HashAggregation::new(vec![1, 2], counted).with_arguments(vec![vec![0], vec![2]]);
-    let aggregation = aggregation.within(room, Box::new(Words::default()));
+    let aggregation = aggregation.within(room, &mut || Box::new(Words::default()));
     let mut aggregation =
         pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), aggregation);
     let (mut groups, mut parts) = (Groups::new(), 0);
@@ -92,10 +95,11 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             let key = (0..2)
                 .map(|place| aggregation.value(group, place))
                 .collect();
-            let counts = [0, 2].map(|place| aggregation.count(group, place));
+            let counts = [0, 2, 4].map(|place| aggregation.count(group, place));
             let sums = [1, 3].map(|place| integer(&aggregation.sum(group, place)));
+            let greatest = aggregation.extreme(group, 5);
             assert_eq!(
-                groups.insert(key, (counts, sums)),
+                groups.insert(key, (counts, sums, greatest)),
                 None,
                 "a group came twice"
             );
@@ -120,10 +124,12 @@ fn expected(quads: &[Quad]) -> Groups {
     }
     let of_rows = |rows: Vec<[Option<u64>; 2]>| {
         let bound = rows.iter().filter(|row| row[1].is_some()).count();
-        let counts = [rows.len(), bound].map(|count| count as u64);
+        let first: BTreeSet<u64> = rows.iter().filter_map(|row| row[0]).collect();
+        let counts = [rows.len(), bound, first.len()].map(|count| count as u64);
         (
             counts,
             [0, 1].map(|n| sum_of(rows.iter().map(|row| row[n]))),
+            first.last().copied(),
         )
     };
     let groups = groups.into_iter();

@@ -1,19 +1,22 @@
 //! The pipeline against nested loops over a list of quads: random quads, random plans, all batch sizes.
 
 mod common;
+#[path = "common/extremes.rs"]
+mod extremes;
 #[path = "common/plans.rs"]
 mod plans;
 #[path = "common/sums.rs"]
 mod sums;
 
 use common::Trees;
+use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::Quad;
 use pgquad_exec::{
     CardinalityFeedback, Column, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
 };
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use sums::{integer, sum_of};
 
 fn run(
@@ -47,6 +50,9 @@ fn run(
     }
     pipeline.start(params.to_vec());
     if plan.distinct {
+        check_set(plan, &rows, |aggregation| {
+            pipeline.aggregate(trees, &mut feedback, aggregation)
+        });
         return rows;
     }
     assert_eq!(pipeline.count(trees, &mut feedback), rows.len() as u64);
@@ -59,8 +65,27 @@ fn run(
     rows
 }
 
-/// Rows counted by the first `by` variables of the answer, those in which the last one is bound, and its sum, against
-/// the rows themselves.
+/// The groups of rows of which only the set matters, against the rows.
+fn check_set(plan: &Plan, rows: &[Row], run: impl FnOnce(HashAggregation) -> HashAggregation) {
+    if plan.output.is_empty() {
+        return;
+    }
+    let groups = run(HashAggregation::new(plan.output.clone(), Vec::new()));
+    let key = |group| -> Row {
+        (0..plan.output.len())
+            .map(|place| groups.value(group, place))
+            .collect()
+    };
+    let mut found: Vec<Row> = (0..groups.len()).map(key).collect();
+    let mut expected = rows.to_vec();
+    expected.sort();
+    expected.dedup();
+    found.sort();
+    assert_eq!(found, expected);
+}
+
+/// Rows counted by the first `by` variables of the answer, those in which the last one is bound, its distinct values,
+/// its sum and its extremes, against the rows themselves.
 fn check_tally(
     plan: &Plan,
     rows: &[Row],
@@ -77,20 +102,30 @@ fn check_tally(
     }
     let expected = values.into_iter().map(|(key, values)| {
         let bound = values.iter().flatten().count();
-        let counts = [values.len(), bound].map(|count| count as u64);
-        (key, (counts, sum_of(values.into_iter())))
+        let distinct: HashSet<_> = values.iter().flatten().collect();
+        let counts = [values.len(), bound, distinct.len()].map(|count| count as u64);
+        let extremes = extremes_of(&values);
+        (key, (counts, sum_of(values.into_iter()), extremes))
     });
     let expected: HashMap<_, _> = expected.collect();
-    let counted = vec![Counted::Rows, Counted::Bound(*last), Counted::Sum(0)];
-    let aggregation = HashAggregation::new(plan.output[..by].to_vec(), counted);
+    let mut counted = vec![
+        Counted::Rows,
+        Counted::Bound(*last),
+        Counted::Distinct(*last),
+        Counted::Sum(0),
+    ];
+    counted.extend(EXTREMES);
+    let aggregation =
+        HashAggregation::new(plan.output[..by].to_vec(), counted).with_order(term_order);
     let aggregation = run(aggregation.with_arguments(vec![vec![*last]]));
     assert_eq!(aggregation.rows(), rows.len() as u64);
     let groups = (0..aggregation.len()).map(|group| {
         let key: Row = (0..by)
             .map(|place| aggregation.value(group, place))
             .collect();
-        let counts = [0, 1].map(|place| aggregation.count(group, place));
-        (key, (counts, integer(&aggregation.sum(group, 2))))
+        let counts = [0, 1, 2].map(|place| aggregation.count(group, place));
+        let extremes = [4, 5, 6, 7].map(|place| aggregation.extreme(group, place));
+        (key, (counts, integer(&aggregation.sum(group, 3)), extremes))
     });
     let found: HashMap<_, _> = groups.collect();
     assert_eq!(aggregation.len(), found.len());

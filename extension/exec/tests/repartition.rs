@@ -2,12 +2,15 @@
 //! batches that arrive late.
 
 mod common;
+#[path = "common/extremes.rs"]
+mod extremes;
 #[path = "common/plans.rs"]
 mod plans;
 #[path = "common/sums.rs"]
 mod sums;
 
 use common::{Trees, FLIP};
+use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
@@ -18,7 +21,7 @@ use pgquad_exec::{
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use sums::{integer, sum_of};
 
 const ORDERS: [&str; 4] = ["spog", "psog", "ospg", "posg"];
@@ -72,7 +75,20 @@ impl Sharded {
     }
 }
 
+/// Of a group: its rows, and of the last variable the sum, the number of distinct values, and the extremes.
+type Of = (u64, Option<(Option<i128>, u64, [Option<u64>; 4])>);
+
 impl Source for Sharded {
+    fn values(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<u64>> {
+        self.all.values(argument, needs, rows, wanted)
+    }
+
     fn numbers(
         &mut self,
         argument: u16,
@@ -251,6 +267,21 @@ impl<'a> Cluster<'a> {
                 Progress::More => {}
                 Progress::Idle => idle[me] = true,
             }
+            let room = match idle[me] {
+                true => 0,
+                false => 100 * turns.pick(5),
+            };
+            let others = self.participants.len();
+            let aggregation = self.participants[me].pipeline.aggregation();
+            let parcels = aggregation.map(|a| a.repartition(others, me, room));
+            for parcel in parcels.into_iter().flatten() {
+                let to = &mut self.participants[parcel.to].pipeline;
+                assert!(to
+                    .aggregation()
+                    .unwrap()
+                    .take_set(parcel.set, &parcel.columns));
+            }
+            let pipeline = &mut self.participants[me].pipeline;
             for parcel in pipeline.parcels() {
                 assert!(parcel.to != me && parcel.rows > 0);
                 self.participants[parcel.to].inbox.push_back(parcel);
@@ -277,15 +308,20 @@ impl<'a> Cluster<'a> {
         rows.collect()
     }
 
-    /// Rows counted by the first `by` variables of the answer and the sums of its last one, those of all participants
-    /// put together.
-    fn groups(&mut self, turns: &mut Turns<'_>, by: usize) -> HashMap<Row, (u64, Option<i128>)> {
+    /// Rows counted by the first `by` variables of the answer, and the distinct values, the sums and the extremes of
+    /// its last one, those of all participants put together.
+    fn groups(&mut self, turns: &mut Turns<'_>, by: usize) -> HashMap<Row, Of> {
         let last: Vec<Slot> = self.plan.output.last().copied().into_iter().collect();
         let by = self.plan.output[..by].to_vec();
         let new = || {
             let mut counted = vec![Counted::Rows];
-            counted.extend(last.iter().map(|_| Counted::Sum(0)));
-            HashAggregation::new(by.clone(), counted).with_arguments(vec![last.clone()])
+            for &slot in &last {
+                counted.extend([Counted::Sum(0), Counted::Distinct(slot)]);
+                counted.extend(EXTREMES);
+            }
+            let aggregation = HashAggregation::new(by.clone(), counted);
+            let aggregation = aggregation.with_order(term_order).repartitioned();
+            aggregation.with_arguments(vec![last.clone()])
         };
         let rows = self.run(turns, Some(&new));
         assert!(rows.is_empty());
@@ -301,10 +337,32 @@ impl<'a> Cluster<'a> {
         }
         let groups = (0..all.len()).map(|group| {
             let key = (0..by.len()).map(|place| all.value(group, place));
-            let sum = last.first().and_then(|_| integer(&all.sum(group, 1)));
-            (key.collect(), (all.count(group, 0), sum))
+            let of_last = last.first().map(|_| {
+                let extremes = [3, 4, 5, 6].map(|place| all.extreme(group, place));
+                (integer(&all.sum(group, 1)), all.count(group, 2), extremes)
+            });
+            (key.collect(), (all.count(group, 0), of_last))
         });
         groups.collect()
+    }
+
+    /// The distinct rows of the answer, each from one participant.
+    fn set(&mut self, turns: &mut Turns<'_>) -> Vec<Row> {
+        let by = self.plan.output.clone();
+        let new = || HashAggregation::new(by.clone(), Vec::new()).repartitioned();
+        let rows = self.run(turns, Some(&new));
+        assert!(rows.is_empty());
+        let mut found = Vec::new();
+        for participant in &mut self.participants {
+            let groups = participant.pipeline.end_aggregation();
+            let row = |group| {
+                (0..by.len())
+                    .map(|place| groups.value(group, place))
+                    .collect()
+            };
+            found.extend((0..groups.len()).map(row));
+        }
+        found
     }
 }
 
@@ -337,6 +395,11 @@ fn check(
         prop_assert_eq!(&found, &expected, "{:?} {:?}", plan, params);
     }
     if plan.distinct {
+        if !plan.output.is_empty() {
+            let mut found = cluster.set(&mut turns);
+            found.sort();
+            prop_assert_eq!(&found, &expected, "{:?} {:?}", plan, params);
+        }
         return Ok(());
     }
     for by in [0, 1.min(plan.output.len())] {
@@ -347,8 +410,12 @@ fn check(
         }
         let groups = values.into_iter().map(|(key, values)| {
             let rows = expected.iter().filter(|row| row[..by] == key[..]).count();
-            let sum = plan.output.last().and_then(|_| sum_of(values.into_iter()));
-            (key, (rows as u64, sum))
+            let of_last = plan.output.last().map(|_| {
+                let distinct: HashSet<_> = values.iter().flatten().collect();
+                let (distinct, extremes) = (distinct.len() as u64, extremes_of(&values));
+                (sum_of(values.into_iter()), distinct, extremes)
+            });
+            (key, (rows as u64, of_last))
         });
         prop_assert_eq!(cluster.groups(&mut turns, by), groups.collect());
     }

@@ -1,11 +1,16 @@
-//! Hash aggregation: rows are counted, and numbers added up, by the values of some variables (GROUP BY with COUNT, SUM,
-//! AVG).
+//! Hash aggregation: rows are counted, numbers added up, and the least or greatest values kept, by the values of some
+//! variables (GROUP BY with COUNT, SUM, AVG, MIN, MAX).
+//!
+//! Values that are counted once (COUNT(DISTINCT ..)) are sets beside the groups, each of the groups' variables and one
+//! more. Where several participants count, each value goes to one of them, by its hash: the counts of all participants
+//! can then be added. Rows of which only the set matters (DISTINCT) are shared out in the same way.
 //!
 //! The pipeline does not make the rows of its last pattern where only their number matters. Groups that memory has no
 //! room for are spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
 use crate::cost::LEAST_GROUPS_IN_MEMORY;
+use crate::operators::extremes::{Extreme, TermOrder, EXTREME_WORDS};
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
 use crate::plan::Slot;
@@ -22,14 +27,19 @@ pub enum Counted {
     Bound(Slot),
     /// Nothing: the numbers that an argument has in its rows are added up ([`Source::numbers`]).
     Sum(u16),
+    /// Distinct values of a variable, where it is bound.
+    Distinct(Slot),
+    /// Nothing: one of the values that an argument has in its rows is kept ([`Source::values`]).
+    Extreme(u16, Extreme),
 }
 
 impl Counted {
     /// Words that a group has of it.
     fn words(self) -> usize {
         match self {
-            Self::Rows | Self::Bound(_) => 1,
+            Self::Rows | Self::Bound(_) | Self::Distinct(_) => 1,
             Self::Sum(_) => SUM_WORDS,
+            Self::Extreme(..) => EXTREME_WORDS,
         }
     }
 }
@@ -40,22 +50,52 @@ enum Adds {
     Row(bool),
     /// A number.
     Numbers(Vec<Option<Number>>),
+    /// A value.
+    Values(Extreme, Vec<Option<u64>>),
 }
 
 /// Groups with their counts: all of a join's, or where memory has no room for them one part after the other.
 pub struct HashAggregation {
     by: Vec<Slot>,
     counted: Vec<Counted>,
-    /// By argument of a sum, the variables that it is computed from.
+    /// By argument, the variables that it is computed from.
     arguments: Vec<Vec<Slot>>,
+    /// How terms are compared.
+    terms: TermOrder,
     /// The values of each group; behind them, bit by bit, which are none.
     keys: Keys,
-    /// For each of `counted` the count of each group, or the words of its sum.
+    /// For each of `counted` the count of each group, or the words of its sum or extreme.
     counts: Vec<Vec<u64>>,
     /// All rows, whatever their group.
     rows: u64,
+    /// What is counted once.
+    sets: Vec<DistinctSet>,
     overflow: Option<Overflow>,
 }
+
+/// Distinct values of a variable by group, or distinct groups.
+struct DistinctSet {
+    /// Its place in `counted`, and the variable; `None` where it is groups.
+    counted: Option<(usize, Slot)>,
+    /// The values with their groups, the variable last.
+    found: HashAggregation,
+    /// Where others count, too: those that this participant is to count.
+    owned: Option<HashAggregation>,
+}
+
+/// Values of a set for another participant.
+#[derive(Debug)]
+pub struct SetParcel {
+    /// Number of the participant.
+    pub to: usize,
+    /// Number of the set.
+    pub set: usize,
+    /// The values, as [`HashAggregation::take_set`] reads them.
+    pub columns: Vec<Vec<u64>>,
+}
+
+/// Groups that a set is counted into at once.
+const FOLDED_GROUPS: usize = 4096;
 
 /// What groups become when they take too much memory.
 struct Overflow {
@@ -70,33 +110,84 @@ struct Overflow {
     waiting: Vec<Part>,
 }
 
+/// The participant that counts a value of this hash. Does not depend on [`rehash`] either, so that what a participant
+/// counts is spread over the parts of its file.
+fn owner(hash: u64, participants: usize) -> usize {
+    let spread = hash.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (spread >> 32) as usize % participants.max(1)
+}
+
 /// A hash that does not depend on the one by which keys are found.
 fn rehash(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 impl HashAggregation {
-    /// Counts by the variables of `by` (at most 64).
+    /// Counts by the variables of `by` (at most 63).
     pub fn new(by: Vec<Slot>, counted: Vec<Counted>) -> Self {
+        let sets = counted.iter().enumerate().filter_map(|(place, counted)| {
+            let Counted::Distinct(slot) = *counted else {
+                return None;
+            };
+            let with_value = by.iter().copied().chain([slot]).collect();
+            Some(DistinctSet {
+                counted: Some((place, slot)),
+                found: Self::new(with_value, Vec::new()),
+                owned: None,
+            })
+        });
         Self {
+            sets: sets.collect(),
             keys: Keys::new(by.len() + 1, 0),
             counts: vec![Vec::new(); counted.iter().map(|counted| counted.words()).sum()],
             by,
             counted,
             arguments: Vec::new(),
+            terms: |a, b| a.cmp(&b),
             rows: 0,
             overflow: None,
         }
     }
 
-    /// The variables that the arguments of its sums are computed from.
+    /// The variables that the arguments of its sums and extremes are computed from.
     pub fn with_arguments(mut self, arguments: Vec<Vec<Slot>>) -> Self {
         self.arguments = arguments;
         self
     }
 
-    /// Keeps groups within about `room` bytes; those beyond go into `file`.
-    pub fn within(mut self, room: usize, file: Box<dyn Spill>) -> Self {
+    /// The order of terms for [`Extreme::FirstTerm`] and [`Extreme::LastTerm`].
+    pub fn with_order(mut self, terms: TermOrder) -> Self {
+        self.terms = terms;
+        self
+    }
+
+    /// Counts together with other participants: see [`Self::repartition`].
+    pub fn repartitioned(mut self) -> Self {
+        if self.counted.is_empty() && !self.by.is_empty() {
+            self.sets.push(DistinctSet {
+                counted: None,
+                found: Self::new(self.by.clone(), Vec::new()),
+                owned: None,
+            });
+        }
+        for set in &mut self.sets {
+            set.owned = Some(Self::new(set.found.by.clone(), Vec::new()));
+        }
+        self
+    }
+
+    /// Keeps groups, and sets, within about `room` bytes; those beyond go into files.
+    pub fn within(mut self, room: usize, file: &mut dyn FnMut() -> Box<dyn Spill>) -> Self {
+        let room = room / (self.sets.len() + 1);
+        for set in &mut self.sets {
+            let kept = set.owned.as_mut().unwrap_or(&mut set.found);
+            kept.spill_beyond(room, file());
+        }
+        self.spill_beyond(room, file());
+        self
+    }
+
+    fn spill_beyond(&mut self, room: usize, file: Box<dyn Spill>) {
         self.overflow = Some(Overflow {
             room,
             file: File::new(file),
@@ -104,22 +195,124 @@ impl HashAggregation {
             left: None,
             waiting: Vec::new(),
         });
-        self
     }
 
-    /// Gives the groups up, and their file.
+    /// Gives the groups up, and their files.
     pub fn close(mut self) {
+        for set in self.sets.drain(..) {
+            set.found.close();
+            set.owned.into_iter().for_each(Self::close);
+        }
         if let Some(overflow) = &mut self.overflow {
             overflow.file.close();
         }
     }
 
-    /// Bytes written to the file so far.
+    /// Bytes written to files so far.
     pub fn spilled(&self) -> u64 {
-        self.overflow.as_ref().map_or(0, |o| o.file.bytes())
+        let of_set = |set: &DistinctSet| {
+            let owned = set.owned.as_ref().map_or(0, Self::spilled);
+            set.found.spilled() + owned
+        };
+        let of_sets: u64 = self.sets.iter().map(of_set).sum();
+        of_sets + self.overflow.as_ref().map_or(0, |o| o.file.bytes())
     }
 
-    /// What rows are counted by, what is counted, and the variables of the arguments of sums.
+    /// Gives what sets have found to the participants (so many, this one is number `me`) that are to count it: of sets
+    /// that take more than `room` bytes. With no room nothing stays that is another one's.
+    pub fn repartition(&mut self, participants: usize, me: usize, room: usize) -> Vec<SetParcel> {
+        let mut parcels = Vec::new();
+        for (number, set) in self.sets.iter_mut().enumerate() {
+            let Some(owned) = &mut set.owned else {
+                continue;
+            };
+            let places = set.found.by.len() + 1;
+            if set.found.keys.len() == 0 || set.found.keys.bytes() <= room {
+                continue;
+            }
+            let found = std::mem::replace(&mut set.found.keys, Keys::new(places, 0));
+            let columns: Vec<&[u64]> = (0..places).map(|place| found.column(place)).collect();
+            let mut lists: Vec<Vec<usize>> = vec![Vec::new(); participants];
+            for key in 0..found.len() {
+                lists[owner(hash(&columns, key), participants)].push(key);
+            }
+            for (to, list) in lists.into_iter().enumerate().filter(|l| !l.1.is_empty()) {
+                let chosen = |column: &&[u64]| list.iter().map(|&key| column[key]).collect();
+                let columns: Vec<Vec<u64>> = columns.iter().map(chosen).collect();
+                if to == me {
+                    owned.add_groups(&columns, &[]);
+                } else {
+                    parcels.push(SetParcel {
+                        to,
+                        set: number,
+                        columns,
+                    });
+                }
+            }
+        }
+        parcels
+    }
+
+    /// Takes values of a set from another participant; false where this one has no such set.
+    pub fn take_set(&mut self, set: usize, columns: &[Vec<u64>]) -> bool {
+        let owned = self.sets.get_mut(set).and_then(|set| set.owned.as_mut());
+        let len = columns.first().map_or(0, Vec::len);
+        match owned {
+            Some(owned)
+                if columns.len() == owned.by.len() + 1
+                    && columns.iter().all(|column| column.len() == len) =>
+            {
+                owned.add_groups(columns, &[]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether only the set of its groups matters.
+    pub(crate) fn is_set(&self) -> bool {
+        self.counted.is_empty() && !self.by.is_empty()
+    }
+
+    /// Whether groups are shared out among participants.
+    fn shares_groups(&self) -> bool {
+        self.sets.iter().any(|set| set.counted.is_none())
+    }
+
+    /// Counts what is in the sets.
+    fn count_sets(&mut self) {
+        for mut set in std::mem::take(&mut self.sets) {
+            let parts = [Some(&mut set.found), set.owned.as_mut()];
+            for part in parts.into_iter().flatten() {
+                part.finish();
+                loop {
+                    self.count_set(part, set.counted);
+                    if !part.next_part() {
+                        break;
+                    }
+                }
+            }
+            self.sets.push(set);
+        }
+    }
+
+    /// Counts the values of a set that are in memory, or makes groups of them.
+    fn count_set(&mut self, set: &Self, counted: Option<(usize, Slot)>) {
+        let values = set.keys.len();
+        let of_groups = (0..self.by.len()).chain([set.by.len()]);
+        let columns: Vec<&[u64]> = of_groups.map(|place| set.keys.column(place)).collect();
+        let one = counted.map(|(place, _)| self.first_word(place));
+        for first in (0..values).step_by(FOLDED_GROUPS) {
+            let some = first..values.min(first + FOLDED_GROUPS);
+            let counts: Vec<Vec<u64>> = (0..self.words())
+                .map(|word| vec![u64::from(one == Some(word)); some.len()])
+                .collect();
+            let keys: Vec<Vec<u64>> = columns.iter().map(|c| c[some.clone()].to_vec()).collect();
+            self.add_groups(&keys, &counts);
+        }
+    }
+
+    /// What rows are counted by, what is counted, and the variables of the arguments.
     pub fn what(&self) -> (&[Slot], &[Counted], &[Vec<Slot>]) {
         (&self.by, &self.counted, &self.arguments)
     }
@@ -132,7 +325,8 @@ impl HashAggregation {
     /// Number of groups in memory. By no variables all rows are one, if there are any.
     pub fn len(&self) -> usize {
         if self.by.is_empty() {
-            usize::from(self.rows > 0)
+            // What it counts may all have come from other participants.
+            usize::from(self.rows > 0 || self.counts.iter().any(|words| !words.is_empty()))
         } else {
             self.keys.len()
         }
@@ -160,6 +354,15 @@ impl HashAggregation {
         sum_of(&self.counts[first..first + SUM_WORDS], group)
     }
 
+    /// An extreme of a group, by its place in `counted`; `None` where there is none.
+    pub fn extreme(&self, group: usize, place: usize) -> Option<u64> {
+        let first = self.first_word(place);
+        Extreme::result(extreme_of(
+            &self.counts[first..first + EXTREME_WORDS],
+            group,
+        ))
+    }
+
     fn first_word(&self, place: usize) -> usize {
         self.counted[..place].iter().map(|c| c.words()).sum()
     }
@@ -172,8 +375,8 @@ impl HashAggregation {
     /// The variables that it reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Slot> + '_ {
         let counted = self.counted.iter().filter_map(|c| match c {
-            Counted::Rows | Counted::Sum(_) => None,
-            Counted::Bound(slot) => Some(*slot),
+            Counted::Rows | Counted::Sum(_) | Counted::Extreme(..) => None,
+            Counted::Bound(slot) | Counted::Distinct(slot) => Some(*slot),
         });
         let arguments = self.arguments.iter().flatten().copied();
         self.by.iter().copied().chain(counted).chain(arguments)
@@ -190,11 +393,18 @@ impl HashAggregation {
         let counted = self.counted.iter().map(|counted| match counted {
             Counted::Rows => Adds::Row(true),
             Counted::Bound(slot) => Adds::Row(rows.ids(*slot).is_some()),
-            Counted::Sum(argument) => {
+            Counted::Distinct(_) => Adds::Row(false),
+            Counted::Sum(argument) | Counted::Extreme(argument, _) => {
                 let needs = self.arguments.get(usize::from(*argument));
                 let wanted: Vec<bool> = (0..rows.len).map(is_there).collect();
                 let needs = needs.map_or(&[][..], Vec::as_slice);
-                Adds::Numbers(source.numbers(*argument, needs, rows, &wanted))
+                match counted {
+                    Counted::Extreme(_, extreme) => {
+                        let values = source.values(*argument, needs, rows, &wanted);
+                        Adds::Values(*extreme, values)
+                    }
+                    _ => Adds::Numbers(source.numbers(*argument, needs, rows, &wanted)),
+                }
             }
         });
         counted.collect()
@@ -208,7 +418,18 @@ impl HashAggregation {
         multiplicities: Option<&[u64]>,
     ) {
         let all = multiplicities.map_or(rows.len as u64, |w| w.iter().sum());
+        if all == 0 {
+            return;
+        }
         self.rows += all;
+        for set in &mut self.sets {
+            if set.counted.is_none_or(|(_, slot)| rows.ids(slot).is_some()) {
+                set.found.add(source, rows, multiplicities);
+            }
+        }
+        if self.shares_groups() {
+            return;
+        }
         let adds = self.adds(source, rows, multiplicities);
         if self.by.is_empty() {
             self.resize(1);
@@ -226,6 +447,15 @@ impl HashAggregation {
                             change(sum, 0, |sum| sum.step_times(number, times));
                         }
                         at += SUM_WORDS;
+                    }
+                    Adds::Values(extreme, values) => {
+                        let words = &mut self.counts[at..at + EXTREME_WORDS];
+                        for (row, &value) in values.iter().enumerate() {
+                            if multiplicities.is_none_or(|w| w[row] > 0) {
+                                widen(words, 0, *extreme, extreme.of_row(value), self.terms);
+                            }
+                        }
+                        at += EXTREME_WORDS;
                     }
                 }
             }
@@ -265,6 +495,12 @@ impl HashAggregation {
                         change(sum, group, |sum| sum.step_times(numbers[row], weight));
                         at += SUM_WORDS;
                     }
+                    Adds::Values(extreme, values) => {
+                        let words = &mut self.counts[at..at + EXTREME_WORDS];
+                        let value = extreme.of_row(values[row]);
+                        widen(words, group, *extreme, value, self.terms);
+                        at += EXTREME_WORDS;
+                    }
                 }
             }
         }
@@ -286,12 +522,19 @@ impl HashAggregation {
         for counted in &self.counted {
             let words = at..at + counted.words();
             match counted {
-                Counted::Rows | Counted::Bound(_) => self.counts[at][group] += counts[at][row],
+                Counted::Rows | Counted::Bound(_) | Counted::Distinct(_) => {
+                    self.counts[at][group] += counts[at][row];
+                }
                 Counted::Sum(_) => {
                     let other = sum_of(&counts[words.clone()], row);
                     change(&mut self.counts[words.clone()], group, |sum| {
                         sum.merge(&other);
                     });
+                }
+                Counted::Extreme(_, extreme) => {
+                    let other = extreme_of(&counts[words.clone()], row);
+                    let known = &mut self.counts[words.clone()];
+                    widen(known, group, *extreme, other, self.terms);
                 }
             }
             at = words.end;
@@ -353,8 +596,8 @@ impl HashAggregation {
     /// Adds groups that another one has counted, in the form of [`Self::groups`].
     pub fn add_groups(&mut self, keys: &[Vec<u64>], counts: &[Vec<u64>]) {
         if self.by.is_empty() {
-            self.resize(1);
             for row in 0..counts.first().map_or(0, Vec::len) {
+                self.resize(1);
                 self.merge(0, counts, row);
             }
             return;
@@ -366,6 +609,7 @@ impl HashAggregation {
 
     /// To be called when all rows have been counted: the groups are then in memory, or a part of them.
     pub fn finish(&mut self) {
+        self.count_sets();
         if self.divide() {
             self.next_part();
         }
@@ -441,6 +685,25 @@ fn change(words: &mut [Vec<u64>], group: usize, how: impl FnOnce(&mut Sum)) {
     let mut sum = sum_of(words, group);
     how(&mut sum);
     for (column, word) in words.iter_mut().zip(sum.to_words()) {
+        column[group] = word;
+    }
+}
+
+/// The extreme of a group, of which `words` has the columns.
+fn extreme_of(words: &[Vec<u64>], group: usize) -> [u64; EXTREME_WORDS] {
+    std::array::from_fn(|word| words[word][group])
+}
+
+/// Takes another extreme into that of a group.
+fn widen(
+    words: &mut [Vec<u64>],
+    group: usize,
+    extreme: Extreme,
+    other: [u64; EXTREME_WORDS],
+    terms: TermOrder,
+) {
+    let merged = extreme.merge(extreme_of(words, group), other, terms);
+    for (column, word) in words.iter_mut().zip(merged) {
         column[group] = word;
     }
 }

@@ -1,7 +1,9 @@
 //! The operators: what a batch of rows goes through. They read and join; which of them runs when is chosen elsewhere.
 
 pub(crate) mod distinct;
+pub(crate) mod extremes;
 pub(crate) mod filter;
+pub(crate) mod first_rows;
 pub(crate) mod hash_aggregation;
 pub(crate) mod hash_build;
 pub(crate) mod hash_probe;

@@ -160,9 +160,15 @@ impl Pipeline {
     /// Counts rows from now on; [`Self::step`] hands out none.
     pub fn begin_aggregation(&mut self, aggregation: HashAggregation) {
         let reads = aggregation.reads().collect();
-        self.answer.0 = std::mem::replace(&mut self.query.output, reads);
-        self.answer.1 = std::mem::replace(&mut self.query.distinct, false);
+        self.answer = (self.query.output, self.query.distinct);
+        self.query.output = reads;
+        self.query.distinct &= aggregation.is_set();
         self.counting = Some(aggregation);
+    }
+
+    /// What is counted since [`Self::begin_aggregation`].
+    pub fn aggregation(&mut self) -> Option<&mut HashAggregation> {
+        self.counting.as_mut()
     }
 
     /// What has been counted since [`Self::begin_aggregation`].

@@ -203,10 +203,41 @@ impl Pipeline {
         feedback: &CardinalityFeedback,
         first: usize,
     ) -> (f64, Option<usize>) {
+        let rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
+        let known = self.query.layout.groups[0].patterns[first].needs;
+        let others = bits(self.query.layout.scope(0, 0, 0).patterns).filter(|&i| i != first);
+        let (quads, second) = self.foreseen_after(source, feedback, (rows, known), others);
+        (rows + quads, second)
+    }
+
+    /// About how many quads the patterns of the outermost group find for rows that have some variables already, by what
+    /// earlier probes have found for each row. Reads nothing. The pipeline is not running.
+    pub fn foreseen_for<S: Source>(
+        &mut self,
+        source: &S,
+        feedback: &CardinalityFeedback,
+        params: Vec<Value>,
+        rows: &Bindings,
+    ) -> f64 {
+        self.query.set_params(params);
+        let mut known = SlotSet::default();
+        let bound = (0..rows.columns.len() as Slot).filter(|&slot| rows.ids(slot).is_some());
+        known.add_all(&bound.collect());
+        let patterns = bits(self.query.layout.scope(0, 0, 0).patterns);
+        let rows = (rows.len as f64, known);
+        self.foreseen_after(source, feedback, rows, patterns).0
+    }
+
+    /// About how many quads patterns find for so many rows with these variables, and which comes next.
+    fn foreseen_after<S: Source>(
+        &self,
+        source: &S,
+        feedback: &CardinalityFeedback,
+        (mut rows, mut known): (f64, SlotSet),
+        patterns: impl Iterator<Item = usize>,
+    ) -> (f64, Option<usize>) {
         let group = &self.query.layout.groups[0];
-        let mut rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
-        let (mut quads, mut second) = (rows, None);
-        let mut known = group.patterns[first].needs;
+        let (mut quads, mut second) = (0.0, None);
         let each = |source: &S, known: &SlotSet, i: usize| {
             let one = one_with(self.query.slots, known);
             let pattern = &group.patterns[i].pattern;
@@ -220,10 +251,7 @@ impl Pipeline {
                     .unwrap_or(1.0),
             }
         };
-        let mut left: Vec<(usize, f64)> = bits(self.query.layout.scope(0, 0, 0).patterns)
-            .filter(|&i| i != first)
-            .map(|i| (i, each(source, &known, i)))
-            .collect();
+        let mut left: Vec<(usize, f64)> = patterns.map(|i| (i, each(source, &known, i))).collect();
         while let Some(at) = (0..left.len()).min_by(|&a, &b| left[a].1.total_cmp(&left[b].1)) {
             let (next, found) = left.remove(at);
             second.get_or_insert(next);

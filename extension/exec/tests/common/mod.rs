@@ -97,6 +97,18 @@ impl Source for Trees {
         (0..rows.len).map(number).collect()
     }
 
+    fn values(
+        &mut self,
+        _argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<u64>> {
+        let ids = rows.ids(needs[0]);
+        let value = |row: usize| ids.filter(|_| wanted[row]).map(|ids| ids[row]);
+        (0..rows.len).map(value).collect()
+    }
+
     fn orders(&self, table: u16) -> &[[u8; 4]] {
         &self.tables[usize::from(table)].1
     }

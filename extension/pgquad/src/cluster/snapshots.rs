@@ -6,8 +6,8 @@ use pgrx::pg_sys;
 
 use super::is_trusted;
 
-/// Exports the active snapshot; gives its name, which other sessions of this node and database can import as long as this transaction lasts.
-/// PostgreSQL refuses that within a savepoint.
+/// Exports the active snapshot; gives its name, which other sessions of this node and database can import as long as
+/// this transaction lasts. PostgreSQL refuses that within a savepoint.
 pub fn export() -> String {
     // SAFETY: a snapshot is active while a statement or function runs; its name is a C string.
     unsafe {
@@ -27,8 +27,8 @@ pub fn can_export() -> bool {
 }
 
 /// The context to run a statement in. A node that asks imports a snapshot at the beginning of the messages that are one
-/// transaction without being a block, where PostgreSQL warns of statements at the top level that they have no effect: this
-/// one has, on the messages behind it.
+/// transaction without being a block, where PostgreSQL warns of statements at the top level that they have no effect:
+/// this one has, on the messages behind it.
 ///
 /// # Safety
 /// `planned` is a live utility statement.

@@ -35,7 +35,10 @@ unsafe extern "C-unwind" fn create_upper_paths(
                 join::add_count(root, input, output);
                 groups::add_grouping(root, input, output);
             }
-            UPPERREL_DISTINCT => groups::add_distinct(root, input, output),
+            UPPERREL_DISTINCT => {
+                join::add_distinct(root, input, output);
+                groups::add_distinct(root, input, output);
+            }
             UPPERREL_FINAL => walk::add(root, output),
             _ => (),
         }

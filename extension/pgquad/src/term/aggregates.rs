@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use pgquad_term::aggregate::{Extreme, GroupConcat, Sum};
 use pgquad_term::number::Number;
-use pgquad_term::{compare_inline, number_id, order, TermBuf, TermId};
+use pgquad_term::{compare_inline, func, number_id, order, TermBuf, TermId};
 use pgrx::datum::Internal;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
@@ -66,6 +66,17 @@ fn agg_sum_step(
 #[pg_extern(immutable, parallel_safe)]
 fn agg_sum_final(mut sum: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Option<TermOut> {
     total(state::<Sum>(&mut sum, fcinfo))
+}
+
+/// The number that a term is, if it is one.
+///
+/// # Safety
+/// `datum` is a valid datum of type `quad.term`.
+pub unsafe fn number_of_datum(datum: pg_sys::Datum) -> Option<Number> {
+    // SAFETY: the caller's promise.
+    let term = unsafe { TermArg::from_datum_unchecked(datum) };
+    let number = func::numeric::number(&term.term());
+    number.ok()
 }
 
 /// SUM, as a term.

@@ -29,7 +29,7 @@ thread_local! {
 }
 
 /// The order of the terms with two ids; that of the default graph, which is no term, comes first.
-fn order_of(a: i64, b: i64) -> Ordering {
+pub fn order_of(a: i64, b: i64) -> Ordering {
     if a == b {
         return Ordering::Equal;
     }

@@ -25,6 +25,7 @@ mod strings;
 mod time;
 mod xsd_casts;
 
-pub use aggregates::{average, average_id, sum_id, total};
+pub use aggregates::{average, average_id, number_of_datum, sum_id, total};
 pub use constructors::random_bytes;
 pub use datum::{value, TermArg, TermCopy, TermOut};
+pub use id_order::order_of;

@@ -118,8 +118,8 @@ unsafe extern "C-unwind" fn check_host(
 
 /// Says what is wrong with a value that a check refuses, in the error or message that PostgreSQL makes of that (22023).
 fn explain(detail: &'static CStr, hint: &'static CStr) {
-    // SAFETY: PostgreSQL reads these when the check returns, and never writes or frees them: they are C strings in its own
-    // memory for errors elsewhere.
+    // SAFETY: PostgreSQL reads these when the check returns, and never writes or frees them: they are C strings in its
+    // own memory for errors elsewhere.
     unsafe {
         pg_sys::GUC_check_errdetail_string = detail.as_ptr().cast_mut();
         pg_sys::GUC_check_errhint_string = hint.as_ptr().cast_mut();

@@ -1,5 +1,5 @@
 //! Execution of `Quad Count` (hash aggregation): the join below counts its rows, and adds up numbers, group by group;
-//! groups that memory has no room for wait in a temporary file.
+//! groups that memory has no room for wait in temporary files.
 
 use super::count_paths::{argument, Aggregate};
 use super::exec;
@@ -7,12 +7,13 @@ use crate::nodes::custom::{self, ScanNode};
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use crate::storage::{interrupt, TempFile};
-use crate::term::{average, average_id, sum_id, total};
+use crate::term::{average, average_id, order_of, sum_id, total};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
 use pgquad_term::aggregate::Sum;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
+use std::cmp::Ordering;
 use std::ffi::CStr;
 
 /// What plans point at.
@@ -28,7 +29,7 @@ pub struct QuadCount {
     counted: Vec<Counted>,
     /// What becomes of it.
     aggregates: Vec<Aggregate>,
-    /// By argument of a sum, the variables that it is computed from.
+    /// By argument, the variables that it is computed from.
     arguments: Vec<Vec<Slot>>,
     /// The groups that are being handed out.
     tally: Option<HashAggregation>,
@@ -98,17 +99,21 @@ impl ScanNode for QuadCount {
                 let argument = argument(expr.cast());
                 let aggregate = Aggregate::of(expr.cast()).unwrap_or_else(|| missing());
                 aggregates.push(aggregate);
-                counted.push(if aggregate != Aggregate::Count {
-                    let added = exec::add_argument(child, argument);
-                    let (number, needs) = added.unwrap_or_else(|| missing());
-                    arguments.push(needs);
-                    Counted::Sum(number)
-                } else if argument.is_null() {
-                    Counted::Rows
-                } else {
-                    match slot(argument) {
+                counted.push(match aggregate {
+                    Aggregate::Count if argument.is_null() => Counted::Rows,
+                    Aggregate::Count => match slot(argument) {
                         slot if exec::is_always_bound(child, slot) => Counted::Rows,
                         slot => Counted::Bound(slot),
+                    },
+                    Aggregate::CountDistinct => Counted::Distinct(slot(argument)),
+                    _ => {
+                        let added = exec::add_argument(child, argument);
+                        let (number, needs) = added.unwrap_or_else(|| missing());
+                        arguments.push(needs);
+                        match aggregate {
+                            Aggregate::Extreme(extreme) => Counted::Extreme(number, extreme),
+                            _ => Counted::Sum(number),
+                        }
                     }
                 });
             }
@@ -209,13 +214,16 @@ unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
 fn datum((aggregate, value): (Aggregate, Total)) -> Option<pg_sys::Datum> {
     let sum = match value {
         Total::Count(count) => return Some(pg_sys::Datum::from(count)),
+        Total::Extreme(value) => return value.map(|value| pg_sys::Datum::from(value ^ SIGN)),
         Total::Sum(sum) => sum,
     };
     match aggregate {
         Aggregate::SumId => sum_id(&sum).into_datum(),
         Aggregate::AverageId => average_id(&sum).into_datum(),
         Aggregate::Average => average(&sum).into_datum(),
-        Aggregate::Sum | Aggregate::Count => total(&sum).into_datum(),
+        Aggregate::Sum | Aggregate::Count | Aggregate::CountDistinct | Aggregate::Extreme(_) => {
+            total(&sum).into_datum()
+        }
     }
 }
 
@@ -223,6 +231,8 @@ fn datum((aggregate, value): (Aggregate, Total)) -> Option<pg_sys::Datum> {
 enum Total {
     Count(u64),
     Sum(Sum),
+    /// The key of an id.
+    Extreme(Option<u64>),
 }
 
 /// The values of a group's columns, and its aggregates.
@@ -235,20 +245,19 @@ impl QuadCount {
     /// `join` is the begun child.
     unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
         if self.tally.is_none() {
-            let file = Waiting {
-                file: None,
-                context: self.context,
-            };
             let tally = HashAggregation::new(self.by.clone(), self.counted.clone())
-                .with_arguments(self.arguments.clone());
+                .with_arguments(self.arguments.clone())
+                .with_order(term_order)
+                .within(group_room(), &mut || spill_file(self.context));
             // SAFETY: the caller's promise.
-            let tally = unsafe { run(join, tally.within(room(), Box::new(file))) };
+            let tally = unsafe { run(join, tally) };
             self.at = 0;
             if tally.is_empty() && self.by.is_empty() {
                 // Without GROUP BY no rows are one group.
                 self.tally = Some(tally);
                 let of_none = |&aggregate: &Aggregate| match aggregate {
-                    Aggregate::Count => (aggregate, Total::Count(0)),
+                    Aggregate::Count | Aggregate::CountDistinct => (aggregate, Total::Count(0)),
+                    Aggregate::Extreme(_) => (aggregate, Total::Extreme(None)),
                     _ => (aggregate, Total::Sum(Sum::default())),
                 };
                 return Some((Vec::new(), self.aggregates.iter().map(of_none).collect()));
@@ -267,7 +276,10 @@ impl QuadCount {
         let keys = (0..self.by.len()).map(|place| tally.value(group, place));
         let aggregates = self.aggregates.iter().enumerate();
         let totals = aggregates.map(|(place, &aggregate)| match aggregate {
-            Aggregate::Count => (aggregate, Total::Count(tally.count(group, place))),
+            Aggregate::Count | Aggregate::CountDistinct => {
+                (aggregate, Total::Count(tally.count(group, place)))
+            }
+            Aggregate::Extreme(_) => (aggregate, Total::Extreme(tally.extreme(group, place))),
             _ => (aggregate, Total::Sum(tally.sum(group, place))),
         });
         Some((keys.collect(), totals.collect()))
@@ -284,9 +296,22 @@ impl QuadCount {
 }
 
 /// Bytes for groups.
-fn room() -> usize {
+pub fn group_room() -> usize {
     // SAFETY: a plain setting.
     unsafe { pg_sys::get_hash_memory_limit() }
+}
+
+/// A file for groups that memory has no room for; it lasts as long as the memory context.
+pub fn spill_file(context: pg_sys::MemoryContext) -> Box<dyn Spill> {
+    Box::new(Waiting {
+        file: None,
+        context,
+    })
+}
+
+/// The order of the terms with two ids, in the form of keys.
+pub fn term_order(a: u64, b: u64) -> Ordering {
+    order_of((a ^ SIGN) as i64, (b ^ SIGN) as i64)
 }
 
 /// Runs the join, counting with `tally`.

@@ -3,7 +3,8 @@
 //!
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level gets
 //! it whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns. Over
-//! distributed stores they may be sums and averages of ids of numbers too: the nodes add up their own.
+//! distributed stores, where each node aggregates its own rows, they may be counts of distinct values, least and
+//! greatest ids or terms, sums and averages, too; and SELECT DISTINCT of columns is a grouping without aggregates.
 
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
@@ -14,11 +15,23 @@ use crate::pg::compat;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use crate::rights::SEEN;
+use pgquad_exec::Extreme;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(QuadCount::NAME, plan_path);
+    custom::path_methods(QuadCount::NAME, plan_grouping);
+static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
+    custom::path_methods(QuadCount::NAME, plan_distinct);
+
+/// `max(bigint)` (`pg_proc.dat`).
+const GREATEST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2115);
+/// `min(bigint)` (`pg_proc.dat`).
+const LEAST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2131);
+
+/// Most columns that rows are grouped by: a bit of a word tells of each, and of a value that is counted once, whether
+/// it is unbound.
+const MOST_COLUMNS: usize = 62;
 
 /// About the bytes of a group apart from its columns and counts.
 const GROUP: f64 = 16.0;
@@ -39,22 +52,73 @@ pub unsafe fn add(
         let Some(join) = quad_join_of(input) else {
             return;
         };
-        let child = join.cast::<pg_sys::Path>();
-        if !(*child).param_info.is_null() {
-            return;
-        }
         let Some(parts) = counted_parts(root, output) else {
             return;
         };
+        let is_grouped = !(*(*root).parse).groupClause.is_null();
+        let path = new_path(
+            (join.cast(), output),
+            &PATH_METHODS,
+            parts.len(),
+            is_grouped,
+        );
+        if let Some(path) = path {
+            pg_sys::add_path(output, path.cast());
+        }
+    }
+}
+
+/// Adds a path for the distinct rows of a `Quad Join` over distributed stores.
+///
+/// # Safety
+/// Arguments are those of `create_upper_paths_hook`, at that stage.
+pub unsafe fn add_distinct(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(join) = quad_join_of(input) else {
+            return;
+        };
+        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_DISTINCT as usize];
+        let Some(parts) = distinct_parts(root) else {
+            return;
+        };
+        let is_part = |node: *mut pg_sys::Node| {
+            let is = |part: &*mut pg_sys::Node| pg_sys::equal(part.cast(), node.cast());
+            parts.iter().any(is)
+        };
+        if !list_iter((*target).exprs).all(is_part) || !is_distributed(root) {
+            return;
+        }
+        let path = new_path((join.cast(), output), &DISTINCT_METHODS, parts.len(), true);
+        if let Some(path) = path {
+            (*path).path.pathtarget = target;
+            pg_sys::add_path(output, path.cast());
+        }
+    }
+}
+
+/// A path over the join `child` for `output`, whose rows have so many columns and aggregates.
+unsafe fn new_path(
+    (child, output): (*mut pg_sys::Path, *mut pg_sys::RelOptInfo),
+    methods: &'static Methods<pg_sys::CustomPathMethods>,
+    parts: usize,
+    is_grouped: bool,
+) -> Option<*mut pg_sys::CustomPath> {
+    // SAFETY: live planner nodes; reads of settings.
+    unsafe {
+        if !(*child).param_info.is_null() {
+            return None;
+        }
         let (mut groups, mut spilling) = (1.0, 0.0);
-        if !(*(*root).parse).groupClause.is_null() {
+        if is_grouped {
             // What PostgreSQL expects.
-            let other = list_iter::<pg_sys::Path>((*output).pathlist).next();
-            let Some(other) = other else {
-                return;
-            };
+            let other = list_iter::<pg_sys::Path>((*output).pathlist).next()?;
             groups = (*other).rows;
-            let bytes = groups * (8.0 * parts.len() as f64 + GROUP);
+            let bytes = groups * (8.0 * parts as f64 + GROUP);
             if bytes > pg_sys::get_hash_memory_limit() as f64 {
                 let records = (SPILLS * groups).min((*child).rows);
                 let pages = records * bytes / groups / f64::from(pg_sys::BLCKSZ);
@@ -62,14 +126,44 @@ pub unsafe fn add(
                 spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);
             }
         }
-        let path: *mut pg_sys::CustomPath = custom::new_path(output, &PATH_METHODS);
+        let path: *mut pg_sys::CustomPath = custom::new_path(output, methods);
         (*path).path.rows = groups;
         // The rows that the join would have to make and pass on are what is saved.
         (*path).path.startup_cost =
             (*child).total_cost + spilling - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
         (*path).path.total_cost = (*path).path.startup_cost + groups * pg_sys::cpu_tuple_cost;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
-        pg_sys::add_path(output, path.cast());
+        Some(path)
+    }
+}
+
+/// The columns of SELECT DISTINCT; none where the level wants something else.
+unsafe fn distinct_parts(root: *mut pg_sys::PlannerInfo) -> Option<Vec<*mut pg_sys::Node>> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parse = (*root).parse;
+        let plain = !(*parse).hasDistinctOn
+            && !(*parse).hasAggs
+            && !(*parse).hasWindowFuncs
+            && !(*parse).hasTargetSRFs
+            && (*parse).groupClause.is_null()
+            && (*parse).groupingSets.is_null()
+            && (*parse).havingQual.is_null();
+        if !plain {
+            return None;
+        }
+        let mut parts: Vec<*mut pg_sys::Node> = Vec::new();
+        for clause in list_iter::<pg_sys::SortGroupClause>((*parse).distinctClause) {
+            let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+            is_column(expr).then_some(())?;
+            if !parts
+                .iter()
+                .any(|&part| pg_sys::equal(part.cast(), expr.cast()))
+            {
+                parts.push(expr);
+            }
+        }
+        (1..=MOST_COLUMNS).contains(&parts.len()).then_some(parts)
     }
 }
 
@@ -90,6 +184,7 @@ unsafe fn counted_parts(
             is_column(expr).then(|| parts.push(expr))?;
         }
         let columns = parts.len();
+        (columns <= MOST_COLUMNS).then_some(())?;
         let mut of_nodes = None;
         let wanted = counts::parts((*(*output).reltarget).exprs).into_iter();
         for node in wanted.chain(counts::parts((*parse).havingQual.cast())) {
@@ -131,11 +226,30 @@ unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
     }
 }
 
+/// Whether an expression can be evaluated where the rows of a `Quad Join` are aggregated: over columns of this level's
+/// quads alone, and with the same result for the same ones.
+unsafe fn is_of_columns(expr: *mut pg_sys::Node) -> bool {
+    // SAFETY: a live expression.
+    unsafe {
+        let flags = pg_sys::PVC_INCLUDE_AGGREGATES
+            | pg_sys::PVC_INCLUDE_WINDOWFUNCS
+            | pg_sys::PVC_INCLUDE_PLACEHOLDERS;
+        !expr.is_null()
+            && !pg_sys::contain_volatile_functions(expr)
+            && !pg_sys::contain_subplans(expr)
+            && list_iter(pg_sys::pull_var_clause(expr, flags as i32)).all(|part| is_column(part))
+    }
+}
+
 /// What the node makes of its rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aggregate {
     /// Their number, or how many have a value in a column.
     Count,
+    /// The number of distinct values in a column.
+    CountDistinct,
+    /// The least or greatest id, or the first or last term, as an id.
+    Extreme(Extreme),
     /// The sum of numbers, as a term.
     Sum,
     /// The average.
@@ -155,44 +269,53 @@ impl Aggregate {
         // SAFETY: the caller's promise.
         unsafe {
             let plain = (*aggregate).aggfilter.is_null()
-                && (*aggregate).aggdistinct.is_null()
                 && (*aggregate).aggorder.is_null()
                 && (*aggregate).agglevelsup == 0;
             if !plain {
                 return None;
             }
+            let is_distinct = !(*aggregate).aggdistinct.is_null();
+            let id = |extreme| is_of_columns(argument(aggregate)).then_some(Self::Extreme(extreme));
             match (*aggregate).aggfnoid {
+                COUNT_VALUES if is_distinct => {
+                    is_column(argument(aggregate)).then_some(Self::CountDistinct)
+                }
+                _ if is_distinct => None,
                 COUNT_ROWS => (*aggregate).aggstar.then_some(Self::Count),
                 COUNT_VALUES => is_column(argument(aggregate)).then_some(Self::Count),
-                _ => Self::of_ids(aggregate),
+                LEAST_ID => id(Extreme::LeastId),
+                GREATEST_ID => id(Extreme::GreatestId),
+                _ => Self::of_values(aggregate),
             }
         }
     }
 
-    /// An aggregate of this extension that takes ids of numbers.
-    unsafe fn of_ids(aggregate: *mut pg_sys::Aggref) -> Option<Self> {
+    /// An aggregate of this extension that takes ids, or terms that are computed.
+    unsafe fn of_values(aggregate: *mut pg_sys::Aggref) -> Option<Self> {
         // SAFETY: a live node; look-ups in the catalogue.
         unsafe {
+            let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
             let argument = argument(aggregate);
-            let takes_ids = !argument.is_null() && pg_sys::exprType(argument) == pg_sys::INT8OID;
+            if pg_sys::get_func_namespace((*aggregate).aggfnoid) != schema
+                || !is_of_columns(argument)
+            {
+                return None;
+            }
+            let takes_ids = pg_sys::exprType(argument) == pg_sys::INT8OID;
             // Ids that nobody has found to come from this statement's quads are checked by the aggregate's own
             // function, row by row.
-            let is_seen = (*aggregate).inputcollid == SEEN;
-            let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
-            if !takes_ids
-                || !is_seen
-                || pg_sys::get_func_namespace((*aggregate).aggfnoid) != schema
-                || pg_sys::contain_volatile_functions(argument)
-                || pg_sys::contain_subplans(argument)
-            {
+            if takes_ids && (*aggregate).inputcollid != SEEN {
                 return None;
             }
             let name = pg_sys::get_func_name((*aggregate).aggfnoid);
             match std::ffi::CStr::from_ptr(name).to_bytes() {
                 b"agg_sum" => Some(Self::Sum),
                 b"agg_avg" => Some(Self::Average),
+                _ if !takes_ids => None,
                 b"agg_sum_float" => Some(Self::SumId),
                 b"agg_avg_float" => Some(Self::AverageId),
+                b"agg_min" => Some(Self::Extreme(Extreme::FirstTerm)),
+                b"agg_max" => Some(Self::Extreme(Extreme::LastTerm)),
                 _ => None,
             }
         }
@@ -222,9 +345,9 @@ pub unsafe fn argument(aggregate: *mut pg_sys::Aggref) -> *mut pg_sys::Node {
     }
 }
 
-/// PlanCustomPath: `custom_scan_tlist` = the columns that rows are grouped by, then the aggregates.
+/// PlanCustomPath of groups.
 #[pg_guard]
-unsafe extern "C-unwind" fn plan_path(
+unsafe extern "C-unwind" fn plan_grouping(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
     path: *mut pg_sys::CustomPath,
@@ -234,14 +357,46 @@ unsafe extern "C-unwind" fn plan_path(
 ) -> *mut pg_sys::Plan {
     // SAFETY: arguments are the planner's own.
     unsafe {
+        let parts = counted_parts(root, rel).unwrap_or_default();
+        let scan = plan_parts(path, parts, tlist, plans);
+        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
+        scan.cast()
+    }
+}
+
+/// PlanCustomPath of SELECT DISTINCT.
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_distinct(
+    root: *mut pg_sys::PlannerInfo,
+    _rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
+        let parts = distinct_parts(root).unwrap_or_default();
+        plan_parts(path, parts, tlist, plans).cast()
+    }
+}
+
+/// The plan: `custom_scan_tlist` = the columns that rows are grouped by, then the aggregates.
+unsafe fn plan_parts(
+    path: *mut pg_sys::CustomPath,
+    parts: Vec<*mut pg_sys::Node>,
+    tlist: *mut pg_sys::List,
+    plans: *mut pg_sys::List,
+) -> *mut pg_sys::CustomScan {
+    // SAFETY: arguments are the planner's own.
+    unsafe {
         let mut columns = std::ptr::null_mut();
-        for part in counted_parts(root, rel).into_iter().flatten() {
+        for part in parts {
             columns = custom::with_entry(columns, part.cast());
         }
         let scan = custom::new_plan(path, tlist, &count_exec::SCAN_METHODS);
         (*scan).custom_plans = plans;
         (*scan).custom_scan_tlist = columns;
-        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
-        scan.cast()
+        scan
     }
 }

@@ -1,6 +1,7 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
 //! by row.
 
+use super::first_rows::FirstRowsWanted;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::plan::{integers, Private};
@@ -57,6 +58,8 @@ pub struct QuadJoin {
     pushed: Option<Pushed>,
     /// Perhaps only the first few rows will be asked for.
     pub(super) limited: bool,
+    /// The first rows of an order that are wanted, where that is not all.
+    pub(super) first_rows: Option<FirstRowsWanted>,
     /// What they are told of rows that come from the plan below, where the join is pushed for these.
     pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
     /// What that has cost.
@@ -159,6 +162,7 @@ impl ScanNode for QuadJoin {
                 outer_input,
                 pushed: None,
                 limited: integers(scan, Private::Limited).contains(&1),
+                first_rows: FirstRowsWanted::from_words(&integers(scan, Private::FirstRows)),
                 for_fed_rows: None,
                 report: Report::default(),
                 values: Vec::new(),
@@ -339,13 +343,17 @@ pub unsafe fn aggregate_rows(
         let join = &mut *custom::own::<QuadJoin, _>(state);
         join.start(state.cast(), Some(&tally));
         let (pipeline, source) = (&mut join.pipeline, &mut join.source);
-        match &mut join.pushed {
+        let tally = match &mut join.pushed {
             Some(pushed) => {
                 let ended = |cost: &Cost| note(pipeline, source, cost);
                 pushed.count(tally, &mut join.report, ended)
             }
             None => with_feedback(|feedback| pipeline.aggregate(source, feedback, tally)),
+        };
+        for argument in &mut source.arguments {
+            argument.upcoming.withdraw();
         }
+        tally
     }
 }
 
@@ -363,13 +371,13 @@ pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> O
     }
 }
 
-/// An expression over columns of the query as an argument of sums of the join's rows: its number, and the variables
-/// that it is computed from.
+/// An expression over columns of the query as an argument of sums or extremes of the join's rows: its number, and the
+/// variables that it is computed from.
 /// `None` where it reads something else than variables of the answer.
 ///
 /// # Safety
 /// `state` is a begun node of this module that has not been asked for rows; `expr` is an expression of a live plan,
-/// which gives the id of a number.
+/// which gives an id or a term.
 pub unsafe fn add_argument(
     state: *mut pg_sys::PlanState,
     expr: *mut pg_sys::Node,
@@ -394,6 +402,7 @@ pub unsafe fn add_argument(
         let arguments = &mut join.source.arguments;
         arguments.push(ArgumentExpr {
             expr,
+            is_term: pg_sys::exprType(expr.cast()) != pg_sys::INT8OID,
             state: pg_sys::ExecInitExpr(expr, state),
             places,
             upcoming: Upcoming::new(),
@@ -500,7 +509,9 @@ impl QuadJoin {
             Some(rows) => {
                 self.stop_pushed();
                 if rows.len > 0 {
-                    self.pushed = self.push_rows(&rows);
+                    let params = std::mem::take(&mut self.values);
+                    self.pushed = self.push_rows(&params, &rows);
+                    self.values = params;
                 }
                 if self.pushed.is_none() {
                     self.pipeline.start_from(self.values.clone(), rows);

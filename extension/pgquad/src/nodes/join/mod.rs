@@ -8,6 +8,7 @@ mod count_paths;
 mod eligible_relations;
 mod exec;
 mod explain;
+mod first_rows;
 mod join_tree;
 mod operators;
 mod outer_input;
@@ -29,7 +30,7 @@ mod vectorised_filters;
 use pgquad_exec::CardinalityFeedback;
 use std::cell::RefCell;
 
-pub use count_paths::add as add_count;
+pub use count_paths::{add as add_count, add_distinct};
 pub use eligible_relations::outer_candidates;
 pub use single_pattern::single_pattern_path;
 

@@ -1,6 +1,7 @@
 //! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards,
 //! driven by the exchange. The node that asks calls it through SQL; only nodes of the cluster may.
 
+use super::count_exec::{group_room, spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
@@ -12,11 +13,11 @@ use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
 use crate::storage::TableReader;
 use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
-use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
+use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
-    Bindings, Column, Counted, Group, HashAggregation, Pipeline, Plan, Progress, Test, Tuning,
-    Value,
+    AnswerRows, Bindings, Column, Counted, Extreme, FirstRows, Group, HashAggregation, Pipeline,
+    Plan, Progress, SortKey, Test, Tuning, Value,
 };
 use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
@@ -54,6 +55,10 @@ fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
     SetOfIterator::new(std::iter::from_fn(move || part.next()))
 }
 
+/// The first byte of the state of values that are counted once, before the number of their set: no rows have come
+/// farther. States of rows that are joined are longer.
+const SET: u8 = u8::MAX;
+
 /// The part under way.
 struct Part {
     /// The first message.
@@ -80,10 +85,16 @@ struct Joining {
     pipeline: Pipeline,
     source: NodeSource,
     snapshot: pg_sys::Snapshot,
+    /// Of all calls.
+    context: pg_sys::MemoryContext,
     start: Start,
     params: Vec<Value>,
     /// The variables of the answer.
     output: Vec<u16>,
+    /// The first rows so far, where no others are wanted, with what the dictionary is told of those to come.
+    first_rows: Option<(FirstRows, Upcoming)>,
+    /// The first rows, once the join is over.
+    last: Vec<AnswerRows>,
     /// The groups that have been counted.
     counted: Option<HashAggregation>,
     answered: u64,
@@ -165,8 +176,9 @@ impl Part {
                 Err(error) => exchange::raise_error(self.me, &self.peers, error),
             }
         }
-        if let Some(groups) = exchange.work_mut().next_groups() {
-            return Some(groups);
+        let work = exchange.work_mut();
+        if let Some(last) = work.next_groups().or_else(|| work.next_first_rows()) {
+            return Some(last);
         }
         let stats = exchange.stats();
         let mut cost = exchange.work_mut().end();
@@ -191,7 +203,7 @@ impl Joining {
     ///
     /// # Safety
     /// A snapshot is active; the current memory context lasts as long as the value.
-    unsafe fn begin(start: Start) -> Self {
+    unsafe fn begin(mut start: Start) -> Self {
         let plan = Plan::decode(&start.plan).unwrap_or_else(|_| damaged(Damaged));
         // SAFETY: the caller's promise.
         unsafe {
@@ -254,10 +266,15 @@ impl Joining {
                 Param::One(value) => Value::One(*value),
                 Param::List(list) => Value::List(list.clone()),
             });
+            let first_rows = start.first_rows.take();
+            let first_rows = first_rows.map(|wanted| first_rows_of(&wanted, plan.output.len()));
             Self {
+                first_rows: first_rows.map(|first_rows| (first_rows, Upcoming::new())),
+                last: Vec::new(),
                 pipeline: Pipeline::new(&plan, names.collect(), tuning),
                 source,
                 snapshot,
+                context: pg_sys::CurrentMemoryContext,
                 params: params.collect(),
                 output: plan.output,
                 counted: None,
@@ -287,6 +304,16 @@ impl Joining {
         Some(Found::Groups(counted.len(), keys, counts).encode())
     }
 
+    /// The next of the first rows, once the join is over.
+    fn next_first_rows(&mut self) -> Option<Vec<u8>> {
+        if let Some((mut first_rows, _)) = self.first_rows.take() {
+            self.last = first_rows.finish();
+        }
+        let (len, columns) = self.last.pop()?;
+        self.answered += len as u64;
+        Some(Found::Rows(len, columns).encode())
+    }
+
     /// Closes what is open. What the join has cost.
     fn end(&mut self) -> Cost {
         if let Some(counted) = self.counted.take() {
@@ -303,6 +330,9 @@ impl Joining {
         self.source.readers.iter_mut().for_each(TableReader::close);
         for test in &mut self.source.tests {
             test.upcoming.withdraw();
+        }
+        for argument in &mut self.source.arguments {
+            argument.upcoming.withdraw();
         }
         // SAFETY: registered by `begin`; nothing reads any more.
         unsafe { pg_sys::UnregisterSnapshot(self.snapshot) };
@@ -340,7 +370,8 @@ impl Work for Joining {
             }
         }
         if let Some(counting) = &self.start.counting {
-            self.pipeline.begin_aggregation(aggregation(counting));
+            self.pipeline
+                .begin_aggregation(aggregation(counting, self.context));
         }
         Ok(())
     }
@@ -354,8 +385,15 @@ impl Work for Joining {
     }
 
     fn take(&mut self, state: &[u8], rows: Rows) -> Result<(), Infallible> {
-        let taken = self.pipeline.take(state, rows.len, rows.columns);
-        taken.unwrap_or_else(|_| damaged(Damaged));
+        let is_taken = match (state, self.pipeline.aggregation()) {
+            (&[SET, set], Some(aggregation)) => {
+                aggregation.take_set(usize::from(set), &rows.columns)
+            }
+            _ => self.pipeline.take(state, rows.len, rows.columns).is_ok(),
+        };
+        if !is_taken {
+            damaged(Damaged);
+        }
         Ok(())
     }
 
@@ -369,26 +407,74 @@ impl Work for Joining {
             };
             dealt.add(parcel.to, &parcel.state, rows);
         }
+        let room = match progress {
+            Progress::Idle => 0,
+            _ => group_room() / 4,
+        };
+        if let Some(aggregation) = self.pipeline.aggregation() {
+            for parcel in aggregation.repartition(dealt.peers(), dealt.me(), room) {
+                let rows = Rows {
+                    len: parcel.columns.first().map_or(0, Vec::len),
+                    columns: parcel.columns,
+                };
+                dealt.add(parcel.to, &[SET, parcel.set as u8], rows);
+            }
+        }
         Ok(match progress {
-            Progress::Rows(rows) => Ran::Result(self.message(&rows)),
+            Progress::Rows(rows) => match &mut self.first_rows {
+                Some((first_rows, upcoming)) => {
+                    let ids = |place: usize| rows.ids(self.output[place]);
+                    upcoming.batch(rows.len, || {
+                        let columns = first_rows.term_places().filter_map(ids);
+                        columns.map(<[u64]>::to_vec).collect()
+                    });
+                    first_rows.add(&rows, &self.output);
+                    Ran::More
+                }
+                None => Ran::Result(self.message(&rows)),
+            },
             Progress::More => Ran::More,
             Progress::Idle => Ran::Idle,
         })
     }
 }
 
-/// An aggregation without groups for what is counted.
-fn aggregation(counting: &Counting) -> HashAggregation {
+/// An aggregation without groups for what is counted; its files are those of the memory context.
+fn aggregation(counting: &Counting, context: pg_sys::MemoryContext) -> HashAggregation {
     let counted = counting.counted.iter().map(|counted| match counted {
         Aggregate::Rows => Counted::Rows,
         Aggregate::Bound(slot) => Counted::Bound(*slot),
         Aggregate::Sum(argument) => Counted::Sum(*argument),
+        Aggregate::Distinct(slot) => Counted::Distinct(*slot),
+        Aggregate::LeastId(argument) => Counted::Extreme(*argument, Extreme::LeastId),
+        Aggregate::GreatestId(argument) => Counted::Extreme(*argument, Extreme::GreatestId),
+        Aggregate::FirstTerm(argument) => Counted::Extreme(*argument, Extreme::FirstTerm),
+        Aggregate::LastTerm(argument) => Counted::Extreme(*argument, Extreme::LastTerm),
     });
     let arguments = counting.arguments.iter().map(|(_, needs)| needs.clone());
-    HashAggregation::new(counting.by.clone(), counted.collect()).with_arguments(arguments.collect())
+    HashAggregation::new(counting.by.clone(), counted.collect())
+        .with_arguments(arguments.collect())
+        .with_order(term_order)
+        .repartitioned()
+        .within(group_room(), &mut || spill_file(context))
 }
 
-/// The arguments of sums of a start message, compiled.
+/// The first rows that a start message wants of an answer with so many variables.
+fn first_rows_of(wanted: &push::FirstRows, variables: usize) -> FirstRows {
+    let keys = wanted.keys.iter().map(|key| SortKey {
+        place: usize::from(key.place),
+        by_term: key.by_term,
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+    });
+    let keys: Vec<_> = keys.collect();
+    if keys.iter().any(|key| key.place >= variables) {
+        damaged(Damaged);
+    }
+    FirstRows::new(keys, wanted.most as usize, term_order)
+}
+
+/// The arguments of sums and extremes of a start message, compiled.
 ///
 /// # Safety
 /// The current memory context lasts as long as they.
@@ -400,6 +486,7 @@ unsafe fn arguments(start: &Start) -> Vec<ArgumentExpr> {
             let expr = shipped_filters::from_sql(sql, needs.len());
             ArgumentExpr {
                 expr,
+                is_term: pg_sys::exprType(expr.cast()) != pg_sys::INT8OID,
                 state: pg_sys::ExecInitExpr(expr, std::ptr::null_mut()),
                 places: (0..needs.len()).collect(),
                 upcoming: Upcoming::new(),

@@ -5,6 +5,7 @@
 
 use super::compile::{compile, Cell};
 use super::exec;
+use super::first_rows::FirstRowsWanted;
 use super::paths::QuadJoinPath;
 use super::required_properties::required_properties;
 use crate::nodes::custom;
@@ -32,6 +33,9 @@ pub enum Private {
     OuterInput = 6,
     /// Whether perhaps only the first few rows will be asked for.
     Limited = 7,
+    /// The first rows of an order that are wanted of the join, as [`FirstRowsWanted::from_words`] reads them; empty
+    /// where that is all.
+    FirstRows = 8,
 }
 
 /// PlanCustomPath: turns the chosen path into a plan.
@@ -125,7 +129,11 @@ pub unsafe extern "C-unwind" fn plan_path(
         let table = |rti: &i32| pg_sys::bms_member_index(all, *rti);
         let required = required_properties(root);
         let is_limited = required.limited && !required.whole;
-        let lists: [Vec<i32>; 8] = [
+        let first_rows = match outer_input {
+            None => FirstRowsWanted::of_level(root, rel, &compiled.output),
+            Some(_) => None,
+        };
+        let lists: [Vec<i32>; 9] = [
             compiled.plan.encode(),
             compiled.output.iter().map(place).collect(),
             compiled
@@ -138,6 +146,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             compat::members(relids).iter().map(table).collect(),
             outer_input_words,
             vec![i32::from(is_limited)],
+            first_rows.map_or_else(Vec::new, |first_rows| first_rows.words()),
         ];
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;

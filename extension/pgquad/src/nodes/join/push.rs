@@ -11,9 +11,9 @@ use crate::pg::guc::{self, ExchangeMode};
 use crate::pg::list::list_iter;
 use crate::storage::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
-use pgquad_cluster::push::{Aggregate, Cost, Counting, Found, Param, Start};
+use pgquad_cluster::push::{Aggregate, Cost, Counting, FirstRows, Found, Param, SortKey, Start};
 use pgquad_cluster::wire::Damaged;
-use pgquad_exec::{Bindings, Column, Counted, HashAggregation, Outlook, Value};
+use pgquad_exec::{Bindings, Column, Counted, Extreme, HashAggregation, Outlook, Value};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -29,6 +29,9 @@ const PATIENCE_IN_AUTO: Duration = Duration::from_secs(3);
 
 /// A reason to pull: another table takes part.
 const NOT_DISTRIBUTED: &str = "a table is not distributed";
+
+/// A reason to pull: starting the participants would take longer.
+const FEW_QUADS: &str = "few quads are expected";
 
 /// Why a join is not pushed.
 type Refused = Cow<'static, str>;
@@ -99,10 +102,8 @@ impl QuadJoin {
         counting: Option<&HashAggregation>,
         mode: ExchangeMode,
     ) -> Result<(Start, Vec<i32>), Refused> {
+        // Rows that are fed are looked at batch by batch.
         let is_fed = self.outer_input.is_some();
-        if is_fed && mode == ExchangeMode::Auto {
-            return Err("rows come from another node of the plan".into());
-        }
         if snapshots::is_kept() && !snapshots::can_export() {
             return Err("the transaction keeps its snapshot".into());
         }
@@ -127,7 +128,7 @@ impl QuadJoin {
         if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
             return Err("few rows may be enough".into());
         }
-        if mode == ExchangeMode::Auto && self.report.times > 0 {
+        if mode == ExchangeMode::Auto && self.report.times > 0 && !is_fed {
             return Err("it is run again and again".into());
         }
         let (pipeline, source) = (&mut self.pipeline, &mut self.source);
@@ -137,8 +138,8 @@ impl QuadJoin {
                 with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
             }
         };
-        if mode == ExchangeMode::Auto && outlook.quads < PUSHED_FROM_QUADS {
-            return Err("few quads are expected".into());
+        if mode == ExchangeMode::Auto && !is_fed && outlook.quads < PUSHED_FROM_QUADS {
+            return Err(FEW_QUADS.into());
         }
         let apart = exchange::remembered(&groups).filter(|_| mode == ExchangeMode::Auto);
         if let Some((from, to)) = apart {
@@ -188,10 +189,26 @@ impl QuadJoin {
             .map(|size| size as u64),
             params,
             filters,
+            first_rows: self.first_rows().filter(|_| counting.is_none()),
             counting,
             rows: None,
         };
         Ok((start, groups))
+    }
+
+    /// The first rows that are wanted, where that is not all.
+    fn first_rows(&self) -> Option<FirstRows> {
+        let wanted = self.first_rows.as_ref()?;
+        let keys = wanted.keys.iter().map(|key| SortKey {
+            place: key.place as u16,
+            by_term: key.by_term,
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        });
+        Some(FirstRows {
+            most: wanted.most as u32,
+            keys: keys.collect(),
+        })
     }
 
     /// The filters as SQL.
@@ -211,7 +228,7 @@ impl QuadJoin {
         }
     }
 
-    /// What the participants count, with the arguments of sums as SQL.
+    /// What the participants count, with the arguments of sums and extremes as SQL.
     unsafe fn counting(
         &self,
         state: *mut pg_sys::ScanState,
@@ -222,6 +239,13 @@ impl QuadJoin {
             Counted::Rows => Aggregate::Rows,
             Counted::Bound(slot) => Aggregate::Bound(*slot),
             Counted::Sum(argument) => Aggregate::Sum(*argument),
+            Counted::Distinct(slot) => Aggregate::Distinct(*slot),
+            Counted::Extreme(argument, extreme) => match extreme {
+                Extreme::LeastId => Aggregate::LeastId(*argument),
+                Extreme::GreatestId => Aggregate::GreatestId(*argument),
+                Extreme::FirstTerm => Aggregate::FirstTerm(*argument),
+                Extreme::LastTerm => Aggregate::LastTerm(*argument),
+            },
         });
         let arguments = self.source.arguments.iter().zip(needs);
         let arguments = arguments.map(|(argument, needs)| {
@@ -237,17 +261,31 @@ impl QuadJoin {
             counted: counted.collect(),
             arguments: arguments
                 .collect::<Option<_>>()
-                .ok_or("what is added up has to be computed here")?,
+                .ok_or("the argument of an aggregate has to be computed here")?,
         })
     }
 
-    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready.
-    pub fn push_rows(&mut self, rows: &Bindings) -> Option<Pushed> {
+    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready and much is
+    /// to be expected of them; `params` are the parameters' values.
+    pub fn push_rows(&mut self, params: &[Value], rows: &Bindings) -> Option<Pushed> {
         let (mut start, groups) = self.for_fed_rows.clone()?;
+        let (pipeline, source) = (&mut self.pipeline, &self.source);
+        let quads = with_feedback(|feedback| {
+            pipeline.foreseen_for(source, feedback, params.to_vec(), rows)
+        });
+        if guc::EXCHANGE_MODE.get() == ExchangeMode::Auto && quads < PUSHED_FROM_QUADS {
+            self.report.refused = Some(FEW_QUADS.into());
+            return None;
+        }
         let columns = rows.columns.iter();
         let columns = columns.map(|column| column.ids().map(<[u64]>::to_vec));
         start.rows = Some((rows.len, columns.collect()));
-        self.start_participants(start, &groups)
+        let pushed = self.start_participants(start, &groups);
+        if pushed.is_none() {
+            // They cannot be linked: the batches to come are pulled, too.
+            self.for_fed_rows = None;
+        }
+        pushed
     }
 
     /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as

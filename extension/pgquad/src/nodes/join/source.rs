@@ -6,6 +6,7 @@ use crate::cluster::reader::ORDERS;
 use crate::cluster::ShardedReader;
 use crate::dictionary::{self, Upcoming};
 use crate::storage::{self, TableReader};
+use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{whole, Bindings, Slot, Source, ValueKey, Wanted, BY_SUBJECT};
@@ -35,10 +36,12 @@ pub struct TestExpr {
     pub removed: u64,
 }
 
-/// The argument of a sum: what gives the id of a number.
+/// The argument of a sum or an extreme: what gives an id, or a term.
 pub struct ArgumentExpr {
     /// The expression over the scan tuple.
     pub expr: *mut pg_sys::Expr,
+    /// It gives terms.
+    pub is_term: bool,
     /// The same, compiled.
     pub state: *mut pg_sys::ExprState,
     /// For each variable that it is computed from, its place in the scan tuple.
@@ -55,7 +58,7 @@ pub struct NodeSource {
     pub tables: Vec<usize>,
     /// The filters' expressions, in the order of the plan.
     pub tests: Vec<TestExpr>,
-    /// The arguments of sums that are made of the node's rows.
+    /// The arguments of sums and extremes that are made of the node's rows.
     pub arguments: Vec<ArgumentExpr>,
     /// The node's scan slot, which expressions read.
     pub slot: *mut pg_sys::TupleTableSlot,
@@ -162,16 +165,16 @@ impl NodeSource {
 }
 
 impl ArgumentExpr {
-    /// The ids that the expression has in some rows; none where it is NULL.
+    /// What the expression has in some rows; none where it is NULL. Terms are in the memory of the context for a row.
     ///
     /// # Safety
     /// `slot` and `context` are those of the node that it was compiled for.
-    unsafe fn ids(
+    unsafe fn evaluate(
         &self,
         (slot, context): (*mut pg_sys::TupleTableSlot, *mut pg_sys::ExprContext),
         columns: &[Option<&[u64]>],
         rows: &[usize],
-        ids: &mut [Option<i64>],
+        results: &mut [Option<pg_sys::Datum>],
     ) {
         let equal = |a: usize, b: usize| columns.iter().flatten().all(|ids| ids[a] == ids[b]);
         let mut last = None;
@@ -185,8 +188,8 @@ impl ArgumentExpr {
                 (*context).ecxt_scantuple = slot;
                 for &row in rows {
                     if let Some(other) = last.filter(|&other| equal(other, row)) {
-                        let known: Option<i64> = ids[other];
-                        ids[row] = known;
+                        let known: Option<pg_sys::Datum> = results[other];
+                        results[row] = known;
                         continue;
                     }
                     for (&place, column) in self.places.iter().zip(columns) {
@@ -199,12 +202,49 @@ impl ArgumentExpr {
                     pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
                     let datum = evaluate(self.state, context, &mut is_null);
                     pg_sys::CurrentMemoryContext = before;
-                    ids[row] = (!is_null).then_some(datum.value() as i64);
+                    results[row] = (!is_null).then_some(datum);
                     last = Some(row);
-                    pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+                    if !self.is_term {
+                        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+                    }
                 }
             });
         }
+    }
+}
+
+/// Results that are ids.
+fn ids(results: &[Option<pg_sys::Datum>]) -> Vec<Option<i64>> {
+    let id = |result: &Option<pg_sys::Datum>| result.map(|datum| datum.value() as i64);
+    results.iter().map(id).collect()
+}
+
+impl NodeSource {
+    /// What an argument has in those rows of a batch that are wanted.
+    fn results(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<pg_sys::Datum>> {
+        let of_node = (self.slot, self.context);
+        let argument = &mut self.arguments[usize::from(argument)];
+        let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
+        let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
+        let mut results = vec![None; rows.len];
+        // The first ones show whether terms are read; then the others are offered to the dictionary.
+        let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
+        for part in [trial, others] {
+            argument.upcoming.batch(part.len(), || {
+                let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
+                columns.iter().flatten().map(of_rows).collect()
+            });
+            // SAFETY: slot and context are the node's.
+            unsafe { argument.evaluate(of_node, &columns, part, &mut results) };
+        }
+        argument.upcoming.withdraw();
+        results
     }
 }
 
@@ -285,23 +325,35 @@ impl Source for NodeSource {
         rows: &Bindings,
         wanted: &[bool],
     ) -> Vec<Option<Number>> {
-        let of_node = (self.slot, self.context);
-        let argument = &mut self.arguments[usize::from(argument)];
-        let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
-        let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
-        let mut ids = vec![None; rows.len];
-        // The first ones show whether terms are read; then the others are offered to the dictionary.
-        let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
-        for part in [trial, others] {
-            argument.upcoming.batch(part.len(), || {
-                let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
-                columns.iter().flatten().map(of_rows).collect()
-            });
-            // SAFETY: slot and context are the node's.
-            unsafe { argument.ids(of_node, &columns, part, &mut ids) };
+        let results = self.results(argument, needs, rows, wanted);
+        if !self.arguments[usize::from(argument)].is_term {
+            return dictionary::numbers(&ids(&results));
         }
-        argument.upcoming.withdraw();
-        dictionary::numbers(&ids)
+        // SAFETY: the results are terms, in the memory of the context for a row.
+        unsafe {
+            let number = |result: Option<pg_sys::Datum>| result.and_then(|r| number_of_datum(r));
+            let numbers = results.into_iter().map(number).collect();
+            pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
+            numbers
+        }
+    }
+
+    fn values(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: &Bindings,
+        wanted: &[bool],
+    ) -> Vec<Option<u64>> {
+        let results = self.results(argument, needs, rows, wanted);
+        let keys = ids(&results).into_iter();
+        let keys: Vec<_> = keys.map(|id| id.map(|id| id as u64 ^ SIGN)).collect();
+        // Those that are compared by their terms are compared now.
+        let upcoming = &mut self.arguments[usize::from(argument)].upcoming;
+        upcoming.batch(keys.len(), || {
+            vec![keys.iter().flatten().copied().collect()]
+        });
+        keys
     }
 
     fn pushdown_ranges(

@@ -1,0 +1,80 @@
+//! The first rows of random ones, against all of them sorted.
+
+#[path = "common/extremes.rs"]
+#[allow(dead_code)]
+mod extremes;
+
+use extremes::term_order;
+use pgquad_exec::{Bindings, Column, FirstRows, SortKey};
+use proptest::prelude::*;
+
+type Row = Vec<Option<u64>>;
+
+/// What a row is sorted by: the values of its keys, in an order that tuples have.
+fn rank(row: &Row, keys: &[SortKey], terms: &[u64]) -> Vec<(u8, i64)> {
+    let of_key = |key: &SortKey| match row[key.place] {
+        None => (if key.nulls_first { 0 } else { 2 }, 0),
+        Some(value) => {
+            let known = terms.iter().position(|&term| term == value).unwrap();
+            let rank = if key.by_term {
+                known as i64
+            } else {
+                value as i64
+            };
+            (1, if key.descending { -rank } else { rank })
+        }
+    };
+    keys.iter().map(of_key).collect()
+}
+
+proptest! {
+    #[test]
+    fn are_those_of_a_sort(
+        batches in prop::collection::vec(
+            (0usize..400, prop::collection::vec(any::<bool>(), 3), any::<u64>()), 0..8),
+        keys in prop::collection::vec((0usize..3, any::<bool>(), any::<bool>(), any::<bool>()), 1..3),
+        most in prop::sample::select(vec![1usize, 2, 7, 100, 5000]),
+    ) {
+        let keys: Vec<SortKey> = keys.into_iter().map(|(place, by_term, descending, nulls_first)| SortKey {
+            place, by_term, descending, nulls_first,
+        }).collect();
+        let mut terms: Vec<u64> = (0..50).collect();
+        terms.sort_by(|&a, &b| term_order(a, b));
+        let mut first = FirstRows::new(keys.clone(), most, term_order);
+        let mut all: Vec<Row> = Vec::new();
+        for (len, bound, seed) in batches {
+            let value = |row: usize, column: usize| {
+                (seed.wrapping_add(row as u64 * 3 + column as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 50
+            };
+            let column = |column: usize| match bound[column] {
+                true => Column::Ids((0..len).map(|row| value(row, column)).collect()),
+                false => Column::Null,
+            };
+            // The answer's variables are the second to the fourth.
+            let columns = vec![Column::Absent, column(0), column(1), column(2)];
+            first.add(&Bindings { len, columns }, &[1, 2, 3]);
+            all.extend((0..len).map(|row| -> Row {
+                (0..3).map(|column| bound[column].then(|| value(row, column))).collect()
+            }));
+        }
+        let mut found: Vec<Row> = Vec::new();
+        for (len, columns) in first.finish() {
+            prop_assert!(columns.iter().flatten().all(|column| column.len() == len));
+            found.extend((0..len).map(|row| -> Row {
+                columns.iter().map(|column| column.as_ref().map(|ids| ids[row])).collect()
+            }));
+        }
+        prop_assert_eq!(found.len(), all.len().min(most));
+        let ranks = |rows: &[Row]| {
+            let mut ranks: Vec<_> = rows.iter().map(|row| rank(row, &keys, &terms)).collect();
+            ranks.sort();
+            ranks
+        };
+        prop_assert_eq!(ranks(&found), ranks(&all)[..found.len()].to_vec());
+        for row in found {
+            let at = all.iter().position(|known| *known == row);
+            prop_assert!(at.is_some(), "{:?} is none of the rows", row);
+            at.map(|at| all.swap_remove(at));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! ORDER BY .. LIMIT right above a `Quad Join`: what each node may leave out of the rows that it sends.
+
+use super::compile::Cell;
+use crate::pg::list::list_iter;
+use pgquad_exec::SortKey;
+use pgrx::pg_sys;
+
+/// Most rows that a participant keeps; for more it sends all.
+const MOST_ROWS: f64 = 10_000.0;
+
+/// The operator family of `bigint`, `integer_ops` (`pg_opfamily.dat`).
+const INTEGERS: pg_sys::Oid = pg_sys::Oid::from_u32(1976);
+
+/// The first rows of an order.
+#[derive(Clone, Debug)]
+pub struct FirstRowsWanted {
+    /// How many.
+    pub most: usize,
+    /// The order.
+    pub keys: Vec<SortKey>,
+}
+
+impl FirstRowsWanted {
+    /// What the level of `root` wants of the join of all its relations; `output` are the join's columns.
+    ///
+    /// # Safety
+    /// `root` is the planner's own, at the time when plans are made of its paths; `rel` is a relation of it.
+    pub unsafe fn of_level(
+        root: *mut pg_sys::PlannerInfo,
+        rel: *mut pg_sys::RelOptInfo,
+        output: &[Cell],
+    ) -> Option<Self> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let parse = (*root).parse;
+            let rows = (*root).limit_tuples;
+            let is_first = (1.0..=MOST_ROWS).contains(&rows)
+                && (*parse).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT
+                && is_fixed((*parse).limitCount)
+                && is_fixed((*parse).limitOffset)
+                && (*parse).rowMarks.is_null()
+                && !(*parse).sortClause.is_null()
+                && pg_sys::bms_equal((*rel).relids, (*root).all_baserels);
+            if !is_first {
+                return None;
+            }
+            let clauses = list_iter::<pg_sys::SortGroupClause>((*parse).sortClause);
+            let keys = clauses.map(|clause| sort_key(root, clause, output));
+            Some(Self {
+                most: rows as usize,
+                keys: keys.collect::<Option<_>>()?,
+            })
+        }
+    }
+
+    /// As integers, for the plan.
+    pub fn words(&self) -> Vec<i32> {
+        let flag = |set: bool, bit: i32| i32::from(set) << bit;
+        let of_key = |key: &SortKey| {
+            let flags = flag(key.by_term, 0) | flag(key.descending, 1) | flag(key.nulls_first, 2);
+            [key.place as i32, flags]
+        };
+        let keys = self.keys.iter().flat_map(of_key);
+        [self.most as i32].into_iter().chain(keys).collect()
+    }
+
+    /// What [`Self::words`] gave; no integers are none.
+    pub fn from_words(words: &[i32]) -> Option<Self> {
+        let (&most, keys) = words.split_first()?;
+        let keys = keys.chunks_exact(2).map(|key| SortKey {
+            place: key[0] as usize,
+            by_term: key[1] & 1 != 0,
+            descending: key[1] & 2 != 0,
+            nulls_first: key[1] & 4 != 0,
+        });
+        Some(Self {
+            most: most as usize,
+            keys: keys.collect(),
+        })
+    }
+}
+
+/// Whether a count of rows is the same in every run of the plan.
+unsafe fn is_fixed(count: *mut pg_sys::Node) -> bool {
+    // SAFETY: a live node or NULL.
+    unsafe { count.is_null() || (*count).type_ == pg_sys::NodeTag::T_Const }
+}
+
+/// A column of the join in the order of its ids or of their terms.
+unsafe fn sort_key(
+    root: *mut pg_sys::PlannerInfo,
+    clause: *mut pg_sys::SortGroupClause,
+    output: &[Cell],
+) -> Option<SortKey> {
+    // SAFETY: live planner nodes, cast after a look at their tag; look-ups in the catalogue.
+    unsafe {
+        let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+        if (*expr).type_ != pg_sys::NodeTag::T_Var {
+            return None;
+        }
+        let var = expr.cast::<pg_sys::Var>();
+        if (*var).varlevelsup != 0 || !(1..=4).contains(&(*var).varattno) {
+            return None;
+        }
+        let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
+        let place = output.iter().position(|&known| known == cell)?;
+        let (mut family, mut kind, mut strategy) = (pg_sys::InvalidOid, pg_sys::InvalidOid, 0i16);
+        let operator = (*clause).sortop;
+        if !pg_sys::get_ordering_op_properties(operator, &mut family, &mut kind, &mut strategy) {
+            return None;
+        }
+        let by_term = family != INTEGERS;
+        if by_term && !compares_terms(operator) {
+            return None;
+        }
+        Some(SortKey {
+            place,
+            by_term,
+            descending: strategy == pg_sys::BTGreaterStrategyNumber as i16,
+            nulls_first: (*clause).nulls_first,
+        })
+    }
+}
+
+/// Whether an operator is `quad.<#` or `quad.>#`.
+unsafe fn compares_terms(operator: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        let function = pg_sys::get_opcode(operator);
+        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+        if pg_sys::get_func_namespace(function) != schema {
+            return false;
+        }
+        let name = pg_sys::get_func_name(function);
+        matches!(
+            std::ffi::CStr::from_ptr(name).to_bytes(),
+            b"id_before" | b"id_after"
+        )
+    }
+}
