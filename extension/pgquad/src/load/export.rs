@@ -63,6 +63,7 @@ fn scan(store: &Store, mut each: impl FnMut([TermId; 4])) {
                 each(quad_of(order, &key).map(|id| TermId(id as u64)));
             }
         }
+        cursor.close();
         pg_sys::table_close(table, pg_sys::NoLock as pg_sys::LOCKMODE);
     }
 }
