@@ -1611,7 +1611,7 @@ AS 'MODULE_PATHNAME', 'list_stores_wrapper';
 
 CREATE VIEW quad.stores AS SELECT store, distributed, shards, quads, bytes, orders FROM quad.list_stores();
 GRANT SELECT ON quad.stores TO PUBLIC;
-COMMENT ON VIEW quad.stores IS 'all stores: whether and into how many shards they are distributed, quads (NULL where the caller may not read all), bytes on all nodes, orders';
+COMMENT ON VIEW quad.stores IS 'all stores: whether and into how many shards they are distributed, quads (NULL where the caller may not read all), bytes on all nodes (NULL for a distributed store in a transaction that has written), orders';
 
 CREATE FUNCTION "load"(
 	"path" TEXT,

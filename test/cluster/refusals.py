@@ -173,8 +173,26 @@ class Refusals:
             coordinator.query("select quad.drop_store('made')")
         self.unchanged("dropped stores of 1 and 64 shards")
 
+    def more_shards_than_connections(self):
+        """A store has more shards on each node than the node takes connections."""
+        coordinator = self.cluster.coordinator
+        limit = int(self.ask(coordinator, "show max_connections")[0][0])
+        shards = 3 * limit + 30
+        document = "".join(f"<http://x/s{i}> <http://x/p> <http://x/o{i}> .\n" for i in range(2000))
+        count = "select count(*) from quad.sparql('SELECT * { ?s <http://x/p> ?o }', 'many')"
+        coordinator.query(f"select quad.create_store('many', distributed => true, shards => {shards})")
+        found = [coordinator.query("select quad.load_text(%s, 'nt', store => 'many')", (document,))[0][0]]
+        found += [server.query(count)[0][0] for server in self.cluster.servers]
+        found += [self.cluster.workers[0].query("select quad.update('INSERT DATA { <http://x/new> <http://x/p> 1, 2, 3 }', 'many')")[0][0]]
+        found += coordinator.query("select shards, quads from quad.stores where store = 'many'")[0]
+        self.report.check(found == [2000] * 4 + [3, shards, 2003], f"{shards} shards", str(found))
+        coordinator.query("truncate quad_stores.many")
+        self.report.check(self.ask(self.bad, count)[0][0] == 0, f"{shards} shards: truncated")
+        coordinator.query("select quad.drop_store('many')")
+        self.unchanged(f"dropped store of {shards} shards")
+
     def run(self, named):
-        for case in (self.numbers_of_shards, self.another_version, self.down, self.wrong_password, self.not_preloaded, self.without_the_extension):
+        for case in (self.numbers_of_shards, self.more_shards_than_connections, self.another_version, self.down, self.wrong_password, self.not_preloaded, self.without_the_extension):
             if named and case.__name__ not in named:
                 continue
             try:

@@ -22,7 +22,7 @@ from pgquad_test import Report, Server, join_all
 
 SHARDS = 6
 LONG_NAME = "s" * 63
-ODD_NAMES = ["Films", 'a "quoted" store', "Größe", LONG_NAME]
+ODD_NAMES = ["Films", 'a "quoted" store', "it's $s$ and $q0$ %s", "Größe", LONG_NAME]
 
 
 # quad.int_id(0): ids of integers hold their terms, so that every role may write them.
@@ -83,6 +83,8 @@ class Checks:
             self.cancelled_load_leaves_nothing,
             self.loads_on_all_nodes_at_once,
             self.maintenance,
+            self.rebuilds,
+            self.writes_to_one_table_are_refused,
             self.distributes_a_filled_store,
             self.cancelled_distribution_changes_nothing,
             self.undistributes,
@@ -261,6 +263,8 @@ class Checks:
             self.create(name)
             self.execute(f"insert into quad_stores.{quoted(name)} values (1, 2, 3, 0)", node=1)
             self.holds(name, [(1, 2, 3, 0)])
+            same("problems", self.rows("select quad.verify(%s::regclass)", (f"quad_stores.{quoted(name)}",), 1), [])
+            same("orders", len(self.rows("select * from quad.store_info(%s::regclass)", (f"quad_stores.{quoted(name)}",), 2)), 4)
         # The shortened base of another long name is taken already.
         other = "s" * 62 + "t"
         self.create(other)
@@ -855,6 +859,70 @@ class Checks:
             s = sorted(self.quads)[0][0]
             same("range_count", self.value("select quad.range_count('quad_stores.films', %s, null, null, null)", (s,), node),
                  len([quad for quad in self.quads if quad[0] == s]))
+
+    def rebuilds(self):
+        """quad.rebuild gives all shards other limits of pages; what it cannot do changes nothing."""
+        info = "select order_name, leaf_quads, quads from quad.store_info('quad_stores.films')"
+        quads = len(self.quads)
+        for limit in (50, 0):
+            self.execute(f"select quad.rebuild('quad_stores.films', leaf_quads => '{limit}')")
+            for node in range(3):
+                same("limits", self.rows(info, node=node), [(order, limit, quads) for order in ("spog", "psog", "ospg", "posg")])
+                same("problems", self.rows("select quad.verify('quad_stores.films')", node=node), [])
+            self.holds("films", self.quads)
+        self.execute("select quad.rebuild('quad_stores.films')")
+        for arguments, state, node in (("orders => 'spog'", "0A000", 0), ("leaf_quads => '1'", "22023", 0), ("inner_fanout => 'many'", "22023", 0), ("leaf_quads => '50'", "0A000", 1)):
+            self.refused(state, f"select quad.rebuild('quad_stores.films', {arguments})", node=node)
+        self.execute("begin")
+        self.refused("25001", "select quad.rebuild('quad_stores.films')")
+        self.execute("rollback")
+        self.refused("55006", "do $$begin perform count(*) from quad_stores.films; perform quad.rebuild('quad_stores.films'); end$$")
+        self.execute("set role bob")
+        self.refused("42501", "select quad.rebuild('quad_stores.films')")
+        self.execute("reset role")
+        same("limits", self.rows(info), [(order, 0, quads) for order in ("spog", "psog", "ospg", "posg")])
+        self.holds("films", self.quads)
+
+    def writes_to_one_table_are_refused(self):
+        """Whoever has rights on one of the two tables cannot make them differ, by whatever statement; default privileges give none."""
+        self.execute("alter default privileges in schema quad_shards grant all on tables to bob")
+        self.create("guarded")
+        self.execute("alter default privileges in schema quad_shards revoke all on tables from bob")
+        same("rights", self.everywhere("select has_table_privilege('bob', 'quad_shards.guarded_s', 'select, insert, delete')"), [[(False,)]] * 3)
+        rights = "select relname from pg_class where relnamespace = 'quad_shards'::regnamespace and relname like 'guarded%%' and has_table_privilege('bob', oid, 'select, insert')"
+        same("rights on shards", self.everywhere(rights), [[]] * 3)
+        self.execute("insert into quad_stores.guarded values (%s, %s, %s, 0)", [NUMBERS + 1] * 3)
+        self.execute("grant all on all tables in schema quad_shards to bob")
+        one = ", ".join([str(NUMBERS + 2)] * 4)
+        writes = [f"insert into quad_shards.guarded_s values ({one})", f"insert into quad_shards.guarded_o values ({one})",
+                  "delete from quad_shards.guarded_s", "update quad_shards.guarded_o set g = 0 where o = 5",
+                  f"with new as (insert into quad_shards.guarded_s values ({one}) returning s) select count(*) from new",
+                  "truncate quad_shards.guarded_s", "copy quad_shards.guarded_s from '/dev/null'",
+                  "delete from quad_shards.guarded_o using quad_stores.guarded f where f.s = guarded_o.s",
+                  f"do $$begin insert into quad_shards.guarded_s values ({one}); end$$"]
+        for node in range(3):
+            for role in ("postgres", "bob"):
+                self.execute(f"set role {role}", node=node)
+                for write in writes:
+                    if role == "bob" and "/dev/null" in write:
+                        continue
+                    message = self.refused("0A000", write, node=node)
+                    if "quad_stores.guarded" not in message:
+                        raise Mismatch(f"the message does not say what to write to: {message}")
+                self.execute("reset role", node=node)
+            # After an error within a savepoint, too.
+            self.execute("begin", node=node)
+            self.execute("savepoint a", node=node)
+            self.refused("23502", "insert into quad_stores.guarded values (1, null, 1, 1)", node=node)
+            self.execute("rollback to a", node=node)
+            self.refused("0A000", writes[0], node=node)
+            self.execute("rollback", node=node)
+        self.holds("guarded", [(NUMBERS + 1,) * 3 + (0,)])
+        message = self.refused("0A000", "select quad.verify('quad_shards.guarded_s')")
+        if "quad_stores.guarded" not in message:
+            raise Mismatch(message)
+        self.execute("revoke all on all tables in schema quad_shards from bob")
+        self.execute("select quad.drop_store('guarded')")
 
     # -- distributing
 

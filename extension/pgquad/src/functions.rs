@@ -2,7 +2,7 @@
 
 use crate::am;
 use crate::cluster::store::sides_of;
-use crate::cluster::{guard, inspect};
+use crate::cluster::{guard, inspect, rebuild};
 use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, Table};
 use pgrx::iter::TableIterator;
@@ -177,7 +177,7 @@ fn range_count(
 
 /// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`,
 /// `quad.inner_fanout`, `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL
-/// does.
+/// does. The shards of a distributed store are rebuilt one by one, each in a transaction of its own.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.rebuild(relation regclass, orders text DEFAULT NULL, inner_fanout text DEFAULT NULL, leaf_quads text DEFAULT NULL)
     RETURNS void VOLATILE PARALLEL UNSAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
@@ -191,13 +191,7 @@ fn rebuild(
     let relation = open(required("relation", relation));
     check(&relation, pg_sys::ACL_SELECT, "rebuild");
     // SAFETY: the relation is open.
-    if unsafe { sides_of(relation.as_ptr()) }.is_some() {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            format!("cannot rebuild distributed store \"{}\"", relation.name()),
-            "VACUUM (FULL) rebuilds its shards as they are; for other limits of pages undistribute it, rebuild it and distribute it again.",
-        );
-    }
+    let sides = unsafe { sides_of(relation.as_ptr()) };
     let (oid, name) = (relation.oid(), relation.name().to_owned());
     // SAFETY: a look-up by oid in a transaction.
     if !unsafe { crate::pg::compat::owns(oid) } {
@@ -208,5 +202,8 @@ fn rebuild(
     }
     // The rebuild wants the relation open nowhere else in this session.
     drop(relation);
+    if let Some(sides) = sides {
+        return rebuild::shards(sides, orders, inner_fanout, leaf_quads);
+    }
     storage::rebuild::in_place(oid, orders, inner_fanout, leaf_quads);
 }

@@ -95,6 +95,7 @@ extern "C-unwind" fn at_subtransaction_end(
         SUBXACT_EVENT_COMMIT_SUB => notes::end_subtransaction(false),
         SUBXACT_EVENT_ABORT_SUB => {
             pending::forget_subtransaction(subtransaction);
+            cluster::write::forget_allowed();
             notes::end_subtransaction(true);
         }
         _ => {}
@@ -173,7 +174,10 @@ unsafe extern "C-unwind" fn process_utility(
             tag,
             pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
         ));
-        let inner = PREVIOUS_UTILITY.unwrap_or(unguarded::standard_ProcessUtility);
+        let inner = match PREVIOUS_UTILITY {
+            Some(previous) if !cluster::explain::is_without_citus(pstmt) => previous,
+            _ => unguarded::standard_ProcessUtility,
+        };
         // In this order: the second takes the mark of a distributed store away while the statement runs.
         let distributed = cluster::statements::before(pstmt, read_only_tree);
         let statement = table_options::before(distributed.planned, read_only_tree);

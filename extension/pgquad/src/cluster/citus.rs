@@ -227,6 +227,26 @@ pub fn lock_shards(shards: &[u64]) {
     }
 }
 
+/// Shards of a node that Citus may make over connections of their own, as it does where a statement or transaction is
+/// to fill them: a third of the connections that PostgreSQL allows by default.
+const MOST_PARALLEL: usize = 32;
+
+/// Runs `body`, which makes so many shards: over one connection to each node where they are many.
+pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
+    let nodes = rows(
+        "SELECT count(*)::text FROM pg_dist_node WHERE isactive AND noderole = 'primary' AND shouldhaveshards",
+        &[],
+    );
+    let nodes = nodes
+        .first()
+        .and_then(|row| row[0].as_ref()?.parse::<usize>().ok());
+    let of_node = (shards as usize).div_ceil(nodes.unwrap_or(1).max(1));
+    if of_node <= MOST_PARALLEL {
+        return body();
+    }
+    with_settings(&[(c"citus.multi_shard_modify_mode", "sequential")], body)
+}
+
 /// Whether Citus reads and writes shards of this node in the process that asks: its setting
 /// `citus.enable_local_execution`.
 pub fn executes_locally() -> bool {

@@ -178,6 +178,25 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
     }
 }
 
+/// Ends what other nodes show a transaction with one snapshot: their sessions hold locks of the shards that they have
+/// read until then. To be called before the transaction locks shards exclusively, for which it would wait for itself.
+pub fn end_scope_of_transaction(what: &str) {
+    let is_in_use = OF_TRANSACTION.with_borrow(|scope| {
+        let others = scope
+            .as_ref()
+            .map_or(0, |scope| Rc::strong_count(scope) - 1);
+        others > 0
+    });
+    if is_in_use {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+            format!("cannot {what} a distributed store while a cursor reads from other nodes"),
+            "Close the cursors of this transaction first.",
+        );
+    }
+    OF_TRANSACTION.take();
+}
+
 /// Sessions for the messages of a statement.
 pub struct Scope {
     mode: Mode,

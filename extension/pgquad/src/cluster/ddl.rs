@@ -5,10 +5,11 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::connection::end_scope_of_transaction;
 use super::store::{
     mark_of, side_name, sides_of_relid, table_in_shard_schema, Sides, SHARD_SCHEMA,
 };
-use super::{citus, mirror};
+use super::{citus, mirror, write};
 use crate::am;
 use crate::dictionary;
 use crate::pg::compat;
@@ -52,6 +53,7 @@ pub fn check_cluster(what: &str) {
 
 /// Makes what all distributed stores share, where it is not there yet.
 fn ensure_common(shards: i32) {
+    dictionary::distribute_ahead(shards);
     super::secret::ensure();
     dictionary::distribute(shards);
 }
@@ -69,8 +71,9 @@ fn number_of_shards(shards: Option<i32>) -> i32 {
 pub fn distribute_new(store: &Store, shards: Option<i32>, limits: &Limits<'_>) {
     let shards = number_of_shards(shards);
     ensure_common(shards);
+    write::note_reshaped("make");
     let base = free_base(&store.name);
-    make_sides(&base, shards, limits);
+    citus::making_shards(shards, || make_sides(&base, shards, limits));
     attach(store.oid, &base);
     mirror::send(store.oid);
     dictionary::finish_distribution();
@@ -142,6 +145,22 @@ fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
             "SELECT create_distributed_table({}, '{column}', {placed})",
             citus::literal(&table)
         ));
+        revoke_defaults(&table);
+    }
+}
+
+/// Takes back what default privileges give other roles: rights are those on the relation of the store.
+fn revoke_defaults(table: &str) {
+    let grantees = citus::rows(
+        &format!(
+            "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END \
+             FROM pg_class, aclexplode(relacl) WHERE oid = {}::regclass AND grantee <> relowner",
+            citus::literal(table)
+        ),
+        &[],
+    );
+    for grantee in grantees.into_iter().filter_map(|mut row| row.remove(0)) {
+        citus::run(&format!("REVOKE ALL ON TABLE {table} FROM {grantee}"));
     }
 }
 
@@ -213,6 +232,7 @@ fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) 
     }
     let shards = number_of_shards(shards);
     ensure_common(shards);
+    write::note_reshaped("make");
     let base = free_base(&store.name);
     let options = storage::options_of(store.oid);
     // Limits that hold for all orders hold for the new ones as well.
@@ -225,14 +245,11 @@ fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) 
             .then(|| first.to_string())
     };
     let (inner_fanout, leaf_quads) = (common(|o| o.inner_fanout), common(|o| o.leaf_quads));
-    make_sides(
-        &base,
-        shards,
-        &Limits {
-            inner_fanout: inner_fanout.as_deref(),
-            leaf_quads: leaf_quads.as_deref(),
-        },
-    );
+    let limits = Limits {
+        inner_fanout: inner_fanout.as_deref(),
+        leaf_quads: leaf_quads.as_deref(),
+    };
+    citus::making_shards(shards, || make_sides(&base, shards, &limits));
     for column in ['s', 'o'] {
         copy(&store.table(), &quoted(&base, column));
     }
@@ -253,9 +270,11 @@ fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) 
 /// Copies all quads; an error where policies would hide some of them.
 fn copy(from: &str, to: &str) {
     store::with_settings(&[(c"row_security", "off")], || {
-        citus::run(&format!(
-            "INSERT INTO {to} (s, p, o, g) SELECT q.s, q.p, q.o, q.g FROM {from} AS q"
-        ));
+        write::allowed(|| {
+            citus::run(&format!(
+                "INSERT INTO {to} (s, p, o, g) SELECT q.s, q.p, q.o, q.g FROM {from} AS q"
+            ));
+        });
     });
 }
 
@@ -275,6 +294,7 @@ fn undistribute_store(store: &str) {
     let Some(sides) = sides_of_relid(store.oid) else {
         return;
     };
+    end_scope_of_transaction("undistribute");
     // Writers on other nodes lock these tables, not the relation of this node.
     citus::run(&format!(
         "LOCK TABLE {}, {} IN SHARE ROW EXCLUSIVE MODE",

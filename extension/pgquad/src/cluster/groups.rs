@@ -9,6 +9,7 @@ use pgquad_cluster::Traffic;
 
 use super::answer::damaged;
 use super::connection::Scope;
+use super::own_writes::Written;
 use crate::storage::LocalReader;
 
 /// The groups of a range in all shards, ascending.
@@ -20,6 +21,8 @@ pub enum Source {
     Here(Box<Here>),
     /// All shards of another node.
     There(Box<There>),
+    /// All shards, by way of Citus, in a transaction that has written to some.
+    Written(Box<OwnWrites>),
 }
 
 /// A shard of this node.
@@ -48,6 +51,40 @@ pub struct There {
     pub request: Option<GroupRequest>,
 }
 
+/// All shards, by way of Citus.
+pub struct OwnWrites {
+    /// The table.
+    pub written: Written,
+    /// What is asked next; `None` at the end.
+    pub request: Option<GroupRequest>,
+    /// Groups asked for last.
+    pub page: usize,
+}
+
+/// Groups that are asked for at most at once (8 MB): each time Citus makes all that are left.
+const MOST_GROUPS: usize = 256 * 1024;
+/// How much more than the time before is asked for.
+const GROWTH: usize = 8;
+
+impl OwnWrites {
+    fn take(&mut self, groups: &mut Groups) {
+        let Some(request) = self.request.take() else {
+            groups.clear(0);
+            return;
+        };
+        let depth = usize::from(request.depth);
+        let wanted = request.enough as usize;
+        self.page = (self.page * GROWTH).clamp(wanted.max(1), MOST_GROUPS);
+        let (low, high) = &request.range;
+        self.written
+            .groups(depth, (low, high), &request.filters, self.page, groups);
+        if groups.len() >= self.page {
+            let last = groups.key(groups.len() - 1);
+            self.request = request.after(&last);
+        }
+    }
+}
+
 impl There {
     fn noting<T>(&self, body: impl FnOnce(&Scope) -> T) -> T {
         let before = self.scope.traffic();
@@ -63,6 +100,11 @@ impl GroupSource for Source {
     fn ask(&mut self, enough: usize) {
         match self {
             Self::Here(here) => here.enough = enough,
+            Self::Written(own) => {
+                if let Some(request) = &mut own.request {
+                    request.enough = enough.min(MOST_GROUPS) as u32;
+                }
+            }
             Self::There(there) => {
                 if let Some(request) = &mut there.request {
                     request.enough = enough.min(u32::MAX as usize) as u32;
@@ -82,6 +124,7 @@ impl GroupSource for Source {
                 here.reader
                     .groups(here.order, cursor, filters, enough, groups, work);
             }
+            Self::Written(own) => own.take(groups),
             Self::There(there) => match there.request.take() {
                 Some(request) => {
                     let depth = usize::from(request.depth);

@@ -6,6 +6,7 @@
 //!   extension that does so on purpose says so with [`allow_dictionary_changes`].
 //! * A statement refuses to read a quad table under row-level security beside a table of Citus, whose planner crashes
 //!   on that.
+//! * The two tables of a distributed store refuse what users write to one of them.
 //! * A worker refuses to use its dictionary where the cluster's is not distributed: it is empty, the terms are on the
 //!   coordinator.
 
@@ -14,9 +15,10 @@ use std::ffi::CStr;
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::{mirror, write};
 use crate::am;
 use crate::dictionary::Tables;
-use crate::pg::error::raise_all;
+use crate::pg::error::{raise_all, raise_hint};
 use crate::pg::ffi;
 use crate::pg::list::list_iter;
 
@@ -48,6 +50,16 @@ pub fn refuse_citus_table(relid: pg_sys::Oid, what: &str, instead: &str) {
     if !is_citus_table(relid) {
         return;
     }
+    if is_side(relid) {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "cannot {what} \"{}\", one of the two tables that hold a distributed store",
+                name_of(relid)
+            ),
+            format!("Name the store: {}.", store_of_side(relid).0),
+        );
+    }
     raise_all(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!(
@@ -61,7 +73,12 @@ pub fn refuse_citus_table(relid: pg_sys::Oid, what: &str, instead: &str) {
 
 /// Whether Citus manages a table.
 pub fn is_citus_table(relid: pg_sys::Oid) -> bool {
-    !of_citus(&[relid]).is_empty()
+    is_any_of_citus(&[relid])
+}
+
+/// Whether Citus manages one of some tables.
+pub fn is_any_of_citus(relids: &[pg_sys::Oid]) -> bool {
+    !of_citus(relids).is_empty()
 }
 
 /// Raises an error where a statement reads a quad table under row-level security together with a table that Citus
@@ -89,6 +106,65 @@ pub unsafe fn check_policies(query: *mut pg_sys::Query) {
             "Read one of them into a temporary table first.",
         );
     }
+}
+
+/// Raises an error where a statement changes one of the two tables of a distributed store, which this extension alone
+/// keeps the same.
+///
+/// # Safety
+/// `query` is a statement that has been rewritten and not yet been planned.
+pub unsafe fn check_targets(query: *mut pg_sys::Query) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let reads_only =
+            (*query).commandType == pg_sys::CmdType::CMD_SELECT && !(*query).hasModifyingCTE;
+        if reads_only || write::is_allowed() {
+            return;
+        }
+        let check = |query: *mut pg_sys::Query| {
+            if (*query).commandType != pg_sys::CmdType::CMD_SELECT && (*query).resultRelation > 0 {
+                let target = pg_sys::list_nth((*query).rtable, (*query).resultRelation - 1);
+                check_target((*target.cast::<pg_sys::RangeTblEntry>()).relid);
+            }
+        };
+        if (*query).hasModifyingCTE {
+            ffi::each_query(query, &mut |query| check(query));
+        } else {
+            check(query);
+        }
+    }
+}
+
+/// Raises an error where a table that a user's statement is to change is one of the two of a distributed store.
+pub fn check_target(relid: pg_sys::Oid) {
+    if write::is_allowed() || !is_side(relid) || !is_citus_table(relid) {
+        return;
+    }
+    let (store, both) = store_of_side(relid);
+    raise_all(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "cannot write to \"{}\", which holds the quads of a distributed store",
+            name_of(relid)
+        ),
+        format!("Each quad is in {both}, and both have to hold the same ones."),
+        format!("Write to {store}, which writes to both."),
+    );
+}
+
+/// How messages name the store that a table is a part of, and both of its tables.
+fn store_of_side(relid: pg_sys::Oid) -> (String, String) {
+    let name = name_of(relid);
+    let base = name.strip_suffix("_s").or_else(|| name.strip_suffix("_o"));
+    let base = base.unwrap_or(&name);
+    let store = base
+        .split_once('.')
+        .and_then(|(_, base)| mirror::marked(base));
+    let store = store.map_or_else(
+        || "the relation of the store in schema quad_stores".to_owned(),
+        mirror::qualified_name,
+    );
+    (store, format!("{base}_s and in {base}_o"))
 }
 
 /// Relations of a statement.

@@ -5,12 +5,12 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::citus::{self, literal, text_array};
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
-use super::write::has_written;
+use super::write::{as_writer, has_written};
 use crate::pg::error::{raise, raise_hint};
 
-/// Shards of a store that are asked at once, each over a connection of its own; those of a store with more are asked
-/// one by one.
-const MOST_AT_ONCE: usize = 64;
+/// Shards of a node that are asked at once, each over a connection of its own, as many as Citus opens for a statement;
+/// those of a table with more on a node are asked one by one.
+const MOST_AT_ONCE: usize = 16;
 
 /// What one order of the store is, over all shards of its table.
 pub struct OrderInfo {
@@ -28,7 +28,7 @@ pub struct OrderInfo {
 
 /// Refuses what asks shards over sessions of their own in a transaction that has written: they would wait for its
 /// locks, and nobody would notice that it waits for them.
-fn refuse_after_writes(what: &str) {
+pub fn refuse_after_writes(what: &str) {
     if has_written() {
         raise_hint(
             PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
@@ -46,7 +46,7 @@ pub fn orders(sides: Sides) -> Vec<OrderInfo> {
         .into_iter()
         .flat_map(|side| {
             // Every shard gives its orders as JSON; sums and means are taken here.
-            let command = "SELECT json_agg(i) FROM quad.store_info($s$%s$s$) AS i";
+            let command = "SELECT json_agg(i) FROM quad.store_info(%s) AS i";
             let (_, answers): (Vec<_>, Vec<_>) = each_shard(side, command).into_iter().unzip();
             citus::rows(
                 &format!(
@@ -87,7 +87,7 @@ pub fn problems(sides: Sides) -> Vec<String> {
     });
     let mut problems = Vec::new();
     for side in [sides.by_subject, sides.by_object] {
-        let command = "SELECT string_agg(v, E'\\n') FROM quad.verify($s$%s$s$) AS v";
+        let command = "SELECT string_agg(v, E'\\n') FROM quad.verify(%s) AS v";
         for (shard, found) in each_shard(side, command) {
             let lines = found.lines().filter(|line| !line.is_empty());
             problems.extend(lines.map(|line| format!("shard {shard}: {line}")));
@@ -147,13 +147,22 @@ pub fn count(sides: Sides, key: [Option<i64>; 4]) -> i64 {
     count.unwrap_or(0)
 }
 
-/// Runs a query on every shard of a table (`%s`: its name); number of the shard and text of the answer.
-fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
+/// Runs a query on every shard of a table (`%s`: its name, as a literal), each in a transaction of its own; number of
+/// the shard and text of the answer.
+pub fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
+    let name = qualified_name(side);
+    // Citus puts the name in as it is. Quotes that do not occur in it make a literal of it.
+    let quotes = (0..).map(|n: u32| format!("$q{n}$"));
+    let quote = quotes
+        .into_iter()
+        .find(|quote| !name.contains(quote.as_str()));
+    let quote = quote.expect("one of all quotes does not occur");
     let sql = format!(
         "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}, parallel := \
-           (SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = {}) <= {MOST_AT_ONCE}) ORDER BY shardid",
-        literal(&qualified_name(side)),
-        literal(command),
+           (SELECT max(n) FROM (SELECT count(*) AS n FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) \
+              WHERE logicalrelid = {} GROUP BY groupid) AS of_node) <= {MOST_AT_ONCE}) ORDER BY shardid",
+        literal(&name),
+        literal(&command.replace("%s", &format!("{quote}%s{quote}"))),
         side.to_u32()
     );
     rows_as_owner(side, &sql)
@@ -172,5 +181,5 @@ fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
 }
 
 fn rows_as_owner(side: pg_sys::Oid, sql: &str) -> Vec<citus::TextRow> {
-    citus::as_role(owner_of(side), || citus::rows(sql, &[]))
+    as_writer(owner_of(side), || citus::rows(sql, &[]))
 }

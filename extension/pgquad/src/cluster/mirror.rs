@@ -75,6 +75,7 @@ pub fn dropping(relid: pg_sys::Oid) {
         SHARDS.with_borrow_mut(|all| all.extend(names));
     } else if let Some(base) = mark_of(relid) {
         citus::require_coordinator("drop a distributed store");
+        super::connection::end_scope_of_transaction("drop");
         DROPPED.with_borrow_mut(|dropped| dropped.push(base));
     }
 }
@@ -200,6 +201,7 @@ fn keep_owner(relid: pg_sys::Oid) {
     for side in [sides.by_subject, sides.by_object] {
         if owner_of(side) != owner {
             citus::require_coordinator("change the owner of a distributed store");
+            super::write::note_reshaped("alter");
             citus::as_role(citus::require(), || {
                 citus::run(&format!(
                     "ALTER TABLE {} OWNER TO {}",
@@ -328,7 +330,7 @@ fn oids(sql: &str) -> Vec<pg_sys::Oid> {
 }
 
 /// The relation with this mark.
-fn marked(base: &str) -> Option<pg_sys::Oid> {
+pub fn marked(base: &str) -> Option<pg_sys::Oid> {
     let mark = literal(&format!("shards={base}"));
     oids(&format!(
         "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace AND reloptions @> ARRAY[{mark}]"

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use pgquad_btree::{Batch, Filter, Key, Span, SIGN};
+use pgquad_btree::{Batch, Filter, Groups, Key, Span, SIGN};
 use pgquad_cluster::message::{Read, Rows, Stop};
 use pgquad_cluster::{Placement, Shard, Shards};
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
@@ -14,6 +14,9 @@ use super::reader::ORDERS;
 use super::store::owner_of;
 use super::write::as_writer;
 use crate::pg::error::raise;
+
+/// Quads that are counted at most to estimate a range, some ms.
+const MOST_ESTIMATED: u64 = 10_000;
 
 /// One of the tables of Citus, seen as one shard on another node.
 pub struct Written {
@@ -56,6 +59,79 @@ impl Written {
 
     /// The number of quads in a range that pass the filters.
     pub fn count(&self, (low, high): (&Key, &Key), filters: &[Filter]) -> u64 {
+        let conditions = self.conditions((low, high), filters);
+        self.count_of(&format!(
+            "SELECT pg_catalog.count(*) FROM {} t WHERE {conditions}",
+            self.table()
+        ))
+    }
+
+    /// About how many quads a range has; of more than [`MOST_ESTIMATED`] it is not said how many more.
+    pub fn estimate(&self, (low, high): (&Key, &Key)) -> u64 {
+        self.count_of(&format!(
+            "SELECT pg_catalog.count(*) FROM (SELECT FROM {} t WHERE {} LIMIT {MOST_ESTIMATED}) q",
+            self.table(),
+            self.within(low, high)
+        ))
+    }
+
+    fn count_of(&self, sql: &str) -> u64 {
+        let mut count = 0;
+        self.run(sql, |row| count = row[0] as u64, 1);
+        count
+    }
+
+    /// The values of a key column in a range, ascending, with numbers of keys; at most `most` of them, above `after`.
+    pub fn values(
+        &self,
+        column: usize,
+        range: (&Key, &Key),
+        filters: &[Filter],
+        (after, most): (Option<u64>, usize),
+        groups: &mut Groups,
+    ) {
+        let name = self.column(column);
+        let mut conditions = self.conditions(range, filters);
+        if let Some(after) = after {
+            conditions += &format!(" AND t.{name} > {}", signed(after));
+        }
+        self.groups_by(&[name], &conditions, most, groups);
+    }
+
+    /// The groups of a range by the first `depth` columns of the key, ascending, with numbers of keys; at most `most`
+    /// of them.
+    pub fn groups(
+        &self,
+        depth: usize,
+        range: (&Key, &Key),
+        filters: &[Filter],
+        most: usize,
+        groups: &mut Groups,
+    ) {
+        let columns: Vec<&str> = (0..depth).map(|place| self.column(place)).collect();
+        self.groups_by(&columns, &self.conditions(range, filters), most, groups);
+    }
+
+    fn groups_by(&self, columns: &[&str], conditions: &str, most: usize, groups: &mut Groups) {
+        let names: Vec<String> = columns.iter().map(|column| format!("t.{column}")).collect();
+        let names = names.join(", ");
+        let sql = format!(
+            "SELECT {names}, pg_catalog.count(*) FROM {} t WHERE {conditions} GROUP BY {names} ORDER BY {names} LIMIT {most}",
+            self.table()
+        );
+        let depth = columns.len();
+        groups.clear(depth);
+        let add = |row: &[i64]| {
+            let mut key = [0; 4];
+            let values = key[..depth].iter_mut().zip(row);
+            values.for_each(|(value, &signed)| *value = signed as u64 ^ SIGN);
+            groups.push(&key, row[depth] as u64);
+        };
+        self.run(&sql, add, depth + 1);
+    }
+
+    /// The condition for the keys of a range that pass the filters.
+    fn conditions(&self, (low, high): (&Key, &Key), filters: &[Filter]) -> String {
         let mut conditions = vec![self.within(low, high)];
         for filter in filters {
             let column = self.column(usize::from(filter.column));
@@ -63,14 +139,7 @@ impl Written {
             let (low, high) = (signed(filter.low), signed(filter.high));
             conditions.push(format!("t.{column} {not}BETWEEN {low} AND {high}"));
         }
-        let sql = format!(
-            "SELECT pg_catalog.count(*) FROM {} t WHERE {}",
-            self.table(),
-            conditions.join(" AND ")
-        );
-        let mut count = 0;
-        self.run(&sql, |row| count = row[0] as u64, 1);
-        count
+        conditions.join(" AND ")
     }
 
     /// Runs a SELECT of bigint columns as the owner of the table: so were the changes made, and Citus keeps a
@@ -228,8 +297,8 @@ fn signed(value: u64) -> String {
     format!("'{}'::bigint", (value ^ SIGN) as i64)
 }
 
-/// A relation's qualified name in SQL.
-fn table_name(relid: pg_sys::Oid) -> String {
+/// A relation's qualified name in SQL, as the newest state of the catalogue has it.
+pub fn table_name(relid: pg_sys::Oid) -> String {
     // SAFETY: look-ups in the catalogue; the result is a copy in the current memory context.
     unsafe {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid));

@@ -41,6 +41,8 @@ pub struct ShardedReader {
     traffic: Rc<Cell<Traffic>>,
     /// This transaction has written to stores on many nodes: it reads through Citus.
     written: bool,
+    /// It has made or locked shards: estimates are not asked of other sessions.
+    reshaped: bool,
     /// Shards of this node that have been used, by side: a place for each shard of the table once the first is.
     open: RefCell<[Vec<Option<Open>>; 2]>,
     /// In a join that several participants run: the participant that holds each shard, by side.
@@ -75,6 +77,7 @@ impl ShardedReader {
             scope: Scope::of_snapshot(snapshot),
             traffic: Rc::default(),
             written: store::has_written(),
+            reshaped: !store::others_can_answer(),
             holders: None,
         }
     }
@@ -244,6 +247,12 @@ impl ShardedReader {
     /// About how many entries ranges of orders have, visible or not; one message to each other node that has some of
     /// those that are not remembered.
     pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
+        if self.reshaped {
+            return wanted
+                .iter()
+                .map(|&(order, low, high)| self.side(order).estimate_alone((low, high)))
+                .collect();
+        }
         let mut counts = vec![0; wanted.len()];
         let (mut asked, mut new, mut anywhere) = (Vec::new(), Vec::new(), Vec::new());
         for (n, &(order, low, high)) in wanted.iter().enumerate() {
@@ -374,6 +383,9 @@ impl ShardedReader {
         work: &mut Work,
         mut each: impl FnMut(u64, u64),
     ) {
+        if self.written {
+            return self.values_through_citus(order, range, column, filters, each);
+        }
         let side = self.side(order);
         let (here, there) = side.shards_of(&(*range.0, *range.1));
         let mut requests: Vec<(i32, ValuesRequest)> = there
@@ -412,6 +424,27 @@ impl ShardedReader {
         }
     }
 
+    fn values_through_citus(
+        &self,
+        order: usize,
+        range: (&Key, &Key),
+        column: usize,
+        filters: &[Filter],
+        mut each: impl FnMut(u64, u64),
+    ) {
+        let (table, most) = (self.through_citus(order), MOST_VALUES as usize);
+        let (mut found, mut after) = (Groups::default(), None);
+        loop {
+            table.values(column, range, filters, (after, most), &mut found);
+            let values = found.columns[0].iter().zip(&found.counts);
+            values.for_each(|(&value, &keys)| each(value, keys));
+            if found.len() < most {
+                return;
+            }
+            after = found.columns[0].last().copied();
+        }
+    }
+
     /// The groups of the keys between two keys (inclusive) by their first `depth` columns, of all shards.
     pub fn groups(
         &self,
@@ -421,6 +454,23 @@ impl ShardedReader {
         filters: &[Filter],
     ) -> ShardedGroups {
         let side = self.side(order);
+        let request = |shards| GroupRequest {
+            order: side.order as u8,
+            depth: depth as u8,
+            counting,
+            enough: 0,
+            range,
+            filters: filters.to_vec(),
+            shards,
+        };
+        if self.written {
+            let own = groups::OwnWrites {
+                written: self.through_citus(order),
+                request: Some(request(Vec::new())),
+                page: 0,
+            };
+            return ShardedGroups::new(vec![groups::Source::Written(Box::new(own))], depth);
+        }
         let (here, there) = side.shards_of(&range);
         let mut sources = Vec::new();
         for shard in here {
@@ -433,20 +483,11 @@ impl ShardedReader {
             })));
         }
         for (group, shards) in there {
-            let request = GroupRequest {
-                order: side.order as u8,
-                depth: depth as u8,
-                counting,
-                enough: 0,
-                range,
-                filters: filters.to_vec(),
-                shards,
-            };
             sources.push(groups::Source::There(Box::new(groups::There {
                 group,
                 scope: self.scope.clone(),
                 traffic: self.traffic.clone(),
-                request: Some(request),
+                request: Some(request(shards)),
             })));
         }
         ShardedGroups::new(sources, depth)
@@ -564,21 +605,52 @@ impl Side<'_> {
         self.table().here.iter().any(Option::is_some)
     }
 
+    /// Shards of this node that stand for all.
+    fn sample(&self) -> Vec<usize> {
+        let all = 0..self.table().here.len();
+        let here: Vec<usize> = all.filter(|&n| self.is_here(n)).collect();
+        let step = here.len().div_ceil(SAMPLED_SHARDS).max(1);
+        here.into_iter().step_by(step).collect()
+    }
+
     /// The counts of ranges of all shards from some of those of this node, which has some: rows are placed by a hash,
     /// so that shards are alike.
     fn sampled(&self, ranges: &[(Key, Key)]) -> Vec<u64> {
-        let table = self.table();
-        let here: Vec<usize> = (0..table.here.len()).filter(|&n| self.is_here(n)).collect();
-        let some = here
-            .iter()
-            .step_by(here.len().div_ceil(SAMPLED_SHARDS).max(1));
-        let (all, sampled) = (table.here.len() as u64, some.len().max(1) as u64);
+        let some = self.sample();
+        let (all, sampled) = (self.table().here.len() as u64, some.len().max(1) as u64);
         let mut sums = vec![0; ranges.len()];
-        for &shard in some {
+        for shard in some {
             let counts = self.local(shard).counts(self.order, ranges);
             sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
         }
         sums.iter().map(|sum| sum * all / sampled).collect()
+    }
+
+    /// About how many entries a range has, without asking other sessions.
+    fn estimate_alone(&self, range: (Key, Key)) -> u64 {
+        let placement = &self.table().placement;
+        match shard_of_range(placement, self.key_place(), &range) {
+            Some(shard) if self.can_lock(shard) => {
+                self.local(shard).count(self.order, &range.0, &range.1)
+            }
+            None if self.has_some_here() && self.sample().iter().all(|&n| self.can_lock(n)) => {
+                self.sampled(&[range])[0]
+            }
+            _ => {
+                let order = 2 * self.number + self.order;
+                let citus = self.reader.through_citus(order);
+                citus.estimate((&range.0, &range.1))
+            }
+        }
+    }
+
+    /// Whether a shard is here and can be read at once: another session may hold a lock of it for this very
+    /// transaction.
+    fn can_lock(&self, shard: usize) -> bool {
+        // SAFETY: a lock of a relation that exists, which lasts as long as the transaction.
+        self.table().here[shard].is_some_and(|oid| unsafe {
+            pg_sys::ConditionalLockRelationOid(oid, pg_sys::AccessShareLock as i32)
+        })
     }
 
     /// About how many entries of a range are in shards of this node.

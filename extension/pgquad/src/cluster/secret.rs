@@ -9,7 +9,10 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 use sha2::Sha256;
 
+use super::citus::c_string;
+use super::map;
 use super::nodes::{as_superuser, query};
+use super::own_writes::table_name;
 use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 use crate::term::random_bytes;
@@ -29,8 +32,7 @@ thread_local! {
 /// Makes the secret and has Citus keep it on every node, where that has not been done.
 pub fn ensure() {
     as_superuser(|| {
-        let is_there = query(c"SELECT 1 FROM quad.cluster_secret", |_| ());
-        if !is_there.is_empty() {
+        if is_there() {
             return;
         }
         let secret: [u8; SECRET_BYTES] = random_bytes();
@@ -65,14 +67,26 @@ pub fn is_there() -> bool {
     !stored().is_empty()
 }
 
-/// The rows of the table. The node that has a shard proves itself to others within a task of Citus, which allows no
-/// distributed query there; that of a reference table reads this node's copy.
+/// The rows of the table, from this node's copy of it: a query of Citus would bind the transaction to what Citus can do
+/// after it has read a shard here, and is not allowed within a task of Citus, in which the node that has a shard proves
+/// itself to others.
 fn stored() -> Vec<Vec<u8>> {
+    // SAFETY: look-ups by name.
+    let table = unsafe {
+        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+        pg_sys::get_relname_relid(c"cluster_secret".as_ptr(), schema)
+    };
+    let copy = match map::local_copy(table) {
+        pg_sys::InvalidOid => table,
+        copy => copy,
+    };
+    if copy == pg_sys::InvalidOid {
+        return Vec::new();
+    }
+    let sql = c_string(&format!("SELECT secret FROM {}", table_name(copy)));
     let nested = [(c"citus.allow_nested_distributed_execution", "on")];
     with_settings(&nested, || {
-        query(c"SELECT secret FROM quad.cluster_secret", |row| {
-            row.get::<Vec<u8>>(1).unwrap_or_default()
-        })
+        query(&sql, |row| row.get::<Vec<u8>>(1).unwrap_or_default())
     })
 }
 

@@ -7,9 +7,10 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::store::{mark_of, sides_of_relid, Sides};
-use super::{citus, mirror};
+use super::{citus, guard, mirror};
 use crate::am;
 use crate::pg::error::raise_hint;
+use crate::pg::list::list_iter;
 use pg_sys::NodeTag::*;
 
 /// What `before` did, for `after` to finish. Owns nothing, since an error may jump over it.
@@ -58,7 +59,11 @@ pub unsafe extern "C-unwind" fn before(
                 refuse_when_distributed(range, "be moved to another schema");
             }
             T_CommentStmt => statement.commented = commented(node.cast()),
-            T_TruncateStmt => statement.truncates = true,
+            T_TruncateStmt => {
+                check_truncated(node.cast());
+                statement.truncates = true;
+            }
+            T_CopyStmt => check_copied(node.cast()),
             T_VacuumStmt => {
                 statement.planned = vacuum_of_shards(planned, read_only);
             }
@@ -184,6 +189,28 @@ unsafe fn refuse_alter(alter: *mut pg_sys::AlterTableStmt) {
     }
 }
 
+/// Refuses to truncate one of the two tables of a store.
+unsafe fn check_truncated(truncate: *mut pg_sys::TruncateStmt) {
+    // SAFETY: the parser's list of RangeVar.
+    unsafe {
+        for range in list_iter::<pg_sys::RangeVar>((*truncate).relations) {
+            quad_table(range).into_iter().for_each(guard::check_target);
+        }
+    }
+}
+
+/// Refuses to copy rows into one of the two tables of a store.
+unsafe fn check_copied(copy: *mut pg_sys::CopyStmt) {
+    // SAFETY: a relation that the parser has made, or none.
+    unsafe {
+        if (*copy).is_from {
+            quad_table((*copy).relation)
+                .into_iter()
+                .for_each(guard::check_target);
+        }
+    }
+}
+
 /// The statement with the tables of schema `quad_shards` in the place of distributed stores: Citus runs it on their
 /// shards.
 unsafe fn vacuum_of_shards(
@@ -236,7 +263,7 @@ unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
             let Some((relid, sides)) = distributed(pg_sys::list_nth(list, n).cast()) else {
                 continue;
             };
-            super::write::note();
+            super::write::note_reshaped("truncate");
             super::write::as_writer(super::store::owner_of(relid), || {
                 citus::run(&format!(
                     "TRUNCATE {}, {}",

@@ -14,7 +14,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::citus::c_string;
-pub use super::write::has_written;
+pub use super::write::{has_written, others_can_answer};
 use crate::pg::error::raise_hint;
 
 /// Schema of the Citus tables.

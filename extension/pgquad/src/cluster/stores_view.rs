@@ -7,6 +7,7 @@ use pgrx::{pg_sys, PgRelation};
 use super::citus;
 use super::mirror::qualified_name;
 use super::store::{owner_of, sides_of_relid, Sides};
+use super::write::{as_writer, has_written};
 use crate::am;
 use crate::storage::Table;
 
@@ -14,7 +15,7 @@ extension_sql!(
     r#"
 CREATE VIEW quad.stores AS SELECT store, distributed, shards, quads, bytes, orders FROM quad.list_stores();
 GRANT SELECT ON quad.stores TO PUBLIC;
-COMMENT ON VIEW quad.stores IS 'all stores: whether and into how many shards they are distributed, quads (NULL where the caller may not read all), bytes on all nodes, orders';
+COMMENT ON VIEW quad.stores IS 'all stores: whether and into how many shards they are distributed, quads (NULL where the caller may not read all), bytes on all nodes (NULL for a distributed store in a transaction that has written), orders';
 "#,
     name = "stores_view",
     requires = [list_stores]
@@ -30,7 +31,7 @@ fn list_stores() -> TableIterator<
         name!(distributed, bool),
         name!(shards, Option<i32>),
         name!(quads, Option<i64>),
-        name!(bytes, i64),
+        name!(bytes, Option<i64>),
         name!(orders, String),
     ),
 > {
@@ -54,7 +55,7 @@ fn list_stores() -> TableIterator<
     TableIterator::new(rows)
 }
 
-type Row = (String, bool, Option<i32>, Option<i64>, i64, String);
+type Row = (String, bool, Option<i32>, Option<i64>, Option<i64>, String);
 
 /// The relation, locked against being dropped; `None` when it is gone.
 fn open(relid: pg_sys::Oid) -> Option<PgRelation> {
@@ -97,7 +98,7 @@ fn local(name: String, rel: &PgRelation) -> Row {
         false,
         None,
         readable.then_some(quads as i64),
-        number(&size).unwrap_or(0),
+        number(&size),
         orders,
     )
 }
@@ -111,16 +112,21 @@ fn distributed(name: String, relid: pg_sys::Oid, sides: Sides) -> Row {
     let shards = number(&format!(
         "SELECT count(*)::text FROM pg_dist_shard WHERE logicalrelid = {oid}"
     ));
-    let (quads, bytes) = citus::as_role(owner_of(relid), || {
+    let (quads, bytes) = as_writer(owner_of(relid), || {
         (
             may_read(relid)
                 .then(|| number(&format!("SELECT count(*)::text FROM {s}")))
                 .flatten(),
-            number(&format!(
-                "SELECT (citus_table_size({}) + citus_table_size({}))::text",
-                citus::literal(&s),
-                citus::literal(&o)
-            )),
+            // Citus asks the nodes over sessions of their own, and refuses that in a transaction that has written.
+            (!has_written())
+                .then(|| {
+                    number(&format!(
+                        "SELECT (citus_table_size({}) + citus_table_size({}))::text",
+                        citus::literal(&s),
+                        citus::literal(&o)
+                    ))
+                })
+                .flatten(),
         )
     });
     let orders = [sides.by_subject, sides.by_object]
@@ -145,7 +151,7 @@ fn distributed(name: String, relid: pg_sys::Oid, sides: Sides) -> Row {
         true,
         shards.map(|n| n as i32),
         quads.filter(|_| readable),
-        bytes.unwrap_or(0),
+        bytes,
         orders,
     )
 }

@@ -19,6 +19,7 @@ use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::connection::end_scope_of_transaction;
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
 use super::{arrival, citus, map};
@@ -41,6 +42,10 @@ thread_local! {
     static WRITTEN: Cell<bool> = const { Cell::new(false) };
     /// The transaction has begun to write where shards of this node are written in the process.
     static LOCAL: Cell<bool> = const { Cell::new(false) };
+    /// A statement of this extension is running that writes to the tables of stores.
+    static ALLOWED: Cell<bool> = const { Cell::new(false) };
+    /// The transaction has made, emptied or altered shards.
+    static RESHAPED: Cell<bool> = const { Cell::new(false) };
     /// What `quad.cluster_source` is to give.
     static SOURCE: RefCell<Option<Box<dyn Iterator<Item = Quad>>>> = const { RefCell::new(None) };
 }
@@ -57,20 +62,57 @@ pub fn note() {
     }
 }
 
+/// Notes that this transaction makes, empties or alters shards, which its sessions to other nodes do not see or would
+/// wait for: for this very transaction, unseen by any deadlock detector. `what` completes "cannot .. a distributed
+/// store".
+pub fn note_reshaped(what: &str) {
+    end_scope_of_transaction(what);
+    note();
+    RESHAPED.set(true);
+}
+
+/// Whether other sessions can be asked about shards that this transaction has changed, as far as they answer without
+/// looking at snapshots.
+pub fn others_can_answer() -> bool {
+    !RESHAPED.get()
+}
+
 /// Runs `body`, statements on the tables of Citus in a transaction that has written to some, as the owner of the store.
 pub fn as_writer<T>(owner: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
     citus::as_role(owner, || {
-        if LOCAL.get() && !citus::executes_locally() {
-            citus::locally(body)
-        } else {
-            body()
-        }
+        allowed(|| {
+            if LOCAL.get() && !citus::executes_locally() {
+                citus::locally(body)
+            } else {
+                body()
+            }
+        })
     })
+}
+
+/// Runs `body`, statements of this extension that may write to one of the two tables of a store.
+pub fn allowed<T>(body: impl FnOnce() -> T) -> T {
+    let outer = ALLOWED.replace(true);
+    let result = body();
+    ALLOWED.set(outer);
+    result
+}
+
+/// Whether the running statement may write to one of the two tables of a store.
+pub fn is_allowed() -> bool {
+    ALLOWED.get()
+}
+
+/// To be called when a savepoint is rolled back: what an error has ended allows nothing any more.
+pub fn forget_allowed() {
+    ALLOWED.set(false);
 }
 
 /// Forgets the transaction; called at its end.
 pub fn forget() {
     WRITTEN.set(false);
+    RESHAPED.set(false);
+    ALLOWED.set(false);
     SOURCE.take();
 }
 

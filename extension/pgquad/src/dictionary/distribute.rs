@@ -4,13 +4,17 @@
 use std::cell::Cell;
 
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, Spi};
+use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::extents::EXTENT;
 use super::layout::Layout;
-use crate::cluster::{as_superuser, ensure_secret, guard, has_citus};
+use super::tables::Tables;
+use crate::cluster::{as_superuser, ensure_secret, guard, has_citus, making_shards};
 use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
+
+/// How long a transaction of its own waits for each of its locks.
+const AHEAD_TIMEOUT: &str = "5s";
 
 /// Most shards: what Citus allows.
 const MOST_SHARDS: i32 = 64_000;
@@ -23,6 +27,32 @@ thread_local! {
 /// Whether the dictionary of this database is distributed.
 pub fn is_distributed() -> bool {
     Layout::current().shards.is_some()
+}
+
+/// Distributes the dictionary in a transaction of its own, so that the running one can use terms: the sessions that
+/// find and make them do not see what it has not committed. Does nothing where this one holds a lock that the other
+/// would wait for, or the other does not get its locks, or fails: then [`distribute`] does it, or says why not.
+pub fn distribute_ahead(shards: i32) {
+    let Some(tables) = Tables::find().filter(|_| has_citus()) else {
+        return;
+    };
+    let relations = tables.relations();
+    // SAFETY: looks at the locks of this session.
+    let is_locked = relations.iter().any(|&relation| unsafe {
+        pg_sys::CheckRelationOidLockedByMe(relation, pg_sys::AccessShareLock as i32, true)
+    });
+    if is_locked || guard::is_citus_table(tables.term_ids) {
+        return;
+    }
+    let command = format!(
+        "SELECT quad.distribute_dictionary({shards}) FROM pg_catalog.set_config('lock_timeout', '{AHEAD_TIMEOUT}', true)"
+    );
+    with_quiet_settings(|| {
+        run(&format!(
+            "SELECT success FROM pg_catalog.run_command_on_coordinator({})",
+            pgrx::spi::quote_literal(command)
+        ));
+    });
 }
 
 /// Distributes the dictionary into so many shards; nothing happens where it is distributed already. Whoever adds terms
@@ -55,14 +85,19 @@ pub fn distribute(shards: i32) {
         guard::allow_dictionary_changes();
         close_extents();
         PENDING.set(true);
-        run("SELECT pg_catalog.create_reference_table(t) \
+        making_shards(shards, || distribute_tables(shards));
+    });
+}
+
+/// Hands the tables to Citus.
+fn distribute_tables(shards: i32) {
+    run("SELECT pg_catalog.create_reference_table(t) \
              FROM pg_catalog.unnest(ARRAY['quad.languages', 'quad.symbol_tables']::pg_catalog.regclass[]) t");
-        run(&format!(
+    run(&format!(
             "SELECT pg_catalog.create_distributed_table('quad.term_ids', 's', shard_count => {shards}, colocate_with => 'none')"
         ));
-        run("SELECT pg_catalog.create_distributed_table(t, 'extent', colocate_with => 'quad.term_ids') \
+    run("SELECT pg_catalog.create_distributed_table(t, 'extent', colocate_with => 'quad.term_ids') \
              FROM pg_catalog.unnest(ARRAY['quad.terms', 'quad.term_extents']::pg_catalog.regclass[]) t");
-    });
 }
 
 /// Empties the tables that this transaction has distributed, where their rows have stayed beside the shards. Waits for
@@ -108,7 +143,7 @@ pub fn check_committed() {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the dictionary has been distributed in this transaction, which has not been committed",
-            "COMMIT, then use terms.",
+            "COMMIT, then use terms; or run SELECT quad.distribute_dictionary() before the transaction.",
         );
     }
 }

@@ -39,7 +39,7 @@ use std::ops::Range;
 pub use ahead::Upcoming;
 pub use answer::answer;
 pub use bulk::BulkEncoder;
-pub use distribute::{distribute, finish as finish_distribution, is_distributed};
+pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};
 pub use layout::relation_changed;
 pub use sql::term_id;
 pub use state::BuildHash;

@@ -54,6 +54,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
             return 0;
         }
         guard::check_policies(query);
+        guard::check_targets(query);
         if guc::MOVE_AS_SORTED_RUNS.get() {
             moves::take_over_copy(query);
         }

@@ -3,7 +3,7 @@
 use crate::pg::error::raise_hint;
 use crate::pg::guc;
 use pgquad_btree::{Options, Order, OrderOptions};
-use pgrx::{GucSetting, PgSqlErrorCode};
+use pgrx::{pg_sys, GucSetting, PgSqlErrorCode};
 use std::ffi::CString;
 
 /// The options that the settings ask for; an ERROR names the setting that cannot be used.
@@ -81,6 +81,13 @@ fn numbers(
         1 => Ok(vec![list[0]; orders]),
         n if n == orders => Ok(list),
         n => Err((setting, format!("{n} numbers for {orders} orders"))),
+    }
+}
+
+/// Raises an error where a table cannot get these limits of pages (`None`: as they are).
+pub fn check_change(table: pg_sys::Oid, inner_fanout: Option<&str>, leaf_quads: Option<&str>) {
+    if let Some(old) = super::options_of(table) {
+        changed(&old, None, inner_fanout, leaf_quads);
     }
 }
 

@@ -180,15 +180,6 @@ impl TableReader {
         }
     }
 
-    /// Whether the statement sees changes of its own transaction, which are read through Citus: only rows come that
-    /// way.
-    pub fn reads_own_writes(&self) -> bool {
-        match self {
-            Self::Local(_) => false,
-            Self::Sharded(sharded) => sharded.reads_own_writes(),
-        }
-    }
-
     /// The values of a key column between two keys (inclusive), with numbers of keys; a value may come several times.
     pub fn values(
         &self,

@@ -1,6 +1,5 @@
 //! Which queries over one quad table `Quad Groups` can answer, and how.
 
-use crate::cluster;
 use crate::nodes::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::pg::compat;
@@ -164,13 +163,6 @@ impl Shape {
             let relid = (*rel).relid;
             let table = (**(*root).simple_rte_array.add(relid as usize)).relid;
             let orders = storage::orders_of(table)?;
-            let sharded = storage::is_sharded(table);
-            let all_rows =
-                !wanted.grouped && wanted.columns.is_empty() && wanted.distinct.is_none();
-            // Changes of the transaction itself are read through Citus, row by row.
-            if sharded && !all_rows && cluster::store::has_written() {
-                return None;
-            }
             let (mut usable, mut unequal, mut rest) = (Vec::new(), Vec::new(), Vec::new());
             for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
                 if let Some(condition) = conditions::match_clause(root, relid, clause) {
