@@ -81,6 +81,17 @@ impl Batch {
         }
     }
 
+    /// Keeps the keys whose place in `keep` is true.
+    pub fn retain(&mut self, keep: &[bool]) {
+        for (c, column) in self.columns.iter_mut().enumerate() {
+            if self.mask >> c & 1 != 0 {
+                let mut kept = keep.iter();
+                column.retain(|_| kept.next() == Some(&true));
+            }
+        }
+        self.len = keep.iter().filter(|k| **k).count();
+    }
+
     fn reverse(&mut self) {
         for c in &mut self.columns {
             c.reverse();

@@ -12,7 +12,8 @@ mod source;
 mod stats;
 mod tuning;
 
-pub use access::index_choice::{key_ranges, match_order, Prefix};
+pub use access::access_path::holds;
+pub use access::index_choice::{candidate_orders, key_ranges, match_order, read_cost, Prefix};
 pub use bindings::{Bindings, Column};
 pub use operators::extremes::{Extreme, TermOrder};
 pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};

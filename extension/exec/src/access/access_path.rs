@@ -136,7 +136,8 @@ impl AccessPath {
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after
         // reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
-        let listed = rows.len <= LIST_RANGES_ROWS || !conditions.iter().any(|c| keyed(c.2));
+        let unkeyed = !conditions.iter().any(|c| keyed(c.2));
+        let listed = rows.len <= LIST_RANGES_ROWS || unkeyed;
         let offered: SmallVec<[usize; 8]> = (0..conditions.len())
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
@@ -148,7 +149,8 @@ impl AccessPath {
             .iter()
             .map(|&i| (usize::from(conditions[i].0), conditions[i].1))
             .collect();
-        let (order, mut prefix) = best_order(orders, &bounds);
+        let lists_first = unkeyed && pattern.lists_first;
+        let (order, mut prefix) = best_order(orders, &bounds, lists_first);
         for used in &mut prefix.used {
             *used = offered[*used];
         }
@@ -351,7 +353,7 @@ fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Optio
 
 /// Whether `value` compares with a parameter as asked; lists are sorted.
 #[inline]
-pub(crate) fn holds(value: u64, bound: Bound, param: &Value) -> bool {
+pub fn holds(value: u64, bound: Bound, param: &Value) -> bool {
     match (bound, param) {
         (Bound::Any, Value::List(list)) => list.binary_search(&value).is_ok(),
         (Bound::Lt, Value::One(v)) => value < *v,

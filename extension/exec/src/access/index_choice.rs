@@ -4,7 +4,9 @@
 //! An *order* here is an index permutation such as `posg`: a tree with all quads, sorted by predicate, object, subject,
 //! graph (Hexastore, RDF-3X). PostgreSQL's counterpart is `optimizer/path/indxpath.c`.
 
+use crate::cost::{COUNTED_RANGES, FAR_PROBE_COST};
 use crate::plan::condition::{Bound, Value};
+use pgquad_btree::Key;
 use smallvec::SmallVec;
 
 /// What part of an order a set of conditions binds.
@@ -54,8 +56,12 @@ pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
 }
 
 /// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of
-/// equals.
-pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (usize, Prefix) {
+/// equals. With `lists_first` the members of a list count as exactly one value.
+pub(crate) fn best_order(
+    orders: &[[u8; 4]],
+    conditions: &[(usize, Bound)],
+    lists_first: bool,
+) -> (usize, Prefix) {
     let mut kinds = [Kinds::default(); 4];
     for (column, bound) in conditions {
         let kinds = &mut kinds[*column];
@@ -64,6 +70,7 @@ pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (
             Bound::Any => kinds.any = true,
             _ => kinds.range = true,
         }
+        kinds.equal |= lists_first && *bound == Bound::Any;
     }
     let best = (0..orders.len())
         .rev()
@@ -71,6 +78,41 @@ pub(crate) fn best_order(orders: &[[u8; 4]], conditions: &[(usize, Bound)]) -> (
     best.map_or_else(Default::default, |best| {
         (best, match_order(&orders[best], conditions))
     })
+}
+
+/// The orders that conditions leave a choice of: the one that serves them best, and where that reads a range without a
+/// look at a list, the one that reads a range for each of its members. `s = ANY (..) AND p = 2` is a range of `posg` or
+/// many of `spog`; only the length of the list and the size of the range tell which are fewer quads ([`read_cost`]).
+pub fn candidate_orders(
+    orders: &[[u8; 4]],
+    conditions: &[(usize, Bound)],
+) -> SmallVec<[(usize, Prefix); 2]> {
+    let mut candidates: SmallVec<[(usize, Prefix); 2]> = SmallVec::new();
+    candidates.push(best_order(orders, conditions, false));
+    if conditions.iter().any(|c| c.1 == Bound::Any) {
+        let listed = best_order(orders, conditions, true);
+        let ranked = &candidates[0].1.used;
+        if listed.1.used.iter().any(|i| !ranked.contains(i)) {
+            candidates.push(listed);
+        }
+    }
+    candidates
+}
+
+/// What it costs to read key ranges, in quads (`cost.rs`): a probe for each, and the quads in them, of which `count`
+/// counts those of a few.
+pub fn read_cost(ranges: &[(Key, Key)], count: impl FnOnce(&[(Key, Key)]) -> Vec<u64>) -> f64 {
+    let counted: Vec<(Key, Key)> = some(ranges).copied().collect();
+    let quads: u64 = count(&counted).iter().sum();
+    let share = ranges.len() as f64 / counted.len().max(1) as f64;
+    ranges.len() as f64 * FAR_PROBE_COST + quads as f64 * share
+}
+
+/// Some of many ranges, which stand for the others.
+pub(crate) fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
+    ranges
+        .iter()
+        .step_by(ranges.len().div_ceil(COUNTED_RANGES).max(1))
 }
 
 /// Which kinds of conditions a column has.
@@ -98,10 +140,7 @@ fn served(order: &[u8; 4], kinds: &[Kinds; 4]) -> (usize, usize, bool) {
 
 /// The ascending, disjoint, inclusive key ranges of `order` that hold exactly the quads satisfying all `conditions`
 /// `(column, bound, value)`, which must be those that [`match_order`] uses.
-pub fn key_ranges(
-    order: &[u8; 4],
-    conditions: &[(usize, Bound, Value)],
-) -> Vec<([u64; 4], [u64; 4])> {
+pub fn key_ranges(order: &[u8; 4], conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
     let mut ranges = vec![([0u64; 4], [u64::MAX; 4])];
     for (position, &column) in order.iter().enumerate() {
         for (_, bound, value) in conditions.iter().filter(|c| c.0 == usize::from(column)) {
@@ -200,6 +239,40 @@ mod tests {
         let any = [(1, Bound::Any), (2, Bound::Eq)];
         let p = match_order(&posg, &any);
         assert_eq!((p.bound, p.exact), (2, 0));
+    }
+
+    #[test]
+    fn candidates() {
+        let orders = [[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3]];
+        let numbers = |conditions: &[(usize, Bound)]| -> Vec<usize> {
+            let candidates = candidate_orders(&orders, conditions);
+            candidates.iter().map(|c| c.0).collect()
+        };
+        // A range of a predicate, or one of each subject.
+        assert_eq!(numbers(&[(0, Bound::Any), (1, Bound::Eq)]), [1, 0]);
+        assert_eq!(
+            numbers(&[(2, Bound::Gt), (1, Bound::Eq), (0, Bound::Any)]),
+            [1, 0]
+        );
+        // One order does both.
+        assert_eq!(numbers(&[(0, Bound::Eq), (1, Bound::Any)]), [0]);
+        assert_eq!(numbers(&[(2, Bound::Any), (1, Bound::Eq)]), [1]);
+        assert_eq!(
+            numbers(&[(0, Bound::Any), (1, Bound::Eq), (2, Bound::Eq)]),
+            [1]
+        );
+        assert_eq!(numbers(&[(0, Bound::Any)]), [0]);
+        assert_eq!(numbers(&[(0, Bound::Eq), (1, Bound::Eq)]), [0]);
+    }
+
+    #[test]
+    fn cost_of_ranges() {
+        let ranges: Vec<(Key, Key)> = (0..100).map(|n| ([n; 4], [n; 4])).collect();
+        let cost = read_cost(&ranges, |counted| {
+            assert!(counted.len() <= COUNTED_RANGES);
+            vec![3; counted.len()]
+        });
+        assert!((cost - 100.0 * (FAR_PROBE_COST + 3.0)).abs() < 1e-6);
     }
 
     fn satisfies(quad: &[u64; 4], conditions: &[(usize, Bound, Value)]) -> bool {

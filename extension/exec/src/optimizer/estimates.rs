@@ -4,6 +4,7 @@
 //! or from a sample of the batch's own keys.
 
 use crate::access::access_path::{cannot_match, AccessPath, PushedRanges};
+use crate::access::index_choice::some;
 use crate::bindings::Bindings;
 use crate::cost::{
     BOUND_TRIPLE_QUADS, CLOSELY_SAMPLED_KEYS, IN_MEMORY_COST_SHARE, SAME_VALUE_SELECTIVITY,
@@ -12,7 +13,7 @@ use crate::cost::{
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::hash_policy::HashBuild;
 use crate::optimizer::range_pushdown::{count_in_ranges, pushed_ranges};
-use crate::optimizer::sampling::{count, sample, sampled, some};
+use crate::optimizer::sampling::{count, sample, sampled};
 use crate::plan::layout::Scope;
 use crate::plan::query::{PatternAt, Query};
 use crate::plan::SlotSet;

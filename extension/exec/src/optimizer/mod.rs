@@ -4,6 +4,7 @@ pub(crate) mod cardinality_feedback;
 pub(crate) mod estimates;
 pub(crate) mod hash_policy;
 pub(crate) mod join_order;
+pub(crate) mod list_ranges;
 pub(crate) mod range_pushdown;
 pub(crate) mod sampling;
 pub(crate) mod star_planning;

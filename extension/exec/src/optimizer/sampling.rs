@@ -1,8 +1,8 @@
 //! Sampling: how many quads an access path finds, from exact counts for some of the rows of a batch.
 
 use crate::access::access_path::AccessPath;
+use crate::access::index_choice::some;
 use crate::bindings::Bindings;
-use crate::cost::COUNTED_RANGES;
 use crate::plan::condition::Value;
 use crate::source::Source;
 use pgquad_btree::Key;
@@ -40,13 +40,6 @@ pub(crate) fn sampled(
         multiplicities.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
     }
     (all, multiplicities)
-}
-
-/// Some of many ranges, which stand for the others.
-pub(crate) fn some(ranges: &[(Key, Key)]) -> impl Iterator<Item = &(Key, Key)> {
-    ranges
-        .iter()
-        .step_by(ranges.len().div_ceil(COUNTED_RANGES).max(1))
 }
 
 /// About how many quads ranges hold; counts some of many ranges only.

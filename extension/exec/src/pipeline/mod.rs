@@ -19,6 +19,7 @@ use crate::optimizer::cardinality_feedback::CardinalityFeedback;
 use crate::optimizer::estimates::{Estimates, Estimator};
 use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
+use crate::optimizer::list_ranges::choose_list_ranges;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::repartition::{Role, Share};
 use crate::pipeline::stack::{Entered, Origin, Stack, Stage, Work};
@@ -215,6 +216,7 @@ impl Pipeline {
         feedback: &mut CardinalityFeedback,
     ) -> Progress {
         let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
+            choose_list_ranges(&mut self.query, source);
             key_by_value(&mut self.query, source);
             pending
         } else {

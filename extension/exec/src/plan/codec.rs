@@ -162,6 +162,7 @@ impl Reader<'_> {
                 let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;
                 Ok(Comparison::new(column, bound, r.slot()?))
             })?,
+            lists_first: false,
         })
     }
 

@@ -152,6 +152,9 @@ pub struct Pattern {
     pub values: Vec<SameValue>,
     /// Comparisons of a column with a parameter.
     pub conditions: Vec<Comparison>,
+    /// Where no variable is a key, a range is read for each member of a list instead of one of a constant. Decided when
+    /// the parameters are known (`optimizer/list_ranges.rs`).
+    pub lists_first: bool,
 }
 
 impl Pattern {

@@ -214,6 +214,11 @@ impl OrderCursor {
         &self.batch
     }
 
+    /// Keeps those keys of [`Self::batch`] whose place in `keep` is true.
+    pub fn retain(&mut self, keep: &[bool]) {
+        self.batch.retain(keep);
+    }
+
     /// Appends the visible keys of the next leaf of the range, ascending; false at the end.
     pub fn next_batch(&mut self, out: &mut Vec<Key>) -> bool {
         let more = self.advance();

@@ -1,15 +1,16 @@
 //! Execution of `Quad Scan`: evaluates the conditions once per (re)scan, turns them into key ranges of the chosen order
-//! and walks the ranges leaf by leaf.
+//! and walks the ranges leaf by leaf. Where a list among the conditions leaves a choice of two orders, it is made then:
+//! lists of parameters and subqueries are not known before.
 
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
 use crate::pg::ffi::Methods;
 use crate::pg::list::{list_iter, list_node};
-use crate::storage::OrderCursor;
-use pgquad_btree::{quad_of, Order, SIGN};
+use crate::storage::{interrupt, OrderCursor, TableReader};
+use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::Traffic;
-use pgquad_exec::{key_ranges, Bound, Value};
+use pgquad_exec::{holds, key_ranges, match_order, read_cost, Bound, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -26,6 +27,8 @@ pub struct Counters {
     pub probes: u64,
     /// Leaves (batches) read.
     pub leaves: u64,
+    /// Rows that have not passed the conditions which the key ranges do not enforce.
+    pub removed: u64,
 }
 
 /// One condition as the executor sees it.
@@ -36,20 +39,42 @@ struct BoundExpr {
     state: *mut pg_sys::ExprState,
 }
 
-/// The node's own part, allocated in the executor's per-query context.
-pub struct QuadScan {
-    /// The order that is walked.
+/// One order, and how the scan reads it.
+pub struct Way {
+    /// The order.
     pub order: Order,
+    /// Its number.
+    number: usize,
     columns: [u8; 4],
     /// Key columns that are read (bit `i` = column `i` of the order).
     needed: u8,
-    needs_tid: bool,
     output: Option<Output>,
-    bounds: Vec<BoundExpr>,
+    /// The conditions that its key ranges enforce, by number.
+    pub used: Vec<usize>,
     cursor: OrderCursor,
+}
+
+impl Way {
+    /// The key ranges for conditions with these values.
+    fn ranges(&self, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
+        let used = self.used.iter().map(|&i| conditions[i].clone());
+        key_ranges(&self.columns, &used.collect::<Vec<_>>())
+    }
+}
+
+/// The node's own part, allocated in the executor's per-query context.
+pub struct QuadScan {
+    /// The order that is walked.
+    pub way: Way,
+    /// The order that may be walked instead.
+    pub other: Option<Way>,
+    needs_tid: bool,
+    bounds: Vec<BoundExpr>,
     /// Whether quads come in descending order.
     pub backward: bool,
-    ranges: Vec<([u64; 4], [u64; 4])>,
+    ranges: Vec<(Key, Key)>,
+    /// Conditions that the key ranges do not enforce: place in the key, kind of bound, value.
+    tests: Vec<(usize, Bound, Value)>,
     next_range: usize,
     started: bool,
     /// Number of rows of the cursor's batch, and how many have been returned.
@@ -77,17 +102,17 @@ impl ScanNode for QuadScan {
         unsafe {
             let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let private = custom::private_integers(plan, 0);
-            let order = private[0] as usize;
-            let needs_tid = private[1] != 0;
-            let wanted = private[2];
-            let backward = private[3] != 0;
-            let count = private[4] as usize;
-            let bounds = (0..count)
+            let (first, second) = (private[0] as usize, usize::try_from(private[1]).ok());
+            let needs_tid = private[2] != 0;
+            let wanted = private[3];
+            let backward = private[4] != 0;
+            let count = private[5] as usize;
+            let bounds: Vec<BoundExpr> = (0..count)
                 .map(|i| BoundExpr {
-                    column: private[5 + 3 * i] as usize,
-                    bound: Bound::from_number(private[6 + 3 * i])
+                    column: private[6 + 3 * i] as usize,
+                    bound: Bound::from_number(private[7 + 3 * i])
                         .expect("plans hold only known bounds"),
-                    value_type: pg_sys::Oid::from(private[7 + 3 * i] as u32),
+                    value_type: pg_sys::Oid::from(private[8 + 3 * i] as u32),
                     state: pg_sys::ExecInitExpr(
                         list_node((*plan).custom_exprs, i).cast(),
                         &raw mut (*node).ss.ps,
@@ -96,27 +121,37 @@ impl ScanNode for QuadScan {
                 .collect();
             let rel = (*node).ss.ss_currentRelation;
             let snapshot = (*estate).es_snapshot;
-            let mut cursor = OrderCursor::new(rel, snapshot, order);
-            let columns = cursor.order().columns();
-            let needed = if needs_tid {
-                pgquad_btree::ALL_COLUMNS
-            } else {
-                (0..4)
-                    .filter(|&i| wanted & 1 << columns[i] != 0)
-                    .map(|i| 1 << i)
-                    .sum()
+            let way = |number: usize| {
+                let mut cursor = OrderCursor::new(rel, snapshot, number);
+                let columns = cursor.order().columns();
+                let needed = if needs_tid {
+                    pgquad_btree::ALL_COLUMNS
+                } else {
+                    (0..4)
+                        .filter(|&i| wanted & 1 << columns[i] != 0)
+                        .map(|i| 1 << i)
+                        .sum()
+                };
+                cursor.set_columns(needed);
+                let compared: Vec<_> = bounds.iter().map(|b| (b.column, b.bound)).collect();
+                Way {
+                    order: cursor.order(),
+                    number,
+                    columns,
+                    needed,
+                    output: plain_output(plan, columns),
+                    used: match_order(&columns, &compared).used.to_vec(),
+                    cursor,
+                }
             };
-            cursor.set_columns(needed);
             Self {
-                order: cursor.order(),
-                columns,
-                needed,
-                output: plain_output(plan, columns),
+                way: way(first),
+                other: second.map(way),
                 needs_tid,
                 bounds,
-                cursor,
                 backward,
                 ranges: Vec::new(),
+                tests: Vec::new(),
                 next_range: 0,
                 started: false,
                 rows: 0,
@@ -145,14 +180,14 @@ impl ScanNode for QuadScan {
 
     #[inline]
     unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
-        let (batch, row) = (self.cursor.batch(), self.at);
+        let (batch, row) = (self.way.cursor.batch(), self.at);
         self.at += 1;
         // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four
         // places.
         unsafe {
             let values = (*slot).tts_values;
-            for (i, &column) in self.columns.iter().enumerate() {
-                if self.needed & 1 << i != 0 {
+            for (i, &column) in self.way.columns.iter().enumerate() {
+                if self.way.needed & 1 << i != 0 {
                     let value = *batch.columns[i].get_unchecked(row);
                     *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
                 }
@@ -173,16 +208,15 @@ impl ScanNode for QuadScan {
                 if ps.ps_ProjInfo.is_null() {
                     return custom::next::<Self>(&raw mut (*node).ss);
                 }
-                let output = (*custom::own::<Self, _>(node)).output;
-                if let Some(output) = output {
-                    return next_projected(&raw mut (*node).ss, output);
+                if (*custom::own::<Self, _>(node)).way.output.is_some() {
+                    return next_projected(&raw mut (*node).ss);
                 }
             }
             custom::exec_scan::<Self>(node)
         }
     }
 
-    /// Quads never change in place, so only the conditions that the key ranges enforced have to be looked at again.
+    /// Quads never change in place, so only the conditions that are this node's have to be looked at again.
     unsafe fn recheck(
         &mut self,
         state: *mut pg_sys::ScanState,
@@ -193,10 +227,10 @@ impl ScanNode for QuadScan {
             pg_sys::slot_getallattrs(slot);
             let values: [u64; 4] =
                 std::array::from_fn(|i| (*(*slot).tts_values.add(i)).value() as u64 ^ SIGN);
-            let key: [u64; 4] = std::array::from_fn(|i| values[usize::from(self.columns[i])]);
-            self.compute_ranges(state);
-            let mut ranges = self.ranges.iter();
-            ranges.any(|(low, high)| *low <= key && key <= *high)
+            let conditions = self.conditions(state);
+            conditions
+                .iter()
+                .all(|(column, bound, value)| holds(values[*column], *bound, value))
         }
     }
 
@@ -210,7 +244,10 @@ impl ScanNode for QuadScan {
     unsafe fn end(&mut self) {
         self.rows = 0;
         self.upcoming.withdraw();
-        self.cursor.close();
+        self.way.cursor.close();
+        if let Some(other) = &mut self.other {
+            other.cursor.close();
+        }
     }
 
     unsafe fn explain(
@@ -225,17 +262,18 @@ impl ScanNode for QuadScan {
 }
 
 /// The next row of a scan whose target list is nothing but columns: filled in straight from the batch.
-unsafe fn next_projected(
-    state: *mut pg_sys::ScanState,
-    output: Output,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe fn next_projected(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `fill`; the result slot has one place for each output column.
     unsafe {
         let slot = (*state).ps.ps_ResultTupleSlot;
         let Some(scan) = custom::at_next_row::<QuadScan>(state) else {
             return clear(slot);
         };
-        let (batch, row) = (scan.cursor.batch(), scan.at);
+        // Not before: another order may have been chosen, and both have their columns or none has.
+        let Some(output) = &scan.way.output else {
+            return clear(slot);
+        };
+        let (batch, row) = (scan.way.cursor.batch(), scan.at);
         scan.at += 1;
         for n in 0..output.count {
             let value = *batch.columns[usize::from(output.from[n])].get_unchecked(row);
@@ -291,15 +329,15 @@ unsafe extern "C-unwind" fn remember(
 ) {
     // SAFETY: as for `fill`; scans that need identities read all columns.
     unsafe {
-        let key = (*scan).cursor.batch().key(row);
-        (*slot).tts_tid = tid::remember(quad_of((*scan).order, &key));
+        let key = (*scan).way.cursor.batch().key(row);
+        (*slot).tts_tid = tid::remember(quad_of((*scan).way.order, &key));
     }
 }
 
 impl QuadScan {
     /// What has gone over the wire, where the quads are in shards.
     pub fn traffic(&self) -> Option<Traffic> {
-        self.cursor.traffic()
+        self.way.cursor.traffic()
     }
 
     /// Reads the next non-empty leaf's worth of quads; false at the end.
@@ -310,14 +348,19 @@ impl QuadScan {
                 self.started = true;
                 self.compute_ranges(state);
                 self.next_range = 0;
-                self.cursor.finish_range();
+                self.way.cursor.finish_range();
             }
         }
         self.at = 0;
         loop {
-            if self.cursor.advance() {
+            if self.way.cursor.advance() {
                 self.counters.leaves += 1;
-                self.rows = self.cursor.batch().len();
+                self.test();
+                self.rows = self.way.cursor.batch().len();
+                if self.rows == 0 {
+                    interrupt();
+                    continue;
+                }
                 self.offer();
                 return true;
             }
@@ -326,10 +369,10 @@ impl QuadScan {
                 return false;
             };
             let begun = if self.backward {
-                self.cursor.seek_last(*low, *high);
+                self.way.cursor.seek_last(*low, *high);
                 1
             } else {
-                self.cursor.seek_some(&self.ranges[self.next_range..])
+                self.way.cursor.seek_some(&self.ranges[self.next_range..])
             };
             self.next_range += begun;
             self.counters.probes += begun as u64;
@@ -338,28 +381,74 @@ impl QuadScan {
 
     /// Lets the dictionary know the ids of the batch.
     fn offer(&mut self) {
-        let (batch, needed) = (self.cursor.batch(), self.needed);
+        let (batch, needed) = (self.way.cursor.batch(), self.way.needed);
         self.upcoming.batch(self.rows, || {
             let needed = (0..4).filter(|&i| needed & 1 << i != 0);
             needed.map(|i| batch.columns[i].clone()).collect()
         });
     }
 
-    /// Evaluates the conditions into key ranges of the order.
-    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
-        // SAFETY: a begun node; expressions are evaluated in its per-tuple context.
-        unsafe {
-            let econtext = (*state).ps.ps_ExprContext;
-            let conditions: Vec<(usize, Bound, Value)> = self
-                .bounds
-                .iter()
-                .map(|b| {
-                    let value = parameter(b.state, econtext, b.value_type);
-                    (b.column, b.bound, value)
-                })
-                .collect();
-            self.ranges = key_ranges(&self.columns, &conditions);
+    /// Leaves those rows of the batch that pass the conditions which the key ranges do not enforce.
+    fn test(&mut self) {
+        if self.tests.is_empty() {
+            return;
         }
+        let batch = self.way.cursor.batch();
+        let passes = |row: usize| {
+            let test = |(place, bound, value): &(usize, Bound, Value)| {
+                holds(batch.columns[*place][row], *bound, value)
+            };
+            self.tests.iter().all(test)
+        };
+        let keep: Vec<bool> = (0..batch.len()).map(passes).collect();
+        self.counters.removed += keep.iter().filter(|k| !**k).count() as u64;
+        self.way.cursor.retain(&keep);
+    }
+
+    /// The conditions with their values; lists are sorted.
+    unsafe fn conditions(&self, state: *mut pg_sys::ScanState) -> Vec<(usize, Bound, Value)> {
+        let evaluated = self.bounds.iter().map(|b| {
+            // SAFETY: a begun node; expressions are evaluated in its per-tuple context.
+            let mut value = unsafe { parameter(b.state, (*state).ps.ps_ExprContext, b.value_type) };
+            if let Value::List(list) = &mut value {
+                list.sort_unstable();
+            }
+            (b.column, b.bound, value)
+        });
+        evaluated.collect()
+    }
+
+    /// Evaluates the conditions into key ranges of the order that costs less, and tests.
+    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
+        // SAFETY: a begun node.
+        let conditions = unsafe { self.conditions(state) };
+        self.ranges = self.way.ranges(&conditions);
+        let Some(other) = &mut self.other else {
+            return;
+        };
+        let instead = other.ranges(&conditions);
+        // SAFETY: the table is open and the snapshot registered while the node runs.
+        let mut reader = unsafe {
+            let snapshot = (*(*state).ps.state).es_snapshot;
+            TableReader::new((*state).ss_currentRelation, snapshot)
+        };
+        let cost = |way: &Way, ranges: &[(Key, Key)]| {
+            read_cost(ranges, |some| reader.counts(way.number, some))
+        };
+        if cost(other, &instead) < cost(&self.way, &self.ranges) {
+            std::mem::swap(&mut self.way, other);
+            self.ranges = instead;
+        }
+        reader.close();
+        let way = &self.way;
+        let tested = conditions.into_iter().enumerate();
+        let tested = tested.filter(|(i, _)| !way.used.contains(i));
+        self.tests = tested
+            .filter_map(|(_, (column, bound, value))| {
+                let place = way.columns.iter().position(|&c| usize::from(c) == column)?;
+                Some((place, bound, value))
+            })
+            .collect();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::pg::ffi::Methods;
 use crate::pg::guc;
 use crate::{am, storage};
 use pgquad_btree::Direction;
-use pgquad_exec::{match_order, Bound, Prefix};
+use pgquad_exec::{candidate_orders, match_order, Bound, Prefix};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cmp::Reverse;
@@ -202,15 +202,12 @@ impl Planning {
             else {
                 return;
             };
-            let bounds = bounds(conditions);
-            let prefixes = self.orders.iter().map(|order| match_order(order, &bounds));
-            if let Some(best) = prefixes.min_by_key(|prefix| Reverse(rank(prefix))) {
-                self.cost(path, &best, conditions, evaluated);
-                let more = JOIN_OPERATORS * pg_sys::cpu_operator_cost;
-                (*path).path.startup_cost += more;
-                (*path).path.total_cost += more;
-                pg_sys::add_path(self.rel, path.cast());
-            }
+            let candidates = candidate_orders(&self.orders, &bounds(conditions));
+            self.cost_least(path, &candidates, conditions, evaluated);
+            let more = JOIN_OPERATORS * pg_sys::cpu_operator_cost;
+            (*path).path.startup_cost += more;
+            (*path).path.total_cost += more;
+            pg_sys::add_path(self.rel, path.cast());
         }
     }
 
@@ -301,7 +298,7 @@ impl Planning {
     }
 
     /// Adds the paths that use `conditions` with the given outer relations: the best order, and every other order whose
-    /// output sequence the query can use.
+    /// output sequence the query can use. Where a list leaves a choice of orders, it is made when the scan begins.
     unsafe fn add_for(&self, conditions: &[Condition], outer: pg_sys::Relids) {
         // SAFETY: live planner nodes.
         unsafe {
@@ -314,14 +311,22 @@ impl Planning {
                 .enumerate()
                 .collect();
             useful.sort_by_key(|(_, prefix)| Reverse(rank(prefix)));
-            for (rank, (order, prefix)) in useful.iter().enumerate() {
+            let candidates = candidate_orders(&self.orders, &bounds);
+            let contested = candidates.len() > 1;
+            if contested {
+                let forward = (Direction::Forward, std::ptr::null_mut());
+                let path = self.path(&candidates, conditions, outer, forward);
+                pg_sys::add_path(self.rel, path.cast());
+            }
+            for (rank, only) in useful.into_iter().enumerate() {
                 for way in self.ways() {
-                    let pathkeys = self.pathkeys(*order, prefix, way);
-                    let other = rank > 0 || way == Direction::Backward;
+                    let pathkeys = self.pathkeys(only.0, &only.1, way);
+                    let other = contested || rank > 0 || way == Direction::Backward;
                     if other && (parameterised || pathkeys.is_null()) {
                         continue;
                     }
-                    let path = self.path(*order, prefix, conditions, outer, (way, pathkeys));
+                    let only = std::slice::from_ref(&only);
+                    let path = self.path(only, conditions, outer, (way, pathkeys));
                     pg_sys::add_path(self.rel, path.cast());
                 }
             }
@@ -357,10 +362,11 @@ impl Planning {
         }
     }
 
+    /// A path that reads one of these orders; its private integers are the direction and the orders, the cheapest
+    /// first.
     unsafe fn path(
         &self,
-        order: usize,
-        prefix: &Prefix,
+        candidates: &[(usize, Prefix)],
         conditions: &[Condition],
         outer: pg_sys::Relids,
         (way, pathkeys): (Direction, *mut pg_sys::List),
@@ -370,16 +376,45 @@ impl Planning {
             let path: *mut pg_sys::CustomPath = custom::new_path(self.rel, &PATH_METHODS);
             (*path).path.param_info = pg_sys::get_baserel_parampathinfo(self.root, self.rel, outer);
             (*path).path.pathkeys = pathkeys;
-            for n in [order as i32, i32::from(way == Direction::Backward)] {
-                (*path).custom_private = pg_sys::lappend_int((*path).custom_private, n);
-            }
             (*path).path.rows = if (*path).path.param_info.is_null() {
                 (*self.rel).rows
             } else {
                 (*(*path).path.param_info).ppi_rows
             };
-            self.cost(path, prefix, conditions, (*self.rel).baserestrictinfo);
+            let evaluated = (*self.rel).baserestrictinfo;
+            let cheapest = self.cost_least(path, candidates, conditions, evaluated);
+            let mut numbers: Vec<usize> = candidates.iter().map(|c| c.0).collect();
+            numbers.swap(0, cheapest);
+            let backward = i32::from(way == Direction::Backward);
+            let mut private = pg_sys::lappend_int(std::ptr::null_mut(), backward);
+            for order in numbers {
+                private = pg_sys::lappend_int(private, order as i32);
+            }
+            (*path).custom_private = private;
             path
+        }
+    }
+
+    /// Sets the costs of a path to those of the cheapest of these orders, and returns its place.
+    unsafe fn cost_least(
+        &self,
+        path: *mut pg_sys::CustomPath,
+        candidates: &[(usize, Prefix)],
+        conditions: &[Condition],
+        evaluated: *mut pg_sys::List,
+    ) -> usize {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let mut costs = candidates.iter().map(|(_, prefix)| {
+                self.cost(path, prefix, conditions, evaluated);
+                (*path).path.total_cost
+            });
+            let first = costs.next().unwrap_or_default();
+            let cheapest = usize::from(costs.next().is_some_and(|second| second < first));
+            if let Some((_, prefix)) = candidates.get(cheapest) {
+                self.cost(path, prefix, conditions, evaluated);
+            }
+            cheapest
         }
     }
 
@@ -521,8 +556,10 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for
-/// EXPLAIN); the integers of the plan = order, whether row identities are needed, columns needed (bit `n` = column
-/// `n`), whether the walk is backward, number of conditions, then (column, bound, type) of each.
+/// EXPLAIN); the integers of the plan = the order, the order that may be read instead or -1, whether row identities are
+/// needed, columns needed (bit `n` = column `n`), whether the walk is backward, number of conditions, then (column,
+/// bound, type) of each. The conditions are those that the key ranges of either order enforce: what those of the order
+/// that is read do not enforce is tested by the node.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -534,29 +571,43 @@ unsafe extern "C-unwind" fn plan_path(
 ) -> *mut pg_sys::Plan {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        let order = pg_sys::list_nth_int((*path).custom_private, 0) as usize;
-        let backward = pg_sys::list_nth_int((*path).custom_private, 1);
+        let backward = pg_sys::list_nth_int((*path).custom_private, 0);
+        let numbers: Vec<i32> = (1..(*(*path).custom_private).length)
+            .map(|n| pg_sys::list_nth_int((*path).custom_private, n))
+            .collect();
         let relid = (*rel).relid;
         let rte = *(*root).simple_rte_array.add(relid as usize);
         let orders = storage::orders_of((*rte).relid).unwrap_or_default();
         let conditions: Vec<Condition> = list_iter(clauses)
             .filter_map(|c| conditions::match_clause(root, relid, c))
             .collect();
-        let prefix = match_order(&orders[order], &bounds(&conditions));
+        let bounds = bounds(&conditions);
+        let mut used: Vec<usize> = Vec::new();
+        for &order in &numbers {
+            let prefix = match_order(&orders[order as usize], &bounds);
+            used.extend(
+                prefix
+                    .used
+                    .iter()
+                    .filter(|i| !used.contains(i))
+                    .collect::<Vec<_>>(),
+            );
+        }
 
         let mut values = std::ptr::null_mut();
         let mut shown = std::ptr::null_mut();
         let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
         let needed = needed_columns(rel, clauses);
         let mut private = vec![
-            order as i32,
+            numbers[0],
+            numbers.get(1).copied().unwrap_or(-1),
             i32::from(needs_tid),
             needed,
             backward,
-            prefix.used.len() as i32,
+            used.len() as i32,
         ];
         let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
-        for &i in &prefix.used {
+        for i in used {
             let c = &conditions[i];
             values = pg_sys::lappend(values, c.value.cast());
             shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
