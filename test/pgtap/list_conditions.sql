@@ -1,7 +1,7 @@
 -- A list among the conditions: a range for each member, or one range that is tested against the list, whichever is less to read;
 -- decided when the list is known.
 begin;
-select plan(32);
+select plan(33);
 \ir lib/plan_of.sql
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);
 insert into h select n, 1, n % 7, 0 from generate_series(1, 60000) n;
@@ -82,5 +82,14 @@ select is((select count(*) from quad.verify('q')), 0::bigint, 'sound');
 -- Quad Join does the same with its lists.
 select matches(pg_temp.plan_of('select a.s, b.o from q a join q b on b.s = a.s where a.s = any (array(select s from few)) and a.p = 2 and b.p = 1',
     'analyze, costs off, timing off, summary off'), 'Pattern: a .* order=spog [^\n]*rows=3 ', 'a join looks a short list up');
+
+-- Two lists beside a constant: the pairs of their members would be four million ranges.
+set local quad.orders = 'spog,posg,ospg,gspo';
+create table wide (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into wide select n, 1, n, 1 from generate_series(1, 5000) n;
+prepare pairs(bigint[], bigint[]) as select count(*) from wide where g = 1 and s = any ($1) and o = any ($2);
+set local plan_cache_mode = force_generic_plan;
+select format('execute pairs(%L, %L)', (select array_agg(n) from generate_series(1, 2000) n), (select array_agg(n) from generate_series(1001, 3000) n)) as call \gset
+select results_eq(:'call', array[1000::bigint], 'two long lists beside a constant');
 select * from finish();
 rollback;

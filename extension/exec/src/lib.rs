@@ -13,7 +13,9 @@ mod stats;
 mod tuning;
 
 pub use access::access_path::holds;
-pub use access::index_choice::{candidate_orders, key_ranges, match_order, read_cost, Prefix};
+pub use access::index_choice::{
+    candidate_orders, key_ranges, match_order, most_ranges, read_cost, Prefix, MOST_LIST_RANGES,
+};
 pub use bindings::{Bindings, Column};
 pub use operators::extremes::{Extreme, TermOrder};
 pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};

@@ -99,6 +99,20 @@ pub fn candidate_orders(
     candidates
 }
 
+/// Most ranges that lists may make in an order that could be read instead of another one: their memory (64 bytes each).
+pub const MOST_LIST_RANGES: usize = 1 << 18;
+
+/// The most ranges that [`key_ranges`] makes of these conditions, without making them.
+pub fn most_ranges<'v>(values: impl Iterator<Item = &'v Value>) -> usize {
+    let members = values.map(|value| match value {
+        Value::List(list) => list.len(),
+        Value::Ranges(within) => within.len(),
+        Value::One(_) => 1,
+        Value::Null => 0,
+    });
+    members.fold(1, usize::saturating_mul)
+}
+
 /// What it costs to read key ranges, in quads (`cost.rs`): a probe for each, and the quads in them, of which `count`
 /// counts those of a few.
 pub fn read_cost(ranges: &[(Key, Key)], count: impl FnOnce(&[(Key, Key)]) -> Vec<u64>) -> f64 {

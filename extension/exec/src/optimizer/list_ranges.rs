@@ -4,7 +4,9 @@
 //! `?s IN (..)` and `?s a :Person`: a handful of subjects are looked up one by one, a hundred thousand are not. The
 //! lists are known when a run begins, and so is what the constants select.
 
-use crate::access::index_choice::{candidate_orders, key_ranges, read_cost};
+use crate::access::index_choice::{
+    candidate_orders, key_ranges, most_ranges, read_cost, MOST_LIST_RANGES,
+};
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
 use crate::plan::Pattern;
@@ -33,6 +35,13 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
         .map(|c| (usize::from(c.column), c.bound))
         .collect();
     let candidates = candidate_orders(source.orders(pattern.table), &bounds);
+    let [_, (_, listed)] = &candidates[..] else {
+        return false;
+    };
+    let value = |&i: &usize| &params[usize::from(pattern.conditions[i].param)];
+    if most_ranges(listed.used.iter().map(value)) > MOST_LIST_RANGES {
+        return false;
+    }
     let mut costs = candidates.iter().map(|(order, prefix)| {
         let columns = source.orders(pattern.table)[*order];
         let used = prefix.used.iter().map(|&i| {

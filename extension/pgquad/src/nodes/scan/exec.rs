@@ -10,7 +10,9 @@ use crate::pg::list::{list_iter, list_node};
 use crate::storage::{interrupt, OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::Traffic;
-use pgquad_exec::{holds, key_ranges, match_order, read_cost, Bound, Value};
+use pgquad_exec::{
+    holds, key_ranges, match_order, most_ranges, read_cost, Bound, Value, MOST_LIST_RANGES,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -60,6 +62,11 @@ impl Way {
         let used = self.used.iter().map(|&i| conditions[i].clone());
         key_ranges(&self.columns, &used.collect::<Vec<_>>())
     }
+
+    /// The most key ranges that conditions with these values make.
+    fn most_ranges(&self, conditions: &[(usize, Bound, Value)]) -> usize {
+        most_ranges(self.used.iter().map(|&i| &conditions[i].2))
+    }
 }
 
 /// The node's own part, allocated in the executor's per-query context.
@@ -68,6 +75,8 @@ pub struct QuadScan {
     pub way: Way,
     /// The order that may be walked instead.
     pub other: Option<Way>,
+    /// How often the two have been there to choose from.
+    choices: u64,
     needs_tid: bool,
     bounds: Vec<BoundExpr>,
     /// Whether quads come in descending order.
@@ -147,6 +156,7 @@ impl ScanNode for QuadScan {
             Self {
                 way: way(first),
                 other: second.map(way),
+                choices: 0,
                 needs_tid,
                 bounds,
                 backward,
@@ -418,28 +428,55 @@ impl QuadScan {
         evaluated.collect()
     }
 
-    /// Evaluates the conditions into key ranges of the order that costs less, and tests.
-    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
-        // SAFETY: a begun node.
-        let conditions = unsafe { self.conditions(state) };
-        self.ranges = self.way.ranges(&conditions);
-        let Some(other) = &mut self.other else {
-            return;
+    /// Whether the other order costs less than that of the last time. That takes counts, so it is asked the first time,
+    /// and then each time that the scans have doubled.
+    unsafe fn is_other_cheaper(
+        &mut self,
+        state: *mut pg_sys::ScanState,
+        conditions: &[(usize, Bound, Value)],
+    ) -> bool {
+        let Some(other) = &self.other else {
+            return false;
         };
-        let instead = other.ranges(&conditions);
+        let (here, there) = (
+            self.way.most_ranges(conditions),
+            other.most_ranges(conditions),
+        );
+        if here.max(there) > MOST_LIST_RANGES {
+            return there < here;
+        }
+        self.choices += 1;
+        if !self.choices.is_power_of_two() {
+            return false;
+        }
         // SAFETY: the table is open and the snapshot registered while the node runs.
         let mut reader = unsafe {
             let snapshot = (*(*state).ps.state).es_snapshot;
             TableReader::new((*state).ss_currentRelation, snapshot)
         };
-        let cost = |way: &Way, ranges: &[(Key, Key)]| {
-            read_cost(ranges, |some| reader.counts(way.number, some))
+        let cost = |way: &Way| {
+            let ranges = way.ranges(conditions);
+            read_cost(&ranges, |some| reader.counts(way.number, some))
         };
-        if cost(other, &instead) < cost(&self.way, &self.ranges) {
-            std::mem::swap(&mut self.way, other);
-            self.ranges = instead;
-        }
+        let is_cheaper = cost(other) < cost(&self.way);
         reader.close();
+        is_cheaper
+    }
+
+    /// Evaluates the conditions into key ranges of the order that costs less, and tests.
+    unsafe fn compute_ranges(&mut self, state: *mut pg_sys::ScanState) {
+        // SAFETY: a begun node.
+        let conditions = unsafe { self.conditions(state) };
+        // SAFETY: a begun node.
+        if unsafe { self.is_other_cheaper(state, &conditions) } {
+            if let Some(other) = &mut self.other {
+                std::mem::swap(&mut self.way, other);
+            }
+        }
+        self.ranges = self.way.ranges(&conditions);
+        if self.other.is_none() {
+            return;
+        }
         let way = &self.way;
         let tested = conditions.into_iter().enumerate();
         let tested = tested.filter(|(i, _)| !way.used.contains(i));
