@@ -20,7 +20,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Ahead, Scope};
 use crate::plan::part::part_by;
-use crate::plan::{Slot, SlotSet};
+use crate::plan::{Pattern, Slot, SlotSet};
 use crate::source::Source;
 
 /// Rows for another participant.
@@ -276,7 +276,8 @@ impl Pipeline {
     fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
         let group = &self.query.layout.groups[0];
         let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
-        let (pattern, table, none) = (&info.pattern, info.pattern.table, SlotSet::default());
+        let pattern = &as_planned(&info.pattern);
+        let (table, none) = (pattern.table, SlotSet::default());
         let access = AccessPath::new(pattern, source.orders(table), &rows, &none);
         let Some(column) = source.placed_by(table, access.order) else {
             return 0;
@@ -287,7 +288,8 @@ impl Pipeline {
         let next = second.map(|i| &group.patterns[i]).into_iter().chain(inside);
         let key = next.into_iter().find_map(|next| {
             let table = next.pattern.table;
-            let access = AccessPath::new(&next.pattern, source.orders(table), &after, &none);
+            let next = as_planned(&next.pattern);
+            let access = AccessPath::new(&next, source.orders(table), &after, &none);
             match self.key_at(&access, source.placed_by(table, access.order)?)? {
                 Operand::Slot(slot) => Some(slot),
                 _ => None,
@@ -314,7 +316,7 @@ impl Pipeline {
         rows: &Bindings,
     ) -> Option<Share> {
         let me = self.role.as_ref()?.me;
-        let pattern = &self.query.layout.groups[0].patterns[first].pattern;
+        let pattern = &as_planned(&self.query.layout.groups[0].patterns[first].pattern);
         let table = pattern.table;
         if cannot_match(pattern, rows, &self.query.params) {
             return None;
@@ -531,6 +533,15 @@ pub(crate) enum Share {
     All,
     /// A part of its table.
     Part(u16),
+}
+
+/// A pattern as all participants have it: who reads what must not depend on counts that one of them has
+/// ([`Pattern::lists_first`]).
+fn as_planned(pattern: &Pattern) -> Pattern {
+    Pattern {
+        lists_first: false,
+        ..pattern.clone()
+    }
 }
 
 /// One row in which these variables are bound, whatever to.
