@@ -328,7 +328,7 @@ impl<'a> Cluster<'a> {
         let mut all = new();
         for participant in &mut self.participants {
             let aggregation = participant.pipeline.end_aggregation();
-            let (keys, counts) = aggregation.groups();
+            let (keys, counts) = aggregation.groups(0..aggregation.len());
             assert!(counts
                 .iter()
                 .all(|column| column.len() == aggregation.len()));

@@ -17,6 +17,7 @@ use crate::plan::Slot;
 use crate::source::Source;
 use pgquad_term::aggregate::{Sum, SUM_WORDS};
 use pgquad_term::number::Number;
+use std::ops::Range;
 
 /// What is counted of each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -573,18 +574,16 @@ impl HashAggregation {
         self.counts.iter_mut().for_each(Vec::clear);
     }
 
-    /// The groups in memory: the columns of their values, with a last one that says bit by bit which are none, and
-    /// their counts.
-    pub fn groups(&self) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
-        let mut counts = self.counts.clone();
-        counts
-            .iter_mut()
-            .for_each(|of_all| of_all.truncate(self.len()));
+    /// Some of the groups in memory, by number: the columns of their values, with a last one that says bit by bit which
+    /// are none, and their counts.
+    pub fn groups(&self, some: Range<usize>) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+        let counts = self.counts.iter();
+        let counts = counts.map(|of_all| of_all[some.clone()].to_vec()).collect();
         if self.by.is_empty() {
-            return (vec![vec![0; self.len()]], counts);
+            return (vec![vec![0; some.len()]], counts);
         }
         let places = 0..=self.by.len();
-        let keys = places.map(|place| self.keys.column(place).to_vec());
+        let keys = places.map(|place| self.keys.column(place)[some.clone()].to_vec());
         (keys.collect(), counts)
     }
 

@@ -55,6 +55,8 @@ fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
     SetOfIterator::new(std::iter::from_fn(move || part.next()))
 }
 
+/// Groups of one message: some MB. What a node counts may be more than a message can be.
+const GROUPS_AT_ONCE: usize = 1 << 16;
 /// The first byte of the state of values that are counted once, before the number of their set: no rows have come
 /// farther. States of rows that are joined are longer.
 const SET: u8 = u8::MAX;
@@ -97,6 +99,8 @@ struct Joining {
     last: Vec<AnswerRows>,
     /// The groups that have been counted.
     counted: Option<HashAggregation>,
+    /// How many of those in memory have been sent.
+    sent: usize,
     answered: u64,
 }
 
@@ -278,6 +282,7 @@ impl Joining {
                 params: params.collect(),
                 output: plan.output,
                 counted: None,
+                sent: 0,
                 answered: 0,
                 start,
             }
@@ -294,14 +299,19 @@ impl Joining {
                 self.counted.insert(counted)
             }
             Some(counted) => {
-                if !counted.next_part() {
-                    return None;
+                if self.sent == counted.len() {
+                    if !counted.next_part() {
+                        return None;
+                    }
+                    self.sent = 0;
                 }
                 counted
             }
         };
-        let (keys, counts) = counted.groups();
-        Some(Found::Groups(counted.len(), keys, counts).encode())
+        let some = self.sent..counted.len().min(self.sent + GROUPS_AT_ONCE);
+        self.sent = some.end;
+        let (keys, counts) = counted.groups(some.clone());
+        Some(Found::Groups(some.len(), keys, counts).encode())
     }
 
     /// The next of the first rows, once the join is over.
