@@ -16,12 +16,12 @@ pub fn export() -> String {
     }
 }
 
-/// Whether this transaction, which keeps its snapshot, can give it to other sessions: not in a savepoint, as PostgreSQL
-/// has it, and not where it is SERIALIZABLE, for what other sessions read is not watched for its conflicts.
+/// Whether this transaction can give its snapshot to other sessions: not in a savepoint, as PostgreSQL has it, and not
+/// where it is SERIALIZABLE, for what other sessions read is not watched for its conflicts.
 pub fn can_export() -> bool {
     // SAFETY: plain session state.
     unsafe {
-        pg_sys::XactIsoLevel == pg_sys::XACT_REPEATABLE_READ as i32
+        pg_sys::XactIsoLevel <= pg_sys::XACT_REPEATABLE_READ as i32
             && pg_sys::GetCurrentTransactionNestLevel() == 1
     }
 }

@@ -104,8 +104,14 @@ impl QuadJoin {
     ) -> Result<(Start, Vec<i32>), Refused> {
         // Rows that are fed are looked at batch by batch.
         let is_fed = self.outer_input.is_some();
-        if snapshots::is_kept() && !snapshots::can_export() {
-            return Err("the transaction keeps its snapshot".into());
+        if !snapshots::can_export() {
+            if snapshots::is_kept() {
+                return Err("the transaction keeps its snapshot".into());
+            }
+            // Each batch is a push of its own, and all read the statement's snapshot.
+            if is_fed {
+                return Err("rows are fed within a savepoint".into());
+            }
         }
         let (mut groups, mut placement) = (Vec::new(), 0);
         let mut stores = Vec::new();
@@ -291,7 +297,9 @@ impl QuadJoin {
     /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as
     /// well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
-        let snapshots = match snapshots::is_kept() {
+        // One push reads each node in one snapshot of its own. Many, beside what is pulled, read the statement's.
+        let is_shared = snapshots::is_kept() || self.outer_input.is_some();
+        let snapshots = match is_shared {
             // SAFETY: a snapshot is active while a statement runs.
             true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
             false => Vec::new(),
