@@ -72,23 +72,24 @@ class Watch:
         self.connection.close()
 
 
-def own_cancel():
-    """Seconds that a cancel request of libpq takes to end the same query, which is sent to PostgreSQL itself."""
+def own_cancel(watch, statement):
+    """Seconds that a cancel request of libpq takes to end the same work, at the same point of it, which is sent to PostgreSQL itself."""
     connection = connect()
     ended = []
 
     def ask():
         try:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT quad.sparql_json(%s)", (COUNT,))
+                cursor.execute("SET application_name = 'pgquad-server'; " + statement)
         except psycopg2.extensions.QueryCanceledError:
             ended.append(time.monotonic())
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
+    watch.until(1, PATIENCE)
     # A cancel request that comes before the query has begun is lost.
     while thread.is_alive():
-        time.sleep(0.5)
+        time.sleep(0.05)
         started = time.monotonic()
         connection.cancel()
         thread.join(10)
@@ -160,8 +161,12 @@ def run(report):
     watch = Watch()
     with Endpoint(anonymous="http_reader") as endpoint:
         watch.until(0, PATIENCE)
-        limit = CANCELLED + max(own_cancel() for _ in range(TRIES))
+        limits = {
+            name: CANCELLED + max(own_cancel(watch, statement) for _ in range(TRIES))
+            for name, statement in {"an update": f"SELECT quad.update($q${UPDATE}$q$)", "other": f"SELECT quad.sparql_json($q${COUNT}$q$)"}.items()
+        }
         for name, (request, reads) in cases.items():
+            limit = limits.get(name, limits["other"])
             for how in (closed, half_closed, reset):
                 in_time, took = tries(endpoint, watch, request, reads, how, limit)
                 report.check(in_time, f"gone: {name}, {how.__name__}", f"{took}, not {limit:.3f} s")
