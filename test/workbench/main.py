@@ -16,7 +16,7 @@ AXE = os.path.join(ROOT, "server/workbench/node_modules/axe-core/axe.min.js")
 SOLAR = "http://example.org/solar/"
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f && ?i != ?l) }"
 # A document that takes seconds to load.
-TRIPLES = 500_000
+TRIPLES = 2_000_000
 # Milliseconds after which what does not come to be seen is missed.
 WAIT = 60_000
 
