@@ -1,7 +1,7 @@
 # pgquad: an RDF store inside PostgreSQL. `make help` lists the targets.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup install sql up down reset psql serve serve-down cluster cluster-down demo test lint fmt bench
+.PHONY: help setup install sql up down reset psql serve serve-down cluster cluster-down demo test lint fmt docs bench
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -49,11 +49,14 @@ demo: up ## load a small data set, ask it questions in SPARQL, start the endpoin
 test: setup ## everything: lints, unit tests, SQL, isolation, crash, standby ... (SUITES="pgtap crash" for some)
 	@dev/test.sh $(SUITES)
 
-lint: setup ## rustfmt, clippy, shellcheck, ruff, walls between modules, what the image is built from, dependencies
-	@dev/test.sh fmt clippy shell python walls image dependencies
+lint: setup ## rustfmt, clippy, shellcheck, ruff, walls between modules, links between pages, what the image is built from, dependencies
+	@dev/test.sh fmt clippy shell python walls pages image dependencies
 
 fmt: ## format the Rust sources
 	@cargo fmt --all
+
+docs: ## build the documentation as a site, target/book, and check its links (needs mdbook)
+	@dev/book/build.sh
 
 bench: setup install ## run the benchmarks and write bench/results anew (BENCH=--quick: small data, nothing written)
 	@bench/run-all $(BENCH)

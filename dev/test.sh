@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell python walls image dependencies unit upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential remote sqlsmith cluster"
+ALL="fmt clippy shell python walls pages image dependencies unit upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential remote sqlsmith cluster"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -163,10 +163,11 @@ run_suite() {
         ;;
     dependencies) suite_dependencies ;;
     walls) one_test walls dev/check-walls.sh ;;
+    pages) one_test pages "$PYTHON" dev/book/check_pages.py ;;
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     upgrade | pgtap | docs | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | http | workbench | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;
-    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push firewall soak-all suites-all ;;
+    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push firewall docs soak-all suites-all ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }
