@@ -60,6 +60,7 @@ class Checks:
             self.names_of_all_kinds,
             self.writes_from_every_node,
             self.aggregates_over_all_shards,
+            self.reads_ahead,
             self.plans_with_statistics_of_shards,
             self.delete_and_update,
             self.statements_as_on_one_node,
@@ -327,6 +328,65 @@ class Checks:
         same("groups after a deletion", self.value("select count(*) from (select g, count(*) from quad_stores.grouped group by g) x"), 10)
         self.execute("rollback")
         self.execute("select quad.drop_store('grouped')")
+
+    def reads_ahead(self):
+        """A join of few rows gets what it will need with the messages that it sends, under one snapshot, and no more than there is."""
+        at = [NUMBERS + n for n in range(10)]
+        subjects = range(NUMBERS + 1000, NUMBERS + 1040)
+        first, second, third = NUMBERS + 100_000, NUMBERS + 200_000, NUMBERS + 300_000
+        quads = set()
+        for s in subjects:
+            quads |= {(s, at[1], s + first, 0), (s, at[2], s + second, 0), (s + first, at[3], s, 0), (s + second, at[4], s, 0)}
+            # More than is read ahead of one key.
+            quads |= {(s + second, at[5], third + n, 0) for n in range(150 if s % 4 == 0 else s % 3)}
+        self.create("ahead")
+        self.copy("quad_stores.ahead", quads)
+        table = "quad_stores.ahead"
+        query = f"""from {table} a join {table} b on b.s = a.s join {table} c on c.s = a.o join {table} d on d.s = b.o left join {table} e on e.s = b.o and e.p = {at[5]}
+            where a.s = %s and a.p = {at[1]} and b.p = {at[2]} and c.p = {at[3]} and d.p = {at[4]}"""
+
+        def expected(s, of):
+            return sorted((s + first, s + second, o) for o in [o for (n, p, o, _) in of if n == s + second and p == at[5]] or [None])
+
+        def got(s, node):
+            rows = self.rows(f"select a.o, b.o, e.o {query}", (s,), node)
+            return sorted(rows, key=lambda row: (row[0], row[1], row[2] or 0))
+
+        for node in range(3):
+            pulls = []
+            for s in subjects:
+                same(f"{s} on node {node}", got(s, node), expected(s, quads))
+                if s % 4:
+                    plan = self.rows(f"explain (analyze, costs off, timing off) select a.o, b.o, e.o {query}", (s,), node)
+                    pulls.append(sum("read=pull" in line for (line,) in plan))
+            # A message for the subject and one for both of its objects, to two nodes at once.
+            if max(pulls) > 2 or not any(pulls):
+                raise Mismatch(f"patterns of a query that were asked of other nodes from node {node}: {pulls}")
+            # The same of the first rows, by a list and by a walk.
+            for s in list(subjects)[:6]:
+                same("first rows", len(self.rows(f"select e.o {query} limit 2", (s,), node)), min(2, len(expected(s, quads))))
+                union = f"select p, o from {table} where s = %s union all select p, s from {table} where o = %s"
+                both = [(p, o) for (n, p, o, _) in quads if n == s] + [(p, n) for (n, p, o, _) in quads if o == s]
+                same("both directions", sorted(self.rows(union, (s, s), node)), sorted(both))
+        # What has been read ahead is of the snapshot of the statement, or of the transaction.
+        s = subjects[1]
+        self.execute("begin isolation level repeatable read", node=1)
+        same("before", got(s, 1), expected(s, quads))
+        changed = {quad for quad in quads if quad[0] != s + second or quad[1] != at[5]} | {(s + second, at[5], third + 999, 0)}
+        self.execute(f"delete from {table} where s = %s and p = %s", (s + second, at[5]))
+        self.copy(table, [(s + second, at[5], third + 999, 0)])
+        same("the old snapshot", got(s, 1), expected(s, quads))
+        same("a new one", got(s, 2), expected(s, changed))
+        self.execute("commit", node=1)
+        same("after the transaction", got(s, 1), expected(s, changed))
+        # Own writes are not among it.
+        self.execute("begin", node=1)
+        same("before the own write", got(s, 1), expected(s, changed))
+        self.copy(table, [(s + second, at[5], third + 1000, 0)], 1)
+        same("own writes", got(s, 1), expected(s, changed | {(s + second, at[5], third + 1000, 0)}))
+        self.execute("rollback", node=1)
+        same("after a rollback", got(s, 1), expected(s, changed))
+        self.execute("select quad.drop_store('ahead')")
 
     def plans_with_statistics_of_shards(self):
         """Generic plans expect of an unknown value as many quads as values have, on every node."""

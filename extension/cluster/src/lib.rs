@@ -1,6 +1,7 @@
 //! What a store on many nodes needs and PostgreSQL does not: which shard a value belongs to, how a read is dealt out to
 //! shards, and the messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this crate.
 
+pub mod ahead;
 pub mod deal;
 pub mod dictionary;
 pub mod exchange;
@@ -16,6 +17,7 @@ pub mod traffic;
 pub mod waiting;
 pub mod wire;
 
+pub use ahead::{ReadAhead, Wish};
 pub use deal::{key_column_place, shard_of_range, Deal, ShardRanges};
 pub use placement::{Placement, Shard};
 pub use reading::{Reading, Shards};

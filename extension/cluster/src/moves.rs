@@ -79,13 +79,12 @@ impl Runs {
             order: order as u8,
             mask: ALL_COLUMNS,
             size: 1,
-            required: 0,
-            most: 0,
             enough: QUADS,
             parts: vec![Part {
                 shard,
                 ranges: vec![(KEY_MIN, KEY_MAX)],
             }],
+            ..Read::default()
         };
         Self {
             waiting: (0..orders).map(read).collect(),
@@ -162,6 +161,7 @@ mod tests {
             batch: Batch::from_columns(ALL_COLUMNS, columns, keys.len()),
             spans: Vec::new(),
             stop: resume.map(stop),
+            ..Rows::default()
         }
     }
 

@@ -364,8 +364,7 @@ impl Spread {
                         size: size as u32,
                         required,
                         most: whole.unwrap_or(0).min(u32::MAX as usize) as u32,
-                        enough: 0,
-                        parts: Vec::new(),
+                        ..Read::default()
                     },
                     numbers: Vec::new(),
                 });

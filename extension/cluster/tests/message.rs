@@ -1,6 +1,7 @@
 //! Messages come back as they were; damaged ones are refused or read as other messages, and never do harm.
 
 use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
+use pgquad_cluster::ahead::Found;
 use pgquad_cluster::message::{
     decode_numbers, encode_numbers, Count, Kind, Part, Read, Rows, Stop, VERSION,
 };
@@ -39,8 +40,8 @@ fn read() -> impl Strategy<Value = Read> {
         any::<u32>(),
         any::<u32>(),
     );
-    (numbers, parts()).prop_map(
-        |((order, mask, size, required, most, enough), parts)| Read {
+    (numbers, parts(), parts()).prop_map(
+        |((order, mask, size, required, most, enough), parts, ahead)| Read {
             order,
             mask,
             size,
@@ -48,6 +49,7 @@ fn read() -> impl Strategy<Value = Read> {
             most,
             enough,
             parts,
+            ahead: ahead.into_iter().map(|part| (order, part)).collect(),
         },
     )
 }
@@ -81,7 +83,10 @@ fn rows() -> impl Strategy<Value = Rows> {
         begun,
     });
     let quads = prop::collection::vec((key(), 0u32..3), 0..40);
-    (0u8..16, quads, prop::option::of(stop)).prop_map(|(mask, quads, stop)| {
+    let counts = prop::collection::vec(0u64..70, 0..9);
+    let ahead = (counts, prop::collection::vec(key(), 0..20));
+    let ahead = ahead.prop_map(|(counts, keys)| Found { counts, keys });
+    (0u8..16, quads, prop::option::of(stop), ahead).prop_map(|(mask, quads, stop, ahead)| {
         let mut columns: [Vec<u64>; 4] = Default::default();
         for (c, column) in columns.iter_mut().enumerate() {
             if mask >> c & 1 == 1 {
@@ -102,6 +107,7 @@ fn rows() -> impl Strategy<Value = Rows> {
             batch: Batch::from_columns(mask, columns, quads.len()),
             spans,
             stop,
+            ahead,
         }
     })
 }
@@ -129,6 +135,7 @@ proptest! {
         prop_assert_eq!(back.batch, rows.batch);
         prop_assert_eq!(back.spans, rows.spans);
         prop_assert_eq!(back.stop, rows.stop);
+        prop_assert_eq!(back.ahead, rows.ahead);
         let message = encode_numbers(&numbers);
         prop_assert_eq!(decode_numbers(&message, numbers.len()).unwrap(), numbers);
     }

@@ -5,12 +5,18 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, ALL_COLUMNS,
     FROZEN_XID, KEY_MAX, KEY_MIN, SIGN,
 };
+use pgquad_cluster::ahead::{parts_of, Found};
 use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
-use pgquad_cluster::{key_column_place, Placement, Reader, Reading, Shard, Shards};
+use pgquad_cluster::{
+    key_column_place, shard_of_range, Placement, ReadAhead, Reader, Reading, Shard, Shards, Wish,
+};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+
+/// What identifies the table of a cluster.
+const TABLE: u32 = 7;
 
 /// A cluster in one process: requests and answers go through their messages.
 struct Cluster {
@@ -22,6 +28,9 @@ struct Cluster {
     /// Requests under way, by node.
     asked: RefCell<HashMap<i32, Vec<u8>>>,
     messages: RefCell<usize>,
+    /// What has been read ahead, and the answers to requests that it has spared.
+    ahead: RefCell<ReadAhead>,
+    known: RefCell<HashMap<i32, Rows>>,
 }
 
 impl Cluster {
@@ -69,7 +78,56 @@ impl Cluster {
             txns: Txns::default(),
             asked: RefCell::default(),
             messages: RefCell::new(0),
+            ahead: RefCell::default(),
+            known: RefCell::default(),
         }
+    }
+
+    /// Reads ranges of other nodes ahead.
+    fn read_ahead(&self, ranges: &[(Key, Key)]) {
+        for range in ranges {
+            let place = shard_of_range(&self.placement, self.key_place, range);
+            if let Some(place) = place.filter(|&place| !self.is_here(place)) {
+                let shard = self.placement.shards()[place];
+                self.ahead.borrow_mut().wish(Wish {
+                    table: TABLE,
+                    group: shard.group,
+                    shard: shard.id,
+                    order: 0,
+                    range: *range,
+                });
+            }
+        }
+        let groups = self.ahead.borrow().groups();
+        for group in groups {
+            let wishes = self.ahead.borrow_mut().take(group);
+            let message = Read::default().encode_with(&[], &parts_of(&wishes));
+            let rows = self.answer_of(group, &message);
+            assert!(rows.batch.is_empty() && rows.stop.is_none());
+            assert!(self.ahead.borrow_mut().keep(&wishes, &rows.ahead));
+        }
+    }
+
+    /// What the node of a group answers.
+    fn answer_of(&self, group: i32, message: &[u8]) -> Rows {
+        let mut reader = Reader::new(message);
+        reader.u8().unwrap();
+        reader.u8().unwrap();
+        let request = Read::decode(&mut reader).unwrap();
+        let shard_of = |id: u64| (id - 100) as usize;
+        for part in &request.parts {
+            assert_eq!(self.placement.shards()[shard_of(part.shard)].group, group);
+        }
+        let mut rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
+            let shard = shard_of(request.parts[part].shard);
+            self.read_shard(shard, probe, ranges, enough, batch, spans)
+        });
+        rows.ahead = Found::of(&request.ahead, |place, range, enough, batch| {
+            let shard = shard_of(request.ahead[place].1.shard);
+            let (probe, spans) = (&mut Probe::new(ALL_COLUMNS), &mut Vec::new());
+            self.read_shard(shard, probe, &[*range], enough, batch, spans);
+        });
+        Rows::decode(&rows.encode()).unwrap()
     }
 
     fn read_shard(
@@ -123,26 +181,22 @@ impl Shards for Cluster {
     }
 
     fn send(&self, group: i32, request: &Read) {
+        if let Some(rows) = self.ahead.borrow().answer(TABLE, request) {
+            let before = self.known.borrow_mut().insert(group, rows);
+            assert!(before.is_none(), "one request at a time for each node");
+            return;
+        }
         *self.messages.borrow_mut() += 1;
         let before = self.asked.borrow_mut().insert(group, request.encode());
         assert!(before.is_none(), "one request at a time for each node");
     }
 
     fn receive(&self, group: i32) -> Rows {
-        let bytes = self.asked.borrow_mut().remove(&group).expect("a request");
-        let mut reader = Reader::new(&bytes);
-        reader.u8().unwrap();
-        reader.u8().unwrap();
-        let request = Read::decode(&mut reader).unwrap();
-        let shard_of = |id: u64| (id - 100) as usize;
-        for part in &request.parts {
-            assert_eq!(self.placement.shards()[shard_of(part.shard)].group, group);
+        if let Some(rows) = self.known.borrow_mut().remove(&group) {
+            return rows;
         }
-        let rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
-            let shard = shard_of(request.parts[part].shard);
-            self.read_shard(shard, probe, ranges, enough, batch, spans)
-        });
-        Rows::decode(&rows.encode()).unwrap()
+        let bytes = self.asked.borrow_mut().remove(&group).expect("a request");
+        self.answer_of(group, &bytes)
     }
 }
 
@@ -207,9 +261,11 @@ proptest! {
         shards in 1usize..9,
         nodes in 1i32..5,
         prefixes in prop::collection::btree_set(prop::collection::vec(0i64..8, 0..4), 0..20),
+        ahead in prop::collection::btree_set(prop::collection::vec(0i64..8, 1..4), 0..12),
         enough in 1usize..60,
     ) {
         let cluster = Cluster::new(&quads, order, by, shards, nodes);
+        cluster.read_ahead(&ahead.iter().map(|p| prefix(p)).collect::<Vec<_>>());
         let ranges: Vec<(Key, Key)> = prefixes.iter().map(|p| prefix(p)).collect();
         let mut reading = Reading::new(ALL_COLUMNS);
         let mut found = read_all(&cluster, &mut reading, &ranges, enough, false);
@@ -229,10 +285,12 @@ proptest! {
         keys in prop::collection::btree_set(0i64..12, 0..12),
         arms in prop::collection::vec(0i64..3, 1..4),
         required in 0u64..8,
+        ahead in prop::collection::btree_set(prop::collection::vec(0i64..12, 1..3), 0..20),
         enough in 1usize..40,
         most in 20usize..200,
     ) {
         let cluster = Cluster::new(&quads, order, by, shards, nodes);
+        cluster.read_ahead(&ahead.iter().map(|p| prefix(p)).collect::<Vec<_>>());
         let group = |key: &i64| arms.iter().map(|arm| prefix(&[*key, *arm])).collect::<Vec<_>>();
         let ranges: Vec<(Key, Key)> = keys.iter().flat_map(group).collect();
         let mut reading = Reading::grouped(ALL_COLUMNS, arms.len(), required, most);
@@ -264,5 +322,20 @@ proptest! {
         let mut reading = Reading::new(ALL_COLUMNS);
         read_all(&cluster, &mut reading, &ranges, 1000, false);
         prop_assert!(*cluster.messages.borrow() < nodes as usize);
+    }
+
+    /// What is known takes no message.
+    #[test]
+    fn what_is_read_ahead_takes_no_message(quads in quads(), shards in 1usize..9, nodes in 1i32..5) {
+        let cluster = Cluster::new(&quads, "spog", 0, shards, nodes);
+        let ranges: Vec<(Key, Key)> = (0..12).map(|s| prefix(&[s])).collect();
+        cluster.read_ahead(&ranges);
+        let narrower: Vec<(Key, Key)> = (0..12).map(|s| prefix(&[s, s % 3])).collect();
+        for ranges in [ranges, narrower] {
+            let mut found = read_all(&cluster, &mut Reading::new(ALL_COLUMNS), &ranges, 1000, false);
+            found.sort_unstable();
+            prop_assert_eq!(found, expected(&cluster, &quads, &ranges));
+        }
+        prop_assert_eq!(*cluster.messages.borrow(), 0);
     }
 }

@@ -100,6 +100,14 @@ pub(crate) const MOST_PUSHED_RANGES: usize = 64;
 /// Different values of a batch that are joined one by one, so that filters tell the ranges of equal ones.
 pub(crate) const MOST_SINGLE_VALUES: usize = 4;
 
+// Read-ahead (`optimizer/read_ahead.rs`).
+
+/// Rows of a batch whose next quads are read ahead, at most: a message of a few keys costs as much as some hundred
+/// quads.
+pub(crate) const READ_AHEAD_ROWS: usize = 32;
+/// Ranges that are read ahead of a step, at most.
+pub(crate) const READ_AHEAD_RANGES: usize = 256;
+
 // Cardinality feedback (`optimizer/cardinality_feedback.rs`).
 
 /// Age from which on a figure is measured anew: tables change.

@@ -18,7 +18,7 @@ pub enum ValueKey {
     Any,
 }
 
-/// Ranges that are about to be counted.
+/// Ranges that are about to be counted or read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// The table.
@@ -57,6 +57,10 @@ pub trait Source {
 
     /// Counts what is about to be asked for: ranges of orders of tables. Several counts are then one message.
     fn count_ahead(&mut self, _wanted: &[Wanted]) {}
+
+    /// Says which ranges of orders of whole tables will soon be read, for sources that have to ask others for them.
+    /// Takes the place of what was said before.
+    fn read_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
     fn is_ordered(&self, _table: u16) -> bool {

@@ -6,6 +6,7 @@ pub(crate) mod hash_policy;
 pub(crate) mod join_order;
 pub(crate) mod list_ranges;
 pub(crate) mod range_pushdown;
+pub(crate) mod read_ahead;
 pub(crate) mod sampling;
 pub(crate) mod star_planning;
 pub(crate) mod value_equality;

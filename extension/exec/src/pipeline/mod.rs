@@ -20,6 +20,7 @@ use crate::optimizer::estimates::{Estimates, Estimator};
 use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
+use crate::optimizer::read_ahead::wanted;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::repartition::{Role, Share};
 use crate::pipeline::stack::{Entered, Origin, Stack, Stage, Work};
@@ -390,6 +391,10 @@ impl Pipeline {
                 if rows.len == 0 {
                     return None;
                 }
+            }
+            if self.role.is_none() && source.is_remote() {
+                let wanted = wanted(&self.query, source, &rows, &scopes, &next);
+                source.read_ahead(&wanted);
             }
             match next {
                 Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts, part),

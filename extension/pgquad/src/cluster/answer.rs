@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, GroupCursor, Groups, Work};
+use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS};
+use pgquad_cluster::ahead::Found;
 use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Read};
 use pgquad_cluster::reading;
@@ -174,14 +175,24 @@ impl Open {
 
 fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(request.parts.iter().map(|part| part.shard));
+    let ahead = request.ahead.iter().map(|(_, part)| part.shard);
+    let parts = request.parts.iter().map(|part| part.shard);
+    let open = Open::new(parts.chain(ahead));
     let order = open.check_order(request.order);
-    let rows = reading::answer(
+    let mut rows = reading::answer(
         &request,
         |part, probe, ranges, enough, batch: &mut Batch, spans| {
             open.readers[part].read(order, probe, ranges, enough, batch, spans)
         },
     );
+    let mut spans = Vec::new();
+    rows.ahead = Found::of(&request.ahead, |place, range, enough, batch| {
+        let reader = &open.readers[request.parts.len() + place];
+        let order = open.check_order(request.ahead[place].0);
+        let probe = &mut Probe::new(ALL_COLUMNS);
+        let range = std::slice::from_ref(range);
+        reader.read(order, probe, range, enough, batch, &mut spans);
+    });
     open.close();
     rows.encode()
 }

@@ -7,7 +7,7 @@
 
 mod participants;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
-use pgquad_cluster::Traffic;
+use pgquad_cluster::{ReadAhead, Traffic};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -205,6 +205,8 @@ pub struct Scope {
     /// Names under which nodes have exported the snapshots that this scope reads with, by group.
     exported: RefCell<HashMap<i32, String>>,
     sessions: RefCell<HashMap<i32, Session>>,
+    /// What is read ahead of what is asked for, under the snapshots of this scope.
+    ahead: RefCell<ReadAhead>,
     traffic: Cell<Traffic>,
 }
 
@@ -216,8 +218,14 @@ impl Scope {
             snapshots: RefCell::default(),
             exported: RefCell::default(),
             sessions: RefCell::default(),
+            ahead: RefCell::default(),
             traffic: Cell::default(),
         }
+    }
+
+    /// What is read ahead.
+    pub fn ahead(&self) -> RefMut<'_, ReadAhead> {
+        self.ahead.borrow_mut()
     }
 
     /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as
@@ -271,6 +279,7 @@ impl Scope {
 
     /// Nobody waits for the answers under way any more.
     fn abandon(&self) {
+        self.ahead().forget_wishes();
         for session in self.sessions.borrow_mut().values_mut() {
             session.abandoned = session.waiting;
         }

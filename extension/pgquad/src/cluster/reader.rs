@@ -4,9 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, SIGN};
+use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
-use pgquad_cluster::{key_column_place, shard_of_range, Deal, Placement, Reading, Shards, Traffic};
+use pgquad_cluster::{
+    key_column_place, shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish,
+};
 use pgrx::pg_sys;
 
 use super::answer::damaged;
@@ -47,6 +50,18 @@ pub struct ShardedReader {
     open: RefCell<[Vec<Option<Open>>; 2]>,
     /// In a join that several participants run: the participant that holds each shard, by side.
     holders: Option<[Vec<u16>; 2]>,
+    /// Reads under way, by node.
+    under_way: RefCell<Vec<(i32, UnderWay)>>,
+}
+
+/// A read of other nodes that has been asked for.
+enum UnderWay {
+    /// It is answered from what was read ahead.
+    Known(Rows),
+    /// A message is on its way, which reads this ahead.
+    Asked(Vec<Wish>),
+    /// The same where the message says nothing of the read itself, as all of it is read ahead.
+    Ahead(Vec<Wish>, Box<Read>),
 }
 
 /// A shard of this node.
@@ -79,6 +94,7 @@ impl ShardedReader {
             written: store::has_written(),
             reshaped: !store::others_can_answer(),
             holders: None,
+            under_way: RefCell::default(),
         }
     }
 
@@ -130,6 +146,119 @@ impl ShardedReader {
         let answer = self.scope.receive(group);
         self.note_since(before);
         answer
+    }
+
+    /// Ranges of orders that will be asked for soon. Those on other nodes are read with the next message, and not asked
+    /// for again.
+    pub fn read_ahead(&self, order: usize, ranges: &[(Key, Key)]) {
+        if self.written {
+            return;
+        }
+        let side = self.side(order);
+        let (table, place) = (side.table(), side.key_place());
+        let mut ahead = self.scope.ahead();
+        for range in ranges {
+            let Some(shard) = shard_of_range(&table.placement, place, range) else {
+                continue;
+            };
+            if side.is_here(shard) {
+                continue;
+            }
+            let placed = table.placement.shards()[shard];
+            ahead.wish(Wish {
+                table: table.relid.to_u32(),
+                group: placed.group,
+                shard: placed.id,
+                order: side.order as u8,
+                range: *range,
+            });
+        }
+    }
+
+    /// Forgets what was to be read ahead and has not been asked for.
+    pub fn forget_wishes(&self) {
+        self.scope.ahead().forget_wishes();
+    }
+
+    /// Sends a read to a node, with what is to be read ahead there.
+    fn send_read(&self, table: u32, group: i32, request: &Read) {
+        let known = self.scope.ahead().answer(table, request);
+        let under_way = known.map_or_else(|| self.ask_read(table, group, request), UnderWay::Known);
+        self.under_way.borrow_mut().push((group, under_way));
+    }
+
+    fn ask_read(&self, table: u32, group: i32, request: &Read) -> UnderWay {
+        let (wishes, is_covered) = {
+            let mut ahead = self.scope.ahead();
+            let wishes = ahead.take(group);
+            let is_covered = !wishes.is_empty() && ahead.covers(table, request, &wishes);
+            (wishes, is_covered)
+        };
+        let parts = if is_covered {
+            &[][..]
+        } else {
+            &request.parts[..]
+        };
+        self.send(group, &request.encode_with(parts, &parts_of(&wishes)));
+        if is_covered {
+            return UnderWay::Ahead(wishes, Box::new(request.clone()));
+        }
+        UnderWay::Asked(wishes)
+    }
+
+    /// The answer to the read that was sent to a node. Meanwhile the other nodes read ahead.
+    fn receive_read(&self, table: u32, group: i32) -> Rows {
+        let under_way = {
+            let mut all = self.under_way.borrow_mut();
+            let at = all.iter().position(|(of, _)| *of == group);
+            at.map(|at| all.remove(at).1)
+        };
+        let (wishes, request) = match under_way {
+            Some(UnderWay::Known(rows)) => return rows,
+            Some(UnderWay::Asked(wishes)) => (wishes, None),
+            Some(UnderWay::Ahead(wishes, request)) => (wishes, Some(request)),
+            None => (Vec::new(), None),
+        };
+        let others = self.ask_others();
+        let mut rows = self.receive_rows(group, &wishes);
+        for (group, wishes) in others {
+            self.receive_rows(group, &wishes);
+        }
+        if let Some(request) = request {
+            let known = self.scope.ahead().answer(table, &request);
+            rows = known.unwrap_or_else(|| {
+                self.send(group, &request.encode());
+                self.receive_rows(group, &[])
+            });
+        }
+        rows
+    }
+
+    /// Asks nodes for what is to be read ahead from them and went with no message.
+    fn ask_others(&self) -> Vec<(i32, Vec<Wish>)> {
+        let groups = self.scope.ahead().groups();
+        let is_busy = |group: &i32| {
+            let all = self.under_way.borrow();
+            let mut of_group = all.iter().filter(|(of, _)| of == group);
+            of_group.any(|(_, read)| !matches!(read, UnderWay::Known(_)))
+        };
+        let idle = groups.into_iter().filter(|group| !is_busy(group));
+        let ask = |group: i32| {
+            let wishes = self.scope.ahead().take(group);
+            let request = Read::default();
+            self.send(group, &request.encode_with(&[], &parts_of(&wishes)));
+            (group, wishes)
+        };
+        idle.map(ask).collect()
+    }
+
+    fn receive_rows(&self, group: i32, wishes: &[Wish]) -> Rows {
+        let bytes = self.receive(group);
+        let rows = Rows::decode(&bytes).unwrap_or_else(|e| damaged(e));
+        if !self.scope.ahead().keep(wishes, &rows.ahead) {
+            damaged(Damaged);
+        }
+        rows
     }
 
     fn note_since(&self, before: Traffic) {
@@ -505,6 +634,7 @@ impl ShardedReader {
 
     /// Closes the shards of this node; to be called where the node that reads ends.
     pub fn close(&mut self) {
+        self.forget_wishes();
         for open in self
             .open
             .get_mut()
@@ -737,11 +867,12 @@ impl Shards for Side<'_> {
     }
 
     fn send(&self, group: i32, request: &Read) {
-        self.reader.send(group, &request.encode());
+        let table = self.table().relid.to_u32();
+        self.reader.send_read(table, group, request);
     }
 
     fn receive(&self, group: i32) -> Rows {
-        let bytes = self.reader.receive(group);
-        Rows::decode(&bytes).unwrap_or_else(|e| damaged(e))
+        let table = self.table().relid.to_u32();
+        self.reader.receive_read(table, group)
     }
 }

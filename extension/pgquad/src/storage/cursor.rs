@@ -85,6 +85,18 @@ impl Sharded {
 }
 
 impl OrderCursor {
+    /// Ranges that will be read soon: those on other nodes need no message of their own then.
+    pub fn read_ahead(&self, ranges: &[(Key, Key)]) {
+        if let From::Shards(sharded) = &self.from {
+            sharded.reader.read_ahead(sharded.number, ranges);
+        }
+    }
+
+    /// Whether some quads are on other nodes.
+    pub fn is_remote(&self) -> bool {
+        matches!(&self.from, From::Shards(sharded) if sharded.reader.is_remote())
+    }
+
     /// A cursor over order number `order` of a table. Takes the predicate lock of a SERIALIZABLE reader.
     ///
     /// # Safety

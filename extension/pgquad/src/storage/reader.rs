@@ -73,6 +73,13 @@ impl TableReader {
         }
     }
 
+    /// Ranges of orders that will be read soon: those on other nodes need no message of their own then.
+    pub fn read_ahead(&self, order: usize, ranges: &[(Key, Key)]) {
+        if let Self::Sharded(sharded) = self {
+            sharded.read_ahead(order, ranges);
+        }
+    }
+
     /// Whether some quads are on other nodes.
     pub fn is_remote(&self) -> bool {
         match self {

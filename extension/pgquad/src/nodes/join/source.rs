@@ -287,6 +287,22 @@ impl Source for NodeSource {
         }
     }
 
+    fn read_ahead(&mut self, wanted: &[Wanted]) {
+        for reader in &self.readers {
+            if let Some(sharded) = reader.sharded() {
+                sharded.forget_wishes();
+            }
+        }
+        for Wanted {
+            table,
+            order,
+            ranges,
+        } in wanted
+        {
+            self.reader(*table).read_ahead(*order, ranges);
+        }
+    }
+
     fn is_ordered(&self, table: u16) -> bool {
         self.reader(table).is_ordered()
     }

@@ -9,6 +9,7 @@ use crate::pg::ffi::Methods;
 use crate::pg::list::{list_iter, list_node};
 use crate::storage::{interrupt, OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
+use pgquad_cluster::message::KEYS_AHEAD;
 use pgquad_cluster::Traffic;
 use pgquad_exec::{
     holds, key_ranges, match_order, most_ranges, read_cost, Bound, Value, MOST_LIST_RANGES,
@@ -78,6 +79,8 @@ pub struct QuadScan {
     /// How often the two have been there to choose from.
     choices: u64,
     needs_tid: bool,
+    /// Few quads are expected, of values that other nodes of the plan find.
+    is_inner: bool,
     bounds: Vec<BoundExpr>,
     /// Whether quads come in descending order.
     pub backward: bool,
@@ -105,7 +108,7 @@ impl ScanNode for QuadScan {
     unsafe fn begin(
         node: *mut pg_sys::CustomScanState,
         estate: *mut pg_sys::EState,
-        _eflags: core::ffi::c_int,
+        eflags: core::ffi::c_int,
     ) -> Self {
         // SAFETY: the plan was made by `plan_path`.
         unsafe {
@@ -153,11 +156,12 @@ impl ScanNode for QuadScan {
                     cursor,
                 }
             };
-            Self {
+            let mut scan = Self {
                 way: way(first),
                 other: second.map(way),
                 choices: 0,
                 needs_tid,
+                is_inner: depends_on_others(plan),
                 bounds,
                 backward,
                 ranges: Vec::new(),
@@ -168,7 +172,18 @@ impl ScanNode for QuadScan {
                 at: 0,
                 upcoming: Upcoming::new(),
                 counters: Counters::default(),
+            };
+            let is_run = eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as core::ffi::c_int == 0;
+            let is_open = scan.other.is_some();
+            if is_run
+                && !is_open
+                && scan.way.cursor.is_remote()
+                && is_small_and_constant(plan, count)
+            {
+                scan.compute_ranges(&raw mut (*node).ss);
+                scan.way.cursor.read_ahead(&scan.ranges);
             }
+            scan
         }
     }
 
@@ -271,6 +286,31 @@ impl ScanNode for QuadScan {
     }
 }
 
+/// Whether few quads are expected, and what their columns are compared with is there before the query runs.
+unsafe fn is_small_and_constant(plan: *mut pg_sys::CustomScan, bounds: usize) -> bool {
+    // SAFETY: a live plan; each cast follows a check of the tag.
+    unsafe {
+        let is_there = |expr: *mut pg_sys::Node| match (*expr).type_ {
+            pg_sys::NodeTag::T_Const => true,
+            pg_sys::NodeTag::T_Param => {
+                (*expr.cast::<pg_sys::Param>()).paramkind == pg_sys::ParamKind::PARAM_EXTERN
+            }
+            _ => false,
+        };
+        let mut values = list_iter::<pg_sys::Node>((*plan).custom_exprs).take(bounds);
+        (*plan).scan.plan.plan_rows <= KEYS_AHEAD as f64 && values.all(is_there)
+    }
+}
+
+/// Whether few quads are expected, of values that other nodes of the plan find.
+unsafe fn depends_on_others(plan: *mut pg_sys::CustomScan) -> bool {
+    // SAFETY: a live plan.
+    unsafe {
+        let plan = &(*plan).scan.plan;
+        plan.plan_rows <= KEYS_AHEAD as f64 && !plan.extParam.is_null()
+    }
+}
+
 /// The next row of a scan whose target list is nothing but columns: filled in straight from the batch.
 unsafe fn next_projected(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `fill`; the result slot has one place for each output column.
@@ -357,6 +397,7 @@ impl QuadScan {
             if !self.started {
                 self.started = true;
                 self.compute_ranges(state);
+                self.keep_subject();
                 self.next_range = 0;
                 self.way.cursor.finish_range();
             }
@@ -386,6 +427,18 @@ impl QuadScan {
             };
             self.next_range += begun;
             self.counters.probes += begun as u64;
+        }
+    }
+
+    /// Has all quads of a subject kept that is joined with others, as in a description: its walk reads them next.
+    fn keep_subject(&mut self) {
+        if !self.is_inner || !self.way.cursor.is_remote() {
+            return;
+        }
+        if let [(low, high)] = &self.ranges[..] {
+            if low[0] == high[0] && low[1] != high[1] {
+                self.way.cursor.read_ahead(&self.ranges);
+            }
         }
     }
 

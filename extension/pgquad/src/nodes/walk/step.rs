@@ -31,6 +31,8 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::
 
 /// Quads read at a time.
 const QUADS_AT_ONCE: usize = 10_000;
+/// Places of a frontier whose quads are kept for those who read them next, at most.
+const AHEAD_KEYS: usize = 32;
 /// Integers of a hop before its conditions.
 const HOP_WORDS: usize = 6;
 
@@ -378,6 +380,11 @@ impl Hop {
         self.keys += groups.len() as u64;
         self.probes += keys.len() as u64;
         self.reading.restart();
+        // All quads of a subject, as a description asks for: it reads them again.
+        let is_whole = |(low, high): &(Key, Key)| low[0] == high[0] && low[1] != high[1];
+        if keys.len() <= AHEAD_KEYS && keys.iter().all(is_whole) {
+            reader.read_ahead(self.order, &keys);
+        }
         loop {
             storage::interrupt();
             let more = reader.read(

@@ -1,0 +1,383 @@
+//! Reading ahead: ranges that will be asked for soon travel with a message that goes to their node anyway, or at the
+//! same time, and later reads of them take no message. It spares round trips where a query goes from pattern to pattern
+//! with few rows.
+//!
+//! What has been read ahead is kept with the transactions of the other nodes, so that all of it is of the snapshot that
+//! a message would see. It is a cache: a range that is not in it is asked for.
+
+use crate::message::{Part, Read, Rows, KEYS_AHEAD};
+use pgquad_btree::{Batch, Key, Span, ALL_COLUMNS};
+use std::collections::HashMap;
+
+/// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
+const MOST_WISHES: usize = 256;
+/// Keys that are kept at most (256 kB): a query that finds more gains little by fewer messages.
+const MOST_KEPT: usize = 8192;
+/// Most ranges of a request that is answered from what is kept.
+const MOST_ANSWERED: usize = 1024;
+
+/// A range of a shard of another node that will be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What identifies the table of the shard.
+    pub table: u32,
+    /// Citus' number of the group of the node.
+    pub group: i32,
+    /// Citus' number of the shard.
+    pub shard: u64,
+    /// The number of the order in the shard.
+    pub order: u8,
+    /// The range, both bounds included: all keys with the values of its first columns.
+    pub range: (Key, Key),
+}
+
+/// Answers to ranges that were read ahead, in the order in which they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// How many keys each range has; more than [`KEYS_AHEAD`]: it was not read.
+    pub counts: Vec<u64>,
+    /// The keys of those that were, one after the other.
+    pub keys: Vec<Key>,
+}
+
+impl Found {
+    /// Reads the ranges of a request; `read` appends about so many keys of a range of the part with that place.
+    pub fn of(
+        parts: &[(u8, Part)],
+        mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch),
+    ) -> Self {
+        let (mut found, mut batch) = (Self::default(), Batch::new());
+        for (place, (_, part)) in parts.iter().enumerate() {
+            for range in &part.ranges {
+                batch.clear(ALL_COLUMNS);
+                read(place, range, KEYS_AHEAD + 1, &mut batch);
+                found.counts.push(batch.len() as u64);
+                if batch.len() <= KEYS_AHEAD {
+                    found.keys.extend((0..batch.len()).map(|n| batch.key(n)));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Table, order, number of columns that have one value, and these.
+type Prefix = (u32, u8, u8, Key);
+
+/// The prefix that a range consists of, where it is one.
+fn prefix(table: u32, order: u8, (low, high): &(Key, Key)) -> Prefix {
+    let bound = (0..4).take_while(|&c| low[c] == high[c]).count();
+    shortened(table, order, low, bound)
+}
+
+fn shortened(table: u32, order: u8, key: &Key, bound: usize) -> Prefix {
+    let mut values = [0; 4];
+    values[..bound].copy_from_slice(&key[..bound]);
+    (table, order, bound as u8, values)
+}
+
+/// Ranges of other nodes that are to be read ahead, and those that have been.
+#[derive(Default)]
+pub struct ReadAhead {
+    wishes: Vec<Wish>,
+    /// The keys of each range, ascending; `None`: too many.
+    kept: HashMap<Prefix, Option<Box<[Key]>>>,
+    keys: usize,
+}
+
+impl ReadAhead {
+    /// Asks for a range with the next message, unless it is known.
+    pub fn wish(&mut self, wish: Wish) {
+        let Wish { table, order, .. } = wish;
+        let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range));
+        if !is_kept && self.wishes.len() < MOST_WISHES && !self.wishes.contains(&wish) {
+            self.wishes.push(wish);
+        }
+    }
+
+    /// Forgets what has not been asked for.
+    pub fn forget_wishes(&mut self) {
+        self.wishes.clear();
+    }
+
+    /// The groups of nodes that are to be asked for something.
+    #[must_use]
+    pub fn groups(&self) -> Vec<i32> {
+        let mut groups: Vec<i32> = self.wishes.iter().map(|wish| wish.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// What a node is to be asked for, shard by shard.
+    pub fn take(&mut self, group: i32) -> Vec<Wish> {
+        let (mut taken, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wishes)
+            .into_iter()
+            .partition(|wish| wish.group == group);
+        self.wishes = left;
+        taken.sort_by_key(|wish| (wish.shard, wish.order));
+        taken
+    }
+
+    /// Keeps the answers to wishes; false where they do not fit together.
+    #[must_use]
+    pub fn keep(&mut self, wishes: &[Wish], found: &Found) -> bool {
+        let sizes = found.counts.iter().map(|&count| count as usize);
+        let sizes = sizes.map(|count| (count <= KEYS_AHEAD).then_some(count));
+        let all: usize = sizes.clone().flatten().sum();
+        if found.counts.len() != wishes.len() || all != found.keys.len() {
+            return false;
+        }
+        if self.keys + all > MOST_KEPT {
+            self.kept.clear();
+            self.keys = 0;
+        }
+        let mut rest = &found.keys[..];
+        for (wish, size) in wishes.iter().zip(sizes) {
+            let keys = size.map(|size| {
+                let (keys, after) = rest.split_at(size);
+                rest = after;
+                let mut keys: Box<[Key]> = keys.into();
+                keys.sort_unstable();
+                keys
+            });
+            let at = prefix(wish.table, wish.order, &wish.range);
+            self.keys += keys.as_ref().map_or(0, |keys| keys.len());
+            self.kept.insert(at, keys);
+        }
+        true
+    }
+
+    /// The keys of a range, where they are kept.
+    fn keys(&self, table: u32, order: u8, range: &(Key, Key)) -> Option<&[Key]> {
+        let (low, high) = range;
+        let bound = prefix(table, order, range).2;
+        (1..=usize::from(bound)).rev().find_map(|bound| {
+            let at = shortened(table, order, low, bound);
+            let keys = self.kept.get(&at)?.as_deref()?;
+            let from = keys.partition_point(|key| key < low);
+            let to = keys.partition_point(|key| key <= high);
+            Some(&keys[from..to])
+        })
+    }
+
+    /// Whether all that a request asks for is among these wishes, or kept.
+    #[must_use]
+    pub fn covers(&self, table: u32, request: &Read, wishes: &[Wish]) -> bool {
+        let mut ranges = request.parts.iter().flat_map(|part| &part.ranges);
+        ranges.all(|range| {
+            let is_wished = |wish: &Wish| {
+                (wish.table, wish.order) == (table, request.order)
+                    && wish.range.0 <= range.0
+                    && range.1 <= wish.range.1
+            };
+            wishes.iter().any(is_wished) || self.keys(table, request.order, range).is_some()
+        })
+    }
+
+    /// The answer to a request from what is kept, where all of it is.
+    #[must_use]
+    pub fn answer(&self, table: u32, request: &Read) -> Option<Rows> {
+        if self.kept.is_empty() {
+            return None;
+        }
+        let ranges = request.parts.iter().map(|part| part.ranges.len());
+        if ranges.sum::<usize>() > MOST_ANSWERED {
+            return None;
+        }
+        let size = request.size.max(1) as usize;
+        let (mut rows, mut first) = (Rows::default(), 0);
+        let mut columns: [Vec<u64>; 4] = Default::default();
+        let mut len = 0;
+        for part in &request.parts {
+            let (mut left_out, mut of_group) = (0, 0);
+            for (n, range) in part.ranges.iter().enumerate() {
+                let keys = self.keys(table, request.order, range)?;
+                if n % size == 0 {
+                    (left_out, of_group) = (0, 0);
+                }
+                if n < left_out {
+                    continue;
+                }
+                let place = n % size;
+                if keys.is_empty() {
+                    // As a probe does: without one that is required the rest of the group is not asked for.
+                    if place < 64 && request.required >> place & 1 == 1 {
+                        left_out = n - place + size;
+                    }
+                    continue;
+                }
+                of_group += keys.len();
+                if request.most > 0 && of_group >= request.most as usize {
+                    return None;
+                }
+                for (c, column) in columns.iter_mut().enumerate() {
+                    if request.mask >> c & 1 != 0 {
+                        column.extend(keys.iter().map(|key| key[c]));
+                    }
+                }
+                len += keys.len();
+                rows.spans.push(Span {
+                    range: (first + n) as u32,
+                    end: len as u32,
+                });
+            }
+            first += part.ranges.len();
+        }
+        rows.batch = Batch::from_columns(request.mask, columns, len);
+        Some(rows)
+    }
+}
+
+/// Wishes as parts of a request, in their order.
+#[must_use]
+pub fn parts_of(wishes: &[Wish]) -> Vec<(u8, Part)> {
+    let same = |a: &Wish, b: &Wish| (a.shard, a.order) == (b.shard, b.order);
+    let part = |of_shard: &[Wish]| {
+        let ranges = of_shard.iter().map(|wish| wish.range).collect();
+        let shard = of_shard[0].shard;
+        (of_shard[0].order, Part { shard, ranges })
+    };
+    wishes.chunk_by(same).map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgquad_btree::{KEY_MAX, KEY_MIN};
+
+    fn range(values: &[u64]) -> (Key, Key) {
+        let (mut low, mut high) = (KEY_MIN, KEY_MAX);
+        low[..values.len()].copy_from_slice(values);
+        high[..values.len()].copy_from_slice(values);
+        (low, high)
+    }
+
+    fn wish(shard: u64, values: &[u64]) -> Wish {
+        Wish {
+            table: 7,
+            group: 1,
+            shard,
+            order: 0,
+            range: range(values),
+        }
+    }
+
+    fn request(size: u32, required: u64, ranges: &[&[u64]]) -> Read {
+        Read {
+            mask: 0b0100,
+            size,
+            required,
+            most: if size > 1 { 100 } else { 0 },
+            enough: 100,
+            parts: vec![Part {
+                shard: 5,
+                ranges: ranges.iter().map(|values| range(values)).collect(),
+            }],
+            ..Read::default()
+        }
+    }
+
+    /// Subject 1 with predicates 10 (objects 3, 4) and 11 (none), subject 2 with predicate 10 (object 9).
+    fn known() -> ReadAhead {
+        let mut ahead = ReadAhead::default();
+        let wishes = [wish(5, &[1, 10]), wish(5, &[1, 11]), wish(5, &[2, 10])];
+        wishes.iter().for_each(|wish| ahead.wish(wish.clone()));
+        assert_eq!(ahead.groups(), [1]);
+        let taken = ahead.take(1);
+        assert_eq!(taken, wishes);
+        let found = Found {
+            counts: vec![2, 0, 1],
+            keys: vec![[1, 10, 3, 0], [1, 10, 4, 0], [2, 10, 9, 0]],
+        };
+        assert!(ahead.keep(&taken, &found));
+        ahead
+    }
+
+    #[test]
+    fn what_is_kept_answers() {
+        let ahead = known();
+        let rows = ahead
+            .answer(7, &request(1, 0, &[&[1, 10], &[1, 11], &[2, 10]]))
+            .unwrap();
+        assert_eq!(rows.batch.columns[2], [3, 4, 9]);
+        let spans: Vec<(u32, u32)> = rows.spans.iter().map(|s| (s.range, s.end)).collect();
+        assert_eq!(spans, [(0, 2), (2, 3)]);
+        assert!(rows.stop.is_none());
+        // A part of a range that is kept; the same of another table, and more than is kept.
+        let part = ahead.answer(7, &request(1, 0, &[&[1, 10, 4]])).unwrap();
+        assert_eq!(part.batch.columns[2], [4]);
+        assert!(ahead.answer(8, &request(1, 0, &[&[1, 10]])).is_none());
+        assert!(ahead.answer(7, &request(1, 0, &[&[1]])).is_none());
+        assert!(ahead
+            .answer(7, &request(1, 0, &[&[1, 10], &[3, 10]]))
+            .is_none());
+    }
+
+    #[test]
+    fn groups_end_at_a_required_range_without_keys() {
+        let groups = request(2, 0b01, &[&[1, 11], &[1, 10], &[2, 10], &[1, 11]]);
+        let rows = known().answer(7, &groups).unwrap();
+        let spans: Vec<(u32, u32)> = rows.spans.iter().map(|s| (s.range, s.end)).collect();
+        assert_eq!(spans, [(2, 1)]);
+    }
+
+    #[test]
+    fn large_ranges_are_asked_for() {
+        let mut ahead = ReadAhead::default();
+        let large = wish(5, &[1, 10]);
+        let found = Found {
+            counts: vec![KEYS_AHEAD as u64 + 1],
+            keys: Vec::new(),
+        };
+        assert!(ahead.keep(std::slice::from_ref(&large), &found));
+        assert!(ahead.answer(7, &request(1, 0, &[&[1, 10]])).is_none());
+        // It is not asked for ahead again.
+        ahead.wish(large);
+        assert!(ahead.groups().is_empty());
+    }
+
+    #[test]
+    fn answers_that_do_not_fit_are_refused() {
+        let found = Found {
+            counts: vec![1],
+            keys: vec![[1, 10, 3, 0]],
+        };
+        let mut ahead = ReadAhead::default();
+        assert!(!ahead.keep(&[], &found));
+        let two = [wish(5, &[1, 10]), wish(5, &[1, 11])];
+        assert!(!ahead.keep(&two, &found));
+        let missing = Found {
+            counts: vec![2],
+            ..found
+        };
+        assert!(!ahead.keep(&two[..1], &missing));
+    }
+
+    #[test]
+    fn wishes_cover_requests() {
+        let ahead = known();
+        let wishes = [wish(5, &[3])];
+        assert!(ahead.covers(7, &request(1, 0, &[&[3], &[3, 10], &[1, 10]]), &wishes));
+        assert!(!ahead.covers(7, &request(1, 0, &[&[4]]), &wishes));
+        assert!(!ahead.covers(8, &request(1, 0, &[&[3]]), &wishes));
+    }
+
+    #[test]
+    fn found_reads_each_range_up_to_the_limit() {
+        let parts = parts_of(&[wish(5, &[1]), wish(5, &[2]), wish(6, &[3])]);
+        assert_eq!(parts.len(), 2);
+        let found = Found::of(&parts, |place, range, enough, batch| {
+            let keys = if range.0[0] == 2 { enough } else { place + 1 };
+            let columns = [
+                vec![range.0[0]; keys],
+                vec![9; keys],
+                vec![0; keys],
+                vec![0; keys],
+            ];
+            batch.append(&Batch::from_columns(ALL_COLUMNS, columns, keys), 0..keys);
+        });
+        assert_eq!(found.counts, [1, KEYS_AHEAD as u64 + 1, 2]);
+        assert_eq!(found.keys.len(), 3);
+    }
+}
