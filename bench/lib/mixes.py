@@ -82,6 +82,7 @@ def measure(server, name, title, mix, scale, found, options):
             "--check-every", str(options.check_every),
         )  # fmt: skip
     describe(page, name, scale, log, results, options)
+    deaths(page, found)
     profile(page, connection, log, results, f"{name}-{scale}.profile.txt", options.quick)
     if not options.quick:
         save(f"{name}-{scale}.json", results)
@@ -164,8 +165,8 @@ def describe(page, name, scale, log, results, options):
             [
                 [
                     store,
-                    report.spread(found["mixes"]),
-                    report.ratio(own / statistics.median(found["mixes"])),
+                    spread(found["mixes"]),
+                    faster_by(own, found["mixes"]),
                     report.number(by_medians[store]) if by_medians[store] else "-",
                     report.ratio(by_medians[OWN] / by_medians[store]) if by_medians[store] else "-",
                 ]
@@ -209,6 +210,27 @@ def describe(page, name, scale, log, results, options):
         "a connection each, it stalls on kept ones); all answers are read whole, as SPARQL JSON results or N-Triples. The times of a query are\n"
         "means and medians over a turn, then the median of the turns; where the machine had other work, medians say more."
     )
+
+
+def spread(mixes):
+    """Mixes an hour of the turns of a store, as text. A turn with none is one that the store did not answer."""
+    answered = [rate for rate in mixes if rate > 0]
+    missing = len(mixes) - len(answered)
+    text = report.spread(answered) if answered else "-"
+    return text + (f", {missing} of {len(mixes)} turns not answered" if missing else "")
+
+
+def faster_by(own, mixes):
+    """How many times the mixes of the turns that another store answered `own` is, as text."""
+    answered = [rate for rate in mixes if rate > 0]
+    return report.ratio(own / statistics.median(answered)) if answered else "-"
+
+
+def deaths(page, found):
+    """Says of the peers whose servers died that they did."""
+    for peer in found:
+        if peer.death:
+            page.add(peer.death)
 
 
 def mixes_of_medians(found, weights):
@@ -276,7 +298,7 @@ def floor(page, results):
     page.table(
         ["store", "empty prepared SELECT, ms", "`ASK {}`, ms"],
         [
-            [store, "-" if figures["empty"] is None else report.number(figures["empty"]), report.number(figures["ask"])]
+            [store, report.known(figures["empty"]), report.known(figures["ask"])]
             for store, figures in results["floor"].items()
             if store in stores
         ],

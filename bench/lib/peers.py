@@ -16,6 +16,8 @@ SCRIPTS = os.path.join(environment.ROOT, "bench", "peers")
 NAMES = ["oxigraph", "virtuoso", "fuseki", "blazegraph"]
 # Virtuoso 7 answers on a kept connection only after the delayed acknowledgement of what it sent before.
 CLOSING = {"virtuoso"}
+# Lines of the log of a server that died that are reported.
+LOG_LINES = 10
 
 
 class Peer:
@@ -24,6 +26,8 @@ class Peer:
     def __init__(self, name):
         self.name = name
         self.label = self._run("version")
+        # What is known of the end of its server, where that ended before it was told to.
+        self.death = None
 
     def _run(self, *arguments, timeout=None):
         command = [os.path.join(SCRIPTS, self.name), *arguments]
@@ -62,12 +66,24 @@ class Peer:
                 _wait_for(url, server, log)
                 yield url
             finally:
+                self._look_at(server, log)
                 server.terminate()
                 try:
                     server.wait(60)
                 except subprocess.TimeoutExpired:
                     server.kill()
                     server.wait()
+
+    def _look_at(self, server, log):
+        """Takes note of a server that has died by itself: what is missing of its figures is missing for that."""
+        status = server.poll()
+        if status is None:
+            return
+        end = f"signal {-status}" if status < 0 else f"exit status {status}"
+        self.death = f"DIED: the server of {self.label}, {end}; the end of its log:\n\n" + "".join(
+            f"    {line}\n" for line in _text_of(log).splitlines()[-LOG_LINES:]
+        )
+        print(self.death, flush=True)
 
     def option(self, url):
         """How `replay` is told of this peer."""
@@ -90,9 +106,14 @@ def _wait_for(url, server, log):
             return
         except (urllib.error.URLError, OSError) as error:
             if server.poll() is not None or time.monotonic() > until:
-                log.seek(0)
-                raise RuntimeError(f"{url}: {error}\n" + log.read().decode(errors="replace")[-2000:]) from None
+                raise RuntimeError(f"{url}: {error}\n" + _text_of(log)) from None
             time.sleep(0.1)
+
+
+def _text_of(log):
+    """The end of a log."""
+    log.seek(0)
+    return log.read().decode(errors="replace")[-2000:]
 
 
 def available(names=None):

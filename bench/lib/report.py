@@ -59,6 +59,11 @@ def number(value):
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
+def known(value):
+    """A number, or a dash for None."""
+    return "-" if value is None else number(value)
+
+
 def ratio(value):
     return f"{value:.2f}"
 

@@ -73,11 +73,15 @@ fn checked(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
 fn floors(arguments: &Arguments) -> Result<Value, String> {
     let mut floors = Map::new();
     for target in &arguments.targets {
-        let floor = measure::floor(target, arguments.timeout)?;
-        floors.insert(
-            target.name.clone(),
-            json!({"empty": floor.empty, "ask": floor.ask}),
-        );
+        // A store that does not answer stops none of the others.
+        let floor = match measure::floor(target, arguments.timeout) {
+            Ok(floor) => json!({"empty": floor.empty, "ask": floor.ask}),
+            Err(error) => {
+                eprintln!("floor, {}: {error}", target.name);
+                json!({"empty": null, "ask": null})
+            }
+        };
+        floors.insert(target.name.clone(), floor);
     }
     Ok(floors.into())
 }
