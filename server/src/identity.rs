@@ -33,6 +33,20 @@ impl Identity {
             Self::Login { role, .. } | Self::Token(role) | Self::Anonymous(role) => role,
         }
     }
+
+    /// Refuses a write by nobody, whose transactions cannot write: the answer asks for credentials, which clients that
+    /// wait to be asked send then.
+    ///
+    /// # Errors
+    /// 401.
+    pub fn check_write(&self) -> Result<(), Problem> {
+        match self {
+            Self::Anonymous(_) => Err(Problem::unauthorized(
+                "nobody may write without credentials",
+            )),
+            Self::Login { .. } | Self::Token(_) => Ok(()),
+        }
+    }
 }
 
 /// How requests show who asks.
@@ -119,6 +133,7 @@ fn digest(text: &str) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::StatusCode;
 
     fn of(value: &str, identities: &Identities) -> Result<Identity, Problem> {
         let mut headers = HeaderMap::new();
@@ -157,5 +172,11 @@ mod tests {
             open.of(&HeaderMap::new()).unwrap(),
             Identity::Anonymous("reader".to_owned())
         );
+        let writes = |identity: Identity| identity.check_write().map_err(|problem| problem.status);
+        assert_eq!(
+            writes(Identity::Anonymous("reader".to_owned())),
+            Err(StatusCode::UNAUTHORIZED)
+        );
+        assert_eq!(writes(Identity::Token("writer".to_owned())), Ok(()));
     }
 }

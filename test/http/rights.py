@@ -41,8 +41,10 @@ def run(report):
         tokens.write("token-of-reader http_reader\ntoken-of-writer http_writer\n")
         tokens.flush()
         with Endpoint(anonymous="http_reader", tokens=tokens.name) as endpoint:
+            expect(report, endpoint, "nobody", {}, READS | {"update": 401, "put": 401, "post": 401, "delete": 401})
+            asked = endpoint.request("DELETE", "/data?default")
+            report.check(asked.headers.get("www-authenticate", "").startswith("Basic"), "a write by nobody is asked for credentials", asked.headers)
             writes = {"update": 403, "put": 403, "post": 403, "delete": 403}
-            expect(report, endpoint, "nobody", {}, READS | writes)
             expect(report, endpoint, "a role without rights", {"user": "http_nobody"}, dict.fromkeys(NOTHING, 403))
             expect(report, endpoint, "a writer", {"user": "http_writer:secret"},
                    READS | {"update": 200, "put": 201, "post": 201, "delete": 204})
