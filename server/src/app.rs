@@ -25,6 +25,7 @@ use crate::form::Fields;
 use crate::identity::Identities;
 use crate::listen::Peer;
 use crate::metrics::Metrics;
+use crate::negotiate::content_type;
 use crate::nodes::Nodes;
 use crate::options::Options;
 use crate::problem::Problem;
@@ -204,6 +205,9 @@ async fn watched(
         .as_ref()
         .is_none_or(|rate| rate.check_key(&peer.0.ip()).is_ok());
     name_encoding(request.headers_mut());
+    if endpoint == "data" {
+        leave_packed(&mut request);
+    }
     let mut response = if allowed {
         next.run(request).await
     } else {
@@ -247,6 +251,27 @@ fn name_encoding(headers: &mut HeaderMap) {
     let name = if name == "x-gzip" { "gzip" } else { &name };
     if let Ok(known) = HeaderValue::from_str(name) {
         *value = known;
+    }
+}
+
+/// How the body of a request is compressed that is left so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed(pub &'static str);
+
+/// Takes a document from the layer that unpacks bodies: PostgreSQL unpacks it. The parts of a form come unpacked.
+fn leave_packed(request: &mut Request) {
+    let headers = request.headers();
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_form = text(header::CONTENT_TYPE)
+        .is_some_and(|value| content_type(value).0 == "multipart/form-data");
+    let is_one = headers.get_all(header::CONTENT_ENCODING).iter().count() == 1;
+    let known = ["gzip", "zstd"].into_iter();
+    let packed = known
+        .filter(|_| is_one && !is_form)
+        .find(|name| text(header::CONTENT_ENCODING) == Some(name));
+    if let Some(name) = packed {
+        request.headers_mut().remove(header::CONTENT_ENCODING);
+        request.extensions_mut().insert(Packed(name));
     }
 }
 
@@ -302,6 +327,32 @@ mod tests {
             name_encoding(&mut headers);
             assert_eq!(headers[header::CONTENT_ENCODING], known);
         }
+    }
+
+    #[test]
+    fn documents_stay_packed_and_forms_do_not() {
+        let packed = |media: &str, encodings: &[&str]| {
+            let mut request = Request::new(Body::empty());
+            let headers = request.headers_mut();
+            headers.insert(header::CONTENT_TYPE, media.parse().unwrap());
+            for encoding in encodings {
+                headers.append(header::CONTENT_ENCODING, encoding.parse().unwrap());
+            }
+            leave_packed(&mut request);
+            let is_left = request.headers().contains_key(header::CONTENT_ENCODING);
+            (request.extensions().get::<Packed>().copied(), is_left)
+        };
+        assert_eq!(
+            packed("text/turtle", &["zstd"]),
+            (Some(Packed("zstd")), false)
+        );
+        assert_eq!(packed("text/turtle", &["br"]), (None, true));
+        assert_eq!(packed("text/turtle", &["gzip", "gzip"]), (None, true));
+        assert_eq!(packed("text/turtle", &[]), (None, false));
+        assert_eq!(
+            packed("Multipart/form-data; boundary=b", &["gzip"]),
+            (None, true)
+        );
     }
 
     #[test]

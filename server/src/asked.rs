@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, RawPathParams, Request};
 use axum::http::{header, HeaderMap, Method, StatusCode};
 
-use crate::app::{store_of, url_of, App};
+use crate::app::{store_of, url_of, App, Packed};
 use crate::form::{checked, Fields};
 use crate::identity::Identity;
 use crate::listen::Peer;
@@ -32,6 +32,8 @@ pub struct Asked {
     pub url: Option<String>,
     /// What follows `/data/` in the path.
     pub below: Option<String>,
+    /// How the body is compressed that comes as it was sent.
+    pub packed: Option<&'static str>,
 }
 
 impl Asked {
@@ -65,6 +67,7 @@ impl Asked {
             fields: Fields::read(parts.uri.query().unwrap_or_default().as_bytes())?,
             url: url_of(app, &parts.headers, parts.uri.path(), secure),
             below: below.map(|(_, value)| value.clone()),
+            packed: parts.extensions.get::<Packed>().map(|packed| packed.0),
             method: parts.method,
             headers: parts.headers,
         };

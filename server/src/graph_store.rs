@@ -82,6 +82,7 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
     let (asked, body) = Asked::of(&app, request).await?;
     if !matches!(asked.method, Method::GET | Method::HEAD) {
         site::check_write(&asked.headers, &app.options.cors_origin)?;
+        asked.identity.check_write()?;
     }
     let target = Target::of(&asked)?;
     match asked.method {
@@ -233,6 +234,7 @@ async fn write(
             graph: target.graph().unwrap_or_default().to_owned(),
             base: base_of(&target, asked),
             store: asked.store.clone(),
+            compression: asked.packed,
         })
     };
     if multipart {

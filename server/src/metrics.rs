@@ -22,7 +22,7 @@ pub struct Metrics {
     pub cancelled: IntCounter,
     /// Bytes of answers, before compression.
     pub sent_bytes: IntCounter,
-    /// Bytes of documents that were uploaded, unpacked.
+    /// Bytes of documents that were uploaded, as they came: packed ones are.
     pub received_bytes: IntCounter,
     up: IntGaugeVec,
     connections: IntGaugeVec,

@@ -38,7 +38,7 @@ pub struct Entry {
     pub node: String,
     /// The process there, 0 where it is not known.
     pub pid: AtomicI32,
-    /// Bytes of a document that PostgreSQL has taken.
+    /// Bytes of a document that PostgreSQL has taken, packed if it is.
     pub bytes: AtomicU64,
     cancel: CancelToken,
     tls: Option<MakeRustlsConnect>,

@@ -1,6 +1,6 @@
 -- Answers in pieces: quad.sparql_json_stream and its kin, quad.answer_stream, quad.graph_stream; documents in pieces.
 BEGIN;
-SELECT plan(46);
+SELECT plan(56);
 
 SELECT quad.load_text($$
     @prefix : <http://x/> .
@@ -71,6 +71,24 @@ COPY quad.load_stdin FROM PROGRAM $$printf 'PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0\0
 SELECT ok(quad.ask('ASK { <http://x/y> <http://y/p> 1 }'), 'a document in two pieces');
 SELECT throws_ok($a$COPY quad.load_stdin FROM PROGRAM $$printf 'PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0\0\1\0\0\0\5<http\377\377'$$ (FORMAT binary)$a$,
                  '22P02', NULL, 'a piece of a document');
+
+-- The same as bytes, compressed as it is.
+SET LOCAL quad.stdin_format = 'nt';
+SELECT lives_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('\x1f8b0800000000000203b3c9282929b0d2d7afd0afb253b0'), (NULL), ('\x81730aec1494d2ab0e2f5152d0e302001ca5e19123000000')$$, 'gzip in two pieces');
+SELECT ok(quad.ask('ASK { <http://x/z> <http://x/p> "gzä" }'), 'is unpacked');
+SET LOCAL quad.stdin_max_bytes = 20;
+SELECT throws_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('\x1f8b0800000000000203b3c9282929b0d2d7afd0afb253b081730aec1494d2ab0e2f5152d0e302001ca5e19123000000')$$, '54000', 'the document is larger than 20 bytes', 'its size is that of the document unpacked');
+SET LOCAL quad.stdin_max_bytes = 0;
+SET LOCAL quad.stdin_compression = 'gzip';
+SELECT throws_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('\x1f8b0800000000000203b3c9282929b0d2d7afd0afb253b081730aec1494d2ab0e2f5152d0e302001ca5e191')$$, '22P04', 'gzip data ends too early', 'gzip that is cut');
+SELECT throws_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('<http://x/z> <http://x/p> 1 .')$$, '22P04', 'the data is not in gzip format', 'gzip that is none');
+SET LOCAL quad.stdin_compression = 'none';
+SELECT lives_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('<http://x/plain> <http://x/p> "\303'), ('\244" .')$$, 'a character in two pieces');
+SELECT ok(quad.ask('ASK { <http://x/plain> <http://x/p> "ä" }'), 'is put together');
+SELECT throws_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('<http://x/plain> <http://x/p> "\377" .')$$, '22021', NULL, 'what is not UTF-8');
+SET LOCAL quad.stdin_compression = 'deflate';
+SELECT throws_ok($$INSERT INTO quad.load_stdin_bytes VALUES ('x')$$, '22023', 'compression "deflate" is not known');
+SELECT throws_ok($$SET quad.stdin_max_bytes = -1$$, '22023', NULL, 'a size below none');
 
 -- Limits.
 SELECT throws_ok($$SELECT quad.sparql_json_stream('SELECT * { ?s ?p ?o }', max_rows => 3)$$, '54000', NULL, 'more rows than asked for');

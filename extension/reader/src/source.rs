@@ -22,6 +22,20 @@ impl Source {
     /// members too) is recognized by its first bytes; if `name` ends as that of a compressed file
     /// does, other data is an error.
     pub fn new(reader: impl Read + Send + 'static, name: &str) -> Self {
+        Self::opened(reader, Compression::from_path(name))
+    }
+
+    /// A document that is compressed as somebody says: `gzip`, `zstd`, `bzip2`, or `none`; empty: as its first bytes
+    /// tell. `None` for a name that is none of these.
+    pub fn compressed(reader: impl Read + Send + 'static, compression: &str) -> Option<Self> {
+        match compression {
+            "" => Some(Self::opened(reader, None)),
+            "none" => Some(Self::plain(reader)),
+            name => Compression::from_ending(name).map(|known| Self::opened(reader, Some(known))),
+        }
+    }
+
+    fn opened(reader: impl Read + Send + 'static, expected: Option<Compression>) -> Self {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let counted = Counted {
             inner: reader,
@@ -29,7 +43,7 @@ impl Source {
         };
         let opened = Opened {
             raw: Some(Box::new(counted)),
-            expected: Compression::from_path(name),
+            expected,
             decoder: None,
         };
         Source {
@@ -117,6 +131,11 @@ impl Compression {
     /// What the name of a file tells.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
         let (_, ending) = path.rsplit_once('.')?;
+        Self::from_ending(ending)
+    }
+
+    /// What the ending of a name, or the name of the compression, tells.
+    fn from_ending(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
             "gz" | "gzip" => Some(Compression::Gzip),
             "zst" | "zstd" => Some(Compression::Zstd),
@@ -295,6 +314,39 @@ mod tests {
         assert_eq!(read(gzip(&text), 10_000), Ok(10_000));
         assert_eq!(read(gzip(&text), 9_999), Err(ErrorKind::TooLong));
         assert_eq!(read(text.to_vec(), 9_999), Err(ErrorKind::TooLong));
+    }
+
+    #[test]
+    fn what_somebody_says_of_the_compression_is_taken_seriously() {
+        let read = |bytes: Vec<u8>, compression| {
+            let mut out = Vec::new();
+            let mut source = Source::compressed(Cursor::new(bytes), compression)?;
+            let read = source.reader.read_to_end(&mut out);
+            Some(
+                read.map(|_| out)
+                    .map_err(|error| ReadError::from(error).kind),
+            )
+        };
+        for (compression, bytes) in [
+            ("gzip", gzip(b"x")),
+            ("bzip2", bzip2(b"x")),
+            ("none", b"x".to_vec()),
+            ("", gzip(b"x")),
+            ("", b"x".to_vec()),
+        ] {
+            assert_eq!(
+                read(bytes, compression),
+                Some(Ok(b"x".to_vec())),
+                "{compression}"
+            );
+        }
+        assert_eq!(read(gzip(b"x"), "none"), Some(Ok(gzip(b"x"))));
+        assert_eq!(read(gzip(b"x"), "zstd"), Some(Err(ErrorKind::Compression)));
+        assert_eq!(
+            read(b"x".to_vec(), "gzip"),
+            Some(Err(ErrorKind::Compression))
+        );
+        assert_eq!(read(Vec::new(), "deflate"), None);
     }
 
     #[test]

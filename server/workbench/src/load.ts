@@ -84,13 +84,6 @@ export const view: View = place => {
     });
 };
 
-/** The size that a file has unpacked: gzip says it at its end (modulo 4 GB; of its last part). */
-async function sizeOf(file: File, encoding: string | null): Promise<number | null> {
-    if (encoding === null) return file.size;
-    if (encoding !== 'gzip' || file.size < 18) return null;
-    return new DataView(await file.slice(-4).arrayBuffer()).getUint32(0, true);
-}
-
 async function load(file: File, graph: string, loads: HTMLElement): Promise<void> {
     const status = h('p', { class: 'state', role: 'status' }, 'starting');
     const bar = h('progress', { max: 1, 'aria-label': `Progress of ${file.name}` });
@@ -126,7 +119,7 @@ async function load(file: File, graph: string, loads: HTMLElement): Promise<void
     const isQuads = kind.media === 'application/n-quads' || kind.media === 'application/trig';
     const where = isQuads ? '' : graph ? `?graph=${encodeURIComponent(graph)}` : '?default';
     const name = requestName(),
-        total = await sizeOf(file, kind.encoding),
+        total = file.size,
         started = performance.now();
     const headers: Record<string, string> = { 'Content-Type': kind.media, 'X-Request-Id': name };
     if (kind.encoding) headers['Content-Encoding'] = kind.encoding;
@@ -140,10 +133,9 @@ async function load(file: File, graph: string, loads: HTMLElement): Promise<void
             if (isOver || !mine) continue;
             last = { bytes: mine.bytes ?? 0, quads: mine.quads ?? last.quads };
             const isReading = !mine.phase || mine.phase === 'reading';
-            if (total !== null && last.bytes <= total && isReading) bar.value = total === 0 ? 1 : last.bytes / total;
+            if (last.bytes <= total && isReading) bar.value = total === 0 ? 1 : last.bytes / total;
             else bar.removeAttribute('value');
-            const of = total === null ? '' : ` of ${bytes(total)}`;
-            status.textContent = `${mine.phase ?? 'reading'}: ${bytes(last.bytes)}${of}, ${count(last.quads)} quads, ${time(performance.now() - started)}`;
+            status.textContent = `${mine.phase ?? 'reading'}: ${bytes(last.bytes)} of ${bytes(total)}, ${count(last.quads)} quads, ${time(performance.now() - started)}`;
         }
     };
     void watch();

@@ -1,13 +1,14 @@
-//! `COPY quad.load_stdin FROM STDIN`: a document that the client sends line by line.
+//! `COPY quad.load_stdin FROM STDIN`: a document that the client sends line by line; `quad.load_stdin_bytes`: one that
+//! comes in pieces of bytes, compressed as it is.
 //!
-//! `quad.load_stdin` is a view whose rows are the lines of a document; triggers on it hand them to a loader. Plain
+//! The rows of these views are the lines or pieces of a document; triggers on them hand those to a loader. Plain
 //! `INSERT INTO quad.load_stdin SELECT ...` works as well.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 
-use pgquad_reader::{feed, Feed, Source};
+use pgquad_reader::{feed, Feed, FeedReader, Source};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::heap_tuple::{PgHeapTuple, PgHeapTupleError};
 use pgrx::prelude::*;
@@ -22,12 +23,20 @@ use crate::pg::exit::is_exiting;
 extension_sql_file!(
     "../../../../sql/load_stdin.sql",
     name = "load_stdin",
-    requires = [load_stdin_begin, load_stdin_line, load_stdin_end]
+    requires = [
+        load_stdin_begin,
+        load_stdin_line,
+        load_stdin_piece,
+        load_stdin_end
+    ]
 );
 
 static FORMAT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"nquads"));
 static GRAPH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static BASE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static COMPRESSION: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+/// A number with a fraction is the only kind of setting that counts beyond 2 GB.
+static MAX_BYTES: GucSetting<f64> = GucSetting::<f64>::new(0.0);
 
 struct Stdin {
     feed: Feed,
@@ -63,6 +72,11 @@ pub fn init() {
             c"Base IRI of documents sent to quad.load_stdin; empty: none.",
             &BASE,
         ),
+        (
+            c"quad.stdin_compression",
+            c"Compression of documents sent to quad.load_stdin_bytes: gzip, zstd, bzip2, none; empty: as their first bytes tell.",
+            &COMPRESSION,
+        ),
     ];
     for (name, description, setting) in settings {
         GucRegistry::define_string_guc(
@@ -74,6 +88,17 @@ pub fn init() {
             GucFlags::default(),
         );
     }
+    GucRegistry::define_float_guc(
+        c"quad.stdin_max_bytes",
+        c"Largest document that quad.load_stdin_bytes takes, unpacked, in bytes.",
+        c"0 means any size.",
+        &MAX_BYTES,
+        0.0,
+        // All whole numbers up to there are exact.
+        9_007_199_254_740_992.0,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
     // SAFETY: the callbacks are plain functions that live as long as the process.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
@@ -91,7 +116,7 @@ fn text(setting: &GucSetting<Option<CString>>) -> Option<String> {
     sql = "CREATE FUNCTION quad.load_stdin_begin() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_begin_called';"
 )]
 fn load_stdin_begin<'a>(
-    _trigger: &'a PgTrigger<'a>,
+    trigger: &'a PgTrigger<'a>,
 ) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, Infallible> {
     if STDIN.with_borrow(Option::is_some) {
         raise(
@@ -99,7 +124,8 @@ fn load_stdin_begin<'a>(
             "this session is loading a document already",
         );
     }
-    let lines = check_copy();
+    let in_pieces = takes_bytes(trigger);
+    let lines = !in_pieces && check_copy();
     let format = loader::format(&text(&FORMAT).unwrap_or_default());
     // SAFETY: a new context, deleted when the load or the transaction ends.
     let (memory, subtransaction) = unsafe {
@@ -115,6 +141,11 @@ fn load_stdin_begin<'a>(
         )
     };
     let (feed, reader) = feed();
+    let source = if in_pieces {
+        packed(reader)
+    } else {
+        Source::plain(reader)
+    };
     let progress = Progress::start_within_copy("(stdin)");
     let document = Document {
         format,
@@ -128,7 +159,7 @@ fn load_stdin_begin<'a>(
         store: None,
     };
     let loader = within(memory, || {
-        Loader::start(Source::plain(reader), document, &request, &progress)
+        Loader::start(source, document, &request, &progress)
     });
     STDIN.set(Some(Stdin {
         feed,
@@ -156,9 +187,34 @@ fn load_stdin_line<'a>(
             .unwrap_or(None),
         None => None,
     };
+    take(line.unwrap_or_default().as_bytes());
+    Ok(row)
+}
+
+/// Takes a piece.
+#[pg_trigger(
+    sql = "CREATE FUNCTION quad.load_stdin_piece() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_piece_called';"
+)]
+fn load_stdin_piece<'a>(
+    trigger: &'a PgTrigger<'a>,
+) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, PgHeapTupleError> {
+    let row = trigger.new();
+    let piece: Option<&[u8]> = match &row {
+        Some(row) => row
+            .get_by_index(std::num::NonZeroUsize::MIN)
+            .map_err(|_| ())
+            .unwrap_or(None),
+        None => None,
+    };
+    take(piece.unwrap_or_default());
+    Ok(row)
+}
+
+/// Takes what a row holds.
+fn take(bytes: &[u8]) {
     STDIN.with_borrow_mut(|stdin| {
         let stdin = stdin.as_mut().unwrap_or_else(|| not_loading());
-        stdin.feed.push(line.unwrap_or_default().as_bytes());
+        stdin.feed.push(bytes);
         if stdin.lines {
             stdin.feed.push(b"\n");
         }
@@ -166,7 +222,6 @@ fn load_stdin_line<'a>(
             stdin.flush();
         }
     });
-    Ok(row)
 }
 
 /// Ends the load.
@@ -223,6 +278,7 @@ macro_rules! only_as_trigger {
 only_as_trigger! {
     load_stdin_begin_called pg_finfo_load_stdin_begin_called = load_stdin_begin_wrapper;
     load_stdin_line_called pg_finfo_load_stdin_line_called = load_stdin_line_wrapper;
+    load_stdin_piece_called pg_finfo_load_stdin_piece_called = load_stdin_piece_wrapper;
     load_stdin_end_called pg_finfo_load_stdin_end_called = load_stdin_end_wrapper;
 }
 
@@ -252,6 +308,32 @@ impl Stdin {
             let (loader, progress) = (&mut self.loader, &self.progress);
             within(self.memory, || loader.step(progress));
         }
+    }
+}
+
+/// Whether the rows of the trigger's view are bytes.
+fn takes_bytes(trigger: &PgTrigger<'_>) -> bool {
+    let view = trigger.relation().ok();
+    view.is_some_and(|view| {
+        let row = view.tuple_desc();
+        row.get(0)
+            .is_some_and(|column| column.atttypid == pg_sys::BYTEAOID)
+    })
+}
+
+/// The document that the pieces are, as the settings tell of it.
+fn packed(reader: FeedReader) -> Source {
+    let compression = text(&COMPRESSION).unwrap_or_default();
+    let source = Source::compressed(reader, &compression).unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("compression \"{compression}\" is not known"),
+            "The setting quad.stdin_compression is gzip, zstd, bzip2, none, or empty: as the first bytes tell.",
+        )
+    });
+    match MAX_BYTES.get() as u64 {
+        0 => source,
+        bytes => source.bounded(bytes),
     }
 }
 
