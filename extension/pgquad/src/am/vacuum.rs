@@ -1,4 +1,4 @@
-//! VACUUM: folds and cleans every order, gives empty pages back, advances relfrozenxid.
+//! VACUUM: prunes and freezes every order, gives empty pages back, advances relfrozenxid.
 
 use crate::pg::compat;
 use crate::storage::Table;

@@ -1,5 +1,6 @@
-//! `Quad Step`: the recursive term below a `Quad Walk`, a chain of quads. It hands out no rows: the walk gives it a
-//! frontier and gets what can be reached from it.
+//! `Quad Step`: the recursive term below a `Quad Walk`, one step of the transitive closure. It hands out no rows: the
+//! walk gives it a frontier and gets what can be reached from it. Example: `WHERE q.s = walk.n AND q.p = 2` goes from
+//! each id of the frontier to the objects of its quads with predicate 2.
 //!
 //! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among
 //! those of the node, columns from and to, order, number of bounds, number of conditions, the conditions.
