@@ -9,7 +9,8 @@ Usage: pages.py [--cluster PORT,PORT,PORT] PAGE...
 | no language | a transcript, what stands behind `=# ` by psql, what stands behind `$ ` by bash |
 
 A block `text` behind one is what it has to print; without it there must be no error. A second word says what the block needs: `cluster`,
-and transcripts with `PORT=# `, run on the nodes of --cluster only; `machines` and `internet` are counted as skipped; `install` is done before.
+and transcripts with `PORT=# `, run on the nodes of --cluster only; `machines`, `internet` and `driver` (a program that sends what COPY takes) are
+counted as skipped; `install` is done before.
 The server is that of the PG* variables; a page has a database, and a role with all rights, of its own.
 """
 
@@ -238,7 +239,7 @@ class Page:
         language, word = match["language"], match["word"]
         code = dedent(match["code"], match["indent"])
         expected = None if match["expected"] is None else dedent(match["expected"], match["indent"])
-        if word in ("machines", "internet"):
+        if word in ("machines", "internet", "driver"):
             if not self.nodes:
                 self.skipped += 1
                 print(f"SKIPPED {os.path.basename(self.path)}:{line}: needs {word}")
