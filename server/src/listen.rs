@@ -1,10 +1,16 @@
 //! Client connections: accepted, counted, held to their times, served.
 
+use std::convert::Infallible;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::response::Response;
 use axum::Router;
+use http_body::Body as _;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,6 +22,7 @@ use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 
 use crate::app::App;
+use crate::socket::{Socket, Watch};
 use crate::tls::Certificate;
 
 /// The address of a client, and whether it came by TLS.
@@ -77,13 +84,15 @@ impl Client {
     async fn serve(mut self, stream: TcpStream, certificate: Option<Arc<Certificate>>) {
         self.app.metrics.clients.inc();
         let _ = stream.set_nodelay(true);
+        let stream = Socket::new(stream);
+        let watch = stream.watch();
         match certificate {
-            None => self.http(stream, false).await,
+            None => self.http(stream, watch, false).await,
             Some(certificate) => {
                 let shaken = certificate.acceptor().accept(stream);
                 let limit = self.app.options.header_timeout;
                 match tokio::time::timeout(limit, shaken).await {
-                    Ok(Ok(stream)) => self.http(stream, true).await,
+                    Ok(Ok(stream)) => self.http(stream, watch, true).await,
                     Ok(Err(error)) => tracing::debug!(%error, "a client speaks no TLS"),
                     Err(_) => tracing::debug!("a client did not finish its TLS handshake"),
                 }
@@ -92,16 +101,22 @@ impl Client {
         self.app.metrics.clients.dec();
     }
 
-    async fn http(&mut self, stream: impl AsyncRead + AsyncWrite + Send + 'static, secure: bool) {
+    async fn http(
+        &mut self,
+        stream: impl AsyncRead + AsyncWrite + Send + 'static,
+        watch: Watch,
+        secure: bool,
+    ) {
         let options = &self.app.options;
         let mut stream = TimeoutStream::new(stream);
         // A client that takes nothing of its answer holds a backend.
         stream.set_write_timeout(Some(options.stall_timeout));
         let router = self.router.clone();
         let peer = Peer(self.address, secure);
+        let watched = watch.clone();
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
-            router.clone().oneshot(request)
+            answered(router.clone().oneshot(request), watched.clone())
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -113,11 +128,34 @@ impl Client {
             ended = connection.as_mut() => ended,
             _ = self.stop.changed() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::select! {
+                    ended = connection => ended,
+                    () = watch.gone() => return,
+                }
             }
+            // hyper sees a client go only where it has nothing of it to read: not behind a request that was sent ahead.
+            () = watch.gone() => return,
         };
         if let Err(error) = ended {
             tracing::debug!(%error, peer = %self.address, "a connection has ended");
         }
     }
+}
+
+/// The answer to a request, whose client is looked at until the last of it is sent.
+async fn answered(
+    answer: impl Future<Output = Result<Response, Infallible>>,
+    watch: Watch,
+) -> Result<Response, Infallible> {
+    let response = watch.watched(answer).await?;
+    if response.body().size_hint().exact().is_some() {
+        return Ok(response);
+    }
+    let working = watch.working();
+    Ok(response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _until_the_end = &working;
+            frame
+        }))
+    }))
 }

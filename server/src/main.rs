@@ -22,6 +22,7 @@ mod problem;
 mod query;
 mod running;
 mod site;
+mod socket;
 mod tls;
 mod update;
 mod upload;

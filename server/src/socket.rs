@@ -1,0 +1,188 @@
+//! The connection to a client, of which one can tell that its other end is closed while nobody reads from it.
+
+use std::future::Future;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+/// Time between two looks at a client whose request takes that long, as most do not. A query is to be cancelled within
+/// 100 ms.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// A client's connection.
+pub struct Socket {
+    read: OwnedReadHalf,
+    /// Locked by the task of the connection only, which [`Watch::gone`] is part of.
+    write: Arc<Mutex<OwnedWriteHalf>>,
+}
+
+/// Looks at a connection that somebody else has, while there is work for its client.
+#[derive(Clone)]
+pub struct Watch {
+    write: Weak<Mutex<OwnedWriteHalf>>,
+    work: Arc<Work>,
+}
+
+/// Whether there is work.
+#[derive(Default)]
+struct Work {
+    goes_on: AtomicBool,
+    begun: Notify,
+}
+
+/// Work for a client, until this is dropped. A connection has one at a time.
+pub struct Working(Arc<Work>);
+
+impl Socket {
+    /// Takes a connection.
+    pub fn new(stream: TcpStream) -> Self {
+        let (read, write) = stream.into_split();
+        let write = Arc::new(Mutex::new(write));
+        Self { read, write }
+    }
+
+    /// What can tell that the client has closed it.
+    pub fn watch(&self) -> Watch {
+        Watch {
+            write: Arc::downgrade(&self.write),
+            work: Arc::default(),
+        }
+    }
+
+    fn writer(&self) -> MutexGuard<'_, OwnedWriteHalf> {
+        self.write.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch {
+    /// The outcome of work, which is watched when it takes longer than most does.
+    pub async fn watched<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            biased;
+            outcome = work.as_mut() => outcome,
+            () = tokio::time::sleep(LOOK) => {
+                let _working = self.working();
+                work.await
+            }
+        }
+    }
+
+    /// Work begins.
+    pub fn working(&self) -> Working {
+        self.work.goes_on.store(true, Ordering::Relaxed);
+        self.work.begun.notify_one();
+        Working(self.work.clone())
+    }
+
+    /// Returns when the client has closed its end and there is work for it, even if there is something to be read
+    /// before the end: the requests that it has sent ahead.
+    pub async fn gone(&self) {
+        loop {
+            self.work.begun.notified().await;
+            while self.work.goes_on.load(Ordering::Relaxed) {
+                if self.is_closed() {
+                    return;
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        let Some(write) = self.write.upgrade() else {
+            return true;
+        };
+        let write = write.lock().unwrap_or_else(PoisonError::into_inner);
+        // What the system has told so far: there is nothing to wait for.
+        let ready = write.as_ref().ready(Interest::READABLE).now_or_never();
+        matches!(ready, Some(Ok(ready)) if ready.is_read_closed())
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.goes_on.store(false, Ordering::Relaxed);
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.read).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut *self.writer()).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut *self.writer()).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.writer().is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.writer()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.writer()).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn an_end_behind_what_nobody_reads_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let socket = Socket::new(listener.accept().await.unwrap().0);
+        let (watch, patience) = (socket.watch(), Duration::from_secs(60));
+        client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        let working = watch.working();
+        let gone = tokio::time::timeout(4 * LOOK, watch.gone()).await;
+        assert!(gone.is_err(), "the client is there");
+        drop((client, working));
+        let gone = tokio::time::timeout(4 * LOOK, watch.gone()).await;
+        assert!(gone.is_err(), "there is no work for it");
+        let work = watch.watched(std::future::pending::<()>());
+        let gone = tokio::time::timeout(patience, async {
+            tokio::select! {
+                () = work => unreachable!("it is for ever"),
+                () = watch.gone() => {}
+            }
+        });
+        assert!(gone.await.is_ok(), "the client is gone");
+    }
+}
