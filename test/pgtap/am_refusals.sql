@@ -1,6 +1,6 @@
 -- What a quad table refuses, each with its SQLSTATE and message.
 begin;
-select plan(24);
+select plan(30);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i, i, 0 from generate_series(1, 10) i;
 
@@ -20,6 +20,15 @@ select throws_ok('select * from q tablesample bernoulli (10)', '0A000', null::te
 select throws_ok($$select * from q where ctid = '(0,1)'$$, '0A000', null::text, 'ctid from another statement');
 select throws_ok($$delete from q where ctid = '(0,1)'$$, '0A000', null::text, 'delete by ctid');
 select throws_ok($$select * from q where ctid > '(0,1)'$$, '0A000', null::text, 'ctid range');
+select throws_ok($$delete from q where ctid in (select ctid from q limit 1)$$, '0A000', null::text, 'ctid of another scan');
+select throws_ok($$delete from q a using q b where a.s = b.s and a.ctid < b.ctid$$, '0A000', null::text, 'compared with that of another scan');
+select throws_ok($$select * from q a left join q b on a.ctid = b.ctid$$, '0A000', null::text, 'or joined');
+select throws_ok($$select * from q a where exists (select from q b where b.ctid = a.ctid)$$, '0A000', null::text, 'or semi-joined');
+create table kin (s bigint not null, p bigint not null, o bigint not null, g bigint not null) partition by hash (s);
+create table kin0 partition of kin for values with (modulus 1, remainder 0) using quad;
+insert into kin select * from q;
+select throws_ok($$delete from kin where ctid in (select ctid from kin limit 1)$$, '0A000', null::text, 'of a partition, too');
+select lives_ok($$select ctid from q order by ctid$$, 'but it can be read');
 select throws_ok('create publication pub for table q', '0A000', null::text, 'publication');
 select throws_ok('alter table q add column x int', '0A000', null::text, 'add column');
 select throws_ok('alter table q drop column g', '0A000', null::text, 'drop column');

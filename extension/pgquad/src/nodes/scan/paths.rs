@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
         // Parallel workers would each need a share of one ordered walk.
         (*rel).consider_parallel = false;
         (*rel).partial_pathlist = std::ptr::null_mut();
-        let current_of = refuse_row_positions(rel, rti);
+        let current_of = refuse_row_positions(root, rel, rti);
         if current_of || !guc::ENABLE_QUAD_SCAN.get() {
             return;
         }
@@ -85,12 +85,19 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
 }
 
 /// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was
-/// given it. Returns whether the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
-unsafe fn refuse_row_positions(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index) -> bool {
+/// given it, and each scan of a quad gives it another one: `ctid IN (SELECT ctid ..)` holds for none. Returns whether
+/// the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
+unsafe fn refuse_row_positions(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+) -> bool {
     // SAFETY: live planner nodes.
     unsafe {
-        for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
-            let expr = (*clause).clause.cast::<pg_sys::Node>();
+        let clauses = list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo)
+            .chain(list_iter::<pg_sys::RestrictInfo>((*rel).joininfo))
+            .map(|clause| (*clause).clause.cast::<pg_sys::Node>());
+        for expr in clauses.chain(equated(root)) {
             if (*expr).type_ == pg_sys::NodeTag::T_CurrentOfExpr {
                 return true;
             }
@@ -102,6 +109,21 @@ unsafe fn refuse_row_positions(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index)
         }
     }
     false
+}
+
+/// What conditions of the query equate with something else.
+unsafe fn equated(root: *mut pg_sys::PlannerInfo) -> impl Iterator<Item = *mut pg_sys::Node> {
+    // SAFETY: a live planner state. A class of one member is an order's.
+    unsafe {
+        list_iter::<pg_sys::EquivalenceClass>((*root).eq_classes)
+            .filter(|&class| {
+                list_iter::<pg_sys::EquivalenceMember>((*class).ec_members)
+                    .nth(1)
+                    .is_some()
+            })
+            .flat_map(|class| list_iter::<pg_sys::EquivalenceMember>((*class).ec_members))
+            .map(|member| (*member).em_expr.cast())
+    }
 }
 
 /// Whether `node` uses `ctid` of relation `rti`.
