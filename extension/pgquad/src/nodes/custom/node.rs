@@ -53,7 +53,7 @@ pub trait ScanNode: Sized + 'static {
     }
 
     /// Whether a row of the scan slot, changed by a concurrent update, still meets the conditions that the node itself
-    /// enforces. Nodes that are not used where rows are locked are never asked.
+    /// enforces. Nodes that stand for joins or groups are never asked: they are not planned where rows are locked.
     unsafe fn recheck(
         &mut self,
         _state: *mut pg_sys::ScanState,
@@ -218,8 +218,25 @@ unsafe extern "C-unwind" fn refill<N: ScanNode>(state: *mut pg_sys::ScanState) -
     unsafe { (*own::<N, _>(state)).refill(state) }
 }
 
-#[pg_guard]
+/// What ExecScan calls instead of [`next`] within EvalPlanQual. PostgreSQL before 15.15 calls it for every node that
+/// stands for no single table, those in expressions (`SET n = (SELECT count(*) ..)`) too: they give their rows as ever.
 unsafe extern "C-unwind" fn recheck<N: ScanNode>(
+    state: *mut pg_sys::ScanState,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: EvalPlanQual passes a begun node and its scan slot.
+    unsafe {
+        let scan = (*state).ps.plan.cast::<pg_sys::Scan>();
+        if (*scan).scanrelid == 0 {
+            let row = next::<N>(state);
+            return (*row).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0;
+        }
+        meets_conditions::<N>(state, slot)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn meets_conditions<N: ScanNode>(
     state: *mut pg_sys::ScanState,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
