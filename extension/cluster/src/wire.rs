@@ -90,9 +90,12 @@ impl Writer {
     /// 8).
     pub fn column(&mut self, values: &[u64]) {
         self.u32(values.len() as u32);
-        let (Some(&least), Some(&greatest)) = (values.iter().min(), values.iter().max()) else {
+        if values.is_empty() {
             return;
-        };
+        }
+        let (least, greatest) = values.iter().fold((u64::MAX, 0), |(least, greatest), &v| {
+            (least.min(v), greatest.max(v))
+        });
         let width = match greatest - least {
             0 => 0u8,
             1..=0xff => 1,
@@ -102,13 +105,22 @@ impl Writer {
         };
         self.u8(width);
         self.u64(least);
-        let distances = values.iter().map(|value| value - least);
         match width {
             0 => {}
-            1 => self.bytes.extend(distances.map(|d| d as u8)),
-            2 => distances.for_each(|d| self.bytes.extend_from_slice(&(d as u16).to_le_bytes())),
-            4 => distances.for_each(|d| self.bytes.extend_from_slice(&(d as u32).to_le_bytes())),
-            _ => distances.for_each(|d| self.bytes.extend_from_slice(&d.to_le_bytes())),
+            1 => self.pack(values, |v| [(v - least) as u8]),
+            2 => self.pack(values, |v| ((v - least) as u16).to_le_bytes()),
+            4 => self.pack(values, |v| ((v - least) as u32).to_le_bytes()),
+            _ => self.pack(values, |v| (v - least).to_le_bytes()),
+        }
+    }
+
+    /// So many bytes of each value, into room that is made once.
+    fn pack<const N: usize>(&mut self, values: &[u64], bytes: impl Fn(u64) -> [u8; N]) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + N * values.len(), 0);
+        let places = self.bytes[start..].chunks_exact_mut(N);
+        for (place, &value) in places.zip(values) {
+            place.copy_from_slice(&bytes(value));
         }
     }
 }
@@ -212,9 +224,9 @@ impl<'a> Reader<'a> {
         match width {
             0 => values.resize(values.len() + count, least),
             1 => values.extend(packed.iter().map(|&d| add(u64::from(d)))),
-            2 => values.extend(packed.chunks_exact(2).map(|d| add(number(d)))),
-            4 => values.extend(packed.chunks_exact(4).map(|d| add(number(d)))),
-            8 => values.extend(packed.chunks_exact(8).map(|d| add(number(d)))),
+            2 => unpack(packed, values, |d| add(u16::from_le_bytes(d).into())),
+            4 => unpack(packed, values, |d| add(u32::from_le_bytes(d).into())),
+            8 => unpack(packed, values, |d| add(u64::from_le_bytes(d))),
             _ => return Err(Damaged),
         }
         Ok(())
@@ -233,11 +245,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Up to eight bytes as a number.
-fn number(bytes: &[u8]) -> u64 {
-    let mut all = [0; 8];
-    all[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(all)
+/// Puts the numbers of so many bytes each behind what is in `values`.
+fn unpack<const N: usize>(packed: &[u8], values: &mut Vec<u64>, number: impl Fn([u8; N]) -> u64) {
+    // Chunks of a constant size, so that the loop has neither calls nor checks.
+    let bytes = |chunk: &[u8]| chunk.try_into().map_or([0; N], |bytes: [u8; N]| bytes);
+    values.extend(packed.chunks_exact(N).map(|chunk| number(bytes(chunk))));
 }
 
 #[cfg(test)]

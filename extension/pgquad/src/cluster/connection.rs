@@ -569,23 +569,40 @@ impl Session {
                     [0, 1].as_ptr(),
                     1,
                 ) == 1
-                && pq_sys::PQsendPrepare(
-                    self.conn,
-                    c"answer".as_ptr(),
-                    c"SELECT quad.cluster_answer($1::pg_catalog.bytea)".as_ptr(),
-                    1,
-                    std::ptr::null(),
-                ) == 1
         };
         if !sent {
             self.lost("lost the connection to");
         }
-        self.waiting = 2;
+        self.waiting = 1;
+        match self.mode {
+            Mode::Push => {
+                self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
+                let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
+                self.prepare(c"push", push, 1);
+            }
+            Mode::Query | Mode::Autonomous | Mode::Command => {
+                let answer = c"SELECT quad.cluster_answer($1::pg_catalog.bytea)";
+                self.prepare(c"answer", answer, 1);
+            }
+        }
         self.sync();
         self.flush();
-        for _ in 0..2 {
+        for _ in 0..self.waiting {
             self.take_result();
         }
+    }
+
+    /// Prepares a call of so many arguments, so that the other node parses and plans it once.
+    fn prepare(&mut self, name: &CStr, sql: &CStr, arguments: i32) {
+        let types = std::ptr::null();
+        // SAFETY: a live connection in pipeline mode; the texts are copied.
+        let sent = unsafe {
+            pq_sys::PQsendPrepare(self.conn, name.as_ptr(), sql.as_ptr(), arguments, types) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.waiting += 1;
     }
 
     /// Ends what the messages since the last point are one transaction of.

@@ -68,7 +68,7 @@ impl Participants {
             if let Some(snapshot) = snapshots.get(n) {
                 session.import(snapshot);
             }
-            session.call(c"SELECT quad.cluster_participant()", None);
+            session.call(c"participant", None);
             // SAFETY: a live connection in pipeline mode.
             if unsafe { pq_sys::PQsendFlushRequest(session.conn) } != 1 {
                 session.lost("lost the connection to");
@@ -123,10 +123,7 @@ impl Participants {
     /// Gives each participant its work.
     pub fn start(&mut self, messages: &[Vec<u8>]) {
         for (session, message) in self.sessions.iter_mut().zip(messages) {
-            session.call(
-                c"SELECT quad.cluster_push($1::pg_catalog.bytea)",
-                Some(message),
-            );
+            session.call(c"push", Some(message));
             // SAFETY: a live connection in pipeline mode, whose only command is this one.
             if unsafe { pq_sys::PQsetSingleRowMode(session.conn) } != 1 || !session.sync() {
                 session.lost("lost the connection to");
@@ -318,17 +315,16 @@ impl Drop for Participants {
 }
 
 impl Session {
-    /// Sends a call with at most one argument, its result in binary.
-    fn call(&mut self, sql: &CStr, argument: Option<&[u8]>) {
+    /// Sends a call that was prepared, with at most one argument, its result in binary.
+    fn call(&mut self, name: &CStr, argument: Option<&[u8]>) {
         let values: Vec<_> = argument.iter().map(|a| a.as_ptr().cast()).collect();
         let lengths: Vec<i32> = argument.iter().map(|a| a.len() as i32).collect();
         // SAFETY: a live connection in pipeline mode; the argument is copied.
         let sent = unsafe {
-            pq_sys::PQsendQueryParams(
+            pq_sys::PQsendQueryPrepared(
                 self.conn,
-                sql.as_ptr(),
+                name.as_ptr(),
                 values.len() as i32,
-                std::ptr::null(),
                 values.as_ptr(),
                 lengths.as_ptr(),
                 [1].as_ptr(),
