@@ -17,7 +17,7 @@ pub use access::index_choice::{
     candidate_orders, key_ranges, match_order, most_ranges, read_cost, Prefix, MOST_LIST_RANGES,
 };
 pub use bindings::{Bindings, Column};
-pub use operators::extremes::{Extreme, TermOrder};
+pub use operators::extremes::{Extreme, TermOffer, TermOrder};
 pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};
 pub use operators::hash_aggregation::{Counted, HashAggregation, SetParcel};
 pub use operators::spill::Spill;

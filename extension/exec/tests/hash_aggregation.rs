@@ -11,6 +11,8 @@ use pgquad_exec::{
     Pattern, Pipeline, Plan, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use sums::{integer, sum_of};
 
@@ -168,4 +170,68 @@ fn many_groups_are_divided_more_than_once() {
     let (same, spilled, parts) = count(&quads, 1000, 1 << 24);
     assert_eq!(same, groups);
     assert_eq!((spilled, parts), (0, 1));
+}
+
+thread_local! {
+    /// Ids whose terms are about to be compared, and how often such were offered.
+    static OFFERED: RefCell<(BTreeSet<u64>, usize)> = const { RefCell::new((BTreeSet::new(), 0)) };
+}
+
+fn offer(columns: Vec<Vec<u64>>) {
+    OFFERED.with_borrow_mut(|(offered, times)| {
+        *times += usize::from(!columns.is_empty());
+        *offered = columns.into_iter().flatten().collect();
+    });
+}
+
+/// The order of ids, each of which has to have been offered.
+fn offered_order(a: u64, b: u64) -> Ordering {
+    OFFERED.with_borrow(|(offered, _)| assert!(offered.contains(&a) && offered.contains(&b)));
+    a.cmp(&b)
+}
+
+/// Terms that merging groups compares are offered all at once, whether the groups come from others or from a file.
+#[test]
+fn terms_of_merged_groups_are_offered_before_they_are_compared() {
+    const FOUND: u64 = 1;
+    for (groups, room) in [(1u64, 1 << 20), (500, 1 << 20), (500, 0)] {
+        let by = if groups == 1 { vec![] } else { vec![0] };
+        let counted = vec![Counted::Extreme(0, Extreme::FirstTerm)];
+        let aggregation = HashAggregation::new(by.clone(), counted)
+            .with_arguments(vec![vec![1]])
+            .with_order(offered_order)
+            .with_offer(offer);
+        let mut aggregation = aggregation.within(room, &mut || Box::new(Words::default()));
+        offer(Vec::new());
+        let before = OFFERED.with_borrow(|offered| offered.1);
+        for node in [7u64, 3, 5] {
+            let mut keys = vec![vec![0; groups as usize]];
+            if !by.is_empty() {
+                keys.insert(0, (0..groups).collect());
+            }
+            let values = (0..groups).map(|group| 10 * group + node).collect();
+            aggregation.add_groups(&keys, &[vec![FOUND; groups as usize], values]);
+            OFFERED.with_borrow(|(offered, _)| assert!(offered.is_empty()));
+        }
+        aggregation.finish();
+        let mut found = BTreeMap::new();
+        loop {
+            for group in 0..aggregation.len() {
+                let key = if by.is_empty() {
+                    Some(0)
+                } else {
+                    aggregation.value(group, 0)
+                };
+                found.insert(key.unwrap(), aggregation.extreme(group, 0));
+            }
+            if !aggregation.next_part() {
+                break;
+            }
+        }
+        let expected = (0..groups).map(|group| (group, Some(10 * group + 3)));
+        assert_eq!(found, expected.collect());
+        assert_eq!(aggregation.spilled() > 0, room == 0);
+        let times = OFFERED.with_borrow(|offered| offered.1) - before;
+        assert!(room == 0 || times == 3, "{times}");
+    }
 }

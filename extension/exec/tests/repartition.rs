@@ -273,7 +273,12 @@ impl<'a> Cluster<'a> {
             };
             let others = self.participants.len();
             let aggregation = self.participants[me].pipeline.aggregation();
-            let parcels = aggregation.map(|a| a.repartition(others, me, room));
+            let parcels = aggregation.map(|aggregation| {
+                let parcels = aggregation.repartition(others, me, room);
+                // All sets together, not each.
+                assert!(aggregation.found_bytes() <= room);
+                parcels
+            });
             for parcel in parcels.into_iter().flatten() {
                 let to = &mut self.participants[parcel.to].pipeline;
                 assert!(to
@@ -318,6 +323,7 @@ impl<'a> Cluster<'a> {
             for &slot in &last {
                 counted.extend([Counted::Sum(0), Counted::Distinct(slot)]);
                 counted.extend(EXTREMES);
+                counted.push(Counted::Distinct(slot));
             }
             let aggregation = HashAggregation::new(by.clone(), counted);
             let aggregation = aggregation.with_order(term_order).repartitioned();
@@ -339,6 +345,7 @@ impl<'a> Cluster<'a> {
             let key = (0..by.len()).map(|place| all.value(group, place));
             let of_last = last.first().map(|_| {
                 let extremes = [3, 4, 5, 6].map(|place| all.extreme(group, place));
+                assert_eq!(all.count(group, 2), all.count(group, 7));
                 (integer(&all.sum(group, 1)), all.count(group, 2), extremes)
             });
             (key.collect(), (all.count(group, 0), of_last))

@@ -15,6 +15,9 @@ const FAILED: u64 = 2;
 /// The order of the terms with two ids, in the form of keys.
 pub type TermOrder = fn(u64, u64) -> Ordering;
 
+/// Is told of ids, in the form of keys, whose terms are about to be compared, column by column.
+pub type TermOffer = fn(Vec<Vec<u64>>);
+
 /// Which value of an argument is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
@@ -66,6 +69,21 @@ impl Extreme {
             }
             _ => [FAILED, 0],
         }
+    }
+
+    /// Whether values are compared by their terms.
+    pub(crate) fn compares_terms(self) -> bool {
+        matches!(self, Self::FirstTerm | Self::LastTerm)
+    }
+
+    /// The ids whose terms [`Self::merge`] compares, if it does.
+    pub(crate) fn compared(
+        self,
+        known: [u64; EXTREME_WORDS],
+        other: [u64; EXTREME_WORDS],
+    ) -> Option<(u64, u64)> {
+        let both = known[0] == FOUND && other[0] == FOUND && known[1] != other[1];
+        (both && self.compares_terms()).then_some((known[1], other[1]))
     }
 
     /// The result; `None` where there is none.

@@ -10,13 +10,14 @@
 
 use crate::bindings::Bindings;
 use crate::cost::LEAST_GROUPS_IN_MEMORY;
-use crate::operators::extremes::{Extreme, TermOrder, EXTREME_WORDS};
+use crate::operators::extremes::{Extreme, TermOffer, TermOrder, EXTREME_WORDS};
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
 use crate::plan::Slot;
 use crate::source::Source;
 use pgquad_term::aggregate::{Sum, SUM_WORDS};
 use pgquad_term::number::Number;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// What is counted of each group.
@@ -63,6 +64,8 @@ pub struct HashAggregation {
     arguments: Vec<Vec<Slot>>,
     /// How terms are compared.
     terms: TermOrder,
+    /// Who is told of the terms that merging groups will compare.
+    offer: Option<TermOffer>,
     /// The values of each group; behind them, bit by bit, which are none.
     keys: Keys,
     /// For each of `counted` the count of each group, or the words of its sum or extreme.
@@ -82,6 +85,16 @@ struct DistinctSet {
     found: HashAggregation,
     /// Where others count, too: those that this participant is to count.
     owned: Option<HashAggregation>,
+}
+
+impl DistinctSet {
+    /// Bytes of the values that wait for [`HashAggregation::repartition`].
+    fn found_bytes(&self) -> usize {
+        match self.owned {
+            Some(_) if self.found.keys.len() > 0 => self.found.keys.bytes(),
+            _ => 0,
+        }
+    }
 }
 
 /// Values of a set for another participant.
@@ -145,6 +158,7 @@ impl HashAggregation {
             counted,
             arguments: Vec::new(),
             terms: |a, b| a.cmp(&b),
+            offer: None,
             rows: 0,
             overflow: None,
         }
@@ -159,6 +173,13 @@ impl HashAggregation {
     /// The order of terms for [`Extreme::FirstTerm`] and [`Extreme::LastTerm`].
     pub fn with_order(mut self, terms: TermOrder) -> Self {
         self.terms = terms;
+        self
+    }
+
+    /// Before groups are merged, `offer` gets the ids whose terms will be compared, in the order in which they will be;
+    /// when they are merged, none: terms that are elsewhere can be fetched together.
+    pub fn with_offer(mut self, offer: TermOffer) -> Self {
+        self.offer = Some(offer);
         self
     }
 
@@ -177,7 +198,8 @@ impl HashAggregation {
         self
     }
 
-    /// Keeps groups, and sets, within about `room` bytes; those beyond go into files.
+    /// Keeps groups, and sets, within about `room` bytes; those beyond go into files. What sets have found for other
+    /// participants is not among them: [`Self::repartition`] bounds it.
     pub fn within(mut self, room: usize, file: &mut dyn FnMut() -> Box<dyn Spill>) -> Self {
         let room = room / (self.sets.len() + 1);
         for set in &mut self.sets {
@@ -219,18 +241,33 @@ impl HashAggregation {
         of_sets + self.overflow.as_ref().map_or(0, |o| o.file.bytes())
     }
 
-    /// Gives what sets have found to the participants (so many, this one is number `me`) that are to count it: of sets
-    /// that take more than `room` bytes. With no room nothing stays that is another one's.
+    /// Bytes of what sets have found for other participants, or for this one, and [`Self::repartition`] has not looked
+    /// at.
+    pub fn found_bytes(&self) -> usize {
+        self.sets.iter().map(DistinctSet::found_bytes).sum()
+    }
+
+    /// Gives what sets have found to the participants (so many, this one is number `me`) that are to count it: of the
+    /// largest sets, until no more than `room` bytes are left. With no room nothing stays that is another one's.
     pub fn repartition(&mut self, participants: usize, me: usize, room: usize) -> Vec<SetParcel> {
         let mut parcels = Vec::new();
-        for (number, set) in self.sets.iter_mut().enumerate() {
-            let Some(owned) = &mut set.owned else {
+        let mut left = self.found_bytes();
+        if left <= room {
+            return parcels;
+        }
+        let mut largest: Vec<usize> = (0..self.sets.len()).collect();
+        largest.sort_by_key(|&number| std::cmp::Reverse(self.sets[number].found_bytes()));
+        for number in largest {
+            let set = &mut self.sets[number];
+            let bytes = set.found_bytes();
+            let Some(owned) = set.owned.as_mut().filter(|_| bytes > 0) else {
                 continue;
             };
-            let places = set.found.by.len() + 1;
-            if set.found.keys.len() == 0 || set.found.keys.bytes() <= room {
-                continue;
+            if left <= room {
+                break;
             }
+            left -= bytes;
+            let places = set.found.by.len() + 1;
             let found = std::mem::replace(&mut set.found.keys, Keys::new(places, 0));
             let columns: Vec<&[u64]> = (0..places).map(|place| found.column(place)).collect();
             let mut lists: Vec<Vec<usize>> = vec![Vec::new(); participants];
@@ -595,10 +632,11 @@ impl HashAggregation {
     /// Adds groups that another one has counted, in the form of [`Self::groups`].
     pub fn add_groups(&mut self, keys: &[Vec<u64>], counts: &[Vec<u64>]) {
         if self.by.is_empty() {
-            for row in 0..counts.first().map_or(0, Vec::len) {
+            let groups = vec![0; counts.first().map_or(0, Vec::len)];
+            if !groups.is_empty() {
                 self.resize(1);
-                self.merge(0, counts, row);
             }
+            self.merge_all(&groups, counts);
             return;
         }
         let keys: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
@@ -667,11 +705,54 @@ impl HashAggregation {
 
     fn add_columns(&mut self, keys: &[&[u64]], counts: &[Vec<u64>]) {
         let len = keys.first().map_or(0, |column| column.len());
-        for row in 0..len {
-            let group = self.keys.find_or_add(hash(keys, row), keys, row);
-            self.resize(self.keys.len());
+        let find = |row: usize| self.keys.find_or_add(hash(keys, row), keys, row);
+        let groups: Vec<u32> = (0..len).map(find).collect();
+        self.resize(self.keys.len());
+        self.merge_all(&groups, counts);
+    }
+
+    /// Adds what has been counted of groups elsewhere: the rows of `counts`, each to the group with this number.
+    fn merge_all(&mut self, groups: &[u32], counts: &[Vec<u64>]) {
+        let offer = self.offer.filter(|_| self.compares_terms());
+        if let Some(offer) = offer {
+            offer(self.compared(groups, counts));
+        }
+        for (row, &group) in groups.iter().enumerate() {
             self.merge(group as usize, counts, row);
         }
+        if let Some(withdraw) = offer {
+            withdraw(Vec::new());
+        }
+    }
+
+    /// Whether groups have terms that are compared when they are merged.
+    fn compares_terms(&self) -> bool {
+        let by_term = |counted: &Counted| matches!(counted, Counted::Extreme(_, extreme) if extreme.compares_terms());
+        self.counted.iter().any(by_term)
+    }
+
+    /// The ids that [`Self::merge_all`] will compare by their terms: for each such extreme those that groups have, and
+    /// those that come.
+    fn compared(&self, groups: &[u32], counts: &[Vec<u64>]) -> Vec<Vec<u64>> {
+        let mut columns = Vec::new();
+        for (place, counted) in self.counted.iter().enumerate() {
+            let Counted::Extreme(_, extreme) = counted else {
+                continue;
+            };
+            let first = self.first_word(place);
+            let words = first..first + EXTREME_WORDS;
+            // What a group has had in this very list is compared with what it has next.
+            let mut latest = HashMap::new();
+            let pairs = groups.iter().enumerate().filter_map(|(row, &group)| {
+                let other = extreme_of(&counts[words.clone()], row);
+                let before = latest.insert(group, other);
+                let known = || extreme_of(&self.counts[words.clone()], group as usize);
+                extreme.compared(before.unwrap_or_else(known), other)
+            });
+            let (known, others): (Vec<u64>, Vec<u64>) = pairs.unzip();
+            columns.extend([known, others]);
+        }
+        columns
     }
 }
 

@@ -70,12 +70,7 @@ impl Upcoming {
         self.withdraw();
         if wanted {
             self.offered = true;
-            let columns = columns().into_iter();
-            let offer = Offer {
-                node: self.node,
-                columns: columns.map(|keys| Column { keys, taken: 0 }).collect(),
-                misses: 0,
-            };
+            let offer = Offer::new(self.node, columns());
             OFFERS.with_borrow_mut(|offers| offers.push(offer));
         }
     }
@@ -92,6 +87,20 @@ impl Drop for Upcoming {
     fn drop(&mut self) {
         self.withdraw();
     }
+}
+
+/// The node that ids outside of a batch of rows are offered by.
+const NO_NODE: u64 = u64::MAX;
+
+/// Offers ids, in the form of keys, whose terms will be read column by column, in the place of those that were offered
+/// here before. Unlike those of a batch ([`Upcoming`]) they are sure to be read.
+pub fn offer(columns: Vec<Vec<u64>>) {
+    OFFERS.with_borrow_mut(|offers| {
+        offers.retain(|offer| offer.node != NO_NODE);
+        if columns.iter().any(|keys| !keys.is_empty()) {
+            offers.push(Offer::new(NO_NODE, columns));
+        }
+    });
 }
 
 /// The ids of a batch.
@@ -231,6 +240,15 @@ impl Rows {
 }
 
 impl Offer {
+    fn new(node: u64, columns: Vec<Vec<u64>>) -> Self {
+        let columns = columns.into_iter();
+        Self {
+            node,
+            columns: columns.map(|keys| Column { keys, taken: 0 }).collect(),
+            misses: 0,
+        }
+    }
+
     /// The keys of the rows from the first with this id on, as many as a chunk has.
     fn take(&mut self, id: TermId) -> Option<Vec<u64>> {
         let key = id.0 ^ SIGN;

@@ -36,7 +36,7 @@ mod write;
 use std::collections::HashMap;
 use std::ops::Range;
 
-pub use ahead::Upcoming;
+pub use ahead::{offer, Upcoming};
 pub use answer::answer;
 pub use bulk::BulkEncoder;
 pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};

@@ -3,6 +3,7 @@
 
 use super::count_paths::{argument, Aggregate};
 use super::exec;
+use crate::dictionary;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
@@ -248,6 +249,7 @@ impl QuadCount {
             let tally = HashAggregation::new(self.by.clone(), self.counted.clone())
                 .with_arguments(self.arguments.clone())
                 .with_order(term_order)
+                .with_offer(dictionary::offer)
                 .within(group_room(), &mut || spill_file(self.context));
             // SAFETY: the caller's promise.
             let tally = unsafe { run(join, tally) };
