@@ -20,6 +20,9 @@ const MOST_UNSORTED_ROWS: usize = 16;
 /// Rows that show whether terms are read, before the dictionary is offered all that come.
 const TERM_TRIAL_ROWS: usize = 16;
 
+/// Bytes that the results of an argument take before they are read and given back; a term may be large.
+const RESULT_BYTES: pg_sys::Size = 256 << 10;
+
 /// A filter's expression.
 pub struct TestExpr {
     /// Compiled expression.
@@ -165,7 +168,9 @@ impl NodeSource {
 }
 
 impl ArgumentExpr {
-    /// What the expression has in some rows; none where it is NULL. Terms are in the memory of the context for a row.
+    /// What the expression has in some rows, one after the other, in `results`; none where it is NULL. Terms are in the
+    /// memory of the context for a row, which the caller gives back: when that holds [`RESULT_BYTES`], the rows behind
+    /// are left out. How many rows were done, at least one.
     ///
     /// # Safety
     /// `slot` and `context` are those of the node that it was compiled for.
@@ -174,23 +179,27 @@ impl ArgumentExpr {
         (slot, context): (*mut pg_sys::TupleTableSlot, *mut pg_sys::ExprContext),
         columns: &[Option<&[u64]>],
         rows: &[usize],
-        results: &mut [Option<pg_sys::Datum>],
-    ) {
+        results: &mut Vec<Option<pg_sys::Datum>>,
+    ) -> usize {
         let equal = |a: usize, b: usize| columns.iter().flatten().all(|ids| ids[a] == ids[b]);
-        let mut last = None;
+        results.clear();
+        results.reserve(rows.len());
         // SAFETY: the caller's promise; the slot has room for every place. One guard serves all rows, as for filters:
         // nothing inside owns memory, and the expression is called straight through its pointer.
         unsafe {
             let evaluate = (*self.state).evalfunc.expect("a compiled expression");
+            let memory = (*context).ecxt_per_tuple_memory;
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
                 (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
                 (*context).ecxt_scantuple = slot;
-                for &row in rows {
-                    if let Some(other) = last.filter(|&other| equal(other, row)) {
-                        let known: Option<pg_sys::Datum> = results[other];
-                        results[row] = known;
+                for (n, &row) in rows.iter().enumerate() {
+                    if n > 0 && equal(rows[n - 1], row) {
+                        results.push(results[n - 1]);
                         continue;
+                    }
+                    if n > 0 && (*memory).mem_allocated >= RESULT_BYTES {
+                        return n;
                     }
                     for (&place, column) in self.places.iter().zip(columns) {
                         *(*slot).tts_isnull.add(place) = column.is_none();
@@ -199,40 +208,31 @@ impl ArgumentExpr {
                     }
                     let mut is_null = false;
                     let before = pg_sys::CurrentMemoryContext;
-                    pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
+                    pg_sys::CurrentMemoryContext = memory;
                     let datum = evaluate(self.state, context, &mut is_null);
                     pg_sys::CurrentMemoryContext = before;
-                    results[row] = (!is_null).then_some(datum);
-                    last = Some(row);
-                    if !self.is_term {
-                        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-                    }
+                    results.push((!is_null).then_some(datum));
                 }
-            });
+                rows.len()
+            })
         }
     }
 }
 
-/// Results that are ids.
-fn ids(results: &[Option<pg_sys::Datum>]) -> Vec<Option<i64>> {
-    let id = |result: &Option<pg_sys::Datum>| result.map(|datum| datum.value() as i64);
-    results.iter().map(id).collect()
-}
-
 impl NodeSource {
-    /// What an argument has in those rows of a batch that are wanted.
-    fn results(
+    /// What an argument has in those rows of a batch that are wanted, as `read` takes it from a result.
+    fn results<T: Clone>(
         &mut self,
         argument: u16,
         needs: &[Slot],
-        rows: &Bindings,
-        wanted: &[bool],
-    ) -> Vec<Option<pg_sys::Datum>> {
+        (rows, wanted): (&Bindings, &[bool]),
+        read: impl Fn(pg_sys::Datum) -> Option<T>,
+    ) -> Vec<Option<T>> {
         let of_node = (self.slot, self.context);
         let argument = &mut self.arguments[usize::from(argument)];
         let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
-        let mut results = vec![None; rows.len];
+        let (mut results, mut data) = (vec![None; rows.len], Vec::new());
         // The first ones show whether terms are read; then the others are offered to the dictionary.
         let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
         for part in [trial, others] {
@@ -240,11 +240,31 @@ impl NodeSource {
                 let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
                 columns.iter().flatten().map(of_rows).collect()
             });
-            // SAFETY: slot and context are the node's.
-            unsafe { argument.evaluate(of_node, &columns, part, &mut results) };
+            let mut left = part;
+            while !left.is_empty() {
+                // SAFETY: slot and context are the node's; nothing keeps what is in the memory for a row.
+                unsafe {
+                    let done = argument.evaluate(of_node, &columns, left, &mut data);
+                    for (&row, datum) in left[..done].iter().zip(&data) {
+                        results[row] = datum.and_then(&read);
+                    }
+                    left = &left[done..];
+                    pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
+                }
+            }
         }
         argument.upcoming.withdraw();
         results
+    }
+
+    /// The results that are ids.
+    fn result_ids(
+        &mut self,
+        argument: u16,
+        needs: &[Slot],
+        rows: (&Bindings, &[bool]),
+    ) -> Vec<Option<i64>> {
+        self.results(argument, needs, rows, |datum| Some(datum.value() as i64))
     }
 }
 
@@ -341,17 +361,13 @@ impl Source for NodeSource {
         rows: &Bindings,
         wanted: &[bool],
     ) -> Vec<Option<Number>> {
-        let results = self.results(argument, needs, rows, wanted);
+        let rows = (rows, wanted);
         if !self.arguments[usize::from(argument)].is_term {
-            return dictionary::numbers(&ids(&results));
+            return dictionary::numbers(&self.result_ids(argument, needs, rows));
         }
-        // SAFETY: the results are terms, in the memory of the context for a row.
-        unsafe {
-            let number = |result: Option<pg_sys::Datum>| result.and_then(|r| number_of_datum(r));
-            let numbers = results.into_iter().map(number).collect();
-            pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
-            numbers
-        }
+        // SAFETY: the results are terms.
+        let number = |datum| unsafe { number_of_datum(datum) };
+        self.results(argument, needs, rows, number)
     }
 
     fn values(
@@ -361,8 +377,8 @@ impl Source for NodeSource {
         rows: &Bindings,
         wanted: &[bool],
     ) -> Vec<Option<u64>> {
-        let results = self.results(argument, needs, rows, wanted);
-        let keys = ids(&results).into_iter();
+        let ids = self.result_ids(argument, needs, (rows, wanted));
+        let keys = ids.into_iter();
         let keys: Vec<_> = keys.map(|id| id.map(|id| id as u64 ^ SIGN)).collect();
         // Those that are compared by their terms are compared now.
         let upcoming = &mut self.arguments[usize::from(argument)].upcoming;
