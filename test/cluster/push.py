@@ -110,6 +110,12 @@ def words():
     return "@prefix : <http://e/> .\n" + "\n".join(lines)
 
 
+def peak_kilobytes(pid):
+    """The most memory that a process has had."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+
 class Push:
     def __init__(self, cluster):
         self.cluster = cluster
@@ -146,7 +152,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.fed_rows, self.fed_rows_of_one_snapshot, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -217,6 +223,44 @@ class Push:
         # What only this session can compute stays here, and is right.
         query = ("select b.o, sum(a.s), max(a.o) from quad_stores.many a join quad_stores.many b on b.s = a.o group by b.o")
         self.report.check(self.ask(query, exchange_mode="push") == self.ask(query.replace(".many", ".one")), "other aggregates")
+
+    def groups_in_files(self):
+        """Groups that a node has no memory for go to its files, and EXPLAIN says so."""
+        query = "select a.s, c.o, count(*), count(distinct b.o), max(c.s) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.s, c.o"
+        expected = self.ask(query.replace(" t ", " quad_stores.one "))
+        pushed = query.replace(" t ", " quad_stores.many ")
+        few = self.explain(QUERIES["groups"].replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
+        self.report.check("Participant:" in few and "groups_spilled=" not in few, "groups that memory has room for", few[:1200])
+        self.set_on_all("work_mem", "64kB")
+        try:
+            plan = self.explain(pushed, 1, exchange_mode="push")
+            spilled = [line for line in plan.splitlines() if "Participant:" in line and "groups_spilled=" in line]
+            self.report.check(len(spilled) == 3, "groups of participants in files", plan[:1500])
+            self.report.check(self.ask(pushed, 1, exchange_mode="push") == expected, "groups from files")
+        finally:
+            self.set_on_all("work_mem", None)
+
+    def set_on_all(self, name, value):
+        """Changes a setting of all nodes, for the sessions that are there as well."""
+        def is_set(server):
+            return value is None or server.query(f"show {name}")[0][0] == value
+        for server in self.cluster.servers:
+            server.query(f"alter system reset {name}" if value is None else f"alter system set {name} = '{value}'")
+            server.query("select pg_reload_conf()")
+        wait_until(f"{name} is set", lambda: all(is_set(server) for server in self.cluster.servers))
+
+    def computed_terms(self):
+        """Terms that sums are computed over are given back row by row, not batch by batch."""
+        most = {}
+        for length in 10, 100_000:
+            query = f'SELECT (SUM(STRLEN(CONCAT(?n, "{"x" * length}")) + 0.5) AS ?sum) WHERE {{ ?a :next ?b . ?b :name ?n }}'
+            with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+                cursor.execute("set quad.exchange_mode = pull")
+                cursor.execute("select quad.sparql(%s, store => 'words')", (PREFIX + query,))
+                found = cursor.fetchall()
+                cursor.execute("select pg_backend_pid()")
+                most[length] = peak_kilobytes(cursor.fetchone()[0])
+        self.report.check(most[100_000] - most[10] < 32 << 10, "memory of computed terms", f"{most} {found}"[:200])
 
     def fed_rows(self):
         """Rows that come from below: pushed batch by batch where much is to be expected of one, pulled otherwise."""

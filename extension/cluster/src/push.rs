@@ -67,7 +67,24 @@ pub struct Counting {
     pub arguments: Vec<(String, Vec<u16>)>,
 }
 
+/// Most variables that rows are grouped by: one bit each, and of a value that is counted once, says whether it is
+/// unbound.
+const MOST_GROUPED: usize = 62;
+
 impl Counting {
+    /// Whether it asks only for variables that a plan with so many has. A message that was not damaged on its way may
+    /// still be that of a node with other ideas.
+    #[must_use]
+    pub fn fits(&self, slots: u16) -> bool {
+        let counted = self.counted.iter().filter_map(|counted| match counted {
+            Aggregate::Bound(slot) | Aggregate::Distinct(slot) => Some(slot),
+            _ => None,
+        });
+        let needs = self.arguments.iter().flat_map(|(_, needs)| needs);
+        let mut read = self.by.iter().chain(counted).chain(needs);
+        self.by.len() <= MOST_GROUPED && read.all(|&slot| slot < slots)
+    }
+
     fn encode(&self, writer: &mut Writer) {
         let slots = |writer: &mut Writer, slots: &[u16]| {
             numbers(writer, slots.iter().map(|&slot| u32::from(slot)));
@@ -128,6 +145,27 @@ impl Counting {
             true => Ok(counting),
             false => Err(Damaged),
         }
+    }
+}
+
+/// The first byte of the state of values that are counted once, before the number of their set: no rows have come
+/// farther.
+const SET: u8 = u8::MAX;
+
+/// The state in which values of a set are sent to who counts them: three bytes. States of rows that are joined are
+/// longer. A query has fewer sets than a row of PostgreSQL has columns (1664).
+#[must_use]
+pub fn state_of_set(set: usize) -> [u8; 3] {
+    let [low, high] = (set as u16).to_le_bytes();
+    [SET, low, high]
+}
+
+/// The set that a state is of; `None` where it is one of rows.
+#[must_use]
+pub fn set_of(state: &[u8]) -> Option<usize> {
+    match *state {
+        [SET, low, high] => Some(usize::from(u16::from_le_bytes([low, high]))),
+        _ => None,
     }
 }
 
@@ -256,7 +294,11 @@ fn column(reader: &mut Reader<'_>, len: usize) -> Result<Vec<u64>> {
     (values.len() == len).then_some(values).ok_or(Damaged)
 }
 
-fn write_columns(writer: &mut Writer, len: usize, columns: &[Option<Vec<u64>>]) {
+fn write_columns<'a>(
+    writer: &mut Writer,
+    len: usize,
+    columns: impl ExactSizeIterator<Item = Option<&'a [u64]>>,
+) {
     writer.u32(len as u32);
     writer.u32(columns.len() as u32);
     for column in columns {
@@ -337,7 +379,7 @@ impl Start {
         }
         writer.u8(u8::from(self.rows.is_some()));
         if let Some((len, columns)) = &self.rows {
-            write_columns(&mut writer, *len, columns);
+            write_columns(&mut writer, *len, columns.iter().map(Option::as_deref));
         }
         writer.finish()
     }
@@ -445,6 +487,8 @@ pub struct Cost {
     pub waited: u64,
     /// Bytes of rows that were written to a file.
     pub spilled: u64,
+    /// Bytes of groups, and of values counted once, that were written to files.
+    pub groups_spilled: u64,
 }
 
 /// What a participant gives to the node that asks.
@@ -470,7 +514,27 @@ pub enum Found {
     End(Box<Cost>),
 }
 
+fn write_rows<'a>(
+    writer: &mut Writer,
+    len: usize,
+    columns: impl ExactSizeIterator<Item = Option<&'a [u64]>>,
+) {
+    writer.u8(0);
+    write_columns(writer, len, columns);
+}
+
 impl Found {
+    /// The message of [`Found::Rows`] with these columns.
+    #[must_use]
+    pub fn encode_rows<'a>(
+        len: usize,
+        columns: impl ExactSizeIterator<Item = Option<&'a [u64]>>,
+    ) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_rows(&mut writer, len, columns);
+        writer.finish()
+    }
+
     /// The message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -484,8 +548,8 @@ impl Found {
                 writer.u8(u8::from(*closed));
             }
             Self::Rows(len, columns) => {
-                writer.u8(0);
-                write_columns(&mut writer, *len, columns);
+                let columns = columns.iter().map(Option::as_deref);
+                write_rows(&mut writer, *len, columns);
             }
             Self::Groups(len, keys, counts) => {
                 writer.u8(1);
@@ -511,6 +575,7 @@ impl Found {
                     cost.blocked,
                     cost.waited,
                     cost.spilled,
+                    cost.groups_spilled,
                 ] {
                     writer.u64(number);
                 }
@@ -555,6 +620,7 @@ impl Found {
                     blocked: reader.u64()?,
                     waited: reader.u64()?,
                     spilled: reader.u64()?,
+                    groups_spilled: reader.u64()?,
                 }))
             }
             3 => Self::Linked,
@@ -647,6 +713,7 @@ mod tests {
             steps: vec![[3; STEP_NUMBERS]],
             waited: 9,
             removed: vec![1, 2],
+            groups_spilled: 8,
             ..Cost::default()
         };
         for found in [
@@ -663,6 +730,30 @@ mod tests {
         ] {
             assert_eq!(Found::decode(&found.encode()), Ok(found));
         }
+    }
+
+    #[test]
+    fn sets_are_told_apart() {
+        for set in [0, 255, 256, 1663] {
+            assert_eq!(set_of(&state_of_set(set)), Some(set));
+        }
+        assert_eq!(set_of(&[0, 1, 2]), None);
+        assert_eq!(set_of(&[SET, 1]), None);
+    }
+
+    #[test]
+    fn variables_that_a_plan_does_not_have_are_noticed() {
+        let counting = start().counting.unwrap();
+        assert!(counting.fits(5));
+        for slots in [0, 2, 3, 4] {
+            assert!(!counting.fits(slots), "{slots}");
+        }
+        let by = |columns| Counting {
+            by: vec![0; columns],
+            ..Counting::default()
+        };
+        assert!(by(62).fits(1));
+        assert!(!by(63).fits(1));
     }
 
     #[test]

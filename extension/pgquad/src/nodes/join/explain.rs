@@ -111,6 +111,10 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
         if cost.spilled > 0 {
             let _ = write!(text, " spilled={}kB", cost.spilled.div_ceil(1024));
         }
+        if cost.groups_spilled > 0 {
+            let kilobytes = cost.groups_spilled.div_ceil(1024);
+            let _ = write!(text, " groups_spilled={kilobytes}kB");
+        }
         text += &waiting(cost.waited);
         // SAFETY: as above.
         unsafe { custom::explain_text("Participant", &text, es) };

@@ -8,7 +8,7 @@ use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
 use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
-use crate::dictionary::Upcoming;
+use crate::dictionary::{self, Upcoming};
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
 use crate::storage::TableReader;
@@ -57,9 +57,6 @@ fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
 
 /// Groups of one message: some MB. What a node counts may be more than a message can be.
 const GROUPS_AT_ONCE: usize = 1 << 16;
-/// The first byte of the state of values that are counted once, before the number of their set: no rows have come
-/// farther. States of rows that are joined are longer.
-const SET: u8 = u8::MAX;
 
 /// The part under way.
 struct Part {
@@ -261,6 +258,7 @@ impl Joining {
             let columns = start.rows.as_ref().map(|(_, columns)| columns.len());
             if most_table(&plan.root) >= start.tables.len()
                 || columns.is_some_and(|columns| columns != usize::from(plan.slots))
+                || start.counting.as_ref().is_some_and(|c| !c.fits(plan.slots))
             {
                 damaged(Damaged);
             }
@@ -326,11 +324,13 @@ impl Joining {
 
     /// Closes what is open. What the join has cost.
     fn end(&mut self) -> Cost {
+        let groups_spilled = self.counted.as_ref().map_or(0, HashAggregation::spilled);
         if let Some(counted) = self.counted.take() {
             counted.close();
         }
         let steps = self.pipeline.steps().iter();
         let cost = Cost {
+            groups_spilled,
             steps: steps.map(pgquad_exec::StepStats::numbers).collect(),
             removed: self.source.tests.iter().map(|test| test.removed).collect(),
             answered: self.answered,
@@ -351,8 +351,7 @@ impl Joining {
 
     fn message(&mut self, rows: &Bindings) -> Vec<u8> {
         self.answered += rows.len as u64;
-        let column = |&slot: &u16| rows.ids(slot).map(<[u64]>::to_vec);
-        Found::Rows(rows.len, self.output.iter().map(column).collect()).encode()
+        Found::encode_rows(rows.len, self.output.iter().map(|&slot| rows.ids(slot)))
     }
 }
 
@@ -395,10 +394,8 @@ impl Work for Joining {
     }
 
     fn take(&mut self, state: &[u8], rows: Rows) -> Result<(), Infallible> {
-        let is_taken = match (state, self.pipeline.aggregation()) {
-            (&[SET, set], Some(aggregation)) => {
-                aggregation.take_set(usize::from(set), &rows.columns)
-            }
+        let is_taken = match (push::set_of(state), self.pipeline.aggregation()) {
+            (Some(set), Some(aggregation)) => aggregation.take_set(set, &rows.columns),
             _ => self.pipeline.take(state, rows.len, rows.columns).is_ok(),
         };
         if !is_taken {
@@ -419,7 +416,7 @@ impl Work for Joining {
         }
         let room = match progress {
             Progress::Idle => 0,
-            _ => group_room() / 4,
+            _ => found_room(),
         };
         if let Some(aggregation) = self.pipeline.aggregation() {
             for parcel in aggregation.repartition(dealt.peers(), dealt.me(), room) {
@@ -427,7 +424,7 @@ impl Work for Joining {
                     len: parcel.columns.first().map_or(0, Vec::len),
                     columns: parcel.columns,
                 };
-                dealt.add(parcel.to, &[SET, parcel.set as u8], rows);
+                dealt.add(parcel.to, &push::state_of_set(parcel.set), rows);
             }
         }
         Ok(match progress {
@@ -465,8 +462,14 @@ fn aggregation(counting: &Counting, context: pg_sys::MemoryContext) -> HashAggre
     HashAggregation::new(counting.by.clone(), counted.collect())
         .with_arguments(arguments.collect())
         .with_order(term_order)
+        .with_offer(dictionary::offer)
         .repartitioned()
-        .within(group_room(), &mut || spill_file(context))
+        .within(group_room() - found_room(), &mut || spill_file(context))
+}
+
+/// Bytes, of those for groups, for values that are counted once and have not been given to who counts them.
+fn found_room() -> usize {
+    group_room() / 4
 }
 
 /// The first rows that a start message wants of an answer with so many variables.

@@ -472,6 +472,7 @@ impl Report {
             (&mut sum.blocked, cost.blocked),
             (&mut sum.waited, cost.waited),
             (&mut sum.spilled, cost.spilled),
+            (&mut sum.groups_spilled, cost.groups_spilled),
         ] {
             *sum += more;
         }
