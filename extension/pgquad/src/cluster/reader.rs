@@ -57,7 +57,7 @@ pub struct ShardedReader {
 /// A read of other nodes that has been asked for.
 enum UnderWay {
     /// It is answered from what was read ahead.
-    Known(Rows),
+    Known(Box<Rows>),
     /// A message is on its way, which reads this ahead.
     Asked(Vec<Wish>),
     /// The same where the message says nothing of the read itself, as all of it is read ahead.
@@ -183,7 +183,10 @@ impl ShardedReader {
     /// Sends a read to a node, with what is to be read ahead there.
     fn send_read(&self, table: u32, group: i32, request: &Read) {
         let known = self.scope.ahead().answer(table, request);
-        let under_way = known.map_or_else(|| self.ask_read(table, group, request), UnderWay::Known);
+        let under_way = match known {
+            Some(rows) => UnderWay::Known(Box::new(rows)),
+            None => self.ask_read(table, group, request),
+        };
         self.under_way.borrow_mut().push((group, under_way));
     }
 
@@ -214,7 +217,7 @@ impl ShardedReader {
             at.map(|at| all.remove(at).1)
         };
         let (wishes, request) = match under_way {
-            Some(UnderWay::Known(rows)) => return rows,
+            Some(UnderWay::Known(rows)) => return *rows,
             Some(UnderWay::Asked(wishes)) => (wishes, None),
             Some(UnderWay::Ahead(wishes, request)) => (wishes, Some(request)),
             None => (Vec::new(), None),
