@@ -98,6 +98,32 @@ def uploads(report, endpoint):
     report.check((gone.status, again.status) == (204, 404), "DELETE", f"{gone.status} {again.status}")
 
 
+def packed(report):
+    """Documents that come packed: what is in them, how large it is, and what is none."""
+    with Endpoint(anonymous="http_reader", max_upload_bytes=1000) as endpoint:
+        def put(body, coding=None, kind="application/n-triples"):
+            headers = {"content_encoding": coding} if coding else {}
+            return endpoint.request("PUT", "/data?graph=http://x/packed", body, user="postgres", content_type=kind, **headers)
+
+        line, long = b'<http://x/s> <http://x/p> "x" .\n', b"#" * 1001
+        part = b'--b\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: text/turtle\r\n\r\n' + line + b"\r\n--b--\r\n"
+        for name, answer, status in [
+            ("gzip", put(gzip.compress(line), "gzip"), 201),
+            ("gzip of several members, by its old name", put(gzip.compress(line) + gzip.compress(line), "X-GZIP"), 204),
+            ("a form, gzip", put(gzip.compress(part), "gzip", "multipart/form-data; boundary=b"), 204),
+            ("too large", put(long), 413),
+            ("too large, packed", put(gzip.compress(long), "gzip"), 413),
+            ("gzip that is none", put(line, "gzip"), 400),
+            ("gzip that is cut", put(gzip.compress(line)[:-6], "gzip"), 400),
+            ("gzip that is not said", put(gzip.compress(line)), 400),
+            ("another encoding than it says", put(gzip.compress(line), "zstd"), 400),
+            ("two encodings", put(gzip.compress(gzip.compress(line)), "gzip, gzip"), 415),
+            ("an encoding that is not known", put(line, "br"), 415),
+            ("nothing", put(gzip.compress(b""), "gzip"), 204),
+        ]:
+            report.check(answer.status == status, f"packed: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}")
+
+
 def limits(report, endpoint):
     started = time.monotonic()
     slow = endpoint.get("/sparql?timeout=0.5&query=" + urllib.parse.quote(SLOW))
@@ -178,4 +204,5 @@ def run(report):
         limits(report, endpoint)
         gone(report, endpoint)
         busy(report)
+    packed(report)
     sql("TRUNCATE quad_stores.main")
