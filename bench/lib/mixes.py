@@ -227,10 +227,8 @@ def faster_by(own, mixes):
 
 
 def deaths(page, found):
-    """Says of the peers whose servers died that they did."""
-    for peer in found:
-        if peer.death:
-            page.add(peer.death)
+    """Writes of the peers whose servers died that they did, which has been printed when it was found."""
+    page.parts += [peer.death for peer in found if peer.death]
 
 
 def mixes_of_medians(found, weights):
