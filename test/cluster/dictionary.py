@@ -127,6 +127,7 @@ class Checks:
             self.readers_add_nothing,
             self.terms_of_all_kinds,
             self.every_node_decodes,
+            self.sessions_share_what_other_nodes_tell,
             self.shards_move_while_terms_are_added,
             self.a_split_shard_goes_on,
             self.node_down,
@@ -386,6 +387,33 @@ class Checks:
             code, text = error_of(lambda: session.decode([(1 << 46) + 5]))
             same("an unknown id", (code, "is not in the dictionary" in text), ("22023", True))
             session.close()
+
+    def sessions_share_what_other_nodes_tell(self):
+        """What one session has asked other nodes for, the next one of its server does not ask for."""
+        server = self.cluster.workers[0]
+        sent = ("select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary' "
+                f"and address like '%:{server.port}'")  # fmt: skip
+        terms = [iri(f"shared/{n}") for n in range(60)]
+        ids = dict(zip(terms, self.coordinator.encode(terms)))
+        self.ids.update(ids)
+
+        def messages(action):
+            session = Session(server)
+            before = self.coordinator.value(sent)
+            action(session)
+            after = self.coordinator.value(sent)
+            session.close()
+            return after - before
+
+        def decodes(session):
+            same("decoded", session.decode([ids[term] for term in terms]), [term[1:-1] for term in terms])
+
+        def finds(session):
+            same("found", session.find(terms), [ids[term] for term in terms])
+
+        for what, action in ("decode", decodes), ("find", finds):
+            same(f"{what}: the first session asks", messages(action) > 0, True)
+            same(f"{what}: messages of the second", messages(action), 0)
 
     def shards_move_while_terms_are_added(self):
         stop = threading.Event()

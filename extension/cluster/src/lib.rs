@@ -12,6 +12,7 @@ pub mod moves;
 pub mod placement;
 pub mod push;
 pub mod reading;
+pub mod ring_cache;
 pub mod status;
 pub mod traffic;
 pub mod waiting;

@@ -36,6 +36,7 @@ pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;
 pub use secret::ensure as ensure_secret;
+pub use shared_memory::Piece;
 
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {

@@ -7,12 +7,13 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::{counters, exchange};
+use crate::dictionary;
 
 /// A piece of shared memory.
 pub struct Piece {
     /// Its name among all pieces of the server.
     pub name: &'static CStr,
-    /// Its size; asked when the number of backends is known.
+    /// Its size, 0 for none; asked when the number of backends is known.
     pub bytes: fn() -> usize,
     /// Takes the piece, which lasts as long as the server. Called by one process at a time; `is_new`: it is zeroed, and
     /// nobody else has it yet.
@@ -20,7 +21,11 @@ pub struct Piece {
 }
 
 /// All of them.
-const PIECES: [Piece; 2] = [counters::PIECE, exchange::UNREACHABLE_NODES];
+const PIECES: [Piece; 3] = [
+    counters::PIECE,
+    exchange::UNREACHABLE_NODES,
+    dictionary::TERMS_OF_OTHER_NODES,
+];
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
@@ -61,6 +66,9 @@ unsafe extern "C-unwind" fn start() {
         }
         for piece in PIECES {
             let (bytes, mut found) = ((piece.bytes)(), false);
+            if bytes == 0 {
+                continue;
+            }
             let memory = pg_sys::ShmemInitStruct(piece.name.as_ptr(), bytes, &mut found);
             if !found {
                 memory.cast::<u8>().write_bytes(0, bytes);

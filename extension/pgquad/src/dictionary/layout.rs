@@ -170,6 +170,11 @@ impl Layout {
         }
     }
 
+    /// What tells this dictionary from others that the database has had: the number of its table of terms.
+    pub fn number(&self) -> u32 {
+        self.named.terms.to_u32()
+    }
+
     /// Whether both are layouts of the same dictionary, so that what was read through one is true in the other.
     pub fn is_of_same_dictionary(&self, other: &Layout) -> bool {
         self.named == other.named

@@ -25,6 +25,7 @@ mod relation;
 mod remote;
 mod run;
 mod shard;
+mod shared_cache;
 mod sql;
 mod state;
 mod symbol_tables;
@@ -41,6 +42,7 @@ pub use answer::answer;
 pub use bulk::BulkEncoder;
 pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};
 pub use layout::relation_changed;
+pub use shared_cache::PIECE as TERMS_OF_OTHER_NODES;
 pub use sql::term_id;
 pub use state::BuildHash;
 pub use tables::Tables;
@@ -72,6 +74,7 @@ pub const MAX_TERM_BYTES: usize = 1 << 20;
 /// Settings and callbacks; called once from `_PG_init`.
 pub fn init() {
     state::init();
+    shared_cache::init();
 }
 
 /// The id of `term`, or `None` when it is not in the dictionary (and so in no store).

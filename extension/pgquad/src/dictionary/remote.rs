@@ -12,7 +12,7 @@ use pgquad_term::TermId;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::layout::{Layout, Shards};
-use super::{distribute, numbers};
+use super::{distribute, numbers, shared_cache};
 use crate::cluster::{damaged, Mode, Scope};
 use crate::pg::error::raise_hint;
 
@@ -147,8 +147,9 @@ pub fn ids_of(answer: Answer<'_>, count: usize) -> Vec<Option<TermId>> {
 
 /// The ids of the terms with the hashes at `wanted`; `each` is called for those that are in the dictionary.
 pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) {
+    let is_kept = wanted.len() <= shared_cache::MOST_AT_ONCE;
     ask(
-        wanted,
+        shared_cache::ids(wanted, hashes, &mut each),
         |shards, n| shards.of_hash(hashes[n]),
         |n| hashes[n],
         |parts| Request::Find(parts).encode(),
@@ -156,6 +157,9 @@ pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, Ter
             for (n, id) in items.iter().zip(ids_of(answer, items.len())) {
                 if let Some(id) = id {
                     each(*n, id);
+                    if is_kept {
+                        shared_cache::keep_id(hashes[*n], id);
+                    }
                 }
             }
         },
@@ -180,8 +184,10 @@ pub fn encode(wanted: Vec<usize>, terms: &[(u128, Term<'_>)], mut each: impl FnM
 /// The terms with these numbers, which are in ascending order, in their encoded form; `None` for those that are not in
 /// the dictionary.
 pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
+    let is_kept = numbers.len() <= shared_cache::MOST_AT_ONCE;
+    let missing = shared_cache::terms(numbers, |n, term| each(n, Some(term)));
     ask(
-        (0..numbers.len()).collect(),
+        missing,
         |shards, n| shards.of_number(numbers[n]),
         |n| numbers[n],
         |parts| Request::Decode(parts).encode(),
@@ -194,6 +200,9 @@ pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
             }
             for (n, term) in items.iter().zip(terms) {
                 each(*n, term);
+                if let (true, Some(term)) = (is_kept, term) {
+                    shared_cache::keep_term(numbers[*n], term);
+                }
             }
         },
     );

@@ -1,0 +1,159 @@
+//! A cache in one piece of memory: records are written one after the other, and go round. The oldest are overwritten.
+//!
+//! A piece is an array of words: where the next record begins, an index with a place for each hash of a key, and the
+//! records. Positions count words from the first record ever, so that a position tells whether its record is still
+//! there. A key whose place in the index is taken by another is not found any more, and asked for again: it is a cache.
+//! Who shares a piece locks it: [`get`] reads, [`put`] changes.
+
+/// What a record is found by. Different values of the first word are different caches in one piece.
+pub type Key = [u64; 3];
+
+/// Words before the index.
+const HEAD: usize = 1;
+/// Words of a record before its bytes: the key and the number of bytes.
+const RECORD: usize = 4;
+/// Words of a piece for each place of the index: a record of 40 bytes and its place.
+const WORDS_A_PLACE: usize = 10;
+/// A record takes at most this part of a piece, so that one does not displace all others.
+const LARGEST_PART: usize = 8;
+
+/// Hash of a key, for its place in a piece and for the choice of a piece.
+#[must_use]
+pub fn hash(key: &Key) -> u64 {
+    key.iter().fold(0x51_7cc1_b727_220a, |hash: u64, word| {
+        let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 29)
+    })
+}
+
+/// Where the parts of a piece of so many words are: places of the index, words for records.
+fn parts(words: usize) -> (usize, usize) {
+    let places = words.saturating_sub(HEAD) / WORDS_A_PLACE;
+    (places, words.saturating_sub(HEAD + places))
+}
+
+/// The place of a key in the index; it has at least one.
+fn place(key: &Key, places: usize) -> usize {
+    HEAD + (hash(key) % places as u64) as usize
+}
+
+/// Word `position` of all records ever written.
+fn word(memory: &[u64], records: usize, position: u64) -> u64 {
+    memory[memory.len() - records + (position % records as u64) as usize]
+}
+
+/// Appends the bytes that are kept under a key; false where there are none.
+#[must_use]
+pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> bool {
+    let (places, records) = parts(memory.len());
+    if places == 0 {
+        return false;
+    }
+    // Zero: no record.
+    let Some(position) = memory[place(key, places)].checked_sub(1) else {
+        return false;
+    };
+    let is_there = memory[0]
+        .checked_sub(position)
+        .is_some_and(|since| (1..=records as u64).contains(&since));
+    if !is_there {
+        return false;
+    }
+    let word = |n: usize| word(memory, records, position.wrapping_add(n as u64));
+    if (0..key.len()).any(|n| word(n) != key[n]) {
+        return false;
+    }
+    let bytes = word(key.len()) as usize;
+    // A record that is not sound is none: the memory is shared with other processes.
+    if bytes > records / LARGEST_PART * size_of::<u64>() {
+        return false;
+    }
+    found.reserve(bytes.next_multiple_of(size_of::<u64>()));
+    let start = found.len();
+    for n in 0..bytes.div_ceil(size_of::<u64>()) {
+        found.extend_from_slice(&word(RECORD + n).to_ne_bytes());
+    }
+    found.truncate(start + bytes);
+    true
+}
+
+/// Keeps bytes under a key, which stands for the same bytes for ever. Too many of them are not kept.
+pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
+    let (places, records) = parts(memory.len());
+    let words = RECORD + bytes.len().div_ceil(size_of::<u64>());
+    if places == 0 || words > records / LARGEST_PART {
+        return;
+    }
+    let first = memory.len() - records;
+    let start = memory[0];
+    let mut position = start;
+    let mut write = |word: u64| {
+        memory[first + (position % records as u64) as usize] = word;
+        position = position.wrapping_add(1);
+    };
+    key.iter().for_each(|&word| write(word));
+    write(bytes.len() as u64);
+    for chunk in bytes.chunks(size_of::<u64>()) {
+        let mut word = [0; size_of::<u64>()];
+        word[..chunk.len()].copy_from_slice(chunk);
+        write(u64::from_ne_bytes(word));
+    }
+    memory[0] = position;
+    memory[place(key, places)] = start.wrapping_add(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value_of(key: u64) -> Vec<u8> {
+        (0..key % 90).map(|n| (n ^ key) as u8).collect()
+    }
+
+    proptest! {
+        /// What is found is what was put in, and what was put in last is found.
+        #[test]
+        fn finds_nothing_else(words in 0_usize..3000, keys in prop::collection::vec((0_u64..60, 0_u64..3), 0..300)) {
+            let mut memory = vec![0; words];
+            for (n, of) in &keys {
+                let key = [*of, *n, n ^ of];
+                let mut found = b"before".to_vec();
+                let value = value_of(n + of);
+                if get(&memory, &key, &mut found) {
+                    prop_assert_eq!(&found[6..], &value[..]);
+                }
+                prop_assert_eq!(&found[..6], b"before");
+                put(&mut memory, &key, &value);
+                found.clear();
+                let is_kept = get(&memory, &key, &mut found);
+                prop_assert!(!is_kept || found == value);
+                prop_assert!(is_kept || words < 300);
+            }
+        }
+
+        /// Whatever is in the memory, nothing panics.
+        #[test]
+        fn survives_other_contents(mut memory in prop::collection::vec(any::<u64>(), 0..200), key in any::<Key>()) {
+            let mut found = Vec::new();
+            let _ = get(&memory, &key, &mut found);
+            put(&mut memory, &key, b"a value");
+        }
+    }
+
+    #[test]
+    fn the_oldest_are_overwritten() {
+        let mut memory = vec![0; 1000];
+        for n in 0..1000 {
+            put(&mut memory, &[1, n, 0], &n.to_ne_bytes());
+        }
+        let mut found = Vec::new();
+        let kept = (0..1000)
+            .filter(|&n| get(&memory, &[1, n, 0], &mut found))
+            .count();
+        assert!((50..=180).contains(&kept), "{kept}");
+        assert!(get(&memory, &[1, 999, 0], &mut found));
+        assert!(!get(&memory, &[1, 0, 0], &mut found));
+        assert!(!get(&memory, &[2, 999, 0], &mut found));
+    }
+}

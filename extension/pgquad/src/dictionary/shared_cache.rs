@@ -1,0 +1,205 @@
+//! Terms and ids that other nodes have told, kept in shared memory for all sessions of this node: a new session does
+//! not ask again for what another one knows.
+//!
+//! Only what is committed on its node gets here, and a term keeps its id for ever, so that nothing goes stale. A
+//! dictionary that is made anew has tables of its own, which each key names.
+
+use std::mem::size_of;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use pgquad_cluster::ring_cache::{self, Key};
+use pgquad_term::TermId;
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::pg_sys;
+
+use super::layout::Layout;
+use crate::cluster::Piece;
+
+/// Kilobytes for all of it.
+static SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+
+/// Pieces with a lock each: sessions that put terms in wait for each other only where they use the same one.
+const PARTITIONS: usize = 16;
+
+/// Most terms of a message that are kept, or looked for one by one: more are a scan, which would displace what small
+/// queries ask for again.
+pub const MOST_AT_ONCE: usize = 256;
+
+/// Locks of the partitions, and then their memory.
+#[repr(C)]
+struct Shared {
+    locks: [pg_sys::LWLockPadded; PARTITIONS],
+}
+
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The pieces. Only servers of a cluster ask other nodes.
+pub const PIECE: Piece = Piece {
+    name: c"pgquad terms of other nodes",
+    bytes: || match words() {
+        0 => 0,
+        words => size_of::<Shared>() + PARTITIONS * words * size_of::<u64>(),
+    },
+    start: |piece, is_new| {
+        let shared = piece.cast::<Shared>();
+        if is_new {
+            // SAFETY: nobody else has the piece yet, which begins with the locks; the name lasts as long as the server.
+            unsafe {
+                let tranche = pg_sys::LWLockNewTrancheId();
+                pg_sys::LWLockRegisterTranche(tranche, c"PgquadTerms".as_ptr());
+                for lock in &mut (*shared).locks {
+                    pg_sys::LWLockInitialize(&raw mut lock.lock, tranche);
+                }
+            }
+        }
+        SHARED.store(shared, Relaxed);
+    },
+};
+
+/// Defines the setting; called once from `_PG_init`.
+pub fn init() {
+    GucRegistry::define_int_guc(
+        c"quad.shared_dictionary_cache",
+        c"Shared memory for terms of other nodes that all sessions keep; 0 for none.",
+        c"Only a server that preloads Citus takes it.",
+        &SIZE,
+        0,
+        1024 * 1024,
+        GucContext::Postmaster,
+        GucFlags::UNIT_KB,
+    );
+}
+
+/// Words of memory of a partition.
+fn words() -> usize {
+    match is_citus_preloaded() {
+        true => SIZE.get() as usize * 1024 / PARTITIONS / size_of::<u64>(),
+        false => 0,
+    }
+}
+
+fn is_citus_preloaded() -> bool {
+    // SAFETY: the text of a setting, or null.
+    let libraries = unsafe {
+        let text = pg_sys::shared_preload_libraries_string;
+        match text.is_null() {
+            true => return false,
+            false => std::ffi::CStr::from_ptr(text).to_string_lossy(),
+        }
+    };
+    let name = |library: &str| library.trim().trim_matches('"').to_owned();
+    libraries.split(',').any(|library| name(library) == "citus")
+}
+
+/// What a record is about.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum Kind {
+    Term,
+    Id,
+}
+
+/// The first word of keys: the tables of the dictionary, and the kind.
+fn first_word(kind: Kind) -> u64 {
+    // SAFETY: plain session state.
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+    let tables = Layout::current().number();
+    (u64::from(database) << 32 | u64::from(tables)).wrapping_mul(2) + kind as u64
+}
+
+/// Runs `body` on the partition of a key, under its lock; `None` where there is no shared memory.
+fn with_partition<T>(
+    key: &Key,
+    mode: pg_sys::LWLockMode::Type,
+    body: impl FnOnce(*mut u64, usize) -> T,
+) -> Option<T> {
+    let shared = SHARED.load(Relaxed);
+    if shared.is_null() {
+        return None;
+    }
+    let (words, partition) = (words(), (ring_cache::hash(key) >> 60) as usize % PARTITIONS);
+    // SAFETY: the piece has the locks and then so many words for each partition, and lasts as long as the server. The
+    // lock is released by PostgreSQL where `body` raises an error.
+    unsafe {
+        let lock = &raw mut (*shared).locks[partition].lock;
+        let memory = shared.add(1).cast::<u64>().add(partition * words);
+        pg_sys::LWLockAcquire(lock, mode);
+        let result = body(memory, words);
+        pg_sys::LWLockRelease(lock);
+        Some(result)
+    }
+}
+
+fn get(key: &Key, found: &mut Vec<u8>) -> bool {
+    found.clear();
+    let is_there = with_partition(key, pg_sys::LWLockMode::LW_SHARED, |memory, words| {
+        // SAFETY: the partition; nobody changes it while its lock is held.
+        let memory = unsafe { std::slice::from_raw_parts(memory, words) };
+        ring_cache::get(memory, key, found)
+    });
+    is_there.unwrap_or(false)
+}
+
+fn put(key: &Key, bytes: &[u8]) {
+    with_partition(key, pg_sys::LWLockMode::LW_EXCLUSIVE, |memory, words| {
+        // SAFETY: the partition; nobody else uses it while its lock is held.
+        let memory = unsafe { std::slice::from_raw_parts_mut(memory, words) };
+        ring_cache::put(memory, key, bytes);
+    });
+}
+
+/// Calls `each` with the place of each of these numbers that is kept, and the term in its encoded form; gives the
+/// places of the others.
+pub fn terms(numbers: &[u64], mut each: impl FnMut(usize, &str)) -> Vec<usize> {
+    let places = 0..numbers.len();
+    if numbers.len() > MOST_AT_ONCE || SHARED.load(Relaxed).is_null() {
+        return places.collect();
+    }
+    let (first, mut found) = (first_word(Kind::Term), Vec::new());
+    let is_missing = |&place: &usize| {
+        if get(&[first, numbers[place], 0], &mut found) {
+            if let Ok(text) = std::str::from_utf8(&found) {
+                each(place, text);
+                return false;
+            }
+        }
+        true
+    };
+    places.filter(is_missing).collect()
+}
+
+/// Keeps a term that another node has.
+pub fn keep_term(number: u64, text: &str) {
+    if !SHARED.load(Relaxed).is_null() {
+        put(&[first_word(Kind::Term), number, 0], text.as_bytes());
+    }
+}
+
+fn id_key(first: u64, hash: u128) -> Key {
+    [first, (hash >> 64) as u64, hash as u64]
+}
+
+/// Calls `each` with those of these places whose hash of a term has an id that is kept; gives the others.
+pub fn ids(places: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) -> Vec<usize> {
+    if places.len() > MOST_AT_ONCE || places.is_empty() || SHARED.load(Relaxed).is_null() {
+        return places;
+    }
+    let (first, mut found) = (first_word(Kind::Id), Vec::new());
+    let is_missing = |&place: &usize| {
+        if get(&id_key(first, hashes[place]), &mut found) {
+            if let Ok(id) = <[u8; 8]>::try_from(&found[..]) {
+                each(place, TermId(u64::from_ne_bytes(id)));
+                return false;
+            }
+        }
+        true
+    };
+    places.into_iter().filter(is_missing).collect()
+}
+
+/// Keeps the id of a term with this hash that another node has.
+pub fn keep_id(hash: u128, id: TermId) {
+    if !SHARED.load(Relaxed).is_null() {
+        put(&id_key(first_word(Kind::Id), hash), &id.0.to_ne_bytes());
+    }
+}
