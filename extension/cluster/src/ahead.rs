@@ -6,7 +6,7 @@
 //! a message would see. It is a cache: a range that is not in it is asked for.
 
 use crate::message::{Part, Read, Rows, KEYS_AHEAD};
-use pgquad_btree::{Batch, Key, Span, ALL_COLUMNS};
+use pgquad_btree::{Batch, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 use std::collections::HashMap;
 
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
@@ -70,6 +70,12 @@ fn prefix(table: u32, order: u8, (low, high): &(Key, Key)) -> Prefix {
     shortened(table, order, low, bound)
 }
 
+/// Whether a range has all keys with the values of its first columns.
+fn is_prefix((low, high): &(Key, Key)) -> bool {
+    let bound = (0..4).take_while(|&c| low[c] == high[c]).count();
+    low[bound..] == KEY_MIN[bound..] && high[bound..] == KEY_MAX[bound..]
+}
+
 fn shortened(table: u32, order: u8, key: &Key, bound: usize) -> Prefix {
     let mut values = [0; 4];
     values[..bound].copy_from_slice(&key[..bound]);
@@ -86,8 +92,12 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Asks for a range with the next message, unless it is known.
+    /// Asks for a range with the next message, unless it is known. What is kept stands for all keys with the values of
+    /// its first columns, so a range that has only some of them is not asked for.
     pub fn wish(&mut self, wish: Wish) {
+        if !is_prefix(&wish.range) {
+            return;
+        }
         let Wish { table, order, .. } = wish;
         let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range));
         if !is_kept && self.wishes.len() < MOST_WISHES && !self.wishes.contains(&wish) {
@@ -244,7 +254,6 @@ pub fn parts_of(wishes: &[Wish]) -> Vec<(u8, Part)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pgquad_btree::{KEY_MAX, KEY_MIN};
 
     fn range(values: &[u64]) -> (Key, Key) {
         let (mut low, mut high) = (KEY_MIN, KEY_MAX);
@@ -292,6 +301,20 @@ mod tests {
         };
         assert!(ahead.keep(&taken, &found));
         ahead
+    }
+
+    /// What is kept under subject 1 has all of its quads, so that a range with some of them does not stand for it.
+    #[test]
+    fn parts_of_prefixes_are_not_asked_for() {
+        let mut ahead = ReadAhead::default();
+        let mut some = wish(5, &[1]);
+        some.range.1[1] = 10;
+        ahead.wish(some.clone());
+        (some.range.0[1], some.range.1[1]) = (10, KEY_MAX[1]);
+        ahead.wish(some);
+        assert!(ahead.groups().is_empty());
+        ahead.wish(wish(5, &[1]));
+        assert_eq!(ahead.groups(), [1]);
     }
 
     #[test]
