@@ -56,8 +56,12 @@ pub const PIECE: Piece = Piece {
     },
 };
 
-/// Defines the setting; called once from `_PG_init`.
+/// Defines the setting where the library is preloaded: later nobody could take the memory. Called once from `_PG_init`.
 pub fn init() {
+    // SAFETY: plain process state.
+    if !unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
+        return;
+    }
     GucRegistry::define_int_guc(
         c"quad.shared_dictionary_cache",
         c"Shared memory for terms of other nodes that all sessions keep; 0 for none.",
