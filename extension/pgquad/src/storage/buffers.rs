@@ -218,32 +218,26 @@ impl PageStore for RelationStore {
     }
 
     fn put(&self, first: BlockNo, images: &mut [Page]) {
-        let guards: Vec<Locked> = (first..)
+        let mut guards: Vec<Locked> = (first..)
             .take(images.len())
             .map(|block| self.overwritten(block))
             .collect();
+        let logged = self.needs_wal();
         // SAFETY: nothing points to the pages, which are exclusively locked; the critical section makes dirty pages and
-        // their record one.
+        // their records one. Room for the records is made before it: running out of memory inside is a PANIC.
         unsafe {
-            let mut blocks: Vec<u32> = guards.iter().map(|g| g.block).collect();
-            let mut pages: Vec<*mut core::ffi::c_char> = guards
-                .iter()
-                .map(|g| g.page as *mut core::ffi::c_char)
-                .collect();
+            if logged {
+                pg_sys::XLogEnsureRecordSpace(pg_sys::XLR_MAX_BLOCK_ID as i32 - 1, 0);
+            }
             pg_sys::CritSectionCount += 1;
             for (guard, image) in guards.iter().zip(images.iter()) {
                 std::ptr::copy_nonoverlapping(image.0.as_ptr(), guard.page as *mut u8, PAGE_SIZE);
                 pg_sys::MarkBufferDirty(guard.buffer);
             }
-            if self.needs_wal() {
-                pg_sys::log_newpages(
-                    compat::file_of(self.rel),
-                    MAIN,
-                    guards.len() as i32,
-                    blocks.as_mut_ptr(),
-                    pages.as_mut_ptr(),
-                    true,
-                );
+            if logged {
+                for pages in guards.chunks_mut(pg_sys::XLR_MAX_BLOCK_ID as usize) {
+                    wal::log_whole(pages);
+                }
             }
             pg_sys::CritSectionCount -= 1;
         }

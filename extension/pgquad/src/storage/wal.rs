@@ -108,6 +108,26 @@ unsafe fn insert_record(changes: &mut [Change<'_, Locked>], conflict_xid: u32) -
     }
 }
 
+/// Logs whole pages as one record of PostgreSQL's own, as its `log_newpage_range` does.
+///
+/// # Safety
+/// The pages are exclusively locked and dirty, at most [`pg_sys::XLR_MAX_BLOCK_ID`]; the caller is in a critical
+/// section and has called `XLogEnsureRecordSpace` for so many before it.
+pub unsafe fn log_whole(pages: &mut [Locked]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::XLogBeginInsert();
+        let flags = pg_sys::REGBUF_STANDARD | pg_sys::REGBUF_FORCE_IMAGE;
+        for (id, page) in pages.iter().enumerate() {
+            pg_sys::XLogRegisterBuffer(id as u8, page.buffer(), flags as u8);
+        }
+        let lsn = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_XLOG_ID as u8, pg_sys::XLOG_FPI as u8);
+        for page in pages {
+            set_lsn(page.contents(), lsn);
+        }
+    }
+}
+
 /// Puts an image in the place of a page: everything but `pd_lsn`, `pd_checksum`, and with zeroes in the hole, so that
 /// it is byte for byte the page that recovery makes.
 fn put_image(page: &mut Page, image: &Page) {
