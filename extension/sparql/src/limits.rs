@@ -3,6 +3,7 @@
 //! cost 2^depth.
 
 use crate::error::Error;
+use crate::template::lexer::{tokens_until, Lexed, Token};
 
 /// Most brackets open at a time.
 const DEEPEST: usize = 500;
@@ -21,54 +22,44 @@ struct Open {
     paths: usize,
 }
 
-/// Refuses texts that nest too deep or chain too long.
+/// Refuses texts that nest too deep or chain too long. What follows a string that does not end is not looked at: the
+/// parser gets no further either.
 ///
 /// # Errors
 /// [`Error::TooComplex`] with the place where the bound is passed.
 pub(crate) fn check(text: &str) -> Result<(), Error> {
-    let bytes = text.as_bytes();
+    let (tokens, _) = tokens_until(text);
     let mut open: Vec<Open> = Vec::new();
     let mut chain = 0;
-    let mut i = 0;
-    while i < bytes.len() {
-        let start = i;
-        let after = bytes.get(i + 1).copied().unwrap_or(0);
-        match bytes[i] {
-            b'#' => i += line_rest(&bytes[i..]),
-            b'<' => i += iri(&bytes[i..]),
-            quote @ (b'"' | b'\'') => {
-                i += string(&bytes[i..], quote);
-                mark_value(&mut open);
-            }
-            b'(' | b'{' | b'[' => {
-                i += 1;
+    // Whether the last token was the second half of `||` or `&&`.
+    let mut was_half = false;
+    for (i, lexed) in tokens.iter().enumerate() {
+        let mut is_half = false;
+        match lexed.token {
+            Token::Text(_) | Token::Number { .. } | Token::Variable => mark_value(&mut open),
+            Token::Mark(bracket @ (b'(' | b'{' | b'[')) => {
                 open.push(Open {
-                    round: bytes[start] == b'(',
+                    round: bracket == b'(',
                     value: false,
                     paths: 0,
                 });
                 if open.len() > DEEPEST {
                     return Err(too_complex(
                         text,
-                        start,
+                        lexed.start,
                         format!("more than {DEEPEST} brackets inside each other"),
                     ));
                 }
             }
-            b')' | b'}' | b']' => {
-                i += 1;
+            Token::Mark(b')' | b'}' | b']') => {
                 let Some(closed) = open.pop() else { continue };
-                let next = bytes.get(i + 1).copied().unwrap_or(b' ');
-                let modified = match bytes.get(i) {
-                    Some(b'*' | b'+') => true,
-                    Some(b'?') => !(next.is_ascii_alphanumeric() || next == b'_'),
-                    _ => false,
-                };
+                let modifier = tokens.get(i + 1).map(|next| next.token);
+                let modified = matches!(modifier, Some(Token::Mark(b'*' | b'+' | b'?')));
                 let paths = closed.paths + usize::from(modified && !closed.value);
                 if paths > DEEPEST_PATH && !closed.value {
                     return Err(too_complex(
                         text,
-                        start,
+                        lexed.start,
                         format!("more than {DEEPEST_PATH} repeated path groups inside each other"),
                     ));
                 }
@@ -77,47 +68,43 @@ pub(crate) fn check(text: &str) -> Result<(), Error> {
                     outer.paths = outer.paths.max(paths);
                 }
             }
-            b'?' | b'$' if after.is_ascii_alphanumeric() || after == b'_' => {
-                mark_value(&mut open);
-                i += 1 + word(&bytes[i + 1..]);
+            Token::Mark(sign @ (b'|' | b'&')) => {
+                is_half = !was_half && is_mark_before(&tokens[..i], lexed.start, sign);
+                chain += usize::from(!is_half);
             }
-            b'|' | b'&' => {
-                i += if after == bytes[i] { 2 } else { 1 };
-                chain += 1;
-            }
-            b'*' | b'/' | b'^' | b'!' => {
-                i += 1;
-                chain += 1;
-            }
-            b'+' | b'-' => {
-                i += 1;
+            Token::Mark(b'*' | b'/' | b'^' | b'!') => chain += 1,
+            // Behind a string it is that of a typed literal, elsewhere it is two inverse paths.
+            Token::Typed if !is_text_before(&tokens[..i]) => chain += 2,
+            Token::Mark(b'+' | b'-') => {
                 chain += usize::from(open.last().is_some_and(|o| o.round));
             }
-            b if b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80 => {
-                let length = word(&bytes[i..]);
-                if b.is_ascii_digit() {
-                    mark_value(&mut open);
-                }
+            Token::Word(word) => {
                 let group = ["union", "optional", "minus", "filter", "bind", "graph"];
-                let text = &bytes[i..i + length];
-                chain += usize::from(
-                    group
-                        .iter()
-                        .any(|k| text.eq_ignore_ascii_case(k.as_bytes())),
-                );
-                i += length;
+                chain += usize::from(group.iter().any(|k| word.eq_ignore_ascii_case(k)));
             }
-            _ => i += 1,
+            _ => (),
         }
+        was_half = is_half;
         if chain > LONGEST_CHAIN {
             return Err(too_complex(
                 text,
-                start,
+                lexed.start,
                 format!("more than {LONGEST_CHAIN} operators and groups"),
             ));
         }
     }
     Ok(())
+}
+
+/// Whether the last of these tokens is a string.
+fn is_text_before(tokens: &[Lexed<'_>]) -> bool {
+    matches!(tokens.last(), Some(last) if matches!(last.token, Token::Text(_)))
+}
+
+/// Whether the last of these tokens is that mark, right before `start`.
+fn is_mark_before(tokens: &[Lexed<'_>], start: usize, mark: u8) -> bool {
+    let is_it = |last: &Lexed<'_>| last.end == start && last.token == Token::Mark(mark);
+    tokens.last().is_some_and(is_it)
 }
 
 fn mark_value(open: &mut [Open]) {
@@ -134,52 +121,6 @@ fn too_complex(text: &str, at: usize, what: String) -> Error {
         what,
         position: (line as u32, column as u32),
     }
-}
-
-/// Bytes up to the end of the line.
-fn line_rest(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .position(|b| *b == b'\n')
-        .unwrap_or(bytes.len())
-}
-
-/// Bytes of an IRI in angle brackets, or of the operator that only looks like its start.
-fn iri(bytes: &[u8]) -> usize {
-    let end = bytes[1..]
-        .iter()
-        .position(|b| b"<>\"{}|^`\\ \t\r\n".contains(b));
-    match end {
-        Some(n) if bytes[1 + n] == b'>' => n + 2,
-        _ => 1,
-    }
-}
-
-/// Bytes of a string literal, short or long, with its quotes.
-fn string(bytes: &[u8], quote: u8) -> usize {
-    let long = bytes.starts_with(&[quote; 3]);
-    let close: &[u8] = if long { &[quote; 3] } else { &[quote] };
-    let mut i = close.len();
-    while i < bytes.len() {
-        if bytes[i] == b'\\' {
-            i += 2;
-        } else if bytes[i..].starts_with(close) {
-            return i + close.len();
-        } else if !long && bytes[i] == b'\n' {
-            return i;
-        } else {
-            i += 1;
-        }
-    }
-    bytes.len()
-}
-
-/// Bytes of a name (prefixed names and numbers included).
-fn word(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .position(|b| !(b.is_ascii_alphanumeric() || b"_:.%".contains(b) || *b >= 0x80))
-        .unwrap_or(bytes.len())
 }
 
 #[cfg(test)]
@@ -207,6 +148,20 @@ mod tests {
         };
         assert!(!refused(&paths(8)));
         assert!(refused(&paths(9)));
+        let spaced = format!(
+            "ASK {{ ?s {}<http://x/p>{} ?o }}",
+            "( ".repeat(9),
+            " ) #x\n *".repeat(9)
+        );
+        assert!(refused(&spaced));
+        let inverse = |n: usize| format!("ASK {{ ?s {}<http://x/p> ?o }}", "^".repeat(n));
+        assert!(!refused(&inverse(1500)));
+        assert!(refused(&inverse(1502)));
+        let alternatives =
+            |n: usize, or: &str| format!("ASK {{ FILTER(1{}) }}", format!(" {or} 1").repeat(n));
+        assert!(!refused(&alternatives(1400, "||")));
+        assert!(refused(&alternatives(1600, "||")));
+        assert!(refused(&alternatives(800, "| |")));
         assert_eq!(
             check(&format!("ASK\n {}", "{".repeat(501))),
             Err(Error::TooComplex {
@@ -234,9 +189,11 @@ mod tests {
             "(".repeat(90),
             ")*2".repeat(90)
         )));
-        assert!(!refused(&format!(
-            "INSERT DATA {{ {} }}",
-            "<a:a> <a:b> -5 . ".repeat(5000)
-        )));
+        for object in ["-5", "\"5\"^^<a:c>", "ex:union", "'(*'"] {
+            assert!(!refused(&format!(
+                "INSERT DATA {{ {} }}",
+                format!("<a:a> <a:b> {object} . ").repeat(5000)
+            )));
+        }
     }
 }

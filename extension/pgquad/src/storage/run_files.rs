@@ -1,7 +1,8 @@
 //! The host of a sort: temporary files of PostgreSQL that threads can read, and threads.
 //!
 //! The files are made and written by PostgreSQL (`temp_tablespaces`, `temp_file_limit`, removal at the end of the query
-//! or after a crash). Threads read them by descriptors of their own, since PostgreSQL's are for its own thread.
+//! or after a crash). Threads read them by descriptors of their own, since PostgreSQL's are for its own thread. All
+//! other spill files are [`super::TempFile`], whose `BufFile` has neither.
 
 use crate::pg::error::raise;
 use crate::pg::threads::with_signals_blocked;

@@ -1,4 +1,8 @@
-//! Temporary files of records that are plain numbers.
+//! Spill files: temporary files of records that are plain numbers, written and read by the backend alone.
+//!
+//! Everything that spills rows, keys or bytes uses them: `Quad Walk`'s visited set, counted groups, row identities,
+//! rows that other nodes have sent. The sorted runs of a bulk load are the one exception (`run_files.rs`): threads read
+//! them, and the buffer of a `BufFile` belongs to the backend's thread.
 
 use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
@@ -13,6 +17,7 @@ pub trait Record: Copy {}
 impl Record for u8 {}
 impl Record for u64 {}
 impl<const N: usize> Record for [u64; N] {}
+impl<const N: usize> Record for [i64; N] {}
 
 /// A temporary file of records. It has to be closed, unless an error ends the statement: then the resource owner closes
 /// it.
@@ -33,6 +38,19 @@ impl<T: Record> TempFile<T> {
             file,
             len: 0,
             records: PhantomData,
+        }
+    }
+
+    /// An empty file that lives until the end of the transaction, over its savepoints and statements.
+    pub fn of_transaction() -> Self {
+        // SAFETY: variables of the backend, within a transaction. The resource owner is put back here, or by PostgreSQL
+        // after an error.
+        unsafe {
+            let owner = pg_sys::CurrentResourceOwner;
+            pg_sys::CurrentResourceOwner = pg_sys::TopTransactionResourceOwner;
+            let file = Self::new(pg_sys::TopTransactionContext);
+            pg_sys::CurrentResourceOwner = owner;
+            file
         }
     }
 
