@@ -8,6 +8,7 @@ mod operators;
 mod optimizer;
 mod pipeline;
 mod plan;
+mod plan_data;
 mod source;
 mod stats;
 mod tuning;
@@ -24,12 +25,16 @@ pub use operators::spill::Spill;
 pub use optimizer::cardinality_feedback::CardinalityFeedback;
 pub use pipeline::repartition::{Outlook, Parcel};
 pub use pipeline::{Pipeline, Progress};
-pub use plan::codec::DecodeError;
 pub use plan::condition::{Bound, Value};
 pub use plan::part::{whole, BY_OBJECT, BY_SUBJECT};
+pub use plan::words::{DecodeError, Oid, Reader, Words};
 pub use plan::{
     Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, SlotSet, Test,
     MOST_PATTERNS, MOST_SLOTS,
+};
+pub use plan_data::{
+    ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,
+    PlanData, ScanData, StepData, WalkData,
 };
 pub use source::{Source, ValueKey, Wanted};
 pub use stats::StepStats;

@@ -1,25 +1,17 @@
-//! Plans as lists of integers, the form in which PostgreSQL keeps and copies them.
+//! Plans of joins as integers: PostgreSQL keeps them so in the plan node, and messages carry them to other nodes.
 
 use crate::plan::condition::Bound;
+use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
     Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Test, MOST_PATTERNS,
     MOST_SLOTS,
 };
 
-/// The list is not one that [`Plan::encode`] made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecodeError;
-
 impl Plan {
     /// The plan as integers.
     pub fn encode(&self) -> Vec<i32> {
-        let mut out = vec![
-            i32::from(self.slots),
-            i32::from(self.distinct),
-            i32::from(self.whole),
-        ];
-        list(&mut out, &self.output, |out, s| out.push(i32::from(*s)));
-        group(&mut out, &self.root);
+        let mut out = Vec::new();
+        self.write(&mut out);
         out
     }
 
@@ -28,12 +20,30 @@ impl Plan {
     /// # Errors
     /// [`DecodeError`] when the list is damaged.
     pub fn decode(words: &[i32]) -> Result<Self, DecodeError> {
-        let mut reader = Reader { words, depth: 0 };
+        let mut reader = Reader::new(words);
+        let plan = Self::read(&mut reader)?;
+        reader.end()?;
+        Ok(plan)
+    }
+}
+
+impl Words for Plan {
+    fn write(&self, out: &mut Vec<i32>) {
+        out.extend([
+            i32::from(self.slots),
+            i32::from(self.distinct),
+            i32::from(self.whole),
+        ]);
+        list(out, &self.output, |out, s| out.push(i32::from(*s)));
+        group(out, &self.root);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let slots = reader.slot()?;
-        let (distinct, whole) = (reader.flag()?, reader.flag()?);
+        let (distinct, whole) = (bool::read(reader)?, bool::read(reader)?);
         let output = reader.list(Reader::slot)?;
         let root = reader.group()?;
-        if !reader.words.is_empty() || usize::from(slots) > MOST_SLOTS {
+        if usize::from(slots) > MOST_SLOTS {
             return Err(DecodeError);
         }
         Ok(Self {
@@ -90,26 +100,7 @@ fn group(out: &mut Vec<i32>, g: &Group) {
 /// Deeper nesting than any planner makes is damage.
 const MOST_DEPTH: usize = 200;
 
-struct Reader<'a> {
-    words: &'a [i32],
-    depth: usize,
-}
-
 impl Reader<'_> {
-    fn word(&mut self) -> Result<i32, DecodeError> {
-        let (first, rest) = self.words.split_first().ok_or(DecodeError)?;
-        self.words = rest;
-        Ok(*first)
-    }
-
-    fn flag(&mut self) -> Result<bool, DecodeError> {
-        match self.word()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(DecodeError),
-        }
-    }
-
     fn slot(&mut self) -> Result<u16, DecodeError> {
         u16::try_from(self.word()?).map_err(|_| DecodeError)
     }
@@ -125,10 +116,7 @@ impl Reader<'_> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
-        let count = usize::try_from(self.word()?).map_err(|_| DecodeError)?;
-        if count > self.words.len() {
-            return Err(DecodeError);
-        }
+        let count = self.count()?;
         (0..count).map(|_| item(self)).collect()
     }
 

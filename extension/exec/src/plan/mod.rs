@@ -7,6 +7,7 @@ pub(crate) mod condition;
 pub(crate) mod layout;
 pub(crate) mod part;
 pub(crate) mod query;
+pub(crate) mod words;
 
 use crate::plan::condition::Bound;
 

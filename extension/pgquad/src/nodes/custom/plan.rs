@@ -1,8 +1,10 @@
 //! New paths and plans of nodes, and the private data of a plan.
 
+use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
-use pgrx::pg_sys;
+use pgquad_exec::PlanData;
+use pgrx::{pg_sys, PgSqlErrorCode};
 use std::ffi::CStr;
 
 /// The table that the path of a node points at.
@@ -66,45 +68,51 @@ pub unsafe fn new_plan(
     }
 }
 
-/// Gives a plan its private data: lists of integers, read back by [`private_integers`].
+/// Gives a plan its private data, which [`private_data`] reads back.
 ///
-/// The first element of the list is a node, a string with the name of the plan node. Citus reads the first element of
-/// every custom scan in a plan that also reads its tables as a node, to find its own scans (`IsCitusCustomScan`).
+/// PostgreSQL copies and prints what is made of its own nodes: the name of the plan node as a string, then a list of
+/// integers. The name comes first because Citus reads the first element of every custom scan in a plan that also reads
+/// its tables as a node, to find its own scans (`IsCitusCustomScan`).
 ///
 /// # Safety
 /// `scan` comes from [`new_plan`].
-pub unsafe fn set_private(scan: *mut pg_sys::CustomScan, lists: &[Vec<i32>]) {
+pub unsafe fn set_private(scan: *mut pg_sys::CustomScan, data: &impl PlanData) {
     // SAFETY: the caller's promise; the name is that of a static table, and nobody changes the string.
     unsafe {
         let name = (*(*scan).methods).CustomName.cast_mut();
-        let mut private = pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(name).cast());
-        for list in lists {
-            let mut integers = std::ptr::null_mut();
-            for &word in list {
-                integers = pg_sys::lappend_int(integers, word);
-            }
-            private = pg_sys::lappend(private, integers.cast());
+        let mut integers = std::ptr::null_mut();
+        for word in data.encode() {
+            integers = pg_sys::lappend_int(integers, word);
         }
-        (*scan).custom_private = private;
+        let private = pg_sys::lappend(std::ptr::null_mut(), pg_sys::makeString(name).cast());
+        (*scan).custom_private = pg_sys::lappend(private, integers.cast());
     }
 }
 
-/// The integers of a list that [`set_private`] has put into a plan; empty where the plan has no such list.
+/// The private data of a plan.
 ///
 /// # Safety
-/// `scan` is a plan node of ours, or a copy of one.
-pub unsafe fn private_integers(scan: *const pg_sys::CustomScan, list: usize) -> Vec<i32> {
-    // SAFETY: the caller's promise; all elements behind the name are lists of integers, an empty one being NULL.
-    unsafe {
-        let list = list_iter::<pg_sys::List>((*scan).custom_private).nth(list + 1);
-        match list.filter(|list| !list.is_null()) {
-            None => Vec::new(),
-            Some(list) => std::slice::from_raw_parts((*list).elements, (*list).length as usize)
-                .iter()
-                .map(|cell| cell.int_value)
-                .collect(),
+/// `scan` is a plan node of ours that carries a `D`, or a copy of one.
+pub unsafe fn private_data<D: PlanData>(scan: *const pg_sys::CustomScan) -> D {
+    // SAFETY: the caller's promise: what stands behind the name is a list of integers.
+    let words: Vec<i32> = unsafe {
+        match list_iter::<pg_sys::List>((*scan).custom_private).nth(1) {
+            Some(list) if !list.is_null() => {
+                std::slice::from_raw_parts((*list).elements, (*list).length as usize)
+                    .iter()
+                    .map(|cell| cell.int_value)
+                    .collect()
+            }
+            _ => Vec::new(),
         }
-    }
+    };
+    D::decode(&words).unwrap_or_else(|_| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "the plan of a custom scan of pgquad is damaged, or was made by another version of the library",
+            "Reconnect: plans that a session keeps are made anew.",
+        )
+    })
 }
 
 /// A list of target entries with one more.

@@ -1,8 +1,7 @@
 //! The plan node of `Quad Groups`.
 //!
 //! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use;
-//! `custom_exprs` = the values of conditions; the integers of the plan are written by [`plan_path`] and read by
-//! [`Decoded::read`].
+//! `custom_exprs` = the values of conditions; the private data is a [`GroupsData`].
 
 use super::exec;
 use super::paths::GroupsPath;
@@ -11,6 +10,7 @@ use crate::nodes::counts::parts;
 use crate::nodes::custom;
 use crate::nodes::scan::compared::Compared;
 use crate::pg::list::list_iter;
+use pgquad_exec::GroupsData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -35,9 +35,6 @@ pub struct Decoded {
     /// What the scan tuple holds.
     pub outputs: Vec<Output>,
 }
-
-const OUTPUT_ROWS: i32 = -1;
-const OUTPUT_DISTINCT: i32 = -2;
 
 /// PlanCustomPath.
 #[pg_guard]
@@ -68,68 +65,56 @@ pub unsafe extern "C-unwind" fn plan_path(
                     continue;
                 };
                 columns = custom::with_entry(columns, node.cast());
-                outputs.push(match output {
-                    Output::Column(column) => column as i32,
-                    Output::Rows => OUTPUT_ROWS,
-                    Output::Distinct => OUTPUT_DISTINCT,
-                });
+                outputs.push(output);
             }
         }
         let bounds = shape.bounds.iter().map(|c| (c, false));
         let tests = shape.tests.iter().map(|t| (&t.condition, t.unequal));
-        let mut words = vec![
-            shape.order as i32,
-            shape.depth as i32,
-            shape.inner_depth as i32,
-            shape.scattered.map_or(-1, |column| column as i32),
-            i32::from(shape.wanted.counting),
-            i32::from(shape.wanted.grouped),
-            shape.bounds.len() as i32,
-            (shape.bounds.len() + shape.tests.len()) as i32,
-        ];
-        let mut values = std::ptr::null_mut();
+        let (mut compared, mut values) = (Vec::new(), std::ptr::null_mut());
         for (condition, unequal) in bounds.chain(tests) {
-            words.extend(Compared::encode(condition, unequal));
+            compared.push(condition.data(unequal));
             values = pg_sys::lappend(values, condition.value.cast());
         }
-        words.extend(outputs);
+        let data = GroupsData {
+            order: shape.order,
+            depth: shape.depth,
+            inner_depth: shape.inner_depth,
+            scattered: shape.scattered,
+            counting: shape.wanted.counting,
+            grouped: shape.wanted.grouped,
+            bounds: shape.bounds.len(),
+            compared,
+            outputs,
+        };
 
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).scan.plan.qual = quals;
         (*scan).scan.scanrelid = shape.relid;
         (*scan).custom_exprs = values;
-        custom::set_private(scan, &[words]);
+        custom::set_private(scan, &data);
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }
 }
 
 impl Decoded {
-    /// Reads the integers of a plan.
+    /// Reads what a plan carries.
     ///
     /// # Safety
     /// `plan` is a plan made by [`plan_path`], or a copy of one.
     pub unsafe fn read(plan: *mut pg_sys::CustomScan) -> Self {
         // SAFETY: the caller's promise.
-        let words = unsafe { custom::private_integers(plan, 0) };
-        let (compared, outputs) = words[8..].split_at(Compared::WORDS * words[7] as usize);
+        let data: GroupsData = unsafe { custom::private_data(plan) };
         Self {
-            order: words[0] as usize,
-            depth: words[1] as usize,
-            inner_depth: words[2] as usize,
-            scattered: usize::try_from(words[3]).ok(),
-            counting: words[4] != 0,
-            grouped: words[5] != 0,
-            bounds: words[6] as usize,
-            compared: Compared::decode(compared),
-            outputs: outputs
-                .iter()
-                .map(|&word| match word {
-                    OUTPUT_ROWS => Output::Rows,
-                    OUTPUT_DISTINCT => Output::Distinct,
-                    column => Output::Column(column as usize),
-                })
-                .collect(),
+            order: data.order,
+            depth: data.depth,
+            inner_depth: data.inner_depth,
+            scattered: data.scattered,
+            counting: data.counting,
+            grouped: data.grouped,
+            bounds: data.bounds,
+            compared: data.compared.into_iter().map(Compared::from).collect(),
+            outputs: data.outputs,
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::storage;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
+pub use pgquad_exec::GroupOutput as Output;
+
 /// What a query level wants of its only relation.
 pub struct Wanted {
     /// The columns whose distinct values are wanted (0 = s .. 3 = g).
@@ -18,17 +20,6 @@ pub struct Wanted {
     pub counting: bool,
     /// Whether no rows make no group; otherwise there is one group in any case.
     pub grouped: bool,
-}
-
-/// What an output of the node is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
-    /// A column of the table.
-    Column(usize),
-    /// The number of rows.
-    Rows,
-    /// The number of distinct values of the one column.
-    Distinct,
 }
 
 /// What a node of a target list is, if the node has it. `relid` is the relation.

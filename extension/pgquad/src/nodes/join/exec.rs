@@ -1,10 +1,8 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
 //! by row.
 
-use super::first_rows::FirstRowsWanted;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
-use super::plan::{integers, Private};
 use super::push::{Pushed, Report};
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
@@ -18,7 +16,10 @@ use crate::pg::list::{list_iter, list_node};
 use crate::storage::TableReader;
 use pgquad_btree::SIGN;
 use pgquad_cluster::push::{Cost, Start};
-use pgquad_exec::{Bindings, Column, Group, HashAggregation, Pipeline, Plan, Slot, Tuning, Value};
+use pgquad_exec::{
+    Bindings, Column, FirstRowsData, Group, HashAggregation, JoinData, OuterInputData, Pipeline,
+    Plan, Slot, Tuning, Value,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -59,7 +60,7 @@ pub struct QuadJoin {
     /// Perhaps only the first few rows will be asked for.
     pub(super) limited: bool,
     /// The first rows of an order that are wanted, where that is not all.
-    pub(super) first_rows: Option<FirstRowsWanted>,
+    pub(super) first_rows: Option<FirstRowsData>,
     /// What they are told of rows that come from the plan below, where the join is pushed for these.
     pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
     /// What that has cost.
@@ -88,28 +89,21 @@ impl ScanNode for QuadJoin {
         // SAFETY: the plan was made by `plan_path`; its relations are locked.
         unsafe {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let plan = Plan::decode(&integers(scan, Private::Plan)).unwrap_or_else(|_| {
-                crate::pg::error::raise(
-                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                    "the plan of a Quad Join is damaged",
-                )
-            });
+            let data: JoinData = custom::private_data(scan);
+            let plan = data.plan;
             let parent = &raw mut (*node).ss.ps;
             let expr = |n: usize| list_node((*scan).custom_exprs, n).cast::<pg_sys::Expr>();
-            let types = integers(scan, Private::ParamTypes);
-            let params: Vec<_> = types
+            let params: Vec<_> = data
+                .param_types
                 .iter()
                 .enumerate()
                 .map(|(n, &kind)| {
-                    Parameter::new(expr(n), pg_sys::Oid::from(kind as u32), parent, estate)
+                    Parameter::new(expr(n), pg_sys::Oid::from(kind.0), parent, estate)
                 })
                 .collect();
-            let places = integers(scan, Private::Tests);
-            let (mut tests, mut at) = (Vec::new(), 0);
-            while at < places.len() {
-                let end = at + 1 + places[at] as usize;
+            let mut tests = Vec::new();
+            for places in data.tests {
                 let test = expr(params.len() + tests.len());
-                let places: Vec<usize> = places[at + 1..end].iter().map(|&p| p as usize).collect();
                 tests.push(TestExpr {
                     state: pg_sys::ExecInitExpr(test, parent),
                     vectorised: VectorisedFilter::new(test, &places, parent),
@@ -118,16 +112,12 @@ impl ScanNode for QuadJoin {
                     upcoming: Upcoming::new(),
                     removed: 0,
                 });
-                at = end;
             }
             let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
             let mut tables = Vec::new();
             let mut names: Vec<u64> = Vec::new();
             let members = compat::members((*scan).custom_relids);
-            let relids: Vec<i32> = integers(scan, Private::Tables)
-                .iter()
-                .map(|&place| members[place as usize])
-                .collect();
+            let relids: Vec<i32> = data.tables.iter().map(|&place| members[place]).collect();
             for &member in &relids {
                 let rte = pg_sys::list_nth((*estate).es_range_table, member - 1);
                 let Some(relid) = compat::relation_of(rte.cast()) else {
@@ -149,20 +139,17 @@ impl ScanNode for QuadJoin {
                 tables.push(reader);
             }
             let tuning = tuning(&plan);
-            let outer_input = outer_input(node, scan, estate, eflags, tuning);
+            let outer_input = outer_input(node, data.outer_input, estate, eflags, tuning);
             Self {
                 pipeline: Pipeline::new(&plan, names, tuning),
                 plan,
-                relations: integers(scan, Private::Relations)
-                    .iter()
-                    .map(|&table| relids[table as usize])
-                    .collect(),
+                relations: data.relations.iter().map(|&table| relids[table]).collect(),
                 tuning,
                 relids: of_readers,
                 outer_input,
                 pushed: None,
-                limited: integers(scan, Private::Limited).contains(&1),
-                first_rows: FirstRowsWanted::from_words(&integers(scan, Private::FirstRows)),
+                limited: data.limited,
+                first_rows: data.first_rows,
                 for_fed_rows: None,
                 report: Report::default(),
                 values: Vec::new(),
@@ -176,10 +163,7 @@ impl ScanNode for QuadJoin {
                     since: ((*estate).es_instrument != 0).then(Instant::now),
                 },
                 params,
-                output: integers(scan, Private::Output)
-                    .iter()
-                    .map(|&p| p as usize)
-                    .collect(),
+                output: data.output,
                 started: false,
                 rows: Bindings::default(),
                 at: 0,
@@ -279,7 +263,7 @@ impl ScanNode for QuadJoin {
 /// Begins the plan below, if there is one.
 unsafe fn outer_input(
     node: *mut pg_sys::CustomScanState,
-    scan: *mut pg_sys::CustomScan,
+    data: Option<OuterInputData>,
     estate: *mut pg_sys::EState,
     eflags: core::ffi::c_int,
     tuning: Tuning,
@@ -287,9 +271,7 @@ unsafe fn outer_input(
     // SAFETY: arguments are those of `begin`.
     unsafe {
         let children = custom::begin_children(node, estate, eflags);
-        let words = integers(scan, Private::OuterInput);
-        let &child = children.first()?;
-        Some(OuterInput::new(child, &words, tuning.first))
+        Some(OuterInput::new(*children.first()?, data?, tuning.first))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::compile::Cell;
 use crate::pg::list::list_iter;
-use pgquad_exec::SortKey;
+use pgquad_exec::{FirstRowsData, SortKey};
 use pgrx::pg_sys;
 
 /// Most rows that a participant keeps; for more it sends all.
@@ -11,71 +11,34 @@ const MOST_ROWS: f64 = 10_000.0;
 /// The operator family of `bigint`, `integer_ops` (`pg_opfamily.dat`).
 const INTEGERS: pg_sys::Oid = pg_sys::Oid::from_u32(1976);
 
-/// The first rows of an order.
-#[derive(Clone, Debug)]
-pub struct FirstRowsWanted {
-    /// How many.
-    pub most: usize,
-    /// The order.
-    pub keys: Vec<SortKey>,
-}
-
-impl FirstRowsWanted {
-    /// What the level of `root` wants of the join of all its relations; `output` are the join's columns.
-    ///
-    /// # Safety
-    /// `root` is the planner's own, at the time when plans are made of its paths; `rel` is a relation of it.
-    pub unsafe fn of_level(
-        root: *mut pg_sys::PlannerInfo,
-        rel: *mut pg_sys::RelOptInfo,
-        output: &[Cell],
-    ) -> Option<Self> {
-        // SAFETY: live planner nodes.
-        unsafe {
-            let parse = (*root).parse;
-            let rows = (*root).limit_tuples;
-            let is_first = (1.0..=MOST_ROWS).contains(&rows)
-                && (*parse).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT
-                && is_fixed((*parse).limitCount)
-                && is_fixed((*parse).limitOffset)
-                && (*parse).rowMarks.is_null()
-                && !(*parse).sortClause.is_null()
-                && pg_sys::bms_equal((*rel).relids, (*root).all_baserels);
-            if !is_first {
-                return None;
-            }
-            let clauses = list_iter::<pg_sys::SortGroupClause>((*parse).sortClause);
-            let keys = clauses.map(|clause| sort_key(root, clause, output));
-            Some(Self {
-                most: rows as usize,
-                keys: keys.collect::<Option<_>>()?,
-            })
+/// What the level of `root` wants of the join of all its relations; `output` are the join's columns.
+///
+/// # Safety
+/// `root` is the planner's own, at the time when plans are made of its paths; `rel` is a relation of it.
+pub unsafe fn of_level(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    output: &[Cell],
+) -> Option<FirstRowsData> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let parse = (*root).parse;
+        let rows = (*root).limit_tuples;
+        let is_first = (1.0..=MOST_ROWS).contains(&rows)
+            && (*parse).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT
+            && is_fixed((*parse).limitCount)
+            && is_fixed((*parse).limitOffset)
+            && (*parse).rowMarks.is_null()
+            && !(*parse).sortClause.is_null()
+            && pg_sys::bms_equal((*rel).relids, (*root).all_baserels);
+        if !is_first {
+            return None;
         }
-    }
-
-    /// As integers, for the plan.
-    pub fn words(&self) -> Vec<i32> {
-        let flag = |set: bool, bit: i32| i32::from(set) << bit;
-        let of_key = |key: &SortKey| {
-            let flags = flag(key.by_term, 0) | flag(key.descending, 1) | flag(key.nulls_first, 2);
-            [key.place as i32, flags]
-        };
-        let keys = self.keys.iter().flat_map(of_key);
-        [self.most as i32].into_iter().chain(keys).collect()
-    }
-
-    /// What [`Self::words`] gave; no integers are none.
-    pub fn from_words(words: &[i32]) -> Option<Self> {
-        let (&most, keys) = words.split_first()?;
-        let keys = keys.chunks_exact(2).map(|key| SortKey {
-            place: key[0] as usize,
-            by_term: key[1] & 1 != 0,
-            descending: key[1] & 2 != 0,
-            nulls_first: key[1] & 4 != 0,
-        });
-        Some(Self {
-            most: most as usize,
-            keys: keys.collect(),
+        let clauses = list_iter::<pg_sys::SortGroupClause>((*parse).sortClause);
+        let keys = clauses.map(|clause| sort_key(root, clause, output));
+        Some(FirstRowsData {
+            most: rows as usize,
+            keys: keys.collect::<Option<_>>()?,
         })
     }
 }

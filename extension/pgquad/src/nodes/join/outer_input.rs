@@ -2,7 +2,7 @@
 
 use crate::pg::ffi;
 use pgquad_btree::SIGN;
-use pgquad_exec::{Bindings, Column, Slot};
+use pgquad_exec::{Bindings, Column, OuterInputData, Slot};
 use pgrx::pg_sys;
 
 /// Where a column of the plan below goes.
@@ -43,21 +43,13 @@ fn room() -> usize {
 }
 
 impl OuterInput {
-    /// A feed from a begun plan. `words` are those of [`super::plan::Private::OuterInput`].
+    /// A feed from a begun plan, as `data` says.
     ///
     /// # Safety
     /// The plan lives as long as the current memory context.
-    pub unsafe fn new(child: *mut pg_sys::PlanState, words: &[i32], enough: usize) -> Self {
-        let mut words = words.iter().map(|&word| word as usize);
-        let mut next = || words.next().unwrap_or(0);
-        let (row, keeps) = (next() as Slot, next() != 0);
-        let keys = (0..next()).map(|_| (next(), next() as Slot)).collect();
-        let carried = (0..next())
-            .map(|_| Carried {
-                from: next(),
-                place: next(),
-            })
-            .collect();
+    pub unsafe fn new(child: *mut pg_sys::PlanState, data: OuterInputData, enough: usize) -> Self {
+        let carried = data.carried.into_iter();
+        let carried = carried.map(|(from, place)| Carried { from, place });
         // SAFETY: makes a context below the current one.
         let context = unsafe {
             pg_sys::AllocSetContextCreateExtended(
@@ -70,10 +62,10 @@ impl OuterInput {
         };
         Self {
             child,
-            keys,
-            carried,
-            row,
-            keeps,
+            keys: data.keys,
+            carried: carried.collect(),
+            row: data.row,
+            keeps: data.keeps,
             values: Vec::new(),
             loose: Vec::new(),
             context,

@@ -8,7 +8,7 @@ use super::join_tree::JoinTree;
 use super::{eligible_relations, paths, value_equality};
 use crate::pg::error::raise;
 use crate::pg::list::list_iter;
-use pgquad_exec::{Kind, Slot};
+use pgquad_exec::{Kind, OuterInputData, Slot};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 /// What a join takes from the plan below it.
@@ -86,17 +86,17 @@ impl OuterInputPath {
         }
     }
 
-    /// The words of [`super::plan::Private::OuterInput`]; `slots` are the variables of the columns and of the row
+    /// What the plan carries of it; `slots` are the variables of the columns and of the row
     /// number, `carried` has the places of what is carried along.
     ///
     /// # Safety
     /// `below` is the target list of the plan below.
-    pub unsafe fn words(
+    pub unsafe fn data(
         &self,
         below: *mut pg_sys::List,
         slots: &(Vec<Slot>, Slot),
         carried: &[(*mut pg_sys::Var, usize)],
-    ) -> Vec<i32> {
+    ) -> OuterInputData {
         // SAFETY: live planner nodes.
         unsafe {
             let entries: Vec<*mut pg_sys::Expr> = list_iter::<pg_sys::TargetEntry>(below)
@@ -108,7 +108,7 @@ impl OuterInputPath {
                         PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                         "a plan below a Quad Join lacks a column",
                     )
-                }) as i32
+                })
             };
             let column = |cell: &Cell| {
                 number(entries.iter().position(|&expr| {
@@ -126,15 +126,13 @@ impl OuterInputPath {
                 )
             };
             let keeps = matches!(self.kind, Some(Kind::Left | Kind::Anti));
-            let mut words = vec![i32::from(slots.1), i32::from(keeps), slots.0.len() as i32];
-            for (cell, &slot) in self.columns.iter().zip(&slots.0) {
-                words.extend([column(cell), i32::from(slot)]);
+            let with_slot = |(cell, &slot)| (column(cell), slot);
+            OuterInputData {
+                row: slots.1,
+                keeps,
+                keys: self.columns.iter().zip(&slots.0).map(with_slot).collect(),
+                carried: carried.iter().map(|&(var, to)| (place(var), to)).collect(),
             }
-            words.push(carried.len() as i32);
-            for &(var, to) in carried {
-                words.extend([place(var), to as i32]);
-            }
-            words
         }
     }
 

@@ -1,42 +1,19 @@
 //! The plan node of a `Quad Join`.
 //!
 //! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters,
-//! then the expressions of the filters; lists of integers are in the order of [`Private`].
+//! then the expressions of the filters; the private data is a [`JoinData`].
 
 use super::compile::{compile, Cell};
 use super::exec;
-use super::first_rows::FirstRowsWanted;
+use super::first_rows;
 use super::paths::QuadJoinPath;
 use super::required_properties::required_properties;
 use crate::nodes::custom;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
+use pgquad_exec::{JoinData, Oid};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
-
-/// Lists of [`custom::private_integers`].
-#[derive(Clone, Copy)]
-pub enum Private {
-    /// The encoded plan.
-    Plan = 0,
-    /// For each variable of the answer, its place in `custom_scan_tlist`.
-    Output = 1,
-    /// Type of each parameter.
-    ParamTypes = 2,
-    /// For each filter: number of its variables, then their places in `custom_scan_tlist`.
-    Tests = 3,
-    /// For each step, the place of its relation in [`Self::Tables`].
-    Relations = 4,
-    /// Places of the quad tables among the relations of the node.
-    Tables = 5,
-    /// What is taken from a plan below, as [`super::outer_input::OuterInput::new`] reads it; empty where there is none.
-    OuterInput = 6,
-    /// Whether perhaps only the first few rows will be asked for.
-    Limited = 7,
-    /// The first rows of an order that are wanted of the join, as [`FirstRowsWanted::from_words`] reads them; empty
-    /// where that is all.
-    FirstRows = 8,
-}
 
 /// PlanCustomPath: turns the chosen path into a plan.
 #[pg_guard]
@@ -98,15 +75,15 @@ pub unsafe extern "C-unwind" fn plan_path(
                 }
             }
         }
-        let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0) as i32;
+        let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0);
 
         let mut scan_tlist = scan_tlist(root, &columns, used);
-        let mut outer_input_words = Vec::new();
+        let mut outer_input_data = None;
         let mut above = std::ptr::null_mut();
         if let (Some(outer_input), Some(slots)) = (outer_input, &compiled.outer_input) {
             let below: *mut pg_sys::Plan = pg_sys::list_nth(plans, 0).cast();
             let carried = carry(&mut scan_tlist, &carried);
-            outer_input_words = outer_input.words((*below).targetlist, slots, &carried);
+            outer_input_data = Some(outer_input.data((*below).targetlist, slots, &carried));
             for &clause in &outer_input.above {
                 above = pg_sys::lappend(above, (*clause).clause.cast());
             }
@@ -119,38 +96,34 @@ pub unsafe extern "C-unwind" fn plan_path(
             let test = compat::as_in(test.cast(), scan_tlist);
             exprs = pg_sys::lappend(exprs, test.cast());
         }
-        let mut tests = Vec::new();
-        for (_, cells) in &compiled.tests {
-            tests.push(cells.len() as i32);
-            tests.extend(cells.iter().map(place));
-        }
-        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32);
+        let relation = |&rti: &pg_sys::Index| pg_sys::bms_member_index(relids, rti as i32) as usize;
         let all = (*rel).relids;
-        let table = |rti: &i32| pg_sys::bms_member_index(all, *rti);
+        let table = |rti: &i32| pg_sys::bms_member_index(all, *rti) as usize;
         let required = required_properties(root);
         let is_limited = required.limited && !required.whole;
         let first_rows = match outer_input {
-            None => FirstRowsWanted::of_level(root, rel, &compiled.output),
+            None => first_rows::of_level(root, rel, &compiled.output),
             Some(_) => None,
         };
-        let lists: [Vec<i32>; 9] = [
-            compiled.plan.encode(),
-            compiled.output.iter().map(place).collect(),
-            compiled
-                .params
+        let places = |cells: &Vec<Cell>| cells.iter().map(place).collect();
+        let data = JoinData {
+            output: places(&compiled.output),
+            param_types: compiled.params.iter().map(|p| Oid(p.1.to_u32())).collect(),
+            tests: compiled
+                .tests
                 .iter()
-                .map(|p| p.1.to_u32() as i32)
+                .map(|(_, cells)| places(cells))
                 .collect(),
-            tests,
-            compiled.relations.iter().map(relation).collect(),
-            compat::members(relids).iter().map(table).collect(),
-            outer_input_words,
-            vec![i32::from(is_limited)],
-            first_rows.map_or_else(Vec::new, |first_rows| first_rows.words()),
-        ];
+            relations: compiled.relations.iter().map(relation).collect(),
+            tables: compat::members(relids).iter().map(table).collect(),
+            outer_input: outer_input_data,
+            limited: is_limited,
+            first_rows,
+            plan: compiled.plan,
+        };
         let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
         (*scan).custom_exprs = exprs;
-        custom::set_private(scan, &lists);
+        custom::set_private(scan, &data);
         (*scan).custom_scan_tlist = scan_tlist;
         (*scan).custom_plans = plans;
         (*scan).scan.plan.qual = above;
@@ -208,13 +181,4 @@ unsafe fn scan_tlist(
         }
         tlist
     }
-}
-
-/// The integers of one of the lists of a plan.
-///
-/// # Safety
-/// `plan` is a plan made by [`plan_path`], or a copy of one.
-pub unsafe fn integers(plan: *mut pg_sys::CustomScan, which: Private) -> Vec<i32> {
-    // SAFETY: the caller's promise.
-    unsafe { custom::private_integers(plan, which as usize) }
 }

@@ -1,9 +1,9 @@
-//! Conditions of a plan as integers, and the filters that they become.
+//! Conditions as the plan carries them, and the filters that they become.
 
 use super::conditions::Condition;
 use super::parameter;
 use pgquad_btree::{Filter, Key};
-use pgquad_exec::{key_ranges, Bound, Value};
+use pgquad_exec::{key_ranges, Bound, ConditionData, Oid, Value};
 use pgrx::pg_sys;
 
 /// A condition: column, kind of bound, type of the value.
@@ -19,31 +19,30 @@ pub struct Compared {
     pub value_type: pg_sys::Oid,
 }
 
+impl From<ConditionData> for Compared {
+    fn from(data: ConditionData) -> Self {
+        Self {
+            column: data.column,
+            bound: data.bound,
+            unequal: data.unequal,
+            value_type: pg_sys::Oid::from(data.value_type.0),
+        }
+    }
+}
+
+impl Condition {
+    /// What the plan carries of it.
+    pub fn data(&self, unequal: bool) -> ConditionData {
+        ConditionData {
+            column: self.column,
+            bound: self.bound,
+            unequal,
+            value_type: Oid(self.value_type.to_u32()),
+        }
+    }
+}
+
 impl Compared {
-    /// Integers that one condition takes.
-    pub const WORDS: usize = 4;
-
-    /// A condition as integers.
-    pub fn encode(condition: &Condition, unequal: bool) -> [i32; Self::WORDS] {
-        [
-            condition.column as i32,
-            condition.bound as i32,
-            i32::from(unequal),
-            condition.value_type.to_u32() as i32,
-        ]
-    }
-
-    /// The conditions that [`Self::encode`] made these integers of.
-    pub fn decode(words: &[i32]) -> Vec<Self> {
-        let one = |w: &[i32]| Self {
-            column: w[0] as usize,
-            bound: Bound::from_number(w[1]).expect("plans hold only known bounds"),
-            unequal: w[2] != 0,
-            value_type: pg_sys::Oid::from(w[3] as u32),
-        };
-        words.chunks(Self::WORDS).map(one).collect()
-    }
-
     /// The condition as a filter on keys with these columns; `None` when nothing can pass.
     pub fn filter(&self, columns: &[u8; 4], value: &Value) -> Option<Filter> {
         let Value::One(value) = *value else {

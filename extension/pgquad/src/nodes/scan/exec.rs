@@ -2,6 +2,7 @@
 //! and walks the ranges leaf by leaf. Where a list among the conditions leaves a choice of two orders, it is made then:
 //! lists of parameters and subqueries are not known before.
 
+use super::compared::Compared;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
@@ -12,7 +13,8 @@ use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::message::KEYS_AHEAD;
 use pgquad_cluster::Traffic;
 use pgquad_exec::{
-    holds, key_ranges, match_order, most_ranges, read_cost, Bound, Value, MOST_LIST_RANGES,
+    holds, key_ranges, match_order, most_ranges, read_cost, Bound, ScanData, Value,
+    MOST_LIST_RANGES,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -113,18 +115,15 @@ impl ScanNode for QuadScan {
         // SAFETY: the plan was made by `plan_path`.
         unsafe {
             let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let private = custom::private_integers(plan, 0);
-            let (first, second) = (private[0] as usize, usize::try_from(private[1]).ok());
-            let needs_tid = private[2] != 0;
-            let wanted = private[3];
-            let backward = private[4] != 0;
-            let count = private[5] as usize;
-            let bounds: Vec<BoundExpr> = (0..count)
-                .map(|i| BoundExpr {
-                    column: private[6 + 3 * i] as usize,
-                    bound: Bound::from_number(private[7 + 3 * i])
-                        .expect("plans hold only known bounds"),
-                    value_type: pg_sys::Oid::from(private[8 + 3 * i] as u32),
+            let data: ScanData = custom::private_data(plan);
+            let (first, second) = (data.order, data.second);
+            let (needs_tid, wanted, backward) = (data.needs_tid, data.needed, data.backward);
+            let of_bounds = data.bounds.into_iter().map(Compared::from).enumerate();
+            let bounds: Vec<BoundExpr> = of_bounds
+                .map(|(i, bound)| BoundExpr {
+                    column: bound.column,
+                    bound: bound.bound,
+                    value_type: bound.value_type,
                     state: pg_sys::ExecInitExpr(
                         list_node((*plan).custom_exprs, i).cast(),
                         &raw mut (*node).ss.ps,
@@ -178,7 +177,7 @@ impl ScanNode for QuadScan {
             if is_run
                 && !is_open
                 && scan.way.cursor.is_remote()
-                && is_small_and_constant(plan, count)
+                && is_small_and_constant(plan, scan.bounds.len())
             {
                 scan.compute_ranges(&raw mut (*node).ss);
                 scan.way.cursor.read_ahead(&scan.ranges);

@@ -11,7 +11,7 @@ use crate::pg::ffi::Methods;
 use crate::pg::guc;
 use crate::{am, storage};
 use pgquad_btree::Direction;
-use pgquad_exec::{candidate_orders, match_order, Bound, Prefix};
+use pgquad_exec::{candidate_orders, match_order, Bound, Prefix, ScanData};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cmp::Reverse;
@@ -578,10 +578,8 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for
-/// EXPLAIN); the integers of the plan = the order, the order that may be read instead or -1, whether row identities are
-/// needed, columns needed (bit `n` = column `n`), whether the walk is backward, number of conditions, then (column,
-/// bound, type) of each. The conditions are those that the key ranges of either order enforce: what those of the order
-/// that is read do not enforce is tested by the node.
+/// EXPLAIN); the private data is a [`ScanData`]. The conditions are those that the key ranges of either order enforce:
+/// what those of the order that is read do not enforce is tested by the node.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -620,25 +618,14 @@ unsafe extern "C-unwind" fn plan_path(
         let mut shown = std::ptr::null_mut();
         let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
         let needed = needed_columns(rel, clauses);
-        let mut private = vec![
-            numbers[0],
-            numbers.get(1).copied().unwrap_or(-1),
-            i32::from(needs_tid),
-            needed,
-            backward,
-            used.len() as i32,
-        ];
+        let mut bounds = Vec::new();
         let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
         for i in used {
             let c = &conditions[i];
             values = pg_sys::lappend(values, c.value.cast());
             shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
             enforced.push(c.clause);
-            private.extend([
-                c.column as i32,
-                c.bound as i32,
-                c.value_type.to_u32() as i32,
-            ]);
+            bounds.push(c.data(false));
         }
         // What the key range enforces exactly need not be checked again row by row.
         let mut rest = std::ptr::null_mut();
@@ -651,7 +638,15 @@ unsafe extern "C-unwind" fn plan_path(
         (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
         (*scan).scan.scanrelid = relid;
         (*scan).custom_exprs = pg_sys::list_concat(values, shown);
-        custom::set_private(scan, &[private]);
+        let data = ScanData {
+            order: numbers[0] as usize,
+            second: numbers.get(1).map(|&order| order as usize),
+            needs_tid,
+            needed: needed as usize,
+            backward: backward != 0,
+            bounds,
+        };
+        custom::set_private(scan, &data);
         scan.cast()
     }
 }

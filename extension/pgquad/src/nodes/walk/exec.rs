@@ -9,6 +9,7 @@ use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use crate::storage;
 use pgquad_btree::SIGN;
+use pgquad_exec::WalkData;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -59,10 +60,10 @@ impl ScanNode for QuadWalk {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let children = custom::begin_children(node, estate, eflags);
             let bytes = pg_sys::get_hash_memory_limit();
-            let private = custom::private_integers(scan, 0);
+            let data: WalkData = custom::private_data(scan);
             Self {
-                arity: private[0] as usize,
-                at: private[1] as usize,
+                arity: data.arity,
+                at: data.at,
                 first: children[0],
                 step: step::step_of(children[1]),
                 begun: false,

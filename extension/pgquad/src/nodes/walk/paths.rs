@@ -9,6 +9,7 @@ use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
 use crate::pg::guc;
 use crate::pg::list::list_iter;
+use pgquad_exec::WalkData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -126,7 +127,8 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let scan = custom::new_plan(path, outputs, &exec::SCAN_METHODS);
         (*scan).custom_plans = plans;
-        custom::set_private(scan, &[vec![(*walk).arity, (*walk).at]]);
+        let (arity, at) = ((*walk).arity as usize, (*walk).at as usize);
+        custom::set_private(scan, &WalkData { arity, at });
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }

@@ -2,8 +2,7 @@
 //! walk gives it a frontier and gets what can be reached from it. Example: `WHERE q.s = walk.n AND q.p = 2` goes from
 //! each id of the frontier to the objects of its quads with predicate 2.
 //!
-//! `custom_exprs` = the values of all conditions; the integers of the plan, for each hop: place of its relation among
-//! those of the node, columns from and to, order, number of bounds, number of conditions, the conditions.
+//! `custom_exprs` = the values of all conditions, hop by hop; the private data is a [`StepData`].
 
 use super::paths::keep;
 use super::shape::Shape;
@@ -17,7 +16,7 @@ use crate::storage;
 use crate::storage::TableReader;
 use pgquad_btree::{Batch, Filter, Key, Span};
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bound, Value};
+use pgquad_exec::{Bound, HopData, StepData, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -34,8 +33,6 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::
 const QUADS_AT_ONCE: usize = 10_000;
 /// Places of a frontier whose quads are kept for those who read them next, at most.
 const AHEAD_KEYS: usize = 32;
-/// Integers of a hop before its conditions.
-const HOP_WORDS: usize = 6;
 
 /// PostgreSQL's path with ours behind it; the first field must be the path.
 #[repr(C)]
@@ -76,22 +73,23 @@ unsafe extern "C-unwind" fn plan_path(
     unsafe {
         let shape = &*(*path.cast::<StepPath>()).shape;
         let relids = compat::base_relations(root, (*rel).relids);
-        let (mut words, mut values) = (Vec::new(), std::ptr::null_mut());
+        let (mut hops, mut values) = (Vec::new(), std::ptr::null_mut());
         for hop in &shape.hops {
             let bounds = hop.bounds.iter().map(|c| (c, false));
             let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
-            words.extend([
-                pg_sys::bms_member_index(relids, hop.rti as i32),
-                hop.from as i32,
-                hop.to as i32,
-                hop.order as i32,
-                hop.bounds.len() as i32,
-                (hop.bounds.len() + hop.tests.len()) as i32,
-            ]);
+            let mut compared = Vec::new();
             for (condition, unequal) in bounds.chain(tests) {
-                words.extend(Compared::encode(condition, unequal));
+                compared.push(condition.data(unequal));
                 values = pg_sys::lappend(values, condition.value.cast());
             }
+            hops.push(HopData {
+                relation: pg_sys::bms_member_index(relids, hop.rti as i32) as usize,
+                from: hop.from,
+                to: hop.to,
+                order: hop.order,
+                bounds: hop.bounds.len(),
+                compared,
+            });
         }
         let mut columns = std::ptr::null_mut();
         let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
@@ -100,7 +98,7 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
         (*scan).custom_exprs = values;
-        custom::set_private(scan, &[words]);
+        custom::set_private(scan, &StepData { hops });
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }
@@ -157,12 +155,11 @@ impl ScanNode for QuadStep {
         unsafe {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let relations = compat::members((*scan).custom_relids);
-            let words = custom::private_integers(scan, 0);
+            let data: StepData = custom::private_data(scan);
             let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
-            let (mut rest, mut value) = (&words[..], 0);
-            while let Some((head, after)) = rest.split_first_chunk::<HOP_WORDS>() {
-                let (compared, after) = after.split_at(Compared::WORDS * head[5] as usize);
-                let relation = relations[head[0] as usize];
+            let mut value = 0;
+            for hop in data.hops {
+                let relation = relations[hop.relation];
                 let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
                 let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
                     Some(known) => known,
@@ -172,21 +169,21 @@ impl ScanNode for QuadStep {
                         readers.len() - 1
                     }
                 };
-                let values = (0..head[5] as usize)
+                let values = (0..hop.compared.len())
                     .map(|n| {
                         let expr = list_node((*scan).custom_exprs, value + n);
                         pg_sys::ExecInitExpr(expr.cast(), &raw mut (*node).ss.ps)
                     })
                     .collect();
-                value += head[5] as usize;
+                value += hop.compared.len();
                 hops.push(Hop {
                     reader,
                     relation,
-                    from: head[1] as usize,
-                    to: head[2] as usize,
-                    order: head[3] as usize,
-                    bounds: head[4] as usize,
-                    compared: Compared::decode(compared),
+                    from: hop.from,
+                    to: hop.to,
+                    order: hop.order,
+                    bounds: hop.bounds,
+                    compared: hop.compared.into_iter().map(Compared::from).collect(),
                     values,
                     templates: Vec::new(),
                     filters: Vec::new(),
@@ -196,7 +193,6 @@ impl ScanNode for QuadStep {
                     probes: 0,
                     rows: 0,
                 });
-                rest = after;
             }
             Self {
                 readers,
