@@ -16,6 +16,8 @@ import pgquad_test as t  # noqa: E402
 ROLES = ["smith_nobody", "smith_user", "smith_super"]
 # Of one statement, in milliseconds: joins of everything with everything are asked for.
 TIMEOUT = 1000
+# How often sqlsmith may start: its own look at the catalogue has that time, too, and needs more on a busy machine.
+LOADS = 5
 
 SETUP = """
 create extension pgquad;
@@ -44,6 +46,22 @@ create view plain_policy with (security_invoker = true) as select * from quad_st
 create view plain_terms as select s, quad.decode(s) as subject, p, o, quad.decode(o) as object, g from quads;
 create view groups as select p, count(*) as n, count(distinct o) as d from quads group by p;
 create view walk as with recursive w(n) as (select min(s) from quads union select q.o from w join quads q on q.s = w.n) select n from w;
+-- sqlsmith knows what is there when it connects, and no session has temporary tables then: views make them.
+create function temporary_quads(wanted bigint) returns table (s bigint, p bigint, o bigint, g bigint, n bigint) language plpgsql as $$
+begin
+    create temporary table if not exists temporary (s bigint not null, p bigint not null, o bigint not null, g bigint not null)
+        using quad on commit preserve rows;
+    insert into pg_temp.temporary select q.* from quads q where wanted is null or q.p <> wanted;
+    begin
+        delete from pg_temp.temporary t where t.p = wanted or t.s = t.o;
+        perform 1 / count(*) from pg_temp.temporary a join pg_temp.temporary b on b.s = a.o;
+    exception when division_by_zero then null;
+    end;
+    update pg_temp.temporary t set g = t.o where t.s = wanted;
+    return query select a.s, a.p, b.o, b.g, count(*) over (partition by a.s) from pg_temp.temporary a left join pg_temp.temporary b on b.s = a.o;
+end $$;
+create view plain_temporary as select * from temporary_quads((select min(p) from quads));
+create view correlated_temporary as select q.s, t.o, t.n from quads q, lateral temporary_quads(q.p) t where q.p > 0;
 create view joined as select a.s, b.o, c.g from quads a join quads b on b.s = a.o left join quads c on c.s = b.o and c.p = a.p;
 grant usage on schema quad_stores to public;
 grant all on all tables in schema public, quad_stores to smith_user;
@@ -79,6 +97,17 @@ KNOWN = re.compile(r"cache lookup failed for|could not open relation with OID|in
 LINE = re.compile(r"^\S+ \S+ \S+ \[(\d+)\] (\S{5}) (\w+):  (.*)")
 
 
+def statements_of(script):
+    """The statements of a script: each ends with a semicolon at the end of a line, but for those within `$$`."""
+    statement = ""
+    for part in script.split(";\n"):
+        statement += part + ";\n"
+        if statement.count("$$") % 2 == 0:
+            if part.strip():
+                yield statement
+            statement = ""
+
+
 class Suite:
     def __init__(self, options):
         self.options = options
@@ -108,7 +137,7 @@ class Suite:
         server.init().start()
         try:
             connection = server.connect()
-            for statement in filter(str.strip, setup.split(";\n")):
+            for statement in statements_of(setup):
                 connection.cursor().execute(statement)
             connection.close()
             for role in ROLES:
@@ -119,9 +148,12 @@ class Suite:
 
     def statements(self, server, name, role):
         read = os.path.getsize(server.log)
-        target = f"host=127.0.0.1 port={server.port} dbname=postgres user={role} options='-c statement_timeout={TIMEOUT} -c lock_timeout=100'"
+        target = f"host=127.0.0.1 port={server.port} dbname=postgres user={role} options='-c search_path=public,quad -c statement_timeout={TIMEOUT} -c lock_timeout=100'"
         command = ["sqlsmith", f"--target={target}", f"--seed={self.options.seed}", f"--max-queries={self.options.queries}", "--exclude-catalog"]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=None)
+        for _ in range(LOADS):
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=None)
+            if done.returncode == 0 or "canceling statement due to statement timeout" not in done.stderr[-200:]:
+                break
         label = f"{name}: {self.options.queries} statements of {role}"
         with open(server.log, encoding="utf-8", errors="replace") as log:
             log.seek(read)
