@@ -515,8 +515,10 @@ impl Compiler<'_> {
                 Kind::List => pg_sys::INT8ARRAYOID,
                 Kind::Languages | Kind::Datatypes => return None,
             };
+            // What an outer join may make NULL is a placeholder, which varies though it may have no column.
+            let flags = pg_sys::PVC_INCLUDE_PLACEHOLDERS as i32;
             let varies = || {
-                !pg_sys::pull_var_clause(node, 0).is_null()
+                !pg_sys::pull_var_clause(node, flags).is_null()
                     || pg_sys::contain_volatile_functions(node)
                     || pg_sys::contain_subplans(node)
             };
