@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
 const MOST_WISHES: usize = 256;
-/// Keys that are kept at most (256 kB): a query that finds more gains little by fewer messages.
+/// Keys and ranges that are kept at most (256 kB to 1 MB): a query that finds more gains little by fewer messages.
 const MOST_KEPT: usize = 8192;
 /// Most ranges of a request that is answered from what is kept.
 const MOST_ANSWERED: usize = 1024;
@@ -41,16 +41,20 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the ranges of a request; `read` appends about so many keys of a range of the part with that place.
+    /// Reads the ranges of a request; `read` appends about so many keys of a range of the part with that place, or says
+    /// that the part cannot be read, which is no reason to fail: nobody may come to need it.
     pub fn of(
         parts: &[(u8, Part)],
-        mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch),
+        mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch) -> bool,
     ) -> Self {
         let (mut found, mut batch) = (Self::default(), Batch::new());
         for (place, (_, part)) in parts.iter().enumerate() {
             for range in &part.ranges {
                 batch.clear(ALL_COLUMNS);
-                read(place, range, KEYS_AHEAD + 1, &mut batch);
+                if !read(place, range, KEYS_AHEAD + 1, &mut batch) {
+                    found.counts.push(KEYS_AHEAD as u64 + 1);
+                    continue;
+                }
                 found.counts.push(batch.len() as u64);
                 if batch.len() <= KEYS_AHEAD {
                     found.keys.extend((0..batch.len()).map(|n| batch.key(n)));
@@ -88,7 +92,8 @@ pub struct ReadAhead {
     wishes: Vec<Wish>,
     /// The keys of each range, ascending; `None`: too many.
     kept: HashMap<Prefix, Option<Box<[Key]>>>,
-    keys: usize,
+    /// Keys and ranges in there.
+    size: usize,
 }
 
 impl ReadAhead {
@@ -99,7 +104,8 @@ impl ReadAhead {
             return;
         }
         let Wish { table, order, .. } = wish;
-        let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range));
+        let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range))
+            || self.keys(table, order, &wish.range).is_some();
         if !is_kept && self.wishes.len() < MOST_WISHES && !self.wishes.contains(&wish) {
             self.wishes.push(wish);
         }
@@ -138,9 +144,9 @@ impl ReadAhead {
         if found.counts.len() != wishes.len() || all != found.keys.len() {
             return false;
         }
-        if self.keys + all > MOST_KEPT {
+        if self.size + all + wishes.len() > MOST_KEPT {
             self.kept.clear();
-            self.keys = 0;
+            self.size = 0;
         }
         let mut rest = &found.keys[..];
         for (wish, size) in wishes.iter().zip(sizes) {
@@ -152,7 +158,7 @@ impl ReadAhead {
                 keys
             });
             let at = prefix(wish.table, wish.order, &wish.range);
-            self.keys += keys.as_ref().map_or(0, |keys| keys.len());
+            self.size += 1 + keys.as_ref().map_or(0, |keys| keys.len());
             self.kept.insert(at, keys);
         }
         true
@@ -399,6 +405,7 @@ mod tests {
                 vec![0; keys],
             ];
             batch.append(&Batch::from_columns(ALL_COLUMNS, columns, keys), 0..keys);
+            true
         });
         assert_eq!(found.counts, [1, KEYS_AHEAD as u64 + 1, 2]);
         assert_eq!(found.keys.len(), 3);

@@ -154,6 +154,35 @@ impl Open {
         open
     }
 
+    /// Opens a shard that is read ahead; `None` where it is not here, locked by others, or not readable.
+    fn one_ahead(shard: u64) -> Option<Self> {
+        let oid = map::find_local_shard(shard)?;
+        let arrived = map::arrived(oid);
+        let lock = pg_sys::AccessShareLock as i32;
+        // SAFETY: as in `new`; the lock is taken before the relation is looked up, which may be gone by then.
+        unsafe {
+            if !pg_sys::ConditionalLockRelationOid(oid, lock) {
+                return None;
+            }
+            let rel = pg_sys::try_relation_open(oid, pg_sys::NoLock as i32);
+            if rel.is_null() {
+                return None;
+            }
+            let snapshot = pg_sys::GetActiveSnapshot();
+            let reader = LocalReader::new(rel, snapshot);
+            let is_readable = arrival::is_readable(arrived, snapshot, &reader);
+            let open = Self {
+                relations: vec![rel],
+                readers: vec![reader],
+            };
+            if !is_readable {
+                open.close();
+                return None;
+            }
+            Some(open)
+        }
+    }
+
     /// Closes the shards; the locks stay with the transaction, so that the clean-up of a move waits.
     fn close(self) {
         drop(self.readers);
@@ -175,9 +204,7 @@ impl Open {
 
 fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
-    let ahead = request.ahead.iter().map(|(_, part)| part.shard);
-    let parts = request.parts.iter().map(|part| part.shard);
-    let open = Open::new(parts.chain(ahead));
+    let open = Open::new(request.parts.iter().map(|part| part.shard));
     let order = open.check_order(request.order);
     let mut rows = reading::answer(
         &request,
@@ -185,15 +212,21 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
             open.readers[part].read(order, probe, ranges, enough, batch, spans)
         },
     );
+    open.close();
+    let ahead = request.ahead.iter().map(|(_, part)| part.shard);
+    let ahead: Vec<Option<Open>> = ahead.map(Open::one_ahead).collect();
     let mut spans = Vec::new();
     rows.ahead = Found::of(&request.ahead, |place, range, enough, batch| {
-        let reader = &open.readers[request.parts.len() + place];
+        let Some(open) = &ahead[place] else {
+            return false;
+        };
         let order = open.check_order(request.ahead[place].0);
         let probe = &mut Probe::new(ALL_COLUMNS);
         let range = std::slice::from_ref(range);
-        reader.read(order, probe, range, enough, batch, &mut spans);
+        open.readers[0].read(order, probe, range, enough, batch, &mut spans);
+        true
     });
-    open.close();
+    ahead.into_iter().flatten().for_each(Open::close);
     rows.encode()
 }
 

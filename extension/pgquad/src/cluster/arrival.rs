@@ -44,6 +44,16 @@ pub fn check_write(table: &map::Table, shard: usize) {
     }
 }
 
+/// Whether a shard is not one that a query would take for empty because Citus has copied its rows here after the
+/// snapshot was taken.
+///
+/// # Safety
+/// As [`check_read`].
+pub unsafe fn is_readable(arrived: u32, snapshot: pg_sys::Snapshot, reader: &LocalReader) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { !is_late(arrived, snapshot) || reader.sees_some() }
+}
+
 /// Raises an error where a query would take a shard for empty because Citus has copied its rows here after the snapshot
 /// was taken. What arrives as sorted runs ([`super::moves`]) is visible to every snapshot.
 ///
@@ -57,7 +67,7 @@ pub unsafe fn check_read(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if is_late(arrived, snapshot) && !reader.sees_some() {
+        if !is_readable(arrived, snapshot, reader) {
             refuse(&format!("shard \"{}\"", shape::relation_name(rel)));
         }
     }

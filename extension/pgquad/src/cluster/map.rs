@@ -178,9 +178,20 @@ pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
 
 /// The relation of a shard that is on this node.
 pub fn local_shard(shard: u64) -> pg_sys::Oid {
+    find_local_shard(shard).unwrap_or_else(|| {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("shard {shard} is not on this node"),
+            "It has been moved while the query ran; run the query again.",
+        )
+    })
+}
+
+/// The same; `None` where it is not there.
+pub fn find_local_shard(shard: u64) -> Option<pg_sys::Oid> {
     let known = |map: &mut Map| map.shards.get(&shard).copied();
     if let Some(oid) = with_map(known) {
-        return oid;
+        return Some(oid);
     }
     let sql = format!(
         "SELECT logicalrelid::pg_catalog.oid FROM pg_catalog.pg_dist_shard WHERE shardid = {shard}"
@@ -190,13 +201,7 @@ pub fn local_shard(shard: u64) -> pg_sys::Oid {
     tables.into_iter().flatten().for_each(|relid| {
         table_of(relid);
     });
-    with_map(known).unwrap_or_else(|| {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("shard {shard} is not on this node"),
-            "It has been moved while the query ran; run the query again.",
-        )
-    })
+    with_map(known)
 }
 
 /// The active nodes, and the group of this one.

@@ -177,7 +177,7 @@ impl ScanNode for QuadScan {
             if is_run
                 && !is_open
                 && scan.way.cursor.is_remote()
-                && is_small_and_constant(plan, scan.bounds.len())
+                && is_small_and_constant(plan, scan.bounds.len(), (*estate).es_param_list_info)
             {
                 scan.compute_ranges(&raw mut (*node).ss);
                 scan.way.cursor.read_ahead(&scan.ranges);
@@ -286,13 +286,20 @@ impl ScanNode for QuadScan {
 }
 
 /// Whether few quads are expected, and what their columns are compared with is there before the query runs.
-unsafe fn is_small_and_constant(plan: *mut pg_sys::CustomScan, bounds: usize) -> bool {
-    // SAFETY: a live plan; each cast follows a check of the tag.
+unsafe fn is_small_and_constant(
+    plan: *mut pg_sys::CustomScan,
+    bounds: usize,
+    parameters: pg_sys::ParamListInfo,
+) -> bool {
+    // SAFETY: a live plan and the parameters of its query; each cast follows a check of the tag.
     unsafe {
+        // Those of functions are fetched when they are evaluated, which may fail and must not happen too soon.
+        let are_there = !parameters.is_null() && (*parameters).paramFetch.is_none();
         let is_there = |expr: *mut pg_sys::Node| match (*expr).type_ {
             pg_sys::NodeTag::T_Const => true,
             pg_sys::NodeTag::T_Param => {
-                (*expr.cast::<pg_sys::Param>()).paramkind == pg_sys::ParamKind::PARAM_EXTERN
+                let kind = (*expr.cast::<pg_sys::Param>()).paramkind;
+                are_there && kind == pg_sys::ParamKind::PARAM_EXTERN
             }
             _ => false,
         };
