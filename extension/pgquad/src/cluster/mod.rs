@@ -35,7 +35,7 @@ pub use citus::{lock_shards, making_shards};
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;
-pub use secret::ensure as ensure_secret;
+pub use secret::{ensure as ensure_secret, number_of_cluster};
 pub use shared_memory::Piece;
 
 /// Callbacks; called once from `_PG_init`.

@@ -62,6 +62,17 @@ pub fn exchange_key() -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
+/// What tells this cluster from others that the node may have belonged to: a number made from the secret.
+pub fn number_of_cluster() -> u64 {
+    let mut mac = keyed();
+    mac.update(b"pgquad cluster");
+    let bytes = mac.finalize().into_bytes();
+    bytes
+        .iter()
+        .take(8)
+        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
 /// Whether this node has the secret: the cluster has had a distributed store.
 pub fn is_there() -> bool {
     !stored().is_empty()

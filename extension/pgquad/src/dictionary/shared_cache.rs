@@ -1,19 +1,21 @@
 //! Terms and ids that other nodes have told, kept in shared memory for all sessions of this node: a new session does
 //! not ask again for what another one knows.
 //!
-//! Only what is committed on its node gets here, and a term keeps its id for ever, so that nothing goes stale. A
-//! dictionary that is made anew has tables of its own, which each key names.
+//! Only what is committed on its node gets here, and a term keeps its id for ever, so that nothing goes stale. Keys
+//! name the cluster, by its secret, the database and the tables, so that another dictionary has others.
 
+use std::cell::RefCell;
 use std::mem::size_of;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-use pgquad_cluster::ring_cache::{self, Key};
+use pgquad_cluster::ring_cache::{self, hash, Key};
 use pgquad_term::TermId;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 
 use super::layout::Layout;
-use crate::cluster::Piece;
+use crate::cluster::{number_of_cluster, Piece};
 
 /// Kilobytes for all of it.
 static SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
@@ -25,6 +27,9 @@ const PARTITIONS: usize = 16;
 /// queries ask for again.
 pub const MOST_AT_ONCE: usize = 256;
 
+/// Partitions have room for some terms of usual size, or there are none.
+const LEAST_WORDS: usize = 512;
+
 /// Locks of the partitions, and then their memory.
 #[repr(C)]
 struct Shared {
@@ -32,6 +37,13 @@ struct Shared {
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+/// Words of memory of each partition.
+static WORDS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The first words of keys about terms and about ids, for a layout of the dictionary.
+    static FIRST_WORDS: RefCell<Option<(Rc<Layout>, [u64; 2])>> = const { RefCell::new(None) };
+}
 
 /// The pieces. Only servers of a cluster ask other nodes.
 pub const PIECE: Piece = Piece {
@@ -52,6 +64,7 @@ pub const PIECE: Piece = Piece {
                 }
             }
         }
+        WORDS.store(words(), Relaxed);
         SHARED.store(shared, Relaxed);
     },
 };
@@ -74,10 +87,11 @@ pub fn init() {
     );
 }
 
-/// Words of memory of a partition.
+/// Words of memory that each partition is to have.
 fn words() -> usize {
-    match is_citus_preloaded() {
-        true => SIZE.get() as usize * 1024 / PARTITIONS / size_of::<u64>(),
+    let words = SIZE.get() as usize * 1024 / PARTITIONS / size_of::<u64>();
+    match words >= LEAST_WORDS && is_citus_preloaded() {
+        true => words,
         false => 0,
     }
 }
@@ -91,24 +105,36 @@ fn is_citus_preloaded() -> bool {
             false => std::ffi::CStr::from_ptr(text).to_string_lossy(),
         }
     };
-    let name = |library: &str| library.trim().trim_matches('"').to_owned();
-    libraries.split(',').any(|library| name(library) == "citus")
+    libraries.split(',').any(|library| {
+        let name = library.trim().trim_matches('"');
+        name.rsplit('/').next() == Some("citus")
+    })
 }
 
 /// What a record is about.
 #[derive(Clone, Copy)]
-#[repr(u64)]
 enum Kind {
     Term,
     Id,
 }
 
-/// The first word of keys: the tables of the dictionary, and the kind.
+/// The first word of keys of a kind: a hash of the cluster, the database, the tables of the dictionary, and the kind.
 fn first_word(kind: Kind) -> u64 {
-    // SAFETY: plain session state.
-    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-    let tables = Layout::current().number();
-    (u64::from(database) << 32 | u64::from(tables)).wrapping_mul(2) + kind as u64
+    let layout = Layout::current();
+    let known = FIRST_WORDS.with_borrow(|words| {
+        let words = words.as_ref();
+        words.and_then(|(of, words)| Rc::ptr_eq(of, &layout).then_some(*words))
+    });
+    let words = known.unwrap_or_else(|| {
+        // SAFETY: plain session state.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        let tables = u64::from(database) << 32 | u64::from(layout.number());
+        let cluster = number_of_cluster();
+        let words = [Kind::Term, Kind::Id].map(|kind| hash(&[cluster, tables, kind as u64]));
+        FIRST_WORDS.set(Some((layout, words)));
+        words
+    });
+    words[kind as usize]
 }
 
 /// Runs `body` on the partition of a key, under its lock; `None` where there is no shared memory.
@@ -121,7 +147,7 @@ fn with_partition<T>(
     if shared.is_null() {
         return None;
     }
-    let (words, partition) = (words(), (ring_cache::hash(key) >> 60) as usize % PARTITIONS);
+    let (words, partition) = (WORDS.load(Relaxed), (hash(key) >> 60) as usize % PARTITIONS);
     // SAFETY: the piece has the locks and then so many words for each partition, and lasts as long as the server. The
     // lock is released by PostgreSQL where `body` raises an error.
     unsafe {
