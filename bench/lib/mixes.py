@@ -22,24 +22,34 @@ OWN = "pgquad"
 PROFILED = 5
 
 
-def arguments(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
-    """The command line of a benchmark of query mixes, with its defaults."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results")
-    parser.add_argument("--scales", default=scales, help=f"of {', '.join(bsbm.SCALES)} (default {scales})")
-    parser.add_argument("--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up")
-    parser.add_argument("--clients", default=clients, help=f"numbers of clients (default {clients})")
-    parser.add_argument("--mixes", type=int, default=mixes, help=f"mixes in the log, where it is generated (default {mixes})")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")
-    parser.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
-    parser.add_argument("--passes", type=int, default=passes, help=f"a turn is so many times the log, not a time; 0: a time (default {passes})")
-    parser.add_argument("--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})")
-    parser.add_argument("--check-every", type=int, default=1, help="compare the answers to each Nth query of the log (default 1)")
-    chosen = parser.parse_args()
+def parser(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
+    """The command line of a benchmark of query mixes, with its defaults, for those that add to it."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results")
+    made.add_argument("--scales", default=scales, help=f"of {', '.join(bsbm.SCALES)} (default {scales})")
+    made.add_argument("--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up")
+    made.add_argument("--clients", default=clients, help=f"numbers of clients (default {clients})")
+    made.add_argument("--mixes", type=int, default=mixes, help=f"mixes in the log, where it is generated (default {mixes})")
+    made.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")
+    made.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
+    made.add_argument("--passes", type=int, default=passes, help=f"a turn is so many times the log, not a time; 0: a time (default {passes})")
+    made.add_argument("--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})")
+    made.add_argument("--check-every", type=int, default=1, help="compare the answers to each Nth query of the log (default 1)")
+    return made
+
+
+def parsed(made):
+    """What the command line says."""
+    chosen = made.parse_args()
     if chosen.quick:
         chosen.scales, chosen.rounds, chosen.seconds = "100k", 2, 2
         chosen.mixes = min(chosen.mixes, 5)
     return chosen
+
+
+def arguments(description, scales, **defaults):
+    """The command line of a benchmark that adds nothing to it."""
+    return parsed(parser(description, scales, **defaults))
 
 
 def dsn(server):
@@ -115,15 +125,17 @@ def medians(results, clients):
     }
 
 
-def ask_each(server, asked, options, file, key):
-    """Asks each of some queries `options.rounds` times of this store and of the peers that have loaded the same file: milliseconds by
-    store in the order of the queries, None where one failed, and what the comparison of the answers says."""
+def ask_each(server, asked, options, file, key, more=None):
+    """Asks each of some queries `options.rounds` times of this store, of further servers ({name: server}) and of the peers that have loaded
+    the same file: milliseconds by store in the order of the queries, None where one failed, and what the comparison of the answers says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as log:
         for position, query in enumerate(asked.values()):
             log.write(json.dumps({"mix": 0, "pos": position, "query_nr": position, "sparql": query}) + "\n")
         log.flush()
         targets = ["--postgres", f"{OWN}={dsn(server)}"]
+        for name, other in (more or {}).items():
+            targets += ["--postgres", f"{name}={dsn(other)}"]
         with contextlib.ExitStack() as stack:
             for peer in found:
                 targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, key), options.timeout)))
