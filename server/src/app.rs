@@ -237,7 +237,12 @@ async fn watched(
     }
     let (status, time) = (response.status().as_u16(), started.elapsed());
     app.metrics.request(endpoint, status, time);
-    tracing::info!(%method, path, status, ms = time.as_secs_f64() * 1000.0, peer = %peer.0, "request");
+    let ms = time.as_secs_f64() * 1000.0;
+    if status >= 500 {
+        tracing::warn!(%method, path, status, ms, peer = %peer.0, "request failed");
+    } else {
+        tracing::debug!(%method, path, status, ms, peer = %peer.0, "request");
+    }
     response
 }
 

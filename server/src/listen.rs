@@ -22,7 +22,9 @@ use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 
 use crate::app::App;
-use crate::socket::{Socket, Watch};
+use crate::repoll::repolled;
+use crate::socket::{Socket, Watch, LOOK};
+use crate::ticks::Ticks;
 use crate::tls::Certificate;
 
 /// The address of a client, and whether it came by TLS.
@@ -39,6 +41,9 @@ pub async fn serve(
     let router = app.router();
     let most = app.options.max_clients;
     let places = Arc::new(Semaphore::new(most as usize));
+    let ticks = Arc::new(Ticks::new(LOOK));
+    let clock = ticks.clone();
+    tokio::spawn(async move { clock.run().await });
     loop {
         let Ok(place) = places.clone().acquire_owned().await else {
             break;
@@ -59,11 +64,12 @@ pub async fn serve(
         let client = Client {
             app: app.clone(),
             router: router.clone(),
+            ticks: ticks.clone(),
             address,
             stop: stop.clone(),
             _place: place,
         };
-        tokio::spawn(client.serve(stream, certificate.clone()));
+        tokio::spawn(repolled(client.serve(stream, certificate.clone())));
     }
     drop(listener);
     // All places are free again when the last client is gone.
@@ -75,6 +81,7 @@ pub async fn serve(
 struct Client {
     app: Arc<App>,
     router: Router,
+    ticks: Arc<Ticks>,
     address: SocketAddr,
     stop: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
@@ -85,7 +92,7 @@ impl Client {
         self.app.metrics.clients.inc();
         let _ = stream.set_nodelay(true);
         let stream = Socket::new(stream);
-        let watch = stream.watch();
+        let watch = stream.watch(self.ticks.clone());
         match certificate {
             None => self.http(stream, watch, false).await,
             Some(certificate) => {

@@ -159,7 +159,7 @@ pub struct Options {
     )]
     pub cors_origin: Vec<String>,
 
-    /// Least important messages of the log: error, warn, info (one line for each request), debug
+    /// Least important messages of the log: error, warn (requests that failed with 5xx too), info, debug (every request)
     #[arg(long, env = "PGQUAD_LOG", value_name = "LEVEL", default_value = "info")]
     pub log: tracing::Level,
 }

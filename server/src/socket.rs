@@ -14,9 +14,11 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::ticks::Ticks;
+
 /// Time between two looks at a client whose request takes that long, as most do not. A query is to be cancelled within
 /// 100 ms.
-const LOOK: Duration = Duration::from_millis(25);
+pub const LOOK: Duration = Duration::from_millis(25);
 
 /// A client's connection.
 pub struct Socket {
@@ -30,6 +32,8 @@ pub struct Socket {
 pub struct Watch {
     write: Weak<Mutex<OwnedWriteHalf>>,
     work: Arc<Work>,
+    /// Looks are taken when it ticks, in steps of [`LOOK`].
+    ticks: Arc<Ticks>,
 }
 
 /// Whether there is work.
@@ -51,10 +55,11 @@ impl Socket {
     }
 
     /// What can tell that the client has closed it.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self, ticks: Arc<Ticks>) -> Watch {
         Watch {
             write: Arc::downgrade(&self.write),
             work: Arc::default(),
+            ticks,
         }
     }
 
@@ -70,7 +75,7 @@ impl Watch {
         tokio::select! {
             biased;
             outcome = work.as_mut() => outcome,
-            () = tokio::time::sleep(LOOK) => {
+            () = self.ticks.next() => {
                 let _working = self.working();
                 work.await
             }
@@ -93,7 +98,7 @@ impl Watch {
                 if self.is_closed() {
                     return;
                 }
-                tokio::time::sleep(LOOK).await;
+                self.ticks.next().await;
             }
         }
     }
@@ -168,7 +173,10 @@ mod tests {
             .await
             .unwrap();
         let socket = Socket::new(listener.accept().await.unwrap().0);
-        let (watch, patience) = (socket.watch(), Duration::from_secs(60));
+        let ticks = Arc::new(Ticks::new(LOOK));
+        let clock = ticks.clone();
+        tokio::spawn(async move { clock.run().await });
+        let (watch, patience) = (socket.watch(ticks), Duration::from_secs(60));
         client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
         let working = watch.working();
         let gone = tokio::time::timeout(4 * LOOK, watch.gone()).await;
