@@ -226,10 +226,12 @@ async fn watched(
             "Encodings are gzip and zstd.",
         ));
     }
+    let mut why = None;
     if let Some(problem) = problem {
         let extensions = std::mem::take(response.extensions_mut());
         response = problem.response(&accept);
         *response.extensions_mut() = extensions;
+        why = Some(problem.message);
     }
     if matches!(endpoint, "sparql" | "data") {
         let vary = HeaderValue::from_static("accept");
@@ -239,7 +241,7 @@ async fn watched(
     app.metrics.request(endpoint, status, time);
     let ms = time.as_secs_f64() * 1000.0;
     if status >= 500 {
-        tracing::warn!(%method, path, status, ms, peer = %peer.0, "request failed");
+        tracing::warn!(%method, path, status, ms, peer = %peer.0, why, "request failed");
     } else {
         tracing::debug!(%method, path, status, ms, peer = %peer.0, "request");
     }
