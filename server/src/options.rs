@@ -159,7 +159,7 @@ pub struct Options {
     )]
     pub cors_origin: Vec<String>,
 
-    /// Least important messages of the log: error, warn (with requests that failed with 5xx), info, debug (all requests)
+    /// Least important messages of the log: error, warn (requests that failed with 5xx), info, debug (all requests)
     #[arg(long, env = "PGQUAD_LOG", value_name = "LEVEL", default_value = "info")]
     pub log: tracing::Level,
 }

@@ -1,6 +1,6 @@
 -- quad.query: the answer to a SPARQL query as a table, inlined by the planner.
 BEGIN;
-SELECT plan(211);
+SELECT plan(224);
 SET search_path = public, quad;
 
 SELECT quad.load_text($$
@@ -130,6 +130,55 @@ SELECT is((SELECT count(*) FROM quad.query('SELECT ?s { ?s <http://x/label> ?l }
 SELECT matches(pg_temp.plan($$SELECT * FROM quad.query('SELECT ?s ?l { ?s <http://x/label> ?l }') AS a(s quad.term, l text)
     JOIN quad.query('SELECT ?s ?y { ?s <http://x/year> ?y }') AS b(s quad.term, y int) ON a.s = b.s$$), 'Quad Join', 'two queries are one join of patterns');
 SELECT is((SELECT count(*) FROM quad.query('SELECT ?s ?y { ?s <http://x/year> ?y }') AS t(s text, y int) WHERE y >= 1990), 2000::bigint, 'a filter on a number');
+
+-- Filters on integers: ids tell the value of integers, and only ranges of them are read. Everything else is left to the conversion.
+SELECT matches(pg_temp.plan($$SELECT * FROM quad.query('SELECT ?s ?y { ?s <http://x/year> ?y }') AS t(s text, y int) WHERE y > 1990$$), 'Filter on Ids: [^\n]*term_value',
+    'a filter on an integer is one on ids');
+SELECT matches(pg_temp.plan($$SELECT * FROM quad.query('SELECT ?s ?y ?l { ?s <http://x/year> ?y ; <http://x/label> ?l }') AS t(s text, y bigint, l text) WHERE 1990 = y$$),
+    'Filter on Ids: [^\n]*term_value', 'of a join too');
+SELECT unalike(pg_temp.plan($$SELECT * FROM quad.query('SELECT ?s ?y { ?s <http://x/year> ?y }') AS t(s text, y text) WHERE y > '1990'$$), '%Filter on Ids%', 'not one on a text');
+CREATE TABLE limits (value int);
+INSERT INTO limits VALUES (NULL), (-1), (0), (1899), (1900), (1901), (1950), (1998), (1999), (2000), (2147483647);
+CREATE TYPE counted AS (type text, operator text, value int, rows bigint);
+CREATE FUNCTION pg_temp.counts(query text) RETURNS SETOF counted LANGUAGE plpgsql AS $$
+DECLARE type text; operator text; value int; rows bigint; other text;
+BEGIN
+    FOREACH type IN ARRAY '{smallint,int,bigint}'::text[] LOOP
+        FOREACH operator IN ARRAY '{=,<>,<,<=,>,>=}'::text[] LOOP
+            FOREACH other IN ARRAY '{int,bigint}'::text[] LOOP
+                FOR value IN SELECT l.value FROM limits l LOOP
+                    EXECUTE format('SELECT count(*) FROM quad.query(%L) AS t(y %s) WHERE y %s $1::%s', query, type, operator, other) INTO rows USING value;
+                    RETURN NEXT (type || ' ' || other, operator, value, rows)::counted;
+                    EXECUTE format('SELECT count(*) FROM quad.query(%L) AS t(y %s) WHERE %L::%s %s y', query, type, value, other, operator) INTO rows;
+                    RETURN NEXT ('of ' || type || ' ' || other, operator, value, rows)::counted;
+                END LOOP;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END $$;
+SELECT quad.load_text($$ PREFIX : <http://x/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    :m1 :mixed 1900 . :m2 :mixed "1900" . :m3 :mixed 1900.0 . :m4 :mixed 1.9e3 . :m5 :mixed "1900"^^xsd:short . :m6 :mixed "01900"^^xsd:integer . :m7 :mixed "1950"@en . :m8 :mixed -1 .
+    :m9 :mixed 2000.0 . :m10 :mixed "0"^^xsd:unsignedByte . :m11 :mixed <http://x/1951> ; :large 40000 . $$);
+CREATE TEMP TABLE on_ids AS SELECT * FROM pg_temp.counts('SELECT ?y { ?s <http://x/mixed> ?y FILTER isLiteral(?y) }')
+    UNION ALL SELECT * FROM pg_temp.counts('SELECT ?y { ?s <http://x/year> ?y FILTER(?y > 1996 || ?y < 1902) }');
+SET LOCAL quad.enable_quad_join = off;
+CREATE TEMP TABLE on_values AS SELECT * FROM pg_temp.counts('SELECT ?y { ?s <http://x/mixed> ?y FILTER isLiteral(?y) }')
+    UNION ALL SELECT * FROM pg_temp.counts('SELECT ?y { ?s <http://x/year> ?y FILTER(?y > 1996 || ?y < 1902) }');
+SELECT throws_ok($$SELECT * FROM quad.query('SELECT ?y { ?s <http://x/mixed> ?y }') AS t(y int) WHERE y > 2000$$, '22P02', NULL, 'a term that does not fit is an error');
+SET LOCAL quad.enable_quad_join = on;
+SELECT throws_ok($$SELECT * FROM quad.query('SELECT ?y { ?s <http://x/mixed> ?y }') AS t(y int) WHERE y > 2000$$, '22P02',
+    'term <http://x/1951> does not fit column "y" of type integer', 'where the filter is on ids too');
+SELECT throws_ok($$SELECT * FROM quad.query('SELECT ?y { ?s <http://x/huge> ?y }') AS t(y bigint) WHERE y = 7$$, '22003', NULL, 'as is a number that is too large');
+SELECT throws_ok($$SELECT * FROM quad.query('SELECT ?y { ?s <http://x/large> ?y }') AS t(y smallint) WHERE y < 0$$, '22003', NULL, 'for the type');
+SELECT is((SELECT count(*) FROM on_ids), 1584::bigint, 'answers of all kinds');
+SELECT bag_eq('TABLE on_ids', 'TABLE on_values', 'filters on ids pass what filters on values do');
+SELECT cmp_ok((SELECT count(*) FROM on_ids WHERE rows > 0), '>', 100::bigint, 'which is something');
+PREPARE years(int, bigint) AS SELECT count(*) FROM quad.query('SELECT ?s ?y { ?s <http://x/year> ?y }') AS t(s text, y int) WHERE y >= $1 AND y <> $2;
+SET LOCAL plan_cache_mode = force_generic_plan;
+SELECT results_eq('EXECUTE years(1998, 1999)', 'VALUES (200::bigint)', 'limits that are known when the plan runs');
+SELECT results_eq('EXECUTE years(1990, 1)', 'VALUES (2000::bigint)', 'others');
+SELECT results_eq('EXECUTE years(1990, NULL)', 'VALUES (0::bigint)', 'and NULL');
+RESET plan_cache_mode;
 SELECT is((SELECT count(*) FROM quad.query('SELECT ?y (COUNT(*) AS ?n) { ?s <http://x/year> ?y } GROUP BY ?y') AS t(y int, n int) WHERE n = 200), 100::bigint, 'aggregates');
 SELECT results_eq($$SELECT * FROM quad.query('SELECT DISTINCT ?y { ?s <http://x/year> ?y } ORDER BY DESC(?y) LIMIT 2') AS t(y int)$$, $$VALUES (1999), (1998)$$, 'DISTINCT, ORDER BY, LIMIT');
 SELECT is((SELECT count(*) FROM quad.query('SELECT (RAND() AS ?r) { ?s <http://x/born> ?y }') AS t("r" float8, "R" float8) WHERE "r" = "R"), 3::bigint, 'one value of a volatile expression');

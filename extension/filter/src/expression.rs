@@ -1,6 +1,7 @@
 //! The expressions that filters are made of. Ids are in the unsigned form of keys: the sign bit of the `bigint` is
 //! flipped.
 
+use crate::sql_integers::SqlInteger;
 use crate::truth::Truth;
 use crate::value::Value;
 use pgquad_term::TermId;
@@ -102,6 +103,8 @@ pub enum Test {
     Among(Ids, Place),
     /// SPARQL's comparison of terms.
     Terms(Comparison, Terms, Terms),
+    /// The value of the term with an id as an SQL integer, compared with the [`Fixed::Integer`] of the place.
+    Integer(Comparison, SqlInteger, Ids, Place),
     /// The effective boolean value.
     Effective(Terms),
     /// What kind of term it is.
@@ -137,6 +140,8 @@ pub struct TextIds {
 pub enum Fixed {
     /// An id, `None` for NULL.
     Id(Option<u64>),
+    /// An SQL integer, `None` for NULL.
+    Integer(Option<i64>),
     /// A term.
     Term(Value),
     /// A truth value.

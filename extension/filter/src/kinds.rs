@@ -37,7 +37,9 @@ impl Test {
                 test.asks_kinds(column)
             }
             Self::Numbers(_, a, b) => !a.uses(column) && !b.uses(column),
-            Self::Among(ids, _) | Self::NullId(ids) => !ids.uses(column),
+            Self::Among(ids, _) | Self::NullId(ids) | Self::Integer(_, _, ids, _) => {
+                !ids.uses(column)
+            }
             Self::Terms(_, a, b) | Self::LanguageMatches(a, b) => {
                 a.asks_kinds(column) && b.asks_kinds(column)
             }

@@ -13,11 +13,13 @@ mod kinds;
 mod known;
 mod range_pushdown;
 mod run;
+mod sql_integers;
 mod truth;
 mod value;
 
 pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, TextIds};
 pub use known::{datatypes, terms_of_text, Strangers};
 pub use range_pushdown::Intervals;
+pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;

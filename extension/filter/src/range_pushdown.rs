@@ -61,6 +61,21 @@ impl Intervals {
         Self::of(self.0)
     }
 
+    /// What is in none of the ranges.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        let mut gaps = Vec::with_capacity(self.0.len() + 1);
+        let mut next = Some(0);
+        for &(low, high) in &self.0 {
+            if let Some(first) = next.filter(|&first| first < low) {
+                gaps.push((first, low - 1));
+            }
+            next = high.checked_add(1);
+        }
+        gaps.extend(next.map(|first| (first, u64::MAX)));
+        Self(gaps)
+    }
+
     /// What is in both.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
@@ -106,6 +121,12 @@ impl Test {
                         .unwrap_or_else(Intervals::all)
                 }
             }
+            Self::Integer(comparison, kind, ids, place) if *ids == Ids::Column(column) => {
+                match &rows.fixed[*place] {
+                    Fixed::Integer(value) => kind.possible(*comparison, *value),
+                    _ => Intervals::all(),
+                }
+            }
             Self::TextIs(term, place) if *term == Terms::Decode(Ids::Column(column)) => {
                 match &rows.fixed[*place] {
                     Fixed::Text(text) => {
@@ -132,7 +153,9 @@ impl Test {
                 test.uses(column)
             }
             Self::Numbers(_, a, b) => a.uses(column) || b.uses(column),
-            Self::Among(ids, _) | Self::NullId(ids) => ids.uses(column),
+            Self::Among(ids, _) | Self::NullId(ids) | Self::Integer(_, _, ids, _) => {
+                ids.uses(column)
+            }
             Self::Terms(_, a, b) | Self::LanguageMatches(a, b) => a.uses(column) || b.uses(column),
             Self::Effective(term)
             | Self::Is(_, term)
@@ -237,7 +260,7 @@ fn of_ids(ranges: impl Iterator<Item = (TermId, TermId)>) -> Intervals {
 
 /// The first id from `low` to `high` for which the condition does not hold, `high + 1` if there is none; it holds up to
 /// there.
-fn first_that_is_not(mut low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn first_that_is_not(mut low: u64, high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let mut end = high + 1;
     while low < end {
         let middle = low + (end - low) / 2;

@@ -98,6 +98,13 @@ impl Test {
                 let (a, b) = (a.evaluate(rows), b.evaluate(rows));
                 a.compare(*comparison, &b, rows.len)
             }
+            Self::Integer(comparison, kind, ids, place) => {
+                let Fixed::Integer(value) = rows.fixed[*place] else {
+                    return Truths::Same(Truth::Unknown);
+                };
+                let compare = |key| kind.compare(*comparison, key, value);
+                ids.evaluate(rows).test(rows.len, compare)
+            }
             Self::Effective(term) => term.evaluate(rows).test(rows.len, Value::effective),
             Self::Is(kind, term) => term.evaluate(rows).test(rows.len, |value| value.is(*kind)),
             Self::TextIs(term, place) => match &rows.fixed[*place] {

@@ -1,8 +1,8 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
 use pgquad_filter::{
-    datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, Strangers, TermKind, Terms, Test,
-    TextIds, Truth, Value,
+    datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, SqlInteger, Strangers, TermKind,
+    Terms, Test, TextIds, Truth, Value,
 };
 use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, LiteralKind, Term, TermBuf, TermId, Xsd};
@@ -60,6 +60,10 @@ fn term() -> impl Strategy<Value = Known> {
 
 /// Texts that STR is compared with.
 const TEXTS: [&str; 6] = ["1", "a", "2020-01-01", "true", "http://example.org/a", ""];
+
+/// What SQL integers are compared with, and its place.
+const INTEGER: i64 = 2;
+const INTEGER_PLACE: usize = TEXTS.len() + 9;
 
 /// What a column holds: a term in every row, or NULL in all.
 type Columns = Vec<Option<Vec<Known>>>;
@@ -131,6 +135,7 @@ fn test() -> impl Strategy<Value = Test> {
         1 => (kind, terms()).prop_map(|(k, t)| Test::Is(k, t)),
         1 => (terms(), terms()).prop_map(|(t, r)| Test::LanguageMatches(t, r)),
         2 => (terms(), 9..TEXTS.len() + 9).prop_map(|(t, place)| Test::TextIs(t, place)),
+        2 => (comparison(), ids()).prop_map(|(c, a)| Test::Integer(c, SqlInteger::INTEGER, a, INTEGER_PLACE)),
         1 => terms().prop_map(Test::NullTerm),
         1 => ids().prop_map(Test::NullId),
     ];
@@ -246,6 +251,13 @@ impl Oracle<'_> {
                 let (tag, range) = (self.term(tag)?, self.term(range)?);
                 strings::lang_matches(&tag.as_term(), &range.as_term()).ok()
             }
+            Test::Integer(comparison, _, ids, _) => {
+                // What is no whole number, or too large, is an error of the SQL.
+                let number = numeric::number(&self.id(ids)?.term.as_term()).ok()?;
+                let whole = number.rounded_half_away().filter(|_| number.is_whole())?;
+                let whole = i64::from(i32::try_from(whole).ok()?);
+                Some(comparison.accepts(whole.cmp(&INTEGER)))
+            }
             Test::NullId(ids) => Some(self.id(ids).is_none()),
             Test::NullTerm(term) => Some(self.term(term).is_none()),
             Test::NullTest(test) => Some(self.test(test).is_none()),
@@ -256,7 +268,7 @@ impl Oracle<'_> {
 }
 
 /// Places 0 to 2: the constants' ids; 3 to 5: their terms; 6: a list of their ids; 7: language tags; 8: datatypes; from
-/// 9: texts.
+/// 9: texts; then an SQL integer.
 fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
     let key = |known: &Known| known.id.0 ^ SIGN;
     let mut list: Vec<u64> = constants.iter().flatten().map(key).collect();
@@ -285,6 +297,7 @@ fn fixed(constants: &[Option<Known>]) -> Vec<Fixed> {
             Fixed::Datatypes(datatypes().map(|iri| known(TermBuf::iri(iri)).id).collect()),
         ])
         .chain(texts)
+        .chain([Fixed::Integer(Some(INTEGER))])
         .collect()
 }
 

@@ -13,6 +13,10 @@ use std::ffi::CStr;
 pub enum Operator {
     /// Compares whole numbers.
     Numbers(Comparison),
+    /// Compares whole numbers, at least one of which is no `bigint`.
+    SmallerNumbers(Comparison),
+    /// The value of a term as an SQL type.
+    SqlValue,
     /// Compares the terms with two ids.
     Ids(Comparison),
     /// Compares two terms.
@@ -62,7 +66,9 @@ pub fn operator(function: pg_sys::Oid) -> Option<Operator> {
             );
         }
     }
-    let found = number_operator(function).or_else(|| term_operator(function));
+    let found = number_operator(function)
+        .or_else(|| smaller_numbers(function).map(Operator::SmallerNumbers))
+        .or_else(|| term_operator(function));
     KNOWN.with_borrow_mut(|known| known.insert(function, found));
     found
 }
@@ -83,6 +89,26 @@ fn number_operator(function: pg_sys::Oid) -> Option<Operator> {
         pg_sys::F_INT8GE => Comparison::Ge,
         _ => return None,
     }))
+}
+
+/// Comparisons of `smallint` and `integer`, with each other and with `bigint`.
+fn smaller_numbers(function: pg_sys::Oid) -> Option<Comparison> {
+    use pg_sys::*;
+    Some(match function.to_u32() {
+        F_INT2EQ | F_INT24EQ | F_INT28EQ => Comparison::Eq,
+        F_INT42EQ | F_INT4EQ | F_INT48EQ | F_INT82EQ | F_INT84EQ => Comparison::Eq,
+        F_INT2NE | F_INT24NE | F_INT28NE => Comparison::Ne,
+        F_INT42NE | F_INT4NE | F_INT48NE | F_INT82NE | F_INT84NE => Comparison::Ne,
+        F_INT2LT | F_INT24LT | F_INT28LT => Comparison::Lt,
+        F_INT42LT | F_INT4LT | F_INT48LT | F_INT82LT | F_INT84LT => Comparison::Lt,
+        F_INT2LE | F_INT24LE | F_INT28LE => Comparison::Le,
+        F_INT42LE | F_INT4LE | F_INT48LE | F_INT82LE | F_INT84LE => Comparison::Le,
+        F_INT2GT | F_INT24GT | F_INT28GT => Comparison::Gt,
+        F_INT42GT | F_INT4GT | F_INT48GT | F_INT82GT | F_INT84GT => Comparison::Gt,
+        F_INT2GE | F_INT24GE | F_INT28GE => Comparison::Ge,
+        F_INT42GE | F_INT4GE | F_INT48GE | F_INT82GE | F_INT84GE => Comparison::Ge,
+        _ => return None,
+    })
 }
 
 /// Functions of this extension, by name and types of arguments.
@@ -116,6 +142,9 @@ fn term_operator(function: pg_sys::Oid) -> Option<Operator> {
     }
     if name == "from_bool" && types == [pg_sys::BOOLOID] {
         return Some(Operator::FromBool);
+    }
+    if name == "term_value" && types.len() == 4 {
+        return Some(Operator::SqlValue);
     }
     if !all(TermOut::type_oid()) {
         return None;

@@ -9,8 +9,8 @@ use crate::{dictionary, rights};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{
-    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, Strangers, Terms, Test, TextIds,
-    Truth, Value,
+    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, SqlInteger, Strangers, Terms,
+    Test, TextIds, Truth, Value,
 };
 use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
@@ -35,6 +35,7 @@ struct Constant {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Id,
+    Integer,
     Term,
     Text,
     Truth,
@@ -183,11 +184,19 @@ impl Constant {
                     let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri, None)));
                     return Fixed::Datatypes(ids.collect());
                 }
-                Kind::Term | Kind::Text | Kind::Truth | Kind::List => {}
+                Kind::Integer | Kind::Term | Kind::Text | Kind::Truth | Kind::List => {}
             }
             let mut is_null = false;
             let datum = pg_sys::ExecEvalExprSwitchContext(self.state, context, &mut is_null);
             match self.kind {
+                Kind::Integer => Fixed::Integer((!is_null).then(|| {
+                    let value = datum.value() as i64;
+                    match pg_sys::exprType((*self.state).expr.cast()) {
+                        pg_sys::INT2OID => i64::from(value as i16),
+                        pg_sys::INT4OID => i64::from(value as i32),
+                        _ => value,
+                    }
+                })),
                 Kind::Term if is_null => Fixed::Term(Value::Null),
                 Kind::Term => Fixed::Term(match TermArg::from_datum(datum, false) {
                     Some(term) => {
@@ -363,7 +372,14 @@ impl Compiler<'_> {
             let argument = |n| list_node(args, n);
             Some(match operator(function)? {
                 Operator::Numbers(comparison) => {
-                    Test::Numbers(comparison, self.ids(argument(0))?, self.ids(argument(1))?)
+                    let (a, b) = (argument(0), argument(1));
+                    match self.integer(comparison, a, b) {
+                        Some(test) => test,
+                        None => Test::Numbers(comparison, self.ids(a)?, self.ids(b)?),
+                    }
+                }
+                Operator::SmallerNumbers(comparison) => {
+                    self.integer(comparison, argument(0), argument(1))?
                 }
                 Operator::Ids(comparison) => Test::Terms(
                     comparison,
@@ -386,6 +402,48 @@ impl Compiler<'_> {
                 }
                 _ => return None,
             })
+        }
+    }
+
+    /// A comparison of integers, one of which is the value of a term and the other the same for all rows.
+    unsafe fn integer(
+        &mut self,
+        comparison: Comparison,
+        a: *mut pg_sys::Node,
+        b: *mut pg_sys::Node,
+    ) -> Option<Test> {
+        // SAFETY: as for `test`.
+        unsafe {
+            let (comparison, (kind, ids), fixed) = match self.sql_integer(a) {
+                Some(value) => (comparison, value, b),
+                None => (comparison.commuted(), self.sql_integer(b)?, a),
+            };
+            let place = self.constant(fixed, Kind::Integer)?;
+            Some(Test::Integer(comparison, kind, ids, place))
+        }
+    }
+
+    /// The id whose term an expression gives the value of as an SQL integer.
+    unsafe fn sql_integer(&mut self, node: *mut pg_sys::Node) -> Option<(SqlInteger, Ids)> {
+        // SAFETY: as for `test`.
+        unsafe {
+            if (*node).type_ != pg_sys::NodeTag::T_FuncExpr {
+                return None;
+            }
+            let call = node.cast::<pg_sys::FuncExpr>();
+            let kind = match (*call).funcresulttype {
+                pg_sys::INT2OID => SqlInteger::SMALLINT,
+                pg_sys::INT4OID => SqlInteger::INTEGER,
+                pg_sys::INT8OID => SqlInteger::BIGINT,
+                _ => return None,
+            };
+            if operator((*call).funcid) != Some(Operator::SqlValue) {
+                return None;
+            }
+            match self.terms(list_node((*call).args, 0))? {
+                Terms::Decode(ids) => Some((kind, ids)),
+                _ => None,
+            }
         }
     }
 
@@ -508,11 +566,15 @@ impl Compiler<'_> {
     unsafe fn constant(&mut self, node: *mut pg_sys::Node, kind: Kind) -> Option<usize> {
         // SAFETY: as for `test`.
         unsafe {
+            let given = pg_sys::exprType(node);
             let wanted = match kind {
-                Kind::Id => pg_sys::INT8OID,
-                Kind::Term | Kind::Text => TermOut::type_oid(),
-                Kind::Truth => pg_sys::BOOLOID,
-                Kind::List => pg_sys::INT8ARRAYOID,
+                Kind::Id => given == pg_sys::INT8OID,
+                Kind::Integer => {
+                    [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::INT8OID].contains(&given)
+                }
+                Kind::Term | Kind::Text => given == TermOut::type_oid(),
+                Kind::Truth => given == pg_sys::BOOLOID,
+                Kind::List => given == pg_sys::INT8ARRAYOID,
                 Kind::Languages | Kind::Datatypes => return None,
             };
             // What an outer join may make NULL is a placeholder, which varies though it may have no column.
@@ -522,7 +584,7 @@ impl Compiler<'_> {
                     || pg_sys::contain_volatile_functions(node)
                     || pg_sys::contain_subplans(node)
             };
-            if pg_sys::exprType(node) != wanted || varies() {
+            if !wanted || varies() {
                 return None;
             }
             if self.is_fallback && !is_value(node) {
