@@ -24,6 +24,7 @@ use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingSt
 use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, secret, snapshots};
+use crate::pg::compat;
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
 
@@ -534,7 +535,7 @@ impl Session {
     fn watch(&mut self) {
         // SAFETY: the set lives as long as the session; the socket stays the same once the connection stands.
         unsafe {
-            self.events = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, 3);
+            self.events = compat::wait_event_set(3);
             let add = |event, socket, latch| {
                 pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
             };

@@ -7,6 +7,7 @@ use super::citus::{self, literal};
 use super::inspect::{each_shard, refuse_after_writes};
 use super::map;
 use super::store::Sides;
+use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::storage;
 
@@ -54,10 +55,9 @@ fn refuse_locked(table: pg_sys::Oid) {
     let Some(table) = map::table_of(table) else {
         return;
     };
-    // SAFETY: looks at the locks of this session.
-    let is_locked = table.here.iter().flatten().any(|&shard| unsafe {
-        pg_sys::CheckRelationOidLockedByMe(shard, pg_sys::AccessShareLock as i32, true)
-    });
+    let mut shards = table.here.iter().flatten();
+    // SAFETY: within a transaction.
+    let is_locked = shards.any(|&shard| unsafe { compat::is_locked(shard) });
     if is_locked {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,

@@ -4,12 +4,13 @@
 use std::cell::Cell;
 
 use pgrx::prelude::*;
-use pgrx::{pg_sys, PgSqlErrorCode, Spi};
+use pgrx::{PgSqlErrorCode, Spi};
 
 use super::extents::EXTENT;
 use super::layout::Layout;
 use super::tables::Tables;
 use crate::cluster::{as_superuser, ensure_secret, guard, has_citus, making_shards};
+use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 
@@ -37,10 +38,10 @@ pub fn distribute_ahead(shards: i32) {
         return;
     };
     let relations = tables.relations();
-    // SAFETY: looks at the locks of this session.
-    let is_locked = relations.iter().any(|&relation| unsafe {
-        pg_sys::CheckRelationOidLockedByMe(relation, pg_sys::AccessShareLock as i32, true)
-    });
+    // SAFETY: within a transaction.
+    let is_locked = relations
+        .iter()
+        .any(|&relation| unsafe { compat::is_locked(relation) });
     if is_locked || guard::is_citus_table(tables.term_ids) {
         return;
     }

@@ -398,6 +398,44 @@ pub unsafe fn new_file(rel: pg_sys::Relation) {
     }
 }
 
+/// A set of so many events to wait for, which lives until `FreeWaitEventSet`. Since PostgreSQL 17 a set may belong to a
+/// resource owner; without one it is allocated in the top memory context, where it was asked for by name before.
+///
+/// # Safety
+/// In a session's main thread.
+pub unsafe fn wait_event_set(events: i32) -> *mut pg_sys::WaitEventSet {
+    // SAFETY: the context lives as long as the session.
+    unsafe {
+        #[cfg(not(feature = "pg17"))]
+        let owner = pg_sys::TopMemoryContext;
+        #[cfg(feature = "pg17")]
+        let owner = std::ptr::null_mut();
+        pg_sys::CreateWaitEventSet(owner, events)
+    }
+}
+
+/// Whether this session has a lock on a relation, of whatever mode. `CheckRelationOidLockedByMe` is younger than the
+/// first minor versions of 15 and 16: a library that needs it does not load there.
+///
+/// # Safety
+/// Within a transaction.
+pub unsafe fn is_locked(relation: pg_sys::Oid) -> bool {
+    // SAFETY: the relation stays open for the look alone; one that is dropped is null.
+    unsafe {
+        let open = pg_sys::RelationIdGetRelation(relation);
+        if open.is_null() {
+            return false;
+        }
+        let locked = pg_sys::CheckRelationLockedByMe(
+            open,
+            pg_sys::AccessShareLock as pg_sys::LOCKMODE,
+            true,
+        );
+        pg_sys::RelationClose(open);
+        locked
+    }
+}
+
 /// A search path with PostgreSQL's own schema only, in force until [`CatalogPath::pop`] or, after an error, the end of
 /// the transaction.
 pub struct CatalogPath {

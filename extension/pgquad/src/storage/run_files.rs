@@ -92,7 +92,8 @@ impl RunFile {
                 pg_sys::FileWrite(
                     self.file,
                     rest.as_ptr().cast_mut().cast(),
-                    i32::try_from(rest.len()).unwrap_or(i32::MAX),
+                    // `int` before PostgreSQL 17, `size_t` since.
+                    rest.len().min(i32::MAX as usize) as _,
                     self.length as pg_sys::off_t,
                     pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE,
                 )

@@ -4,6 +4,7 @@
 use super::{Mode, Received, Session};
 use crate::cluster::answer::damaged;
 use crate::cluster::exchange::EventSet;
+use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
@@ -134,7 +135,7 @@ impl Participants {
         // SAFETY: the set lives as long as this value; the sockets stay the same.
         unsafe {
             let count = self.sessions.len() as i32 + 2;
-            self.events = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, count);
+            self.events = compat::wait_event_set(count);
             let add = |event, socket, latch| {
                 pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
             };

@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 
+use crate::pg::compat;
 use pgrx::{check_for_interrupts, pg_sys};
 
 /// A `WaitEventSet`, freed at its end. Always has the latch and the death of the postmaster in it.
@@ -14,7 +15,7 @@ impl EventSet {
     pub fn new(sockets: usize) -> Self {
         // SAFETY: the set is freed by `drop`; what does not fit is not added.
         unsafe {
-            let set = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, sockets as i32 + 2);
+            let set = compat::wait_event_set(sockets as i32 + 2);
             let own = Self { set };
             let (no_latch, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
             pg_sys::AddWaitEventToSet(set, pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch, no_data);
