@@ -4,6 +4,8 @@
 mod access;
 mod bindings;
 mod cost;
+#[cfg(test)]
+mod cost_measure;
 mod operators;
 mod optimizer;
 mod pipeline;
