@@ -43,6 +43,7 @@ cluster: install ## start a cluster of three nodes (127.0.0.1, ports PGQUAD_CLUS
 cluster-down: ## stop the cluster
 	@dev/cluster.sh down
 
+demo: export PGQUAD_TOGETHER = yes
 demo: up ## load a small data set, ask it questions in SPARQL, start the endpoint
 	@dev/demo.sh
 

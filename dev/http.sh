@@ -28,7 +28,7 @@ SQL
 
 up() {
     dev/workbench.sh >&2
-    quietly cargo build --release -p pgquad-server
+    quietly build_release -p pgquad-server
     # A new build takes the place of the old one.
     if running && [ "$binary" -nt "$pid_file" ]; then down >/dev/null; fi
     make_reader

@@ -25,6 +25,9 @@ installed_digest() {
 
 # With cargo-pgrx the script is made from the sources. Without it, it is the committed one: minutes less on a fresh machine.
 if has_cargo_pgrx; then script=made; else script=committed; fi
+if [ "$script" = committed ] && [ -n "${PGQUAD_TOGETHER:-}" ] && [ ! -e "$CARGO_TARGET_DIR/release/libpgquad.so" ]; then
+    : >"$CARGO_TARGET_DIR/pgquad-built-together"
+fi
 
 # Taken before the build: what changes meanwhile is built the next time.
 sources="$(sources_digest) $script"
@@ -32,6 +35,8 @@ if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sources $(installed_digest)" ]; th
     exit 0
 fi
 
+# What the endpoint takes its pages from.
+if builds_together; then dev/workbench.sh; fi
 step "building the extension"
 package=$CARGO_TARGET_DIR/pgquad-package
 log=$CARGO_TARGET_DIR/pgquad-package.log
@@ -43,7 +48,7 @@ build_package() {
         (cd extension/pgquad && cargo pgrx package --pg-config "$PG_CONFIG" --out-dir "$package" "${features[@]}")
         return
     fi
-    PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --release --lib -p pgquad "${features[@]}" &&
+    build_release --lib -p pgquad "${features[@]}" &&
         mkdir -p "$package" &&
         cp "$CARGO_TARGET_DIR/release/libpgquad.so" "$package/pgquad.so" &&
         sed "s/@CARGO_VERSION@/$version/" extension/pgquad/pgquad.control >"$package/pgquad.control" &&
