@@ -1,9 +1,10 @@
-//! A TCP proxy that adds latency and no bound on bandwidth: what an address receives arrives at another address a fixed time later, both ways.
+//! A TCP proxy that adds latency and no bound on bandwidth: what an address receives arrives at another address a fixed
+//! time later, both ways.
 //!
 //!     delay 500 127.0.0.12 127.0.0.1 5433
 //!
-//! listens on 127.0.0.12:5433 and forwards to 127.0.0.1:5433; each direction takes 500 microseconds longer, so that a round trip takes one
-//! millisecond longer. It prints `ready` when it listens, and runs until it is ended.
+//! listens on 127.0.0.12:5433 and forwards to 127.0.0.1:5433. Each direction takes 500 microseconds longer, so that a
+//! round trip takes one millisecond longer. It prints `ready` when it listens, and runs until it is ended.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -62,7 +63,8 @@ fn carry(client: TcpStream, server: TcpStream, delay: Duration) -> std::io::Resu
     Ok(())
 }
 
-/// Starts two threads for one direction: one reads and notes when, the other waits and writes. The end of either ends the direction.
+/// Starts two threads for one direction: one reads and notes when, the other waits and writes. The end of either ends
+/// the direction.
 fn forward(mut source: TcpStream, mut target: TcpStream, delay: Duration) {
     let (sender, receiver) = mpsc::sync_channel::<(Instant, Vec<u8>)>(CHUNKS_UNDER_WAY);
     thread::spawn(move || {
