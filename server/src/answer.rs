@@ -98,12 +98,6 @@ impl Work {
         self.listed.as_ref().map(Listed::entry)
     }
 
-    /// The node that works on it.
-    pub fn node(&self) -> String {
-        let node = self.lease.as_ref().map(|lease| lease.node);
-        node.map_or_else(String::new, |node| self.app.nodes.name(node).to_owned())
-    }
-
     fn client(&self) -> &deadpool_postgres::Object {
         let lease = self.lease.as_ref();
         &lease.expect("it is given back at the end only").client

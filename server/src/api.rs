@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -62,6 +62,9 @@ const CLUSTER: &str =
 /// Longest time that the cluster is watched for one answer, in seconds.
 const WATCHED: f64 = 10.0;
 
+/// Longest wait for a node to tell what it does: one that hangs does not hide the others.
+const LISTENED: Duration = Duration::from_secs(2);
+
 /// Who asks.
 pub async fn session(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, _) = Asked::of(&app, request).await?;
@@ -103,39 +106,83 @@ pub async fn plan(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     Ok(document(plan))
 }
 
-/// What is under way: requests to this server and other sessions of the node that is asked.
+/// What is under way: requests to this server and other sessions of all nodes that answer.
 pub async fn running(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, _) = Asked::of(&app, request).await?;
     let entries = app.running.list();
     let roles: Vec<&str> = entries.iter().map(|entry| &entry.role[..]).collect();
-    let mut work = Work::begin(&app, &asked.identity, app.limit(&asked.fields)?).await?;
-    let node = work.node();
-    let text: String = work.one(ACTIVITY, &[&roles]).await?;
-    work.give_back();
-    let activity = parsed(&text)?;
-    let loads = activity["loads"].as_array().cloned().unwrap_or_default();
+    let mut nodes = app.nodes.states();
+    if nodes.iter().any(|node| node.up) {
+        nodes.retain(|node| node.up);
+    }
+    let asked_nodes = nodes.iter().map(|node| {
+        let (app, asked, roles) = (&app, &asked, &roles);
+        async move {
+            let told = activity(app, asked, &node.name, roles);
+            let told = tokio::time::timeout(LISTENED, told).await;
+            told.unwrap_or_else(|_| Err(Problem::timeout(LISTENED)))
+        }
+    });
+    let answers = futures_util::future::join_all(asked_nodes).await;
+    let mut activities: Vec<(&str, Value)> = Vec::new();
+    let mut failure = None;
+    for (node, answer) in nodes.iter().zip(answers) {
+        match answer {
+            Ok(activity) => activities.push((&node.name, activity)),
+            Err(problem) => failure = Some(problem),
+        }
+    }
+    let Some((_, first)) = activities.first() else {
+        return Err(failure.unwrap_or_else(|| Problem::unavailable("no PostgreSQL node answers")));
+    };
+    // Roles are the same on all nodes of a cluster.
+    let visible = first["visible"].clone();
+    let loads = of_all(&activities, "loads");
     let shown = entries.iter().enumerate();
-    let shown = shown.filter(|(place, _)| activity["visible"][place] == true);
-    let requests: Vec<Value> = shown
-        .map(|(_, entry)| shown_entry(entry, &node, &loads))
-        .collect();
-    let own: Vec<i64> = entries
-        .iter()
-        .filter(|entry| entry.node == node)
-        .map(|entry| entry.pid.load(Ordering::Relaxed).into())
-        .collect();
-    let others: Vec<&Value> = loads
-        .iter()
-        .filter(|load| !load["pid"].as_i64().is_some_and(|pid| own.contains(&pid)))
-        .collect();
+    let shown = shown.filter(|(place, _)| visible[place] == true);
+    let requests: Vec<Value> = shown.map(|(_, entry)| shown_entry(entry, &loads)).collect();
+    let is_own = |load: &Value| entries.iter().any(|entry| is_load_of(load, entry));
+    let others: Vec<&Value> = loads.iter().filter(|load| !is_own(load)).collect();
+    let names: Vec<&str> = activities.iter().map(|(node, _)| *node).collect();
     let answer = json!({
-        "node": node, "requests": requests, "sessions": activity["sessions"], "loads": others,
+        "nodes": names, "requests": requests, "sessions": of_all(&activities, "sessions"), "loads": others,
     });
     Ok(document(answer.to_string()))
 }
 
+/// What is under way on a node.
+async fn activity(
+    app: &Arc<App>,
+    asked: &Asked,
+    node: &str,
+    roles: &[&str],
+) -> Result<Value, Problem> {
+    let limit = app.limit(&asked.fields)?;
+    let mut work = Work::begin_at(app, &asked.identity, limit, Some(node)).await?;
+    let text: String = work.one(ACTIVITY, &[&roles]).await?;
+    work.give_back();
+    parsed(&text)
+}
+
+/// The members of a list that each node gives, each with its node.
+fn of_all(activities: &[(&str, Value)], list: &str) -> Vec<Value> {
+    let lists = activities.iter().map(|(node, activity)| {
+        let members = activity[list].as_array().cloned().unwrap_or_default();
+        members.into_iter().map(|mut member| {
+            member["node"] = (*node).into();
+            member
+        })
+    });
+    lists.flatten().collect()
+}
+
+/// Whether a load is that of a request.
+fn is_load_of(load: &Value, entry: &Entry) -> bool {
+    load["node"] == entry.node && load["pid"] == entry.pid.load(Ordering::Relaxed)
+}
+
 /// A request as it is shown. Loads say how far they are.
-fn shown_entry(entry: &Entry, node: &str, loads: &[Value]) -> Value {
+fn shown_entry(entry: &Entry, loads: &[Value]) -> Value {
     let started = entry.started.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = entry.started.elapsed().unwrap_or_default();
     let mut shown = json!({
@@ -143,9 +190,7 @@ fn shown_entry(entry: &Entry, node: &str, loads: &[Value]) -> Value {
         "text": entry.text, "name": entry.name, "node": entry.node, "started": started.as_secs_f64(), "seconds": seconds.as_secs_f64(),
     });
     if entry.kind == "load" {
-        let pid = i64::from(entry.pid.load(Ordering::Relaxed));
-        let load = loads.iter().find(|load| load["pid"] == pid);
-        let load = load.filter(|_| entry.node == node);
+        let load = loads.iter().find(|load| is_load_of(load, entry));
         shown["bytes"] = entry.bytes.load(Ordering::Relaxed).into();
         shown["quads"] = load.map(|load| load["quads"].clone()).unwrap_or_default();
         shown["phase"] = load.map(|load| load["phase"].clone()).unwrap_or_default();

@@ -1,6 +1,7 @@
 """A pgquad-server of one's own, and requests to it."""
 import base64
 import http.client
+import json
 import os
 import signal
 import subprocess
@@ -57,6 +58,9 @@ class Answer:
 
     def text(self):
         return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
 
 
 class Endpoint:

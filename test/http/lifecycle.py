@@ -1,4 +1,5 @@
 """The server and PostgreSQL come and go: restarts under load, nodes that are down, certificates that change, options."""
+import contextlib
 import os
 import signal
 import ssl
@@ -7,6 +8,8 @@ import tempfile
 import threading
 import time
 import urllib.request
+
+import psycopg2
 
 from pgquad_test import PATIENCE, Server, free_port, join_all
 
@@ -104,6 +107,29 @@ def nodes(report):
         text = endpoint.get("/metrics").text()
         up = [line for line in text.splitlines() if line.startswith("pgquad_node_up")]
         report.check(sorted(line[-1] for line in up) == ["0", "1"], "the figures say so", up)
+        activity = endpoint.get("/-/running", user="postgres").json()
+        report.check(activity["nodes"] == [f"{os.environ['PGHOST']}:{os.environ['PGPORT']}"], "what is running is told by those that answer", activity)
+    # The same server by two names stands for two nodes: each tells of a session that sleeps.
+    other = here.replace(os.environ["PGHOST"], "localhost" if os.environ["PGHOST"] != "localhost" else "127.0.0.1")
+    with Endpoint(postgres=f"{here},{other}", anonymous="http_reader") as endpoint:
+        sleeper = connect()
+
+        def sleep():
+            with contextlib.suppress(psycopg2.errors.QueryCanceled):
+                sleeper.cursor().execute("SELECT pg_sleep(600)")
+
+        thread = threading.Thread(target=sleep, daemon=True)
+        thread.start()
+
+        def sleeping():
+            activity = endpoint.get("/-/running", user="postgres").json()
+            return activity["nodes"], sorted(session["node"] for session in activity["sessions"] if "pg_sleep" in session["text"])
+
+        both = sorted(uri.split("@")[1].split("/")[0] for uri in (here, other))
+        report.check(until(lambda: [sorted(part) for part in sleeping()] == [both, both]), "what is running is told by all nodes", sleeping())
+        sleeper.cancel()
+        join_all([thread])
+        sleeper.close()
 
 
 def certificate(directory, name):

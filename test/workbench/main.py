@@ -298,6 +298,13 @@ def running(report, browser):
     row.wait_for()
     report.check("workbench_reader" in row.text_content(), "a query that is running is shown", row.text_content())
     watching.wait_for_selector("#cluster:has-text('node')")
+    nodes = ["Cluster 2 nodes, 1 s.  0 m/s", "node 1 a:1: 0 m/s", "node 2 b:2: 0 m/s"]
+    watching.route("**/-/cluster*", lambda route: route.fulfill(json=nodes))
+    watching.locator("#cluster summary", has_text="2 nodes").click()
+    lines = watching.locator("#cluster pre").inner_text().splitlines()
+    report.check(lines == nodes[1:], "the line of the cluster opens to those of its nodes", lines)
+    nodes[2] = "node 2 b:2: 9 m/s"
+    watching.wait_for_selector("#cluster details[open] pre:has-text('9 m/s')")
     shot(watching, "running")
     anonymous = browser.endpoint.request("POST", "/-/cancel", b'{"id": 0}', content_type="application/json")
     report.check(anonymous.status == 403, "nobody cancels nothing", anonymous.text())

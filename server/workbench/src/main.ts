@@ -114,14 +114,28 @@ function ask(why: string): Promise<boolean> {
     });
 }
 
+/** The line of the cluster and, to be opened where there are several, those of its nodes, which stay as open as they are. */
+function showCluster(place: HTMLElement, [first = '', ...nodes]: string[]): void {
+    if (nodes.length === 0) {
+        place.textContent = first;
+        return;
+    }
+    let [summary, each] = [place.querySelector('summary'), place.querySelector('pre')];
+    if (!summary || !each) {
+        [summary, each] = [h('summary'), h('pre')];
+        place.replaceChildren(h('details', {}, summary, each));
+    }
+    summary.textContent = first;
+    each.textContent = nodes.join('\n');
+}
+
 async function watchCluster(): Promise<void> {
     for (;;) {
         const place = byId('cluster');
         if (document.visibilityState === 'visible' && state.session?.statistics) {
             try {
                 const lines = await get<string[]>('-/cluster?seconds=1');
-                place.textContent = lines[0] ?? '';
-                place.title = lines.join('\n');
+                showCluster(place, lines);
             } catch (error) {
                 place.textContent = error instanceof Error ? error.message : String(error);
             }

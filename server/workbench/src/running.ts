@@ -25,6 +25,7 @@ interface Session {
     seconds: number;
     text: string;
     waits: string | null;
+    node: string;
 }
 interface Load {
     pid: number;
@@ -34,10 +35,11 @@ interface Load {
     bytes_done: number;
     bytes_total: number | null;
     quads: number;
+    node: string;
 }
 
 export interface Activity {
-    node: string;
+    nodes: string[];
     requests: Running[];
     sessions: Session[];
     loads: Load[];
@@ -149,12 +151,14 @@ export const view: View = place => {
     };
 };
 
-function rowsOf({ node, requests, sessions, loads }: Activity): Row[] {
-    const own = requests.map(({ id, kind, role, store, text, seconds, bytes: done, quads, phase }): Row => ({
+function rowsOf({ nodes, requests, sessions, loads }: Activity): Row[] {
+    // Which node works is worth a word where there are several.
+    const at = (what: string, node: string): string => (nodes.length > 1 ? `${what}, ${node}` : what);
+    const own = requests.map(({ id, kind, role, store, text, node, seconds, bytes: done, quads, phase }): Row => ({
         key: `request ${id}`,
         cancel: { id },
         cells: [
-            kind,
+            at(kind, node),
             role,
             store ?? '',
             text,
@@ -162,15 +166,15 @@ function rowsOf({ node, requests, sessions, loads }: Activity): Row[] {
             kind === 'load' ? `${phase ?? 'reading'} ${bytes(done ?? 0)}, ${count(quads ?? 0)} quads` : '',
         ],
     }));
-    const others = sessions.map(({ pid, role, client, seconds, text, waits }): Row => {
-        const load = loads.find(load => load.pid === pid);
+    const others = sessions.map(({ node, pid, role, client, seconds, text, waits }): Row => {
+        const load = loads.find(load => load.node === node && load.pid === pid);
         const far = load
             ? `${load.phase} ${bytes(load.bytes_done)}${load.bytes_total ? ` of ${bytes(load.bytes_total)}` : ''}, ${count(load.quads)} quads`
             : (waits ?? '');
         return {
             key: `session ${node} ${pid}`,
             cancel: { node, pid },
-            cells: [client || 'session', role, load?.store ?? '', text, time(seconds * 1000), far],
+            cells: [at(client || 'session', node), role, load?.store ?? '', text, time(seconds * 1000), far],
         };
     });
     return [...own, ...others];
