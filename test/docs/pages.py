@@ -82,7 +82,7 @@ class Psql:
     END = "end of what an example prints"
 
     def __init__(self, folder, **environment):
-        command = ["stdbuf", "-oL", psql_path(), "-X", "-q", "-P", "footer=off", "-P", "pager=off", "-v", "VERBOSITY=terse"]
+        command = ["stdbuf", "-oL", psql_path(), "-X", "-q", "-P", "footer=off", "-P", "pager=off"]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -93,9 +93,10 @@ class Psql:
             env={**os.environ, **environment, "PGOPTIONS": "-c client_min_messages=warning"},
         )
 
-    def run(self, code, tuples_only):
-        """What psql prints."""
-        self.process.stdin.write(f"\\pset tuples_only {'on' if tuples_only else 'off'}\n{code}\n\\warn {self.END}\n")
+    def run(self, code, tuples_only, hints=False):
+        """What psql prints; errors with the place and the hint, too, where that is asked for."""
+        settings = f"\\pset tuples_only {'on' if tuples_only else 'off'}\n\\set VERBOSITY {'default' if hints else 'terse'}\n"
+        self.process.stdin.write(f"{settings}{code}\n\\warn {self.END}\n")
         self.process.stdin.flush()
         lines = []
         for line in self.process.stdout:
@@ -184,15 +185,13 @@ class Page:
 
     def sql(self, code, expected, rule="", node=""):
         shows_header = expected is None or any(re.fullmatch(r"\s*-[-+]*\s*", line) for line in expected.splitlines())
-        printed = self.session(node).run(code.replace("/data/", f"{self.folder}/"), not shows_header)
+        printed = self.session(node).run(code.replace("/data/", f"{self.folder}/"), not shows_header, "HINT:" in (expected or ""))
         return difference(printed, expected, rule)
 
     def shell(self, code, expected):
         if DOCUMENTED_ENDPOINT in code and self.address:
             code = code.replace(DOCUMENTED_ENDPOINT, self.address)
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", code], cwd=self.folder, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             return f"exit status {done.returncode}: {done.stdout}{done.stderr}"
         return difference(done.stdout, expected, "")

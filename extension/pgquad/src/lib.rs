@@ -8,6 +8,7 @@ pub mod am;
 pub mod cluster;
 pub mod dictionary;
 mod functions;
+mod hints;
 mod hooks;
 mod load;
 mod nodes;
@@ -37,6 +38,7 @@ pub extern "C-unwind" fn _PG_init() {
     storage::stop_points::init();
     storage::wal::init();
     hooks::init();
+    hints::init();
     rights::mark::init();
     nodes::init();
     store::init();

@@ -25,6 +25,13 @@ pub enum Error {
         /// Line and column of the name.
         position: (u32, u32),
     },
+    /// A relative IRI, where nothing says what it is relative to. Line and column count from 1, in characters.
+    RelativeIri {
+        /// What stands between `<` and `>`.
+        iri: String,
+        /// Line and column of its `<`.
+        position: (u32, u32),
+    },
     /// The base IRI is not an absolute IRI.
     Base(String),
     /// The text is right, but this feature is not built.
@@ -48,8 +55,15 @@ impl Error {
     /// What can be done about it, where that can be told.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
-        let Self::UndeclaredPrefix { prefix, .. } = self else {
-            return None;
+        let prefix = match self {
+            Self::UndeclaredPrefix { prefix, .. } => prefix,
+            Self::RelativeIri { .. } => {
+                let hint =
+                    "Write the IRI in full, or say at the beginning what it is relative to: \
+                            BASE <http://example.org/>";
+                return Some(hint.to_owned());
+            }
+            _ => return None,
         };
         Some(match prefixes::declaration(prefix) {
             Some(declaration) => format!("Add the declaration at the beginning: {declaration}"),
@@ -62,9 +76,9 @@ impl Error {
     #[must_use]
     pub fn place(&self, text: &str) -> Option<String> {
         let (line, column) = match self {
-            Self::TooComplex { position, .. } | Self::UndeclaredPrefix { position, .. } => {
-                *position
-            }
+            Self::TooComplex { position, .. }
+            | Self::UndeclaredPrefix { position, .. }
+            | Self::RelativeIri { position, .. } => *position,
             Self::Syntax {
                 position: Some(position),
                 is_certain: true,
@@ -140,6 +154,13 @@ impl fmt::Display for Error {
             } => write!(
                 f,
                 "prefix \"{prefix}:\" at line {line}, column {column} is not declared"
+            ),
+            Self::RelativeIri {
+                iri,
+                position: (line, column),
+            } => write!(
+                f,
+                "IRI <{iri}> at line {line}, column {column} is relative, and there is no base IRI"
             ),
             Self::Base(base) => write!(f, "not an absolute base IRI: {base}"),
             Self::Unsupported(what) => write!(f, "not supported: {what}"),

@@ -51,10 +51,10 @@ pub use update::{
 /// Parses a query. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::Base`], [`Error::TooComplex`].
+/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::RelativeIri`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
     limits::check(text)?;
-    let mut query = parse(text, |text| Ok(parser(base)?.parse_query(text)?))?;
+    let mut query = parse(text, base, |text| Ok(parser(base)?.parse_query(text)?))?;
     if star::selects_all(text) {
         star::in_order_of_appearance(&mut query);
     }
@@ -64,14 +64,18 @@ pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
 /// Parses an update request. `base` is the base IRI that its own BASE takes the place of.
 ///
 /// # Errors
-/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::Base`], [`Error::TooComplex`].
+/// [`Error::Syntax`], [`Error::UndeclaredPrefix`], [`Error::RelativeIri`], [`Error::Base`], [`Error::TooComplex`].
 pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
     limits::check(text)?;
-    parse(text, |text| Ok(parser(base)?.parse_update(text)?))
+    parse(text, base, |text| Ok(parser(base)?.parse_update(text)?))
 }
 
 /// What `parse` makes of a text or, where it makes nothing of it, of the text with all boolean literals in lower case.
-fn parse<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+fn parse<T>(
+    text: &str,
+    base: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, Error>,
+) -> Result<T, Error> {
     let failure = |text: &str| match parse(text) {
         Err(Error::Syntax {
             message,
@@ -89,26 +93,26 @@ fn parse<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, E
             message,
             position: Some(position),
             ..
-        } => first(
-            prefixes::undeclared(text),
-            explain(text, &Failure::of(&message, position), failure),
-        ),
+        } => {
+            let syntax = explain(text, &Failure::of(&message, position), failure);
+            first(prefixes::unresolved(text, base.is_some()), syntax)
+        }
         other => other,
     })
 }
 
-/// The error of an undeclared prefix, unless the text is wrong before that.
-fn first(undeclared: Option<Error>, syntax: Error) -> Error {
-    match (undeclared, &syntax) {
+/// The error of a name that stands for no IRI, unless the text is wrong before that.
+fn first(unresolved: Option<Error>, syntax: Error) -> Error {
+    match (unresolved, &syntax) {
         (
-            Some(Error::UndeclaredPrefix { position, .. }),
+            Some(Error::UndeclaredPrefix { position, .. } | Error::RelativeIri { position, .. }),
             Error::Syntax {
                 position: Some(place),
                 is_certain: true,
                 ..
             },
         ) if *place < position => syntax,
-        (Some(undeclared), _) => undeclared,
+        (Some(unresolved), _) => unresolved,
         (None, _) => syntax,
     }
 }

@@ -1,4 +1,5 @@
-//! Prefixes that a text uses and does not declare, and the declarations of well-known ones.
+//! Names that stand for no IRI: prefixes that a text uses and does not declare, and relative IRIs without a base. Knows
+//! the declarations of well-known prefixes.
 
 use crate::error::Error;
 use crate::expected::position;
@@ -40,28 +41,51 @@ const WELL_KNOWN: [(&str, &str); 32] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
 
-/// The error of the first prefixed name whose prefix is not declared before it; `None` where there is none, or the text
-/// cannot be cut into tokens.
-pub(crate) fn undeclared(text: &str) -> Option<Error> {
+/// The error of the first name that stands for no IRI: its prefix is not declared before it, or it is relative and there
+/// is no base. `has_base`: one comes with the text. `None` where there is none, or the text cannot be cut into tokens.
+pub(crate) fn unresolved(text: &str, has_base: bool) -> Option<Error> {
     let tokens = tokens(text)?;
     let mut declared = Vec::new();
+    let mut has_base = has_base;
     let mut before = None;
     for lexed in &tokens {
-        if let Token::Name { prefix, local, .. } = lexed.token {
-            let is_declaration = local.is_empty()
-                && matches!(before, Some(Token::Word(word)) if word.eq_ignore_ascii_case("prefix"));
-            if is_declaration {
-                declared.push(prefix);
-            } else if !declared.contains(&prefix) {
-                return Some(Error::UndeclaredPrefix {
-                    prefix: prefix.to_owned(),
+        let follows = |keyword: &str| matches!(before, Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
+        match lexed.token {
+            Token::Name { prefix, local, .. } => {
+                if local.is_empty() && follows("prefix") {
+                    declared.push(prefix);
+                } else if !declared.contains(&prefix) {
+                    return Some(Error::UndeclaredPrefix {
+                        prefix: prefix.to_owned(),
+                        position: position(text, lexed.start),
+                    });
+                }
+            }
+            Token::Iri(iri) if is_absolute(iri) => has_base |= follows("base"),
+            Token::Iri(iri) if !has_base && !is_comparison(iri) => {
+                return Some(Error::RelativeIri {
+                    iri: iri.to_owned(),
                     position: position(text, lexed.start),
                 });
             }
+            _ => {}
         }
         before = Some(lexed.token);
     }
     None
+}
+
+/// Whether an IRI begins with a scheme.
+fn is_absolute(iri: &str) -> bool {
+    iri.split_once(':').is_some_and(|(scheme, _)| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_part)
+    })
+}
+
+/// Whether what the lexer takes for an IRI may be a comparison without blanks: `?a<?b&&?c>?d`.
+fn is_comparison(iri: &str) -> bool {
+    iri.contains("&&") || iri.contains("||") || iri.starts_with(['?', '$'])
 }
 
 /// The declaration to write for a prefix, where it is well known.
@@ -97,6 +121,31 @@ mod tests {
             error.to_string(),
             "prefix \"foaf:\" at line 1, column 26 is not declared"
         );
+    }
+
+    #[test]
+    fn relative_iris_need_a_base() {
+        let text = "SELECT * {\n  ?s <p> ?o }";
+        let error = parse_query(text, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "IRI <p> at line 2, column 6 is relative, and there is no base IRI"
+        );
+        assert_eq!(
+            error.place(text).as_deref(),
+            Some("Line 2:\n    ?s <p> ?o }\n       ^")
+        );
+        assert!(error.hint().unwrap().contains("BASE <"));
+        assert!(parse_query(text, Some("http://x/")).is_ok());
+        assert!(parse_query("BASE <http://x/> SELECT * { ?s <p> ?o }", None).is_ok());
+        for other in [
+            "BASE <http://x/> SELECT * { ?s <p> }",
+            "SELECT * { ?s ?p ?o FILTER(?s<?p&&?o>?s) } LIMIT x",
+            "SELECT * { ?s ?p } BASE <p>",
+        ] {
+            let error = parse_query(other, None).unwrap_err();
+            assert!(matches!(error, Error::Syntax { .. }), "{other}: {error}");
+        }
     }
 
     #[test]

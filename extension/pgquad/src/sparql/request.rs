@@ -162,7 +162,7 @@ const DEFAULT_STORE: &str = "main";
 /// Raises an error of `text`, with the line it is about and what can be done.
 fn fail(error: Error, text: &str) -> ! {
     let code = match &error {
-        Error::Syntax { .. } | Error::UndeclaredPrefix { .. } => {
+        Error::Syntax { .. } | Error::UndeclaredPrefix { .. } | Error::RelativeIri { .. } => {
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR
         }
         Error::TooComplex { .. } => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
