@@ -16,6 +16,10 @@ const FIRST_BATCH_BYTES: usize = 32 << 10;
 /// Where an adapting size ends, in bytes.
 const MOST_ADAPTED_BYTES: usize = 4 << 20;
 
+/// What may wait for a busy link beyond a full batch, in bytes, where batches are smaller: the work goes on meanwhile. A
+/// large batch is slack enough by itself, and memory counts.
+const SLACK_BYTES: usize = 256 << 10;
+
 /// The size of batches on one link, in bytes of rows before they are packed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchSize {
@@ -166,6 +170,7 @@ impl Dealt {
             part.columns.len() == columns,
             "rows of one state have the same columns"
         );
+        part.reserve(len);
         add(part);
         outbox.bytes += Rows::bytes_of(len, columns);
     }
@@ -179,7 +184,8 @@ impl Dealt {
     /// Whether so much is dealt to this peer that nothing more must be added.
     pub(super) fn is_overfull(&self, to: usize) -> bool {
         let outbox = &self.outboxes[to];
-        outbox.bytes >= 2 * outbox.size.bytes
+        let full = outbox.size.bytes;
+        outbox.bytes >= full.max(SLACK_BYTES).min(2 * full)
     }
 
     /// Whether nothing is dealt to this peer.

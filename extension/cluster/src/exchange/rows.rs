@@ -38,6 +38,16 @@ impl Rows {
         Self::bytes_of(self.len, self.columns.len())
     }
 
+    /// Makes room for so many more rows. Columns grow by a quarter, not to twice their length: they are as large as memory
+    /// allows.
+    pub(super) fn reserve(&mut self, more: usize) {
+        for column in &mut self.columns {
+            if column.capacity() - column.len() < more {
+                column.reserve_exact(more.max(column.len() / 4));
+            }
+        }
+    }
+
     /// Puts the rows `from..to` of others behind these.
     pub(super) fn extend(&mut self, others: &Self, from: usize, to: usize) {
         for (column, other) in self.columns.iter_mut().zip(&others.columns) {

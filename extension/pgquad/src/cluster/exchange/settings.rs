@@ -45,7 +45,7 @@ pub fn init() {
     }
     GucRegistry::define_int_guc(
         c"quad.exchange_batch_bytes",
-        c"Size of the batches of rows that nodes send to each other, 8 bytes for each value.",
+        c"Memory for the rows that go to another node, 8 bytes for each value: half are collected, half are on their way.",
         c"0 lets it adapt: larger while writes do not block, smaller when they do.",
         &BATCH_BYTES,
         0,

@@ -108,9 +108,11 @@ impl Part {
             let context = pg_sys::CurrentMemoryContext;
             let settings = Settings {
                 query: start.query,
-                batch_bytes: start.batch_bytes as usize,
+                // The other half is for what was packed from the batch before, and for rows of peers that are unpacked.
+                batch_bytes: (start.batch_bytes as usize).div_ceil(2),
                 most_rows: start.tuning[1].max(1) as usize,
-                memory: pg_sys::work_mem as usize * 1024,
+                // The other half is for the hash tables of the pipeline.
+                memory: pg_sys::work_mem as usize * 1024 / 2,
             };
             let peers = start.participants.iter().map(|participant| Peer {
                 name: participant.name.clone(),
