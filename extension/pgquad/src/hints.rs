@@ -1,5 +1,5 @@
-//! Hints for errors that PostgreSQL raises itself: an operator of `quad.term` that is not found, because schema `quad` is
-//! not in `search_path`.
+//! Hints for errors that PostgreSQL raises itself: an operator of `quad.term` that is not found, because schema `quad`
+//! is not in `search_path`.
 
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
@@ -18,8 +18,8 @@ pub fn init() {
     }
 }
 
-/// Called with each message for the log, before it also goes to the client. In the state of an error: reads no catalogue
-/// and raises nothing.
+/// Called with each message for the log, before it also goes to the client. In the state of an error: reads no
+/// catalogue and raises nothing.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_report(report: *mut pg_sys::ErrorData) {
     // SAFETY: the report is PostgreSQL's own; its texts are there or null, and the memory of the error is the current
@@ -40,8 +40,8 @@ unsafe extern "C-unwind" fn before_report(report: *mut pg_sys::ErrorData) {
     }
 }
 
-/// What to do, where a message such as `operator does not exist: quad.term > quad.term` is about an operator that schema
-/// `quad` has. PostgreSQL writes `quad.` before the type only where the schema is not in the path.
+/// What to do, where a message such as `operator does not exist: quad.term > quad.term` is about an operator that
+/// schema `quad` has. PostgreSQL writes `quad.` before the type only where the schema is not in the path.
 fn hint(message: &str) -> Option<String> {
     let words: Vec<&str> = message.rsplitn(4, ' ').collect();
     let [right, operator, left, _] = words[..] else {

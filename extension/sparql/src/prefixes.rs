@@ -41,8 +41,9 @@ const WELL_KNOWN: [(&str, &str); 32] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
 
-/// The error of the first name that stands for no IRI: its prefix is not declared before it, or it is relative and there
-/// is no base. `has_base`: one comes with the text. `None` where there is none, or the text cannot be cut into tokens.
+/// The error of the first name that stands for no IRI: its prefix is not declared before it, or it is relative and
+/// there is no base. `has_base`: one comes with the text. `None` where there is none, or the text cannot be cut into
+/// tokens.
 pub(crate) fn unresolved(text: &str, has_base: bool) -> Option<Error> {
     let tokens = tokens(text)?;
     let mut declared = Vec::new();
