@@ -88,8 +88,8 @@ pub struct Plan {
     plan: NonNull<pg_sys::_SPI_plan>,
     types: Vec<pg_sys::Oid>,
     settings: Settings,
-    /// Which of the plans that PostgreSQL made of the statement is the one for all constants that was settled for.
-    settled: Option<i32>,
+    /// Number of the generic plan, among those that PostgreSQL made of the statement; `None`: there is none in use.
+    generic: Option<i32>,
 }
 
 impl Plan {
@@ -122,7 +122,7 @@ impl Plan {
             plan: NonNull::new(plan).expect("checked above"),
             types,
             settings,
-            settled: None,
+            generic: None,
         };
         TEXTS.with_borrow_mut(|texts| texts.insert(plan.text()));
         plan
@@ -141,8 +141,8 @@ impl Plan {
         if plan.settings.mode != PlanMode::Auto || !plan.settings.quad_join {
             return plan;
         }
-        plan.settled = plan.plan_expecting(values);
-        if plan.settled.is_none() && !values.is_empty() {
+        plan.generic = plan.plan_expecting(values);
+        if plan.generic.is_none() && !values.is_empty() {
             // PostgreSQL would weigh the plan that it has now against those for the constants at hand, as if what it
             // costs for these values were what it costs for all.
             return Self::prepare(sql, types);
@@ -175,12 +175,12 @@ impl Plan {
         })
     }
 
-    /// Whether it is the plan that would be made now. One that was settled for has to be settled for anew when
+    /// Whether it is the plan that would be made now. A generic one has to be chosen anew when
     /// PostgreSQL has dropped it or is about to: made by PostgreSQL alone, its successor would expect nothing, and
     /// might order patterns.
     pub fn is_current(&self) -> bool {
         self.settings == Settings::current()
-            && self.settled.is_none_or(|number| self.is_in_force(number))
+            && self.generic.is_none_or(|number| self.is_in_force(number))
     }
 
     /// Whether the next execution takes the plan for all constants of this number.

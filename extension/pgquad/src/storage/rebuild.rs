@@ -91,13 +91,13 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     let mut outcome = Outcome::default();
     let mut files = RunFiles::default();
     let mut sorter = Sorter::new(&target.orders(), memory);
-    let mut settled: Vec<Quad> = Vec::with_capacity(BATCH);
+    let mut all_visible: Vec<Quad> = Vec::with_capacity(BATCH);
     let mut recent: Vec<Recent> = Vec::new();
     source.for_each_version(|entry| match judge(entry, &status) {
-        Fate::Settled => {
-            settled.push(quad_of(from, &entry.key));
-            if settled.len() == BATCH {
-                push(&mut sorter, &mut settled, &mut files);
+        Fate::AllVisible => {
+            all_visible.push(quad_of(from, &entry.key));
+            if all_visible.len() == BATCH {
+                push(&mut sorter, &mut all_visible, &mut files);
             }
         }
         Fate::Dead => outcome.removed += 1,
@@ -106,7 +106,7 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
             recent.push(version);
         }
     });
-    push(&mut sorter, &mut settled, &mut files);
+    push(&mut sorter, &mut all_visible, &mut files);
     let sorted = sorter
         .finish(&mut files)
         .unwrap_or_else(|e| bulk::sort_failed(e));
@@ -129,7 +129,7 @@ fn push(sorter: &mut Sorter, quads: &mut Vec<Quad>, files: &mut RunFiles) {
 
 enum Fate {
     /// Seen by everybody.
-    Settled,
+    AllVisible,
     /// Seen by nobody.
     Dead,
     /// Seen by some.
@@ -148,14 +148,14 @@ fn judge(entry: &Entry, status: &PgStatus) -> Fate {
             return Fate::Dead;
         }
     }
-    let settled = entry.xmin == FROZEN
+    let all_visible = entry.xmin == FROZEN
         || (status.status(entry.xmin) == XidStatus::Committed && status.all_visible(entry.xmin));
     match deleted {
-        None if settled => Fate::Settled,
+        None if all_visible => Fate::AllVisible,
         deleted => Fate::Recent(Recent {
             key: entry.key,
-            xmin: if settled { FROZEN } else { entry.xmin },
-            cmin: if settled { 0 } else { entry.cmin },
+            xmin: if all_visible { FROZEN } else { entry.xmin },
+            cmin: if all_visible { 0 } else { entry.cmin },
             deleted,
         }),
     }

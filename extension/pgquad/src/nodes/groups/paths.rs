@@ -197,8 +197,8 @@ const FIRST_PAGE_SHARE: f64 = 0.1;
 /// Share of `cpu_operator_cost` for a quad whose columns are compared with those of the one before.
 const QUAD_SHARE: f64 = 0.1;
 
-/// The leaves of the range are read where groups are small; large ones cost a descent or two. Counts of settled leaves
-/// are not foreseen.
+/// The leaves of the range are read where groups are small; large ones cost a descent or two. Counts of all-visible
+/// leaves are not foreseen.
 unsafe fn cost(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,

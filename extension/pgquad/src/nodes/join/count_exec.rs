@@ -33,7 +33,7 @@ pub struct QuadCount {
     /// By argument, the variables that it is computed from.
     arguments: Vec<Vec<Slot>>,
     /// The groups that are being handed out.
-    tally: Option<HashAggregation>,
+    aggregation: Option<HashAggregation>,
     /// The next one.
     at: usize,
     /// Bytes of groups written to files.
@@ -123,7 +123,7 @@ impl ScanNode for QuadCount {
                 counted,
                 aggregates,
                 arguments,
-                tally: None,
+                aggregation: None,
                 at: 0,
                 spilled: 0,
                 row: None,
@@ -184,7 +184,11 @@ impl ScanNode for QuadCount {
         _ancestors: *mut pg_sys::List,
         es: *mut pg_sys::ExplainState,
     ) {
-        let spilled = self.spilled + self.tally.as_ref().map_or(0, HashAggregation::spilled);
+        let spilled = self.spilled
+            + self
+                .aggregation
+                .as_ref()
+                .map_or(0, HashAggregation::spilled);
         // SAFETY: EXPLAIN's own state.
         unsafe {
             if (*es).analyze && spilled > 0 {
@@ -245,18 +249,18 @@ impl QuadCount {
     /// # Safety
     /// `join` is the begun child.
     unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
-        if self.tally.is_none() {
-            let tally = HashAggregation::new(self.by.clone(), self.counted.clone())
+        if self.aggregation.is_none() {
+            let aggregation = HashAggregation::new(self.by.clone(), self.counted.clone())
                 .with_arguments(self.arguments.clone())
                 .with_order(term_order)
                 .with_offer(dictionary::offer)
                 .within(group_room(), &mut || spill_file(self.context));
             // SAFETY: the caller's promise.
-            let tally = unsafe { run(join, tally) };
+            let aggregation = unsafe { run(join, aggregation) };
             self.at = 0;
-            if tally.is_empty() && self.by.is_empty() {
+            if aggregation.is_empty() && self.by.is_empty() {
                 // Without GROUP BY no rows are one group.
-                self.tally = Some(tally);
+                self.aggregation = Some(aggregation);
                 let of_none = |&aggregate: &Aggregate| match aggregate {
                     Aggregate::Count | Aggregate::CountDistinct => (aggregate, Total::Count(0)),
                     Aggregate::Extreme(_) => (aggregate, Total::Extreme(None)),
@@ -264,25 +268,25 @@ impl QuadCount {
                 };
                 return Some((Vec::new(), self.aggregates.iter().map(of_none).collect()));
             }
-            self.tally = Some(tally);
+            self.aggregation = Some(aggregation);
         }
-        let tally = self.tally.as_mut()?;
-        while self.at >= tally.len() {
-            if !tally.next_part() {
+        let aggregation = self.aggregation.as_mut()?;
+        while self.at >= aggregation.len() {
+            if !aggregation.next_part() {
                 return None;
             }
             self.at = 0;
         }
         let group = self.at;
         self.at += 1;
-        let keys = (0..self.by.len()).map(|place| tally.value(group, place));
+        let keys = (0..self.by.len()).map(|place| aggregation.value(group, place));
         let aggregates = self.aggregates.iter().enumerate();
         let totals = aggregates.map(|(place, &aggregate)| match aggregate {
             Aggregate::Count | Aggregate::CountDistinct => {
-                (aggregate, Total::Count(tally.count(group, place)))
+                (aggregate, Total::Count(aggregation.count(group, place)))
             }
-            Aggregate::Extreme(_) => (aggregate, Total::Extreme(tally.extreme(group, place))),
-            _ => (aggregate, Total::Sum(tally.sum(group, place))),
+            Aggregate::Extreme(_) => (aggregate, Total::Extreme(aggregation.extreme(group, place))),
+            _ => (aggregate, Total::Sum(aggregation.sum(group, place))),
         });
         Some((keys.collect(), totals.collect()))
     }
@@ -290,9 +294,9 @@ impl QuadCount {
     /// Forgets all groups.
     fn close(&mut self) {
         self.row = None;
-        if let Some(tally) = self.tally.take() {
-            self.spilled += tally.spilled();
-            tally.close();
+        if let Some(aggregation) = self.aggregation.take() {
+            self.spilled += aggregation.spilled();
+            aggregation.close();
         }
     }
 }
@@ -316,21 +320,21 @@ pub fn term_order(a: u64, b: u64) -> Ordering {
     order_of((a ^ SIGN) as i64, (b ^ SIGN) as i64)
 }
 
-/// Runs the join, counting with `tally`.
+/// Runs the join, counting with `aggregation`.
 ///
 /// # Safety
 /// `join` is the begun child.
-unsafe fn run(join: *mut pg_sys::PlanState, tally: HashAggregation) -> HashAggregation {
+unsafe fn run(join: *mut pg_sys::PlanState, aggregation: HashAggregation) -> HashAggregation {
     // SAFETY: the caller's promise.
     unsafe {
         let instrument = (*join).instrument;
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
         }
-        let tally = exec::aggregate_rows(join, tally);
+        let aggregation = exec::aggregate_rows(join, aggregation);
         if !instrument.is_null() {
-            pg_sys::InstrStopNode(instrument, tally.rows() as f64);
+            pg_sys::InstrStopNode(instrument, aggregation.rows() as f64);
         }
-        tally
+        aggregation
     }
 }

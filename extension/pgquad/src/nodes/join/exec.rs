@@ -318,24 +318,24 @@ fn batches(group: &Group) -> usize {
 /// `state` is a begun node of this module that hands out no rows.
 pub unsafe fn aggregate_rows(
     state: *mut pg_sys::PlanState,
-    tally: HashAggregation,
+    aggregation: HashAggregation,
 ) -> HashAggregation {
     // SAFETY: the caller's promise.
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
-        join.start(state.cast(), Some(&tally));
+        join.start(state.cast(), Some(&aggregation));
         let (pipeline, source) = (&mut join.pipeline, &mut join.source);
-        let tally = match &mut join.pushed {
+        let aggregation = match &mut join.pushed {
             Some(pushed) => {
                 let ended = |cost: &Cost| note(pipeline, source, cost);
-                pushed.count(tally, &mut join.report, ended)
+                pushed.count(aggregation, &mut join.report, ended)
             }
-            None => with_feedback(|feedback| pipeline.aggregate(source, feedback, tally)),
+            None => with_feedback(|feedback| pipeline.aggregate(source, feedback, aggregation)),
         };
         for argument in &mut source.arguments {
             argument.upcoming.withdraw();
         }
-        tally
+        aggregation
     }
 }
 

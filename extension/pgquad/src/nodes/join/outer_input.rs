@@ -54,7 +54,7 @@ impl OuterInput {
         let context = unsafe {
             pg_sys::AllocSetContextCreateExtended(
                 pg_sys::CurrentMemoryContext,
-                c"rows fed to Quad Join".as_ptr(),
+                c"outer input of Quad Join".as_ptr(),
                 pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,

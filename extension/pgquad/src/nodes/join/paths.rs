@@ -24,7 +24,7 @@ thread_local! {
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
 
-/// The path of a join that is fed by another plan, told from the others by its methods.
+/// The path of a join with an outer input, told from the others by its methods.
 static OUTER_INPUT_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
 
