@@ -38,8 +38,8 @@ impl Rows {
         Self::bytes_of(self.len, self.columns.len())
     }
 
-    /// Makes room for so many more rows. Columns grow by a quarter, not to twice their length: they are as large as memory
-    /// allows.
+    /// Makes room for so many more rows. Columns grow by a quarter, not to twice their length: they are as large as
+    /// memory allows.
     pub(super) fn reserve(&mut self, more: usize) {
         for column in &mut self.columns {
             if column.capacity() - column.len() < more {
