@@ -43,10 +43,10 @@ has_cargo_pgrx() {
         grep -qs "^pg$PG_MAJOR *=" "${PGRX_HOME:-$HOME/.pgrx}/config.toml"
 }
 
-# Builds what cargo's options name, in release mode. `make demo` on a fresh machine builds the extension and the
-# endpoint by one command: they share 26 crates whose features differ between them (rustls, zstd, serde_json), which are then built
-# once, and the endpoint takes the core that the extension's last crate leaves idle. A target directory stays as it began, as
-# changing over would build those crates anew; cargo-pgrx builds the extension alone.
+# Builds what cargo's options name, in release mode. `make demo` on a fresh machine builds the extension and the endpoint by one
+# command. They share 26 crates whose features differ between them (rustls, zstd, serde_json), which are then built once. And the
+# endpoint takes the core that the extension's last crate leaves idle. A target directory stays as it began, as changing over would
+# build those crates anew; cargo-pgrx builds the extension alone.
 builds_together() { [ -e "$CARGO_TARGET_DIR/pgquad-built-together" ] && ! has_cargo_pgrx; }
 build_release() {
     local what=("$@")

@@ -1,7 +1,7 @@
 //! Loose scans: the distinct values of the first columns of a key range, and how many keys have them.
 //!
-//! A leaf is read for the values that occur in it; where the last of them may go on beyond the leaf, the scan looks for
-//! the first key behind it, so that a value with many keys costs a descent instead of its leaves.
+//! A leaf is read for the values that occur in it. Where the last of them may go on beyond the leaf, the scan looks for
+//! the first key behind it. So a value with many keys costs a descent instead of its leaves.
 
 use crate::count::Work;
 use crate::error::Result;

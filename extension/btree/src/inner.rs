@@ -1,6 +1,6 @@
-//! Inner pages: a packed run of children, each with the key its range starts at, its block, and the
-//! number of entries below it and its left neighbours in the page; then, in parents of leaves, the
-//! *marks*: two bits for each child, which `visibility_marks.rs` explains.
+//! Inner pages: a packed run of children. Each has the key its range starts at, its block, and the number of
+//! entries below it and its left neighbours in the page. In parents of leaves the *marks* follow: two bits for
+//! each child, which `visibility_marks.rs` explains.
 
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};

@@ -624,10 +624,10 @@ impl Probe {
         Ok(())
     }
 
-    /// Reads on in `ranges` (pairs of inclusive bounds, best with lower ones ascending; the same list in
-    /// every call) until the batch holds at least `enough` rows or all ranges are done. `spans` tells
-    /// which rows belong to which range; a range without rows has none, a range read in several
-    /// pieces has several. Returns whether there is more.
+    /// Reads on in `ranges` until the batch holds at least `enough` rows or all ranges are done. Ranges are pairs
+    /// of inclusive bounds, best with lower ones ascending; the list is the same in every call. `spans` tells
+    /// which rows belong to which range. A range without rows has none, a range read in several pieces has
+    /// several. Returns whether there is more.
     ///
     /// # Errors
     /// Corrupt pages.

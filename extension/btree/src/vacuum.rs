@@ -5,8 +5,8 @@
 //! right and then up. So the first child of a parent stays, and an inner page never gets empty.
 //!
 //! Leaves are handed out again at once. Inner pages wait for [`Quads::reclaim`](crate::Quads::reclaim) in
-//! the next vacuum: someone looking for the parent of a page keeps that page locked, and must not find
-//! himself waiting for what was an inner page and is a leaf now, locked by someone who waits for him.
+//! the next vacuum. The reason is a deadlock: someone looking for the parent of a page keeps that page locked.
+//! What was an inner page and is a leaf now may be locked by someone who waits for him.
 
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};

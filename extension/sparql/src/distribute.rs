@@ -2,7 +2,7 @@
 //!
 //! `R { A UNION B }` is `{ R A } UNION { R B }`: what R binds is looked up in A and in B, which otherwise would be
 //! computed whole. And after `X OPTIONAL { Y }` a variable of Y is bound in the solutions of `X Y`, and unbound in
-//! those of X without a match in Y: rows of the first kind are joined by their value, those of the second kind are
+//! those of X without a match in Y. Rows of the first kind are joined by their value; those of the second kind are
 //! compatible with everything.
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! Bounds on how deep and how long a text may nest, checked before it is parsed: parser, translator and PostgreSQL
-//! recurse with the text, and the parser tries a path group once for each modifier that could follow it, so nested ones
+//! Bounds on how deep and how long a text may nest, checked before it is parsed. Parser, translator and PostgreSQL
+//! recurse with the text. The parser tries a path group once for each modifier that could follow it, so nested ones
 //! cost 2^depth.
 
 use crate::error::Error;

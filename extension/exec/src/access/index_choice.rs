@@ -80,9 +80,10 @@ pub(crate) fn best_order(
     })
 }
 
-/// The orders that conditions leave a choice of: the one that serves them best, and where that reads a range without a
-/// look at a list, the one that reads a range for each of its members. `s = ANY (..) AND p = 2` is a range of `posg` or
-/// many of `spog`; only the length of the list and the size of the range tell which are fewer quads ([`read_cost`]).
+/// The orders that conditions leave a choice of. The first is the one that serves them best. Where that reads a range
+/// without a look at a list, the other one reads a range for each of its members. Example: `s = ANY (..) AND p = 2` is
+/// a range of `posg` or many of `spog`. Only the length of the list and the size of the range tell which are fewer quads
+/// ([`read_cost`]).
 pub fn candidate_orders(
     orders: &[[u8; 4]],
     conditions: &[(usize, Bound)],

@@ -78,9 +78,9 @@ pub fn is_there() -> bool {
     !stored().is_empty()
 }
 
-/// The rows of the table, from this node's copy of it: a query of Citus would bind the transaction to what Citus can do
-/// after it has read a shard here, and is not allowed within a task of Citus, in which the node that has a shard proves
-/// itself to others.
+/// The rows of the table, from this node's copy of it, without Citus. A query of Citus would bind the transaction to
+/// what Citus can do after it has read a shard here. Nor is one allowed within a task of Citus, in which the node that
+/// has a shard proves itself to others.
 fn stored() -> Vec<Vec<u8>> {
     // SAFETY: look-ups by name.
     let table = unsafe {

@@ -246,8 +246,8 @@ pub unsafe fn variables(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> 
 }
 
 /// An expression as a node can compute it from what `tlist` has. Since PostgreSQL 16 a variable also says which outer
-/// joins can have made it null; a node that carries out several joins computes conditions below such a join and answers
-/// above it from the same columns, so the conditions have to name them as the columns do.
+/// joins can have made it null. A node that carries out several joins computes conditions below such a join and answers
+/// above it from the same columns. So the conditions have to name them as the columns do.
 ///
 /// # Safety
 /// Live nodes; the entries of `tlist` are variables.

@@ -1,8 +1,10 @@
 //! Where the ids of an expression come from.
 //!
-//! An expression gives ids that may be decoded when each value that it can have is one of: a column of a quad table
-//! (the rows are those that rights and policies let through), the id of a term that was given as such, an id that has
-//! its term in itself, the outcome of a function of ids that only passes them on or computes such an id.
+//! An expression gives ids that may be decoded when each value that it can have is one of these:
+//!
+//! * a column of a quad table: the rows are those that rights and policies let through;
+//! * the id of a term that was given as such, or an id that has its term in itself;
+//! * the outcome of a function of ids that only passes them on, or computes such an id.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! Answers of any size, piece by piece: `quad.sparql_json_stream` and its kin, `quad.answer_stream`,
 //! `quad.graph_stream`.
 //!
-//! In the list of columns of a SELECT (`SELECT quad.sparql_tsv_stream(..)`) PostgreSQL asks for the pieces one by one,
-//! so that neither the backend nor a client that reads them as they come holds more than one; in FROM it keeps all of
-//! them first. The rows of the query come from a cursor, whose sorts and hashes are bounded by `work_mem`.
+//! In the list of columns of a SELECT (`SELECT quad.sparql_tsv_stream(..)`) PostgreSQL asks for the pieces one by one.
+//! So neither the backend nor a client that reads them as they come holds more than one. In FROM it keeps all of them
+//! first. The rows of the query come from a cursor, whose sorts and hashes are bounded by `work_mem`.
 
 use pgquad_reader::Format;
 use pgquad_sparql::{Form, Graphs, Param};

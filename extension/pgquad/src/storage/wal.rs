@@ -1,7 +1,7 @@
 //! Write-ahead log of page changes.
 //!
-//! Where the library is preloaded, it is a resource manager of its own: a record holds, for each page, the *delta* that
-//! made it what it is (crate `pgquad-btree`, `wal_delta.rs`), so a single insertion costs some 70 bytes per order, and
+//! Where the library is preloaded, it is a resource manager of its own. A record holds, for each page, the *delta* that
+//! made it what it is (crate `pgquad-btree`, `wal_delta.rs`). So a single insertion costs some 70 bytes per order, and
 //! pruning a page little more than a list of what was pruned. A page without a delta, or one that PostgreSQL wants an
 //! image of, goes in whole. Recovery and standbys apply the deltas, with the same code.
 //!

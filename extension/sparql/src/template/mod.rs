@@ -2,8 +2,8 @@
 //!
 //! A translation depends on a constant of its query only through its kind (IRI; datatype or language of a literal;
 //! whether its id holds all of it) and through which other constants it equals. [`Shape`] takes the constants out of a
-//! text and keeps just that. A template is found out, not assumed: the text is translated with markers in the place of
-//! its constants, the parameters that hold markers are those that the constants go to, and the outcome must be the
+//! text and keeps just that. A template is found out, not assumed. The text is translated with markers in the place of
+//! its constants; the parameters that hold markers are those that the constants go to. The outcome must be the
 //! translation of the text itself. Where it is not, as where a constant ends up in no parameter, the text is its own
 //! template.
 

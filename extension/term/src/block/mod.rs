@@ -1,8 +1,8 @@
 //! Compact blocks of dictionary terms: the form in which terms lie on disk.
 //!
-//! A block holds up to [`MAX_TERMS`] terms in the [`crate::encoded`] form. The beginning that its terms share (the kind
-//! with the namespace of an IRI, the language tag, or the datatype: an *affix*) is stored once; the rest of each term
-//! is compressed by itself with the shared [`Symbols`], so that one term can be read without its neighbours.
+//! A block holds up to [`MAX_TERMS`] terms in the [`crate::encoded`] form. The beginning that its terms share, an
+//! *affix*, is stored once: the kind with the namespace of an IRI, the language tag, or the datatype. The rest of each
+//! term is compressed by itself with the shared [`Symbols`], so that one term can be read without its neighbours.
 //!
 //! ```text
 //! format version u8 | terms n u8 | affixes m u8 | number of the symbol tables varint

@@ -243,8 +243,8 @@ impl Wanted {
 }
 
 /// Whether a condition can be tested on a group as well as on each of its quads: it reads columns that make the group
-/// and nothing else (one without columns would be tested on the one group that there is without any quads, too), and no
-/// policy has to be tested before it.
+/// and nothing else, and no policy has to be tested before it. One without columns is not: it would also be tested on
+/// the one group that there is without any quads.
 unsafe fn tests_groups(
     relid: pg_sys::Index,
     clause: *mut pg_sys::RestrictInfo,

@@ -2,7 +2,7 @@
 //! twice.
 //!
 //! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary
-//! file, and what is found from then on is compared with the runs, many rows at a time: only blocks of a run that can
+//! file. What is found from then on is compared with the runs, many rows at a time, and only blocks of a run that can
 //! hold one of them are read. The queue goes on in a file of its own.
 
 use crate::storage::TempFile;
