@@ -82,8 +82,8 @@ pub(crate) fn best_order(
 
 /// The orders that conditions leave a choice of. The first is the one that serves them best. Where that reads a range
 /// without a look at a list, the other one reads a range for each of its members. Example: `s = ANY (..) AND p = 2` is
-/// a range of `posg` or many of `spog`. Only the length of the list and the size of the range tell which are fewer quads
-/// ([`read_cost`]).
+/// a range of `posg` or many of `spog`. Only the length of the list and the size of the range tell which are fewer
+/// quads ([`read_cost`]).
 pub fn candidate_orders(
     orders: &[[u8; 4]],
     conditions: &[(usize, Bound)],

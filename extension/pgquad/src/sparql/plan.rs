@@ -314,9 +314,9 @@ pub struct Planning {
 }
 
 /// Times its cost that a statement has to have for JIT. Compiling one takes 50 to 150 ms. What it spends its time in
-/// are nodes and functions of this extension, which PostgreSQL cannot compile. Measured (release build, 2026-11): groups by
-/// STRLEN, a filter by CONTAINS(LCASE()) and sums over parts of dates, of 150,000 to 300,000 literals. They ran 4 %
-/// faster at best, 13 % slower at worst. Ten times the default of 100,000 is some seconds of work.
+/// are nodes and functions of this extension, which PostgreSQL cannot compile. Measured (release build, 2026-11):
+/// groups by STRLEN, a filter by CONTAINS(LCASE()) and sums over parts of dates, of 150,000 to 300,000 literals. They
+/// ran 4 % faster at best, 13 % slower at worst. Ten times the default of 100,000 is some seconds of work.
 const JIT_FACTOR: f64 = 10.0;
 
 thread_local! {
