@@ -11,6 +11,7 @@ use crate::answer::Work;
 use crate::app::App;
 use crate::asked::Asked;
 use crate::negotiate::{choose, content_type, DATASETS, GRAPHS};
+use crate::precondition;
 use crate::problem::{accept, Problem};
 use crate::query::response;
 use crate::running::About;
@@ -145,6 +146,16 @@ async fn delete(app: &Arc<App>, asked: &Asked, target: &Target) -> Result<Respon
             .hint("Name one with ?graph=IRI or ?default. The update DROP ALL empties a store."));
     }
     let mut work = Work::begin(app, &asked.identity, app.limit(&asked.fields)?).await?;
+    if precondition::any(&asked.headers) {
+        let is_there = match target {
+            Target::Graph(iri) => exists(&mut work, asked, iri).await?,
+            Target::Default | Target::All => true,
+        };
+        if let Err(problem) = precondition::check(&asked.headers, is_there) {
+            work.give_back();
+            return Err(problem);
+        }
+    }
     let changed: i64 = work
         .one(
             "SELECT quad.update($1, $2)",
@@ -220,6 +231,7 @@ async fn write(
     if let (Target::Graph(iri), false) = (&target, is_new) {
         is_new = !exists(&mut work, asked, iri).await?;
     }
+    precondition::check(&asked.headers, !is_new)?;
     if replace {
         let _: i64 = work
             .one(

@@ -18,6 +18,7 @@ mod negotiate;
 mod nodes;
 mod options;
 mod page;
+mod precondition;
 mod problem;
 mod query;
 mod repoll;
