@@ -4,10 +4,9 @@ use crate::expression::{Fixed, Ids, Terms, Test};
 use crate::range_pushdown::Intervals;
 use crate::run::Rows;
 use crate::truth::Truth;
+use crate::SIGN;
 use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER, MAX_PAYLOAD};
 use pgquad_term::{ascending_numbers, tag, TermId};
-
-const SIGN: u64 = 1 << 63;
 
 impl Test {
     /// Ids (as keys) with which the condition may be true, if what it asks of the column is nothing but its kind.

@@ -23,3 +23,7 @@ pub use range_pushdown::Intervals;
 pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;
+
+/// The bit in which an id, as a signed number, differs from its key, as an unsigned one in the same order: as in keys
+/// of the trees.
+pub(crate) const SIGN: u64 = 1 << 63;

@@ -5,10 +5,9 @@ use crate::kinds::of_languages;
 use crate::run::Rows;
 use crate::truth::Truth;
 use crate::value::Value;
+use crate::SIGN;
 use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_PAYLOAD};
 use pgquad_term::{ascending_instants, ascending_numbers, tag, TermId};
-
-const SIGN: u64 = 1 << 63;
 
 /// Ascending, disjoint, inclusive ranges of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,9 @@
 use crate::expression::Comparison;
 use crate::range_pushdown::{first_that_is_not, Intervals};
 use crate::truth::Truth;
+use crate::SIGN;
 use pgquad_term::number::Number;
 use pgquad_term::{ascending_numbers, inline_number, tag, TermId};
-
-const SIGN: u64 = 1 << 63;
 
 /// An SQL integer type: its least and its greatest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use crate::expression::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::truth::Truth;
+use crate::SIGN;
 use pgquad_term::func::strings::lang_matches;
 use pgquad_term::number::{compare_promoted, Number};
 use pgquad_term::{
@@ -56,7 +57,6 @@ impl Value {
     #[inline]
     #[must_use]
     pub fn of_key(key: Option<u64>) -> Self {
-        const SIGN: u64 = 1 << 63;
         match key.map(|key| key ^ SIGN) {
             // The default graph is no term.
             None | Some(0) => Self::Null,

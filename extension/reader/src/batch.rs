@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use pgquad_term::block::{self, Compressed, Symbols};
-use pgquad_term::{encoded, encoded_hash, inline_id, TermId};
+use pgquad_term::encoded::{self, MAX_TERM_BYTES};
+use pgquad_term::{encoded_hash, inline_id, TermId};
 
 use crate::error::{ErrorKind, ReadError};
 
 /// Stands for the default graph in the graph position of a quad.
 pub const DEFAULT_GRAPH: u32 = u32::MAX;
-
-/// Longest term in bytes of its encoded form.
-const MAX_TERM_BYTES: usize = 1 << 20;
 
 /// Terms from this many bytes on are compressed ahead. Shorter ones are often known already, and quickly compressed.
 const MIN_AHEAD_BYTES: usize = 48;

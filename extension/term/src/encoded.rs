@@ -17,6 +17,9 @@
 use crate::xsd::Xsd;
 use crate::{Blank, Literal, LiteralKind, Term};
 
+/// Bytes that a term of the dictionary may have at most in this form: 1 MB.
+pub const MAX_TERM_BYTES: usize = 1 << 20;
+
 const NUMBER_DIGITS: usize = 9;
 
 /// Appends the encoding of a term.

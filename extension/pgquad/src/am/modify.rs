@@ -8,12 +8,9 @@ use crate::pg::error::{raise, raise_hint};
 use crate::pg::{compat, ffi};
 use crate::rights::notes;
 use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
-use pgquad_btree::Quad;
+use pgquad_btree::{Quad, FROZEN_XID};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
-
-/// Marks rows that are visible to everybody at once, as COPY FREEZE asks for on a table made by this transaction.
-const FROZEN: u32 = 2;
 
 /// The quad in a slot; NULLs are refused here for tables made by CREATE TABLE AS, whose columns cannot be declared NOT
 /// NULL.
@@ -74,7 +71,8 @@ unsafe fn writer(rel: pg_sys::Relation, options: core::ffi::c_int) -> u32 {
     unsafe {
         ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
         if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
-            FROZEN
+            // Visible to everybody at once, as COPY FREEZE asks for on a table made by this transaction.
+            FROZEN_XID
         } else {
             pg_sys::GetCurrentTransactionId().into_inner()
         }

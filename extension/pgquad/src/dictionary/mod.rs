@@ -68,8 +68,7 @@ const NUMBERS_AT_ONCE: usize = 256;
 /// Terms that are asked for at once, so that little more is fetched than a chunk has room for.
 const TERMS_AT_ONCE: usize = 1024;
 
-/// Longest term in bytes, in its encoded form (text, and datatype or language tag).
-pub const MAX_TERM_BYTES: usize = 1 << 20;
+pub use pgquad_term::encoded::MAX_TERM_BYTES;
 
 /// Settings and callbacks; called once from `_PG_init`.
 pub fn init() {

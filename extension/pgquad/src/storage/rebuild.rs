@@ -5,12 +5,12 @@ use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
 use super::{bulk, options, options_of};
 use crate::pg::ffi;
-use pgquad_btree::{key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus};
+use pgquad_btree::{
+    key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus, FROZEN_XID,
+};
 use pgquad_sort::Sorter;
 use pgrx::pg_sys;
 use std::cell::RefCell;
-
-const FROZEN: u32 = 2;
 
 thread_local! {
     /// Options that the running rebuild of a table gives its new file.
@@ -110,7 +110,7 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     let sorted = sorter
         .finish(&mut files)
         .unwrap_or_else(|e| bulk::sort_failed(e));
-    outcome.live = bulk::build(&target, &sorted, FROZEN, 0, &files);
+    outcome.live = bulk::build(&target, &sorted, FROZEN_XID, 0, &files);
     files.close();
     if !recent.is_empty() {
         outcome.live += recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
@@ -137,7 +137,7 @@ enum Fate {
 }
 
 fn judge(entry: &Entry, status: &PgStatus) -> Fate {
-    if entry.xmin != FROZEN && status.status(entry.xmin) == XidStatus::Aborted {
+    if entry.xmin != FROZEN_XID && status.status(entry.xmin) == XidStatus::Aborted {
         return Fate::Dead;
     }
     let deleted =
@@ -148,13 +148,13 @@ fn judge(entry: &Entry, status: &PgStatus) -> Fate {
             return Fate::Dead;
         }
     }
-    let all_visible = entry.xmin == FROZEN
+    let all_visible = entry.xmin == FROZEN_XID
         || (status.status(entry.xmin) == XidStatus::Committed && status.all_visible(entry.xmin));
     match deleted {
         None if all_visible => Fate::AllVisible,
         deleted => Fate::Recent(Recent {
             key: entry.key,
-            xmin: if all_visible { FROZEN } else { entry.xmin },
+            xmin: if all_visible { FROZEN_XID } else { entry.xmin },
             cmin: if all_visible { 0 } else { entry.cmin },
             deleted,
         }),

@@ -2,11 +2,10 @@
 //! The rules are those of `access/heap/heapam_visibility.c`.
 
 use crate::pg::ffi;
-use pgquad_btree::{Snapshot, TxnStatus, XidStatus};
+use pgquad_btree::{Snapshot, TxnStatus, XidStatus, FROZEN_XID};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
-const FROZEN: u32 = 2;
 const FIRST_NORMAL: u32 = 3;
 
 fn xid(value: u32) -> pg_sys::TransactionId {
@@ -128,7 +127,7 @@ impl Snapshot for PgSnapshot {
 
     fn sees_delete(&self, xmax: u32, cmax: u32) -> bool {
         if xmax < FIRST_NORMAL {
-            return xmax == FROZEN;
+            return xmax == FROZEN_XID;
         }
         if self.kind == pg_sys::SnapshotType::SNAPSHOT_ANY {
             return false;
