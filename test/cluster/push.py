@@ -231,14 +231,27 @@ class Push:
         pushed = query.replace(" t ", " quad_stores.many ")
         few = self.explain(QUERIES["groups"].replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
         self.report.check("Participant:" in few and "groups_spilled=" not in few, "groups that memory has room for", few[:1200])
-        self.set_on_all("work_mem", "64kB")
-        try:
+        # The memory is that of the session that asks, whatever the nodes have for their own.
+        def spilled(memory, multiplier):
+            with self.connections[1].cursor() as cursor:
+                cursor.execute("set work_mem = %s", (memory,))
+                cursor.execute("set hash_mem_multiplier = %s", (multiplier,))
             plan = self.explain(pushed, 1, exchange_mode="push")
-            spilled = [line for line in plan.splitlines() if "Participant:" in line and "groups_spilled=" in line]
-            self.report.check(len(spilled) == 3, "groups of participants in files", plan[:1500])
+            return len([line for line in plan.splitlines() if "Participant:" in line and "groups_spilled=" in line]), plan[:1500]
+        try:
+            nodes, plan = spilled("64kB", 1)
+            self.report.check(nodes == 3, "groups of participants in files", plan)
             self.report.check(self.ask(pushed, 1, exchange_mode="push") == expected, "groups from files")
+            self.set_on_all("work_mem", "64kB")
+            nodes, plan = spilled("256MB", 1)
+            self.report.check(nodes == 0, "groups of participants in the memory of who asks", plan)
+            nodes, plan = spilled("64kB", 1000)
+            self.report.check(nodes == 0, "groups of participants in as much memory for hashing as who asks has", plan)
         finally:
             self.set_on_all("work_mem", None)
+            with self.connections[1].cursor() as cursor:
+                cursor.execute("reset work_mem")
+                cursor.execute("reset hash_mem_multiplier")
 
     def set_on_all(self, name, value):
         """Changes a setting of all nodes, for the sessions that are there as well."""

@@ -252,6 +252,10 @@ pub struct Start {
     pub plan: Vec<i32>,
     /// Sizes of batches, in the order of the pipeline's tuning.
     pub tuning: [u64; 5],
+    /// Bytes of `work_mem` in the session that asks: rows on their way have half of it.
+    pub work_memory: u64,
+    /// Bytes of that times `hash_mem_multiplier`: groups and values that are counted once have as much.
+    pub hash_memory: u64,
     /// Values of the plan's parameters.
     pub params: Vec<Param>,
     /// The filters as SQL over `$1`, `$2`, ...: their variables.
@@ -351,6 +355,8 @@ impl Start {
         writer.u64(self.placement);
         numbers(&mut writer, self.plan.iter().map(|&word| word as u32));
         self.tuning.iter().for_each(|&size| writer.u64(size));
+        writer.u64(self.work_memory);
+        writer.u64(self.hash_memory);
         writer.u32(self.params.len() as u32);
         for param in &self.params {
             match param {
@@ -425,6 +431,8 @@ impl Start {
                 reader.u64()?,
                 reader.u64()?,
             ],
+            work_memory: reader.u64()?,
+            hash_memory: reader.u64()?,
             params: list(reader, 1, |reader| {
                 Ok(match reader.u8()? {
                     0 => Param::Null,
@@ -664,6 +672,8 @@ mod tests {
             placement: 99,
             plan: vec![-1, 0, 5],
             tuning: [1, 2, 3, 4, 5],
+            work_memory: 4 << 20,
+            hash_memory: 8 << 20,
             params: vec![Param::One(3), Param::Null, Param::List(vec![1, 9])],
             filters: vec!["quad.eq($1, $2)".to_owned()],
             first_rows: Some(FirstRows {

@@ -1,7 +1,7 @@
 //! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards,
 //! driven by the exchange. The node that asks calls it through SQL; only nodes of the cluster may.
 
-use super::count_exec::{group_room, spill_file, term_order};
+use super::count_exec::{spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
@@ -112,7 +112,7 @@ impl Part {
                 batch_bytes: (start.batch_bytes as usize).div_ceil(2),
                 most_rows: start.tuning[1].max(1) as usize,
                 // The other half is for the hash tables of the pipeline.
-                memory: pg_sys::work_mem as usize * 1024 / 2,
+                memory: start.work_memory as usize / 2,
             };
             let peers = start.participants.iter().map(|participant| Peer {
                 name: participant.name.clone(),
@@ -382,7 +382,7 @@ impl Work for Joining {
         }
         if let Some(counting) = &self.start.counting {
             self.pipeline
-                .begin_aggregation(aggregation(counting, self.context));
+                .begin_aggregation(aggregation(&self.start, counting, self.context));
         }
         Ok(())
     }
@@ -418,7 +418,7 @@ impl Work for Joining {
         }
         let room = match progress {
             Progress::Idle => 0,
-            _ => found_room(),
+            _ => found_room(&self.start),
         };
         if let Some(aggregation) = self.pipeline.aggregation() {
             for parcel in aggregation.repartition(dealt.peers(), dealt.me(), room) {
@@ -449,7 +449,11 @@ impl Work for Joining {
 }
 
 /// An aggregation without groups for what is counted; its files are those of the memory context.
-fn aggregation(counting: &Counting, context: pg_sys::MemoryContext) -> HashAggregation {
+fn aggregation(
+    start: &Start,
+    counting: &Counting,
+    context: pg_sys::MemoryContext,
+) -> HashAggregation {
     let counted = counting.counted.iter().map(|counted| match counted {
         Aggregate::Rows => Counted::Rows,
         Aggregate::Bound(slot) => Counted::Bound(*slot),
@@ -466,12 +470,14 @@ fn aggregation(counting: &Counting, context: pg_sys::MemoryContext) -> HashAggre
         .with_order(term_order)
         .with_offer(dictionary::offer)
         .repartitioned()
-        .within(group_room() - found_room(), &mut || spill_file(context))
+        .within(start.hash_memory as usize - found_room(start), &mut || {
+            spill_file(context)
+        })
 }
 
 /// Bytes, of those for groups, for values that are counted once and have not been given to who counts them.
-fn found_room() -> usize {
-    group_room() / 4
+fn found_room(start: &Start) -> usize {
+    start.hash_memory as usize / 4
 }
 
 /// The first rows that a start message wants of an answer with so many variables.

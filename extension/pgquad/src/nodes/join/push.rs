@@ -1,6 +1,7 @@
 //! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part,
 //! and takes what they find.
 
+use super::count_exec::group_room;
 use super::exec::QuadJoin;
 use super::shipped_filters;
 use super::with_feedback;
@@ -193,6 +194,9 @@ impl QuadJoin {
                 self.tuning.memory,
             ]
             .map(|size| size as u64),
+            // SAFETY: a plain setting.
+            work_memory: unsafe { pg_sys::work_mem } as u64 * 1024,
+            hash_memory: group_room() as u64,
             params,
             filters,
             first_rows: self.first_rows().filter(|_| counting.is_none()),
