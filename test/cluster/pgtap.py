@@ -17,8 +17,8 @@ from pgquad_test import Report, bin_path, create_cluster_database, nodes
 
 DATABASE = "pgquad_nodes_pgtap"
 FILES = ["default_graph", "security", "security_rows", "security_terms"]
-MORE = ["graph_text", "joins_apart", "literals", "load", "security_limits", "security_path", "query_table", "sparql_groups", "sparql_patterns", "value_joins", "view"]
-IN_ONE_TRANSACTION = ["default_graph", "graph_text", "load_errors", "security_limits", "sparql_patterns"]
+MORE = ["graph_text", "joins_apart", "literals", "load_errors", "security_limits", "security_path", "query_table", "sparql_groups", "sparql_patterns", "value_joins", "view"]
+IN_ONE_TRANSACTION = ["default_graph", "graph_text", "security_limits", "sparql_patterns"]
 # Citus writes as the owner of a store, who has to be able to log in.
 OWNERS = re.compile(r"(?i)(create role (?:quad_terms_\w+))")
 # What Citus would make on all nodes, from the coordinator only; the files need it where they run.
@@ -29,12 +29,18 @@ CREATE_STORE = re.compile(r"(quad\.create_store\((?:'(?:[^']|'')*'|store))\)")
 VIEWS = re.compile(r"(?i)quad\.create_view|^create schema")
 
 
+def text_of(path):
+    """The text of a file, those that it includes in their places."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return re.sub(r"(?m)^\\ir (\S+)$", lambda included: text_of(os.path.join(os.path.dirname(path), included[1])), text)
+
+
 class File:
     """A file whose stores are distributed."""
 
     def __init__(self, path):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = text_of(path)
         text, made = CREATE_STORE.subn(r"\1, distributed => true, shards => 3)", text)
         # Stores and views are made on the coordinator.
         self.on_coordinator = made > 0 or VIEWS.search(text) is not None
@@ -42,7 +48,9 @@ class File:
         self.roles = re.findall(r"(?i)create role (\w+)", text)
         text = HERE.sub("set citus.enable_ddl_propagation = off;\n", text)
         text = EVERYWHERE.sub("set citus.enable_ddl_propagation = on;\n", text)
-        self.text = text.replace("\\ir ", f"\\i {os.path.dirname(path)}/")
+        self.text = text
+        # Errors that psql reports, and goes on behind them.
+        self.expects_errors = re.search(r"(?mi)^savepoint ", text) is not None
 
     def statement_by_statement(self):
         """The text without its transaction."""
@@ -50,14 +58,14 @@ class File:
         return re.sub(r"(?mi)^(begin|rollback);$", "", text)
 
 
-def prove(port, text):
+def prove(port, text, on_error_stop):
     """Runs the text; numbers of tests that have passed, failed, were skipped, and what was said of failures."""
     environment = os.environ | {"PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "postgres", "PGDATABASE": DATABASE,
                                 "PGOPTIONS": SETTINGS}
     with tempfile.NamedTemporaryFile("w", suffix=".sql", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        command = ["pg_prove", "--psql-bin", bin_path("psql"), "--verbose", "--merge", "--set", "ON_ERROR_STOP=1", file.name]
+        command = ["pg_prove", "--psql-bin", bin_path("psql"), "--verbose", "--merge", "--set", f"ON_ERROR_STOP={int(on_error_stop)}", file.name]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     lines = done.stdout.splitlines()
     failed = sum(line.startswith("not ok") for line in lines)
@@ -95,7 +103,7 @@ def main():
         execute("create extension pgtap")
         execute("select quad.create_store('main', distributed => true, shards => 3)")
         port = nodes()[0 if file.on_coordinator else turn % len(nodes())]
-        passed, failed, skipped, said = prove(port, file.statement_by_statement() if committed else file.text)
+        passed, failed, skipped, said = prove(port, file.statement_by_statement() if committed else file.text, not file.expects_errors)
         print(f"{name}{'' if committed else ' in one transaction'} on port {port}: {passed} passed, {failed} failed, {skipped} skipped")
         if failed:
             print(f"FAIL {report.suite}/{name}: {said[:6000]}".replace("\n", " | "))

@@ -98,6 +98,21 @@ class Directed:
         session.same("select quads from quad.stores where store = 'x'", 40)
         session.run("commit")
 
+    def made_and_filled_with_new_terms(self, session):
+        """A large document, and a language that is new: sessions of its own on other nodes add them, and must not wait for this transaction."""
+        session.run("set statement_timeout = '60s'")
+        language = f"x-t{session.connection.info.backend_pid}"
+        session.run("begin")
+        session.run(self.CREATE)
+        session.load()
+        text = "".join(f'<http://x/many> <http://x/text> "a text that is new with number {n} of {language}"@{language} .\n' for n in range(20_000))
+        if session.run("select quad.load_text(%s, 'nt', store => 'x')", (text,)) != [(20_000,)]:
+            raise Mismatch("another number of new quads")
+        session.same(SPARQL.format(ALL, "x"), 20_040)
+        session.run("delete from quad_stores.x where s = quad.find('<http://x/many>')")
+        session.reads()
+        session.run("commit")
+
     def made_and_read_by_a_plan_of_its_own(self, session):
         session.run("begin")
         session.run(self.CREATE)
@@ -314,7 +329,7 @@ class Directed:
         session.run("commit")
 
     # Distributing needs READ COMMITTED.
-    CASES = ("made_and_filled", "made_and_read_by_a_plan_of_its_own", "distributed_and_read", "undistributed_and_read", "truncated_and_read",
+    CASES = ("made_and_filled", "made_and_filled_with_new_terms", "made_and_read_by_a_plan_of_its_own", "distributed_and_read", "undistributed_and_read", "truncated_and_read",
              "dropped_and_made", "made_within_a_savepoint", "made_in_repeatable_read", "renamed_and_granted", "explained", "plans_made_before", "tables_of_citus_beside",
              "cursors_held_open", "copied_out_and_in")
 

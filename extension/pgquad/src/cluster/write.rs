@@ -11,11 +11,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::CStr;
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
 use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -23,7 +25,7 @@ use super::connection::end_scope_of_transaction;
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
 use super::{arrival, citus, map};
-use crate::pg::error::raise;
+use crate::pg::error::{raise, raise_hint};
 use crate::storage::{self, pending, Sorter};
 use crate::store::with_settings;
 
@@ -35,6 +37,8 @@ const DELETE_CHUNK: usize = 10_000;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
 const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
 const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
+/// How the system calls ENOSPC, at the end of PostgreSQL's message.
+const FULL_DISK: &str = "No space left on device";
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MOST_DELETED: usize = 1 << 20;
 
@@ -416,8 +420,28 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
         qualified_name(side.relid)
     );
     let buffer = local_buffer(side).to_string();
-    with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql));
+    with_sqlstate(|| with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql)));
     SOURCE.take();
+}
+
+/// Runs `body`, in which Citus copies rows to other nodes. Of an error there Citus passes on the text and not the SQLSTATE
+/// (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again.
+fn with_sqlstate(body: impl FnOnce()) {
+    PgTryBuilder::new(AssertUnwindSafe(body))
+        .catch_others(|error| match &error {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
+                if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR
+                    && report.message().ends_with(FULL_DISK) =>
+            {
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_DISK_FULL,
+                    report.message(),
+                    "Check free disk space on all nodes.",
+                )
+            }
+            _ => error.rethrow(),
+        })
+        .execute();
 }
 
 /// Bytes that Citus collects for each shard of this node before it writes them, its default being 512 kB: what comes at
