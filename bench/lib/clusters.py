@@ -25,6 +25,11 @@ def name_of(nodes):
     return WORDS.get(nodes, f"{nodes} nodes")
 
 
+def connect(server):
+    """A connection without TLS, which Citus switches on: a server without Citus has none either."""
+    return server.connect(sslmode="disable")
+
+
 @contextlib.contextmanager
 def cluster(name, nodes, shards=SHARDS, delay_us=0):
     """Servers of a cluster with an empty distributed store `main`, the coordinator first. With `delay_us` the nodes know each other by the

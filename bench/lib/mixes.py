@@ -125,9 +125,10 @@ def medians(results, clients):
     }
 
 
-def ask_each(server, asked, options, file, key, more=None):
+def ask_each(server, asked, options, file, key, more=None, warm=0):
     """Asks each of some queries `options.rounds` times of this store, of further servers ({name: server}) and of the peers that have loaded
-    the same file: milliseconds by store in the order of the queries, None where one failed, and what the comparison of the answers says."""
+    the same file, over a new connection each time, `warm` times before it counts: milliseconds by store in the order of the queries, None
+    where one failed, and what the comparison of the answers says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as log:
         for position, query in enumerate(asked.values()):
@@ -140,7 +141,7 @@ def ask_each(server, asked, options, file, key, more=None):
             for peer in found:
                 targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, key), options.timeout)))
             results = replay(
-                log.name, targets, "--passes", "1", "--warm-mixes", "0", "--rounds", str(options.rounds),
+                log.name, targets, "--passes", "1", "--warm-mixes", str(warm), "--rounds", str(options.rounds),
                 "--timeout", str(options.timeout), "--no-floor",
             )  # fmt: skip
     stores = medians(results, 1)
