@@ -75,8 +75,8 @@ pub fn distribute(shards: i32) {
             format!("number of shards {shards} is not between 1 and {MOST_SHARDS}"),
         );
     }
-    // No locks where it is done: they would be held to the end of this transaction, and its own sessions that add terms on
-    // other nodes would wait for them for ever, which no deadlock detector sees.
+    // No locks where it is done: they would be held to the end of this transaction, and its own sessions that add terms
+    // on other nodes would wait for them for ever, which no deadlock detector sees.
     if is_distributed() {
         return;
     }
