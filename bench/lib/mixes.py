@@ -20,6 +20,9 @@ from server import bench_server, rows
 OWN = "pgquad"
 # Queries of each template that are explained.
 PROFILED = 5
+# Seconds that a query of the Explore mix may take. Oxigraph's server (0.5.13) keeps a thread for each query until its time has passed: with a
+# minute it has as many as the system allows after 30,000 queries, and dies.
+EXPLORE_TIMEOUT_S = 10
 
 
 def parser(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
