@@ -1,6 +1,6 @@
 -- VACUUM, VACUUM FULL, ANALYZE, freezing, reuse of space, exact range counts, COPY. Outside transactions, since VACUUM has to be.
 \set ON_ERROR_STOP 1
-select plan(45);
+select plan(48);
 drop table if exists v;
 create table v (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad with (autovacuum_enabled = false);
 insert into v select i, i % 17, i % 101, i % 3 from generate_series(1, 50000) i;
@@ -99,6 +99,21 @@ select is((select reltuples::bigint from pg_class where oid = 'v'::regclass), 30
 select is((select n_distinct::int from pg_stats where tablename = 'v' and attname = 'p'), 10, 'analyze sees the ten values of p');
 select cmp_ok((select case when n_distinct < 0 then -n_distinct * 30000 else n_distinct end from pg_stats where tablename = 'v' and attname = 's')::numeric, '>', 20000::numeric,
     'analyze sees that s differs');
+-- Rows are sampled with their positions: the leading column of the first order grows with them.
+select cmp_ok((select correlation from pg_stats where tablename = 'v' and attname = 's'), '>', 0.99::real,
+    'correlation of the leading column, every row sampled');
+set default_statistics_target = 10;
+analyze v;
+select cmp_ok((select correlation from pg_stats where tablename = 'v' and attname = 's'), '>', 0.99::real,
+    'correlation of the leading column, a tenth of the rows sampled');
+reset default_statistics_target;
+truncate v;
+insert into v select i, 1, 1, 1 from generate_series(1, 50) i;
+analyze v;
+select cmp_ok((select correlation from pg_stats where tablename = 'v' and attname = 's'), '>', 0.99::real,
+    'correlation of the leading column within one page');
+truncate v;
+insert into v select i, i % 10, i % 1000, 0 from generate_series(1, 30000) i;
 vacuum analyze v;
 select is((select reltuples::bigint from pg_class where oid = 'v'::regclass), 30000::bigint, 'vacuum analyze counts');
 

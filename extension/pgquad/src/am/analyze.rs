@@ -4,6 +4,7 @@ use super::scan::{analyze_page, store_quad};
 use crate::storage::{leaf_sample, Sampled};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::sync::OnceLock;
 
 #[cfg(not(feature = "pg17"))]
 #[pg_guard]
@@ -45,7 +46,7 @@ unsafe fn sample(scan: pg_sys::TableScanDesc, block: pg_sys::BlockNumber) {
     // SAFETY: the caller's promise.
     unsafe {
         let sample = leaf_sample((*scan).rs_rd, block);
-        analyze_page(scan, sample);
+        analyze_page(scan, block, sample);
     }
 }
 
@@ -59,7 +60,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
 ) -> bool {
     // SAFETY: as for `next_block`; the slot is a virtual one.
     unsafe {
-        while let Some(sampled) = super::scan::next_sampled(scan) {
+        while let Some((position, sampled)) = super::scan::next_sampled(scan) {
             match sampled {
                 Sampled::Dead => *deadrows += 1.0,
                 Sampled::Live(quad) => {
@@ -68,10 +69,42 @@ pub unsafe extern "C-unwind" fn next_tuple(
                         clear(slot);
                     }
                     store_quad(slot, quad);
+                    (*slot).tts_tid = position;
+                    (*slot).tts_ops = positioned_slot();
                     return true;
                 }
             }
         }
         false
+    }
+}
+
+/// What a virtual slot does, except that a copied tuple keeps the slot's position. ANALYZE copies every sampled row and
+/// sorts the copies by `t_self`; of a virtual slot all have the same, invalid one, and PostgreSQL's assertion fails.
+fn positioned_slot() -> *const pg_sys::TupleTableSlotOps {
+    static OPS: OnceLock<pg_sys::TupleTableSlotOps> = OnceLock::new();
+    OPS.get_or_init(|| {
+        // SAFETY: PostgreSQL's table of functions is constant.
+        let ops = unsafe { pg_sys::TTSOpsVirtual };
+        pg_sys::TupleTableSlotOps {
+            copy_heap_tuple: Some(copy_with_position),
+            ..ops
+        }
+    })
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn copy_with_position(
+    slot: *mut pg_sys::TupleTableSlot,
+) -> pg_sys::HeapTuple {
+    // SAFETY: a slot that `next_tuple` filled: virtual in all but this function, so its values are all there.
+    unsafe {
+        let tuple = pg_sys::heap_form_tuple(
+            (*slot).tts_tupleDescriptor,
+            (*slot).tts_values,
+            (*slot).tts_isnull,
+        );
+        (*tuple).t_self = (*slot).tts_tid;
+        tuple
     }
 }

@@ -15,7 +15,15 @@ struct Descriptor {
     base: pg_sys::TableScanDescData,
     walk: *mut Walk,
     /// Rows of the block that ANALYZE reads; null until the first.
-    sample: *mut Vec<Sampled>,
+    sample: *mut SampledBlock,
+}
+
+/// The rows of one block, in the order of the page.
+struct SampledBlock {
+    block: pg_sys::BlockNumber,
+    rows: Vec<Sampled>,
+    /// Index in `rows` of the row to give next.
+    next: usize,
 }
 
 struct Walk {
@@ -377,24 +385,41 @@ pub unsafe extern "C-unwind" fn parallel_reinitialize(
 ///
 /// # Safety
 /// `scan` was made by `begin`.
-pub unsafe fn analyze_page(scan: pg_sys::TableScanDesc, rows: Vec<Sampled>) {
+pub unsafe fn analyze_page(
+    scan: pg_sys::TableScanDesc,
+    block: pg_sys::BlockNumber,
+    rows: Vec<Sampled>,
+) {
+    let sample = SampledBlock {
+        block,
+        rows,
+        next: 0,
+    };
     // SAFETY: the caller's promise.
     unsafe {
         let scan = scan.cast::<Descriptor>();
         match (*scan).sample.as_mut() {
-            Some(sample) => *sample = rows,
+            Some(place) => *place = sample,
             None => {
-                (*scan).sample = keep_in_context(rows);
+                (*scan).sample = keep_in_context(sample);
             }
         }
     }
 }
 
-/// The next row of the block given last.
+/// The next row of the block given last, with its position: the block and, from 1, the place within the page.
 ///
 /// # Safety
 /// `scan` was made by `begin`.
-pub unsafe fn next_sampled(scan: pg_sys::TableScanDesc) -> Option<Sampled> {
+pub unsafe fn next_sampled(
+    scan: pg_sys::TableScanDesc,
+) -> Option<(pg_sys::ItemPointerData, Sampled)> {
     // SAFETY: the caller's promise.
-    unsafe { (*scan.cast::<Descriptor>()).sample.as_mut()?.pop() }
+    let sample = unsafe { (*scan.cast::<Descriptor>()).sample.as_mut()? };
+    let row = *sample.rows.get(sample.next)?;
+    sample.next += 1;
+    let mut position = pg_sys::ItemPointerData::default();
+    // A page of 8 kB has fewer entries than an offset can count.
+    pgrx::itemptr::item_pointer_set_all(&mut position, sample.block, sample.next as u16);
+    Some((position, row))
 }

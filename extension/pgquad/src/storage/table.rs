@@ -80,6 +80,7 @@ impl From<Deletion> for Deleted {
 }
 
 /// One row of a sampled block.
+#[derive(Clone, Copy)]
 pub enum Sampled {
     /// A live quad.
     Live(Quad),
