@@ -43,9 +43,12 @@ select is((select count(*) from t), 10001::bigint, 'and back');
 alter table t set access method quad;
 select is((select count(*) from t), 10001::bigint, 'to what it is');
 create table wrong (a text);
-select throws_ok('alter table wrong set access method quad', '0A000', null::text, 'a heap table of another shape');
+select throws_ok('alter table wrong set access method quad', '0A000',
+    'table "wrong" cannot use access method "quad": it has 1 columns', 'a heap table of another shape, by its name');
 create table nullable (s bigint, p bigint, o bigint, g bigint);
-select throws_ok('alter table nullable set access method quad', '0A000', null::text, 'a heap table with nullable columns');
+select throws_ok('alter table nullable set access method quad', '0A000',
+    'table "nullable" cannot use access method "quad": column "s" must be declared NOT NULL',
+    'a heap table with nullable columns, by its name');
 create table indexed (s bigint not null primary key, p bigint not null, o bigint not null, g bigint not null);
 select throws_ok('alter table indexed set access method quad', '0A000', null::text, 'a heap table with a primary key');
 

@@ -26,7 +26,10 @@ pub unsafe extern "C-unwind" fn set_new_file(
     unsafe {
         let rewritten = rewritten_table(rel);
         let was_quad = rewritten.is_some_and(super::is_quad_relid);
-        shape::check(rel, !was_quad && !hooks::creating_table_as());
+        let name = rewritten
+            .and_then(name_of)
+            .unwrap_or_else(|| shape::relation_name(rel));
+        shape::check(rel, &name, !was_quad && !hooks::creating_table_as());
         let options = storage::replaced_options(rel, &*newrnode)
             .or_else(|| rewritten.and_then(storage::rebuild::wanted))
             .or_else(|| rewritten.filter(|_| was_quad).and_then(storage::options_of))
@@ -108,6 +111,19 @@ unsafe fn rewritten_table(rel: pg_sys::Relation) -> Option<pg_sys::Oid> {
     let name = unsafe { shape::relation_name(rel) };
     let oid = name.strip_prefix("pg_temp_")?.parse::<u32>().ok()?;
     Some(pg_sys::Oid::from(oid))
+}
+
+/// Name of the table that the user knows, `None` if there is none with this OID.
+fn name_of(table: pg_sys::Oid) -> Option<String> {
+    // SAFETY: a look-up in the system cache; the copy that it allocates is NUL terminated.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        (!name.is_null()).then(|| {
+            std::ffi::CStr::from_ptr(name)
+                .to_string_lossy()
+                .into_owned()
+        })
+    }
 }
 
 #[pg_guard]

@@ -19,21 +19,16 @@ pub unsafe fn relation_name(rel: pg_sys::Relation) -> String {
     }
 }
 
-/// Refuses any table but (s bigint, p bigint, o bigint, g bigint), each NOT NULL.
+/// Refuses `rel`, which messages call `name`, unless it is (s bigint, p bigint, o bigint, g bigint), each NOT NULL.
 ///
 /// `CREATE TABLE AS`, `SELECT INTO` and materialized views cannot declare NOT NULL; there `declared_not_null` is false
 /// and NULLs are refused row by row.
 ///
 /// # Safety
 /// `rel` is open.
-pub unsafe fn check(rel: pg_sys::Relation, declared_not_null: bool) {
+pub unsafe fn check(rel: pg_sys::Relation, name: &str, declared_not_null: bool) {
     // SAFETY: the caller's promise.
-    let (desc, name) = unsafe {
-        (
-            PgTupleDesc::from_pg_unchecked((*rel).rd_att),
-            relation_name(rel),
-        )
-    };
+    let desc = unsafe { PgTupleDesc::from_pg_unchecked((*rel).rd_att) };
     let refuse = |what: String| -> ! {
         raise_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("table \"{name}\" cannot use access method \"quad\": {what}"),
