@@ -84,7 +84,7 @@ impl LineParser {
                 .at_column(column + 1)
         })?;
         let default_graph = self.sink.default_graph()?;
-        let mut last_subject = ("", 0);
+        let mut last_subject = None;
         let mut number = chunk.first_line;
         let mut rest = text;
         while !rest.is_empty() {
@@ -120,19 +120,19 @@ impl LineParser {
 
     fn statement<'a>(
         &mut self,
-        last_subject: &mut (&'a str, u32),
+        last_subject: &mut Option<(&'a str, u32)>,
         default_graph: u32,
         subject: Token<'a>,
         predicate: Token<'a>,
         object: Token<'a>,
         graph: Option<Token<'a>>,
     ) -> Result<(), Trouble> {
-        let subject = match subject {
-            Token::Iri(iri) if iri == last_subject.0 => last_subject.1,
-            other => {
+        let subject = match (subject, *last_subject) {
+            (Token::Iri(iri), Some((last, position))) if iri == last => position,
+            (other, _) => {
                 let position = self.term(other)?;
                 if let Token::Iri(iri) = other {
-                    *last_subject = (iri, position);
+                    *last_subject = Some((iri, position));
                 }
                 position
             }
@@ -459,6 +459,18 @@ mod tests {
             (error.kind, error.line, error.column),
             (ErrorKind::Encoding, Some(11), Some(10))
         );
+    }
+
+    #[test]
+    fn an_empty_iri_is_an_error_on_the_first_line_too() {
+        for text in [
+            "<> <http://a> <http://b> .",
+            "<http://a> <> <http://b> .",
+            "<http://a> <http://b> <> .",
+        ] {
+            let error = parse(Format::NTriples, text).unwrap_err();
+            assert_eq!((error.kind, error.line), (ErrorKind::Syntax, Some(1)));
+        }
     }
 
     #[test]
