@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
-use pgquad_cluster::{ReadAhead, Traffic};
+use pgquad_cluster::{Polling, ReadAhead, Traffic};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -34,6 +34,9 @@ pub use participants::{Meeting, Participants, Unlinked};
 static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 /// Milliseconds after which a node that does not acknowledge what it was sent counts as lost.
 static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
+/// Microseconds for which an answer that should come soon is looked for before the process sleeps. Three nodes on two
+/// processors, Explore 1M, one client: 1.2 times the mixes of 0; eight clients: the same.
+static POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
 /// Keepalive probes without an answer after which a connection counts as lost.
 const PROBES: i32 = 6;
@@ -85,6 +88,8 @@ struct Session {
     open: bool,
     /// Imports of snapshots whose results have not been taken.
     imports: usize,
+    /// How long its answers take.
+    polling: Polling,
     /// As a participant: those that it is linked with, [`Participants`].
     mesh: Option<[u8; MESH_BYTES]>,
 }
@@ -124,6 +129,16 @@ pub fn init() {
         c"Time after which another node that acknowledges nothing counts as lost.",
         &LOST_AFTER,
         3_600_000,
+    );
+    GucRegistry::define_int_guc(
+        c"quad.node_poll_time",
+        c"Microseconds for which a session looks for another node's answer before it sleeps; 0 sleeps at once.",
+        c"",
+        &POLL_TIME,
+        0,
+        10_000,
+        GucContext::Userset,
+        GucFlags::default(),
     );
     // SAFETY: the callback is a plain function that lives as long as the process.
     unsafe {
@@ -471,6 +486,7 @@ impl Session {
             syncs: 0,
             open: false,
             imports: 0,
+            polling: Polling::default(),
             mesh: None,
         };
         session.finish_connecting();
@@ -774,11 +790,37 @@ impl Session {
 
     /// The next result, `None` at the end of those of one command. Waits.
     fn next_result(&mut self) -> Option<Received> {
-        let mut waiting = None;
+        // SAFETY: a live connection.
+        if unsafe { pq_sys::PQisBusy(self.conn) } == 1 {
+            self.wait();
+        }
+        // SAFETY: a live connection.
+        unsafe {
+            let result = pq_sys::PQgetResult(self.conn);
+            (!result.is_null()).then_some(Received(result))
+        }
+    }
+
+    /// Waits until a result is there: looks for it for a while where it should come soon, then sleeps.
+    fn wait(&mut self) {
+        let _waiting = counters::wait(self.mode.kind());
+        let (since, most) = (
+            Instant::now(),
+            Duration::from_micros(POLL_TIME.get() as u64),
+        );
+        let budget = self.polling.budget(most);
         // SAFETY: a live connection; the latch of this process.
         unsafe {
             while pq_sys::PQisBusy(self.conn) == 1 {
-                waiting.get_or_insert_with(|| counters::wait(self.mode.kind()));
+                if since.elapsed() < budget {
+                    if !self.is_readable() {
+                        // Whoever answers may need this processor.
+                        libc::sched_yield();
+                    } else if pq_sys::PQconsumeInput(self.conn) == 0 {
+                        self.lost("lost the connection to");
+                    }
+                    continue;
+                }
                 let mut event = pg_sys::WaitEvent::default();
                 pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
                 if event.events & pg_sys::WL_LATCH_SET != 0 {
@@ -791,9 +833,20 @@ impl Session {
                     self.lost("lost the connection to");
                 }
             }
-            let result = pq_sys::PQgetResult(self.conn);
-            (!result.is_null()).then_some(Received(result))
         }
+        self.polling.waited(since.elapsed(), most);
+    }
+
+    /// Whether something has come that has not been taken from the kernel.
+    fn is_readable(&self) -> bool {
+        let mut socket = libc::pollfd {
+            // SAFETY: a live connection.
+            fd: unsafe { pq_sys::PQsocket(self.conn) },
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one descriptor, which outlives the call; it does not wait.
+        unsafe { libc::poll(&mut socket, 1, 0) == 1 }
     }
 
     /// Raises the error that the node has answered with.
