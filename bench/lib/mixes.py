@@ -133,20 +133,28 @@ def ask_each(server, asked, options, file, key, more=None, warm=0):
     the same file, over a new connection each time, `warm` times before it counts: milliseconds by store in the order of the queries, None
     where one failed, and what the comparison of the answers says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
+    own = [contextlib.nullcontext(["--postgres", f"{name}={dsn(of)}"]) for name, of in {OWN: server, **(more or {})}.items()]
+
+    # A peer's server runs in its own turn only: some go on with a query that has taken too long, at the expense of who comes next.
+    @contextlib.contextmanager
+    def served(peer):
+        with peer.serving(peer.load_once(file, key), options.timeout) as url:
+            yield peer.option(url)
+
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as log:
         for position, query in enumerate(asked.values()):
             log.write(json.dumps({"mix": 0, "pos": position, "query_nr": position, "sparql": query}) + "\n")
         log.flush()
-        targets = ["--postgres", f"{OWN}={dsn(server)}"]
-        for name, other in (more or {}).items():
-            targets += ["--postgres", f"{name}={dsn(other)}"]
+        limit = ["--timeout", str(options.timeout), "--no-floor"]
         with contextlib.ExitStack() as stack:
-            for peer in found:
-                targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, key), options.timeout)))
-            results = replay(
-                log.name, targets, "--passes", "1", "--warm-mixes", str(warm), "--rounds", str(options.rounds),
-                "--timeout", str(options.timeout), "--no-floor",
-            )  # fmt: skip
+            targets = [word for turn in [*own, *map(served, found)] for word in stack.enter_context(turn)]
+            results = {"check": replay(log.name, targets, "--rounds", "0", *limit)["check"], "runs": []}
+        for number in range(options.rounds):
+            turns = [*own, *map(served, found)]
+            for turn in range(len(turns)):
+                with turns[(turn + number) % len(turns)] as target:
+                    run = replay(log.name, target, "--passes", "1", "--warm-mixes", str(warm), "--rounds", "1", "--check-every", "0", *limit)
+                results["runs"] += run["runs"]
     stores = medians(results, 1)
     numbers = {
         store: [None if str(n) in found["failures"] else found["queries"][str(n)]["mean"] for n in range(len(asked))]

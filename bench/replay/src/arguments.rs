@@ -81,7 +81,7 @@ impl Arguments {
                         value.split(',').map(positive).collect();
                     parsed.clients = counts?;
                 }
-                "--rounds" => parsed.rounds = positive(&value)?,
+                "--rounds" => parsed.rounds = number(&value)?,
                 "--seconds" => {
                     parsed.until = Until::Elapsed(Duration::from_secs(positive(&value)? as u64))
                 }
