@@ -264,31 +264,7 @@ fn definition(relid: pg_sys::Oid) -> Option<String> {
 
 /// The query of the commands that a bare relation needs, each with the role that gives it (empty: the owner).
 fn definition_sql(oid: u32) -> String {
-    format!(
-        "WITH this AS (SELECT c.*, format('quad_stores.%I', relname) AS name FROM pg_class AS c WHERE oid = {oid}), \
-         rights AS ( \
-           SELECT a.*, '' AS columns FROM this, aclexplode(coalesce(relacl, acldefault('r', relowner))) AS a \
-           UNION ALL SELECT a.*, format(' (%I)', attname) FROM pg_attribute, aclexplode(attacl) AS a WHERE attrelid = {oid} AND NOT attisdropped) \
-         SELECT role, command FROM ( \
-           SELECT CASE WHEN grantor = relowner THEN '' ELSE pg_get_userbyid(grantor)::text END AS role, \
-             format('GRANT %s%s ON TABLE %s TO %s%s', privilege_type, columns, name, \
-               CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, \
-               CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END) AS command, \
-             CASE WHEN grantor = relowner THEN 1 ELSE 2 END AS step, 0 AS place \
-           FROM this, rights \
-           UNION ALL SELECT '', format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name, \
-             CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END, \
-             CASE polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END, \
-             (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r)) END, ', ') FROM unnest(polroles) AS r), \
-             coalesce(' USING (' || pg_get_expr(polqual, polrelid) || ')', ''), \
-             coalesce(' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')', '')), 3, 0 \
-           FROM this, pg_policy WHERE polrelid = {oid} \
-           UNION ALL SELECT '', pg_get_triggerdef(t.oid), 4, 0 FROM pg_trigger AS t WHERE tgrelid = {oid} AND NOT tgisinternal \
-           UNION ALL SELECT '', format('ALTER TABLE %s %s ROW LEVEL SECURITY, %s ROW LEVEL SECURITY', name, \
-             CASE WHEN relrowsecurity THEN 'ENABLE' ELSE 'DISABLE' END, CASE WHEN relforcerowsecurity THEN 'FORCE' ELSE 'NO FORCE' END), 5, 0 FROM this \
-           UNION ALL SELECT '', format('COMMENT ON TABLE %s IS %L', name, obj_description({oid}, 'pg_class')), 6, 0 FROM this \
-         ) AS all_of_it ORDER BY step, command"
-    )
+    format!(include_str!("queries/relation_definition.sql"), oid = oid)
 }
 
 /// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node
@@ -430,12 +406,8 @@ fn bare(base: &str, store: &str, owner: &str) -> pg_sys::Oid {
     citus::run(&format!("ALTER TABLE {table} OWNER TO {owner}"));
     for row in citus::rows(
         &format!(
-            "SELECT format('DROP POLICY %I ON %s', polname, {name}) FROM pg_policy WHERE polrelid = {oid} \
-             UNION ALL SELECT format('DROP TRIGGER %I ON %s', tgname, {name}) FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal \
-             UNION ALL SELECT DISTINCT format('REVOKE ALL ON TABLE %s FROM %s CASCADE', {name}, \
-               CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) \
-             FROM (SELECT grantee FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) WHERE oid = {oid} \
-               UNION ALL SELECT grantee FROM pg_attribute, aclexplode(attacl) WHERE attrelid = {oid}) AS rights",
+            include_str!("queries/relation_properties.sql"),
+            oid = oid,
             name = literal(&table)
         ),
         &[],
