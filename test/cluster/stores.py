@@ -62,6 +62,7 @@ class Checks:
             self.aggregates_over_all_shards,
             self.reads_ahead,
             self.plans_with_statistics_of_shards,
+            self.planning_asks_each_node_once,
             self.delete_and_update,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
@@ -416,6 +417,26 @@ class Checks:
                     raise Mismatch(f"{rows} quads of a value of {column} are expected on node {node}, there are {expected}")
         self.reconnect()
         self.execute("select quad.drop_store('counted')")
+
+    def planning_asks_each_node_once(self):
+        """What is to be counted for the patterns of a query goes to a node in one message, whose connections are made at once."""
+        self.create("foreseen")
+        subjects = [NUMBERS + n for n in range(8)]
+        self.copy("quad_stores.foreseen", {(s, NUMBERS + 100, s + 1000, 0) for s in subjects})
+        tables = ", ".join(f"quad_stores.foreseen q{s}" for s in subjects)
+        conditions = " and ".join(f"q{s}.s = {s}" for s in subjects)
+        sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'pull'"
+        before = self.value(sent)
+        with closing(self.cluster.servers[0].connect()) as new, new.cursor() as cursor:
+            cursor.execute(f"explain select 1 from {tables} where {conditions}")
+            plan = cursor.fetchall()
+            asked = self.value(sent) - before
+            # Requests and answers, of the two other nodes.
+            same("messages", int(asked), 4)
+            cursor.execute(f"select count(*) from {tables} where {conditions}")
+            same("rows", cursor.fetchall(), [(1,)])
+        same("it is planned", bool(plan), True)
+        self.value("select quad.drop_store('foreseen')")
 
     def delete_and_update(self):
         for node in range(3):

@@ -5,6 +5,7 @@
 //! other node, REPEATABLE READ and READ ONLY: it begins with the first message and ends with the scope, without a round
 //! trip of its own. In an autonomous scope each message is a transaction.
 
+mod connecting;
 mod participants;
 
 use std::cell::{Cell, RefCell, RefMut};
@@ -19,15 +20,14 @@ use pgquad_cluster::{Polling, ReadAhead, Traffic};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
-use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult, PostgresPollingStatusType};
+use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
 
-use super::answer::role_name;
 use super::nodes::{self, as_superuser, Node};
-use super::{counters, map, secret, snapshots};
-use crate::pg::compat;
+use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
 
+use connecting::Connecting;
 pub use participants::{Meeting, Participants, Unlinked};
 
 /// Milliseconds until an attempt to connect to a node is given up.
@@ -90,6 +90,8 @@ struct Session {
     imports: usize,
     /// How long its answers take.
     polling: Polling,
+    /// Where it is not established yet.
+    connecting: Option<Connecting>,
     /// As a participant: those that it is linked with, [`Participants`].
     mesh: Option<[u8; MESH_BYTES]>,
 }
@@ -296,7 +298,9 @@ impl Scope {
     /// Nobody waits for the answers under way any more.
     fn abandon(&self) {
         self.ahead().forget_wishes();
-        for session in self.sessions.borrow_mut().values_mut() {
+        let mut sessions = self.sessions.borrow_mut();
+        sessions.retain(|_, session| session.connecting.is_none());
+        for session in sessions.values_mut() {
             session.abandoned = session.waiting;
         }
     }
@@ -316,7 +320,8 @@ impl Scope {
         TOTAL.with(add);
     }
 
-    /// Sends a request to the node of a group; does not wait for the answer.
+    /// Sends a request to the node of a group; does not wait for the answer, nor for a connection that is not there yet:
+    /// those to several nodes are made at once, when the first answer is waited for.
     pub fn send(&self, group: i32, request: &[u8]) {
         let mut sessions = self.sessions.borrow_mut();
         let session = sessions.entry(group).or_insert_with(|| {
@@ -342,6 +347,9 @@ impl Scope {
         let since = Instant::now();
         let answer = {
             let mut sessions = self.sessions.borrow_mut();
+            let is_new = |session: &&mut Session| session.connecting.is_some();
+            let mut new: Vec<&mut Session> = sessions.values_mut().filter(is_new).collect();
+            connecting::establish(&mut new);
             let Some(session) = sessions.get_mut(&group) else {
                 nodes::unknown(group)
             };
@@ -385,11 +393,8 @@ impl Drop for Scope {
 
 /// Connects to the node of a group and closes the connection again; raises the error where that does not work.
 pub fn reach(group: i32) {
-    drop(Session::open(
-        map::node(group),
-        asking_role(),
-        Mode::Autonomous,
-    ));
+    let mut session = Session::begin(map::node(group), asking_role(), Mode::Autonomous);
+    connecting::connect(&mut [&mut session]);
 }
 
 /// The role that sessions are opened as: the current one, or that of the session where the current one may not log in.
@@ -417,7 +422,7 @@ fn asking_role() -> pg_sys::Oid {
 }
 
 impl Session {
-    /// An idle session to the node of a group as the current role, or a new one.
+    /// An idle session to the node of a group as the current role, or a new one, which is not established yet.
     fn take(group: i32, mode: Mode) -> Self {
         let node = map::node(group);
         let role = asking_role();
@@ -430,7 +435,7 @@ impl Session {
         });
         match idle.filter(|session| session.node == node && session.is_alive()) {
             Some(session) => session,
-            None => Self::connect(node, role, mode),
+            None => Self::begin(node, role, mode),
         }
     }
 
@@ -455,173 +460,6 @@ impl Session {
         }
     }
 
-    /// A new session, which has shown who speaks.
-    fn connect(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
-        let mut session = Self::open(node, role, mode);
-        session.watch();
-        session.greet(&role_name(role));
-        session
-    }
-
-    /// A connection that stands.
-    fn open(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
-        let info = CString::new(conninfo(&node, &role_name(role), mode)).unwrap_or_default();
-        // SAFETY: starts to connect; the result is freed by `drop`.
-        let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
-        if conn.is_null() {
-            raise(
-                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-                "no memory for a connection to another node",
-            );
-        }
-        let mut session = Self {
-            conn,
-            events: std::ptr::null_mut(),
-            group: node.group,
-            node,
-            role,
-            mode,
-            waiting: 0,
-            abandoned: 0,
-            syncs: 0,
-            open: false,
-            imports: 0,
-            polling: Polling::default(),
-            mesh: None,
-        };
-        session.finish_connecting();
-        session
-    }
-
-    /// Waits until the connection stands.
-    fn finish_connecting(&mut self) {
-        let since = Instant::now();
-        let patience = CONNECT_TIMEOUT.get().max(1) as u64;
-        let mut events = pg_sys::WL_SOCKET_WRITEABLE;
-        loop {
-            // SAFETY: a connection that is being made.
-            let (state, socket) = unsafe {
-                if pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_BAD {
-                    self.lost("could not connect to");
-                }
-                (events, pq_sys::PQsocket(self.conn))
-            };
-            let left = patience.saturating_sub(since.elapsed().as_millis() as u64);
-            if left == 0 {
-                raise(
-                    PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
-                    format!(
-                        "could not connect to node {}: timeout after {patience} ms",
-                        self.node.name()
-                    ),
-                );
-            }
-            // SAFETY: the latch of this process and an open socket.
-            let ready = unsafe {
-                pg_sys::WaitLatchOrSocket(
-                    pg_sys::MyLatch,
-                    (pg_sys::WL_LATCH_SET
-                        | pg_sys::WL_EXIT_ON_PM_DEATH
-                        | pg_sys::WL_TIMEOUT
-                        | state) as i32,
-                    socket,
-                    left.min(1000) as i64,
-                    pg_sys::PG_WAIT_EXTENSION,
-                )
-            } as u32;
-            if ready & pg_sys::WL_LATCH_SET != 0 {
-                // SAFETY: the latch of this process.
-                unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
-                check_for_interrupts!();
-            }
-            if ready & state == 0 {
-                continue;
-            }
-            // SAFETY: a connection that is being made.
-            events = match unsafe { pq_sys::PQconnectPoll(self.conn) } {
-                PostgresPollingStatusType::PGRES_POLLING_OK => return,
-                PostgresPollingStatusType::PGRES_POLLING_READING => pg_sys::WL_SOCKET_READABLE,
-                PostgresPollingStatusType::PGRES_POLLING_WRITING => pg_sys::WL_SOCKET_WRITEABLE,
-                _ => self.lost("could not connect to"),
-            };
-        }
-    }
-
-    /// Prepares to wait for the socket.
-    fn watch(&mut self) {
-        // SAFETY: the set lives as long as the session; the socket stays the same once the connection stands.
-        unsafe {
-            self.events = compat::wait_event_set(3);
-            let add = |event, socket, latch| {
-                pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
-            };
-            add(
-                pg_sys::WL_SOCKET_READABLE,
-                pq_sys::PQsocket(self.conn),
-                std::ptr::null_mut(),
-            );
-            add(pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch);
-            add(pg_sys::WL_EXIT_ON_PM_DEATH, -1, std::ptr::null_mut());
-        }
-    }
-
-    /// Says who speaks, and prepares the call.
-    fn greet(&mut self, role: &str) {
-        let token = secret::token(role);
-        // SAFETY: a live connection; parameters outlive the calls, which copy them.
-        let sent = unsafe {
-            let version = CString::new(message::VERSION.to_string()).unwrap_or_default();
-            let values = [version.as_ptr(), token.as_ptr().cast()];
-            let lengths = [0, token.len() as i32];
-            pq_sys::PQsetnonblocking(self.conn, 1) == 0
-                && pq_sys::PQenterPipelineMode(self.conn) == 1
-                && pq_sys::PQsendQueryParams(
-                    self.conn,
-                    c"SELECT quad.cluster_hello($1::pg_catalog.int4, $2::pg_catalog.bytea)"
-                        .as_ptr(),
-                    2,
-                    std::ptr::null(),
-                    values.as_ptr(),
-                    lengths.as_ptr(),
-                    [0, 1].as_ptr(),
-                    1,
-                ) == 1
-        };
-        if !sent {
-            self.lost("lost the connection to");
-        }
-        self.waiting = 1;
-        match self.mode {
-            Mode::Push => {
-                self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
-                let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
-                self.prepare(c"push", push, 1);
-            }
-            Mode::Query | Mode::Autonomous | Mode::Command => {
-                let answer = c"SELECT quad.cluster_answer($1::pg_catalog.bytea)";
-                self.prepare(c"answer", answer, 1);
-            }
-        }
-        self.sync();
-        self.flush();
-        for _ in 0..self.waiting {
-            self.take_result();
-        }
-    }
-
-    /// Prepares a call of so many arguments, so that the other node parses and plans it once.
-    fn prepare(&mut self, name: &CStr, sql: &CStr, arguments: i32) {
-        let types = std::ptr::null();
-        // SAFETY: a live connection in pipeline mode; the texts are copied.
-        let sent = unsafe {
-            pq_sys::PQsendPrepare(self.conn, name.as_ptr(), sql.as_ptr(), arguments, types) == 1
-        };
-        if !sent {
-            self.lost("lost the connection to");
-        }
-        self.waiting += 1;
-    }
-
     /// Ends what the messages since the last point are one transaction of.
     fn sync(&mut self) -> bool {
         self.open = false;
@@ -633,6 +471,10 @@ impl Session {
 
     /// Begins the transaction under a snapshot that another one of the node has exported.
     fn import(&mut self, name: &str) {
+        if let Some(connecting) = &mut self.connecting {
+            connecting.snapshot = Some(name.to_owned());
+            return;
+        }
         let sql = format!(
             "SET TRANSACTION SNAPSHOT {}",
             pgrx::spi::quote_literal(name)
@@ -659,6 +501,10 @@ impl Session {
     }
 
     fn send(&mut self, request: &[u8]) {
+        if let Some(connecting) = &mut self.connecting {
+            connecting.requests.push(request.to_vec());
+            return;
+        }
         let value = request.as_ptr().cast();
         // SAFETY: a live connection in pipeline mode; the parameter is copied.
         let sent = unsafe {
@@ -813,7 +659,7 @@ impl Session {
         unsafe {
             while pq_sys::PQisBusy(self.conn) == 1 {
                 if since.elapsed() < budget {
-                    if !self.is_readable() {
+                    if !self.is_ready(libc::POLLIN) {
                         // Whoever answers may need this processor.
                         libc::sched_yield();
                     } else if pq_sys::PQconsumeInput(self.conn) == 0 {
@@ -837,12 +683,12 @@ impl Session {
         self.polling.waited(since.elapsed(), most);
     }
 
-    /// Whether something has come that has not been taken from the kernel.
-    fn is_readable(&self) -> bool {
+    /// Whether the socket is ready for one of these events of poll(2), or broken.
+    fn is_ready(&self, events: i16) -> bool {
         let mut socket = libc::pollfd {
             // SAFETY: a live connection.
             fd: unsafe { pq_sys::PQsocket(self.conn) },
-            events: libc::POLLIN,
+            events,
             revents: 0,
         };
         // SAFETY: one descriptor, which outlives the call; it does not wait.
@@ -899,8 +745,9 @@ impl Session {
     fn end(&mut self) -> bool {
         // SAFETY: a live connection; what is sent does not raise errors.
         unsafe {
-            let is_sound =
-                self.waiting == 0 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK;
+            let is_sound = self.connecting.is_none()
+                && self.waiting == 0
+                && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK;
             is_sound && (!self.open || self.sync()) && pq_sys::PQflush(self.conn) >= 0
         }
     }

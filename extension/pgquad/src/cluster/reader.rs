@@ -663,11 +663,24 @@ pub fn range_count(sides: Sides, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
         }
         covered[usize::from(c)] = true;
     }
-    // SAFETY: the snapshot is not looked at by estimates, and lasts as long as the process.
-    let mut reader = unsafe { ShardedReader::new(sides, &raw mut pg_sys::SnapshotSelfData) };
+    let mut reader = estimating(sides);
     let count = reader.count(order, &low, &high);
     reader.close();
     (count, covered)
+}
+
+/// Asks for the estimates that [`range_count`] gives for these keys; they are remembered.
+pub fn count_ahead(sides: Sides, keys: &[[Option<i64>; 4]]) {
+    let wanted: Vec<(usize, Key, Key)> = keys.iter().map(|&key| range_for(&ORDERS, key)).collect();
+    let mut reader = estimating(sides);
+    reader.estimates(&wanted);
+    reader.close();
+}
+
+/// A reader for estimates.
+fn estimating(sides: Sides) -> ShardedReader {
+    // SAFETY: the snapshot is not looked at by estimates, and lasts as long as the process.
+    unsafe { ShardedReader::new(sides, &raw mut pg_sys::SnapshotSelfData) }
 }
 
 /// One of the two tables of a store, in one of its orders.

@@ -89,6 +89,18 @@ pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool;
     })
 }
 
+/// Asks for the numbers that [`range_count_of`] gives for these keys of a distributed store, one message a node.
+///
+/// The relation must be locked by the current statement.
+pub fn count_ahead(relid: pg_sys::Oid, keys: &[[Option<i64>; 4]]) {
+    // SAFETY: the relation is open during the call.
+    with_open(relid, |rel| unsafe {
+        if let Some(sides) = store::sides_of(rel) {
+            cluster::reader::count_ahead(sides, keys);
+        }
+    });
+}
+
 /// Whether the quads of a quad table that the current statement has locked are in shards.
 pub fn is_sharded(relid: pg_sys::Oid) -> bool {
     // SAFETY: the relation is open during the call.

@@ -1,7 +1,7 @@
 //! Sessions with the participants of a join that is pushed from node to node: each gets its part of the work, and its
 //! rows are taken as they come, row by row of libpq.
 
-use super::{Mode, Received, Session};
+use super::{connecting, Mode, Received, Session};
 use crate::cluster::answer::damaged;
 use crate::cluster::exchange::EventSet;
 use crate::pg::compat;
@@ -56,8 +56,12 @@ impl Participants {
     /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
     pub fn open(groups: &[i32], snapshots: &[String]) -> (Self, Meeting) {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
+        let mut sessions: Vec<Session> = sessions.collect();
+        let is_new = |session: &&mut Session| session.connecting.is_some();
+        let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();
+        connecting::establish(&mut new);
         let mut all = Self {
-            sessions: sessions.collect(),
+            sessions,
             running: vec![false; groups.len()],
             mesh: [0; MESH_BYTES],
             given_up: None,

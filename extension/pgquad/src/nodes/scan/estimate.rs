@@ -1,7 +1,8 @@
 //! Estimates from the tree's own counts.
 
 use super::bind_peeking;
-use super::conditions::Condition;
+use super::conditions::{match_clause, Condition};
+use crate::am;
 use crate::pg::list::list_iter;
 use crate::storage;
 use pgquad_exec::Bound;
@@ -20,15 +21,7 @@ pub unsafe fn counted(
 ) -> Option<f64> {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut key = [None; 4];
-        for condition in conditions.iter().filter(|c| c.bound == Bound::Eq) {
-            if let Some(value) = bind_peeking::value(root, condition.value) {
-                key[condition.column] = Some(value);
-            }
-        }
-        if key == [None; 4] {
-            return None;
-        }
+        let key = known_key(root, conditions)?;
         let (counted, columns) = storage::range_count_of(relid, key);
         let covered = |clause: *mut pg_sys::RestrictInfo| {
             conditions.iter().any(|c| {
@@ -51,6 +44,60 @@ pub unsafe fn counted(
             std::ptr::null_mut(),
         );
         Some((counted * rest).max(1.0))
+    }
+}
+
+/// The columns whose value is known when the query is planned; `None` where there is none.
+unsafe fn known_key(
+    root: *mut pg_sys::PlannerInfo,
+    conditions: &[Condition],
+) -> Option<[Option<i64>; 4]> {
+    let mut key = [None; 4];
+    for condition in conditions.iter().filter(|c| c.bound == Bound::Eq) {
+        // SAFETY: live planner nodes, as the caller promises.
+        if let Some(value) = unsafe { bind_peeking::value(root, condition.value) } {
+            key[condition.column] = Some(value);
+        }
+    }
+    (key != [None; 4]).then_some(key)
+}
+
+/// Counts for all relations of a query level at once what [`counted`] will ask for, so that a distributed store is asked
+/// once and not pattern by pattern. To be called for each relation in turn; the first one does it.
+///
+/// # Safety
+/// Live planner nodes, whose conditions are where they belong; `rti` is a distributed store.
+pub unsafe fn count_ahead(root: *mut pg_sys::PlannerInfo, rti: pg_sys::Index) {
+    // SAFETY: the arrays have `simple_rel_array_size` places; those of what is no base relation are null.
+    unsafe {
+        let mut stores: Vec<(pg_sys::Oid, Vec<[Option<i64>; 4]>)> = Vec::new();
+        for n in 1..(*root).simple_rel_array_size as pg_sys::Index {
+            let rel = *(*root).simple_rel_array.add(n as usize);
+            let rte = *(*root).simple_rte_array.add(n as usize);
+            if rel.is_null()
+                || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
+                || !am::is_quad_relid((*rte).relid)
+                || !storage::is_sharded((*rte).relid)
+            {
+                continue;
+            }
+            if n < rti {
+                return;
+            }
+            let conditions: Vec<Condition> = list_iter((*rel).baserestrictinfo)
+                .filter_map(|clause| match_clause(root, n, clause))
+                .collect();
+            let Some(key) = known_key(root, &conditions) else {
+                continue;
+            };
+            match stores.iter_mut().find(|(relid, _)| *relid == (*rte).relid) {
+                Some((_, keys)) => keys.push(key),
+                None => stores.push(((*rte).relid, vec![key])),
+            }
+        }
+        for (relid, keys) in stores.iter().filter(|(_, keys)| keys.len() > 1) {
+            storage::count_ahead(*relid, keys);
+        }
     }
 }
 

@@ -206,6 +206,9 @@ impl Planning {
                 .filter_map(|c| conditions::match_clause(self.root, self.rti, c))
                 .collect();
             let clauses = (*self.rel).baserestrictinfo;
+            if self.sharded {
+                estimate::count_ahead(self.root, self.rti);
+            }
             if let Some(rows) = estimate::counted(self.root, self.relid, &base, clauses) {
                 (*self.rel).rows = rows.round();
             }

@@ -1,0 +1,234 @@
+//! Establishing sessions to other nodes: all that are needed are connected to at once, since each takes the other node
+//! some milliseconds to start a process for.
+
+use std::ffi::{CStr, CString};
+use std::time::{Duration, Instant};
+
+use pgquad_cluster::{message, Polling};
+use pgrx::{pg_sys, PgSqlErrorCode};
+use pq_sys::{ConnStatusType, PostgresPollingStatusType};
+
+use super::{conninfo, Mode, Session, CONNECT_TIMEOUT};
+use crate::cluster::answer::role_name;
+use crate::cluster::exchange::EventSet;
+use crate::cluster::nodes::Node;
+use crate::cluster::secret;
+use crate::pg::compat;
+use crate::pg::error::raise;
+
+/// Milliseconds after which connections that are being made are looked at, whatever their sockets say.
+const LOOK_MS: u64 = 1_000;
+
+/// A session that is not established yet.
+pub(super) struct Connecting {
+    since: Instant,
+    /// What libpq waits for of the socket; nothing once the connection stands.
+    events: u32,
+    /// The snapshot to begin with.
+    pub(super) snapshot: Option<String>,
+    /// What is to be sent then.
+    pub(super) requests: Vec<Vec<u8>>,
+}
+
+/// Waits until all these connections stand.
+pub(super) fn connect(sessions: &mut [&mut Session]) {
+    loop {
+        let mut sockets = EventSet::new(sessions.len());
+        let (mut count, mut patience) = (0, LOOK_MS);
+        for session in sessions.iter_mut() {
+            if let Some((socket, events, left)) = session.awaited() {
+                sockets.add(socket, events);
+                count += 1;
+                patience = patience.min(left);
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        sockets.wait(patience as i64);
+        sessions.iter_mut().for_each(|session| session.go_on());
+    }
+}
+
+/// Establishes sessions: connected, the asker known to the other nodes, what was to be sent on its way.
+pub(super) fn establish(sessions: &mut [&mut Session]) {
+    if sessions.is_empty() {
+        return;
+    }
+    connect(sessions);
+    for session in sessions.iter_mut() {
+        session.watch();
+        session.greet();
+    }
+    for session in sessions.iter_mut() {
+        for _ in 0..session.waiting {
+            session.take_result();
+        }
+        if let Some(Connecting {
+            snapshot, requests, ..
+        }) = session.connecting.take()
+        {
+            if let Some(name) = snapshot {
+                session.import(&name);
+            }
+            requests.iter().for_each(|request| session.send(request));
+        }
+    }
+}
+
+impl Session {
+    /// Begins to connect.
+    pub(super) fn begin(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
+        let info = CString::new(conninfo(&node, &role_name(role), mode)).unwrap_or_default();
+        // SAFETY: starts to connect; the result is freed by `drop`.
+        let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
+        if conn.is_null() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                "no memory for a connection to another node",
+            );
+        }
+        Self {
+            conn,
+            events: std::ptr::null_mut(),
+            group: node.group,
+            node,
+            role,
+            mode,
+            waiting: 0,
+            abandoned: 0,
+            syncs: 0,
+            open: false,
+            imports: 0,
+            polling: Polling::default(),
+            connecting: Some(Connecting {
+                since: Instant::now(),
+                events: pg_sys::WL_SOCKET_WRITEABLE,
+                snapshot: None,
+                requests: Vec::new(),
+            }),
+            mesh: None,
+        }
+    }
+
+    /// What is to be waited for until the connection stands: the socket, what it is to be ready for, and for how many
+    /// milliseconds at most.
+    fn awaited(&mut self) -> Option<(i32, u32, u64)> {
+        let connecting = self.connecting.as_ref().filter(|c| c.events != 0)?;
+        let (events, since) = (connecting.events, connecting.since);
+        // SAFETY: a connection that is being made.
+        if unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
+            self.lost("could not connect to");
+        }
+        let limit = CONNECT_TIMEOUT.get().max(1) as u64;
+        let left = Duration::from_millis(limit).saturating_sub(since.elapsed());
+        if left.is_zero() {
+            raise(
+                PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
+                format!(
+                    "could not connect to node {}: timeout after {limit} ms",
+                    self.node.name()
+                ),
+            );
+        }
+        // SAFETY: as above.
+        let socket = unsafe { pq_sys::PQsocket(self.conn) };
+        Some((socket, events, left.as_millis() as u64 + 1))
+    }
+
+    /// Goes on with connecting, as far as that goes without waiting.
+    fn go_on(&mut self) {
+        let Some(connecting) = self.connecting.as_mut().filter(|c| c.events != 0) else {
+            return;
+        };
+        let wanted = match connecting.events {
+            pg_sys::WL_SOCKET_READABLE => libc::POLLIN,
+            _ => libc::POLLOUT,
+        };
+        if !self.is_ready(wanted) {
+            return;
+        }
+        // SAFETY: a connection that is being made, whose socket is ready for what libpq wants of it.
+        let events = match unsafe { pq_sys::PQconnectPoll(self.conn) } {
+            PostgresPollingStatusType::PGRES_POLLING_OK => 0,
+            PostgresPollingStatusType::PGRES_POLLING_READING => pg_sys::WL_SOCKET_READABLE,
+            PostgresPollingStatusType::PGRES_POLLING_WRITING => pg_sys::WL_SOCKET_WRITEABLE,
+            _ => self.lost("could not connect to"),
+        };
+        if let Some(connecting) = &mut self.connecting {
+            connecting.events = events;
+        }
+    }
+
+    /// Prepares to wait for the socket.
+    fn watch(&mut self) {
+        // SAFETY: the set lives as long as the session; the socket stays the same once the connection stands.
+        unsafe {
+            self.events = compat::wait_event_set(3);
+            let add = |event, socket, latch| {
+                pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
+            };
+            add(
+                pg_sys::WL_SOCKET_READABLE,
+                pq_sys::PQsocket(self.conn),
+                std::ptr::null_mut(),
+            );
+            add(pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch);
+            add(pg_sys::WL_EXIT_ON_PM_DEATH, -1, std::ptr::null_mut());
+        }
+    }
+
+    /// Says who speaks, and prepares the calls; does not wait for the answers.
+    fn greet(&mut self) {
+        let token = secret::token(&role_name(self.role));
+        // SAFETY: a live connection; parameters outlive the calls, which copy them.
+        let sent = unsafe {
+            let version = CString::new(message::VERSION.to_string()).unwrap_or_default();
+            let values = [version.as_ptr(), token.as_ptr().cast()];
+            let lengths = [0, token.len() as i32];
+            pq_sys::PQsetnonblocking(self.conn, 1) == 0
+                && pq_sys::PQenterPipelineMode(self.conn) == 1
+                && pq_sys::PQsendQueryParams(
+                    self.conn,
+                    c"SELECT quad.cluster_hello($1::pg_catalog.int4, $2::pg_catalog.bytea)"
+                        .as_ptr(),
+                    2,
+                    std::ptr::null(),
+                    values.as_ptr(),
+                    lengths.as_ptr(),
+                    [0, 1].as_ptr(),
+                    1,
+                ) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.waiting = 1;
+        match self.mode {
+            Mode::Push => {
+                self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
+                let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
+                self.prepare(c"push", push, 1);
+            }
+            Mode::Query | Mode::Autonomous | Mode::Command => {
+                let answer = c"SELECT quad.cluster_answer($1::pg_catalog.bytea)";
+                self.prepare(c"answer", answer, 1);
+            }
+        }
+        self.sync();
+        self.flush();
+    }
+
+    /// Prepares a call of so many arguments, so that the other node parses and plans it once.
+    fn prepare(&mut self, name: &CStr, sql: &CStr, arguments: i32) {
+        let types = std::ptr::null();
+        // SAFETY: a live connection in pipeline mode; the texts are copied.
+        let sent = unsafe {
+            pq_sys::PQsendPrepare(self.conn, name.as_ptr(), sql.as_ptr(), arguments, types) == 1
+        };
+        if !sent {
+            self.lost("lost the connection to");
+        }
+        self.waiting += 1;
+    }
+}
