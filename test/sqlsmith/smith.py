@@ -88,7 +88,7 @@ grant all on far_quads, far_terms, everywhere, mixed, plain_far to smith_user;
 # Where internal errors are of our making: our own source, and the parts of PostgreSQL that work with what our nodes and tables give them.
 # Others are those of functions of PostgreSQL and Citus that are called with rubbish, and of what Citus does not plan.
 OURS = re.compile(
-    r"\.rs:|, (exec\w*|node\w*|copy\w*|equal\w*|out\w*|read\w*|list|bitmapset|planner|planmain|plancat|plancache|allpaths|join\w+|createplan|setrefs"
+    r"\.rs:|, (exec\w*|node[A-Z]\w*|copy\w*|equal\w*|out\w*|read\w*|list|bitmapset|planner|planmain|plancat|plancache|allpaths|join\w+|createplan|setrefs"
     r"|subselect|prep\w+|tlist|var|clauses|equivclass|path\w+|relnode|initsplan|orclauses|placeholder|analyzejoins|costsize|indxpath|tableam|bufmgr"
     r"|localbuf|md|smgr|xlog\w*|tuple\w+|mcxt|aset|relcache|snapmgr|procarray|lock|trigger|rewrite\w+|ruleutils|resowner|fmgr|portal\w*|spi|pquery)\.c:"
 )
