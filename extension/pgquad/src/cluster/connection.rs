@@ -320,8 +320,8 @@ impl Scope {
         TOTAL.with(add);
     }
 
-    /// Sends a request to the node of a group; does not wait for the answer, nor for a connection that is not there yet:
-    /// those to several nodes are made at once, when the first answer is waited for.
+    /// Sends a request to the node of a group; does not wait for the answer. Nor does it wait for a connection: those
+    /// that are missing are made at once, when the first answer is waited for.
     pub fn send(&self, group: i32, request: &[u8]) {
         let mut sessions = self.sessions.borrow_mut();
         let session = sessions.entry(group).or_insert_with(|| {

@@ -62,8 +62,8 @@ unsafe fn known_key(
     (key != [None; 4]).then_some(key)
 }
 
-/// Counts for all relations of a query level at once what [`counted`] will ask for, so that a distributed store is asked
-/// once and not pattern by pattern. To be called for each relation in turn; the first one does it.
+/// Counts for all relations of a query level at once what [`counted`] will ask for. A distributed store is asked once
+/// then, and not pattern by pattern. To be called for each relation in turn; the first one does it.
 ///
 /// # Safety
 /// Live planner nodes, whose conditions are where they belong; `rti` is a distributed store.
