@@ -1,6 +1,6 @@
-//! Reading ahead: ranges that will be asked for soon travel with a message that goes to their node anyway, or at the
-//! same time, and later reads of them take no message. It spares round trips where a query goes from pattern to pattern
-//! with few rows.
+//! Read-ahead: ranges that will be asked for soon travel with a message that goes to their node anyway, or at the same
+//! time. Later reads of them take no message. It spares round trips where a query goes from pattern to pattern with few
+//! rows.
 //!
 //! What has been read ahead is kept with the transactions of the other nodes, so that all of it is of the snapshot that
 //! a message would see. It is a cache: a range that is not in it is asked for.
@@ -41,8 +41,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the ranges of a request; `read` appends about so many keys of a range of the part with that place, or says
-    /// that the part cannot be read, which is no reason to fail: nobody may come to need it.
+    /// Reads the ranges of a request. `read` appends about so many keys of a range of the part with that place, or says
+    /// that the part cannot be read. That is no reason to fail: nobody may come to need it.
     pub fn of(
         parts: &[(u8, Part)],
         mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch) -> bool,

@@ -1,5 +1,5 @@
-//! What a store on many nodes needs and PostgreSQL does not: which shard a value belongs to, how a read is dealt out to
-//! shards, and the messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this crate.
+//! What a store on many nodes needs and PostgreSQL does not have: which shard a value belongs to, how a read is dealt
+//! out to shards, and the messages between nodes. Knows nothing of PostgreSQL. See README.md beside this crate.
 
 pub mod ahead;
 pub mod deal;

@@ -16,8 +16,8 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// For how long to look for the next answer before sleeping, at most `most`: all of it where recent answers came
-    /// within that time, else none, for then the processor has better to do.
+    /// How long to poll for the next answer before sleeping. It is `most` where recent answers came within that time.
+    /// Otherwise it is zero, for then the processor has better things to do.
     #[must_use]
     pub fn budget(&self, most: Duration) -> Duration {
         if self.average <= most {

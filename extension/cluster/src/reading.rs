@@ -83,8 +83,8 @@ pub struct Reading {
     spread: Option<Box<Spread>>,
 }
 
-/// Ranges, or groups of them, for each shard of a table, up to which they are read in the order in which they are
-/// given: they lie in as many leaves, and dealing them out costs more than to go from shard to shard.
+/// Up to so many ranges (or groups of them) for each shard of a table are read in the order in which they are given.
+/// They lie in as many leaves, so dealing them out costs more than going from shard to shard.
 const IN_ORDER: usize = 2;
 
 /// How shards are gone through.

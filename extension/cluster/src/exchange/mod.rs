@@ -1,9 +1,9 @@
 //! Batches of rows pushed from node to node while a join runs: a repartition at every step. See README.md in this
 //! folder.
 //!
-//! [`Exchange`] drives the [`Work`] of one participant over a [`Transport`]: it takes what peers have sent, has the
-//! work do one unit, cuts what the work has dealt out into frames, and notices the end. Knows nothing of PostgreSQL, of
-//! quads or of what the work is.
+//! [`Exchange`] drives the [`Work`] of one participant over a [`Transport`]. It takes what peers have sent and has the
+//! work do one unit. It cuts what the work has dealt out into frames, and notices the end. Knows nothing of PostgreSQL,
+//! of quads or of what the work is.
 
 mod driver;
 mod ending;
