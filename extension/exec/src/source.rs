@@ -32,8 +32,8 @@ pub struct Wanted {
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by
 /// unwinding.
 ///
-/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]: it
-/// then stands for the quads that this participant holds by that column, in those of the table's orders that are placed
+/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]. It
+/// then stands for the quads that this participant holds by that column. They are in the table's orders that are placed
 /// by it.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.

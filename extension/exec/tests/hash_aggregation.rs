@@ -37,9 +37,9 @@ impl Spill for Words {
 /// Groups with their counts, sums and greatest value; `None` is a value that is unbound, or the sum of one.
 type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u64>)>;
 
-/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, those in which ?2 is bound, the sums
-/// of ?0 and ?2, the distinct values of ?0 and the greatest one. Also the bytes that went to the file, and how many
-/// parts there were.
+/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also
+/// the sums of ?0 and ?2, the distinct values of ?0 and the greatest one. Also the bytes that went to the file, and how
+/// many parts there were.
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(s), None, Some(o), None],

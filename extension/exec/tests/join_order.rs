@@ -1,4 +1,4 @@
-//! The order that a pipeline chooses, on data made to mislead it: the work (rows that come out of all steps) is at most
+//! The order that a pipeline chooses, on data made to mislead it. The work (rows that come out of all steps) is at most
 //! twice that of the best order of all.
 
 mod common;

@@ -533,8 +533,8 @@ fn a_chain_reads_own_quads_only() {
         assert_eq!(found, expected);
         let dealt = |p: &Participant| p.pipeline.steps().iter().map(|s| s.dealt).sum::<u64>();
         let all: u64 = cluster.participants.iter().map(dealt).sum();
-        // Before the third step only, where two of three keys are with somebody else: the first quads are shared out by
-        // object, so that those of the second step are there.
+        // Rows are dealt before the third step only, where two of three keys are with another participant. The first
+        // quads are shared out by object, so those of the second step are there.
         assert!((40..=100).contains(&all), "{all}");
         // Single keys may be read by the orders of the whole table, but they are the holder's own.
         assert!(cluster.participants.iter().all(|p| p.source.others == 0));

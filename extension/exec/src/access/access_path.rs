@@ -230,8 +230,8 @@ impl AccessPath {
         self.used.len()
     }
 
-    /// What the quads asked for have in a column of the key, where it is one value for each row: the operand at
-    /// `place`, all places up to it being equalities.
+    /// The value that the quads asked for have in a column of the key, where it is the same for all quads of a row. It
+    /// is the operand at `place` where all places up to it are equalities.
     pub fn one_at(&self, place: usize) -> Option<Operand> {
         let up_to = self.used.get(..=place)?;
         let equal = up_to.iter().all(|u| u.1 == Bound::Eq);

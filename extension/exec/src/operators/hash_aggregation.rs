@@ -176,8 +176,8 @@ impl HashAggregation {
         self
     }
 
-    /// Before groups are merged, `offer` gets the ids whose terms will be compared, in the order in which they will be;
-    /// when they are merged, none: terms that are elsewhere can be fetched together.
+    /// Before groups are merged, `offer` gets the ids whose terms will be compared, in that order. When they are
+    /// merged, it gets none. So terms that are elsewhere can be fetched together.
     pub fn with_offer(mut self, offer: TermOffer) -> Self {
         self.offer = Some(offer);
         self
@@ -247,8 +247,9 @@ impl HashAggregation {
         self.sets.iter().map(DistinctSet::found_bytes).sum()
     }
 
-    /// Gives what sets have found to the participants (so many, this one is number `me`) that are to count it: of the
-    /// largest sets, until no more than `room` bytes are left. With no room nothing stays that is another one's.
+    /// Gives what sets have found to the participants that are to count it (there are so many, and this one is number
+    /// `me`). The largest sets are given first, until no more than `room` bytes are left. With no room nothing stays
+    /// that is another one's.
     pub fn repartition(&mut self, participants: usize, me: usize, room: usize) -> Vec<SetParcel> {
         let mut parcels = Vec::new();
         let mut left = self.found_bytes();

@@ -1,8 +1,8 @@
 //! Index probe (batched index nested loop): the keys of a batch are sorted, each distinct key is read once, and the
 //! quads found are paired with their rows.
 //!
-//! Where the keys of a batch lie so close together that hardly a quad between them is passed over, all from the first
-//! to the last are read as one range and merged with the keys (merge join).
+//! Merge join: the keys of a batch may lie so close together that hardly a quad lies between them. Then everything from
+//! the first key to the last is read as one range and merged with the keys.
 
 use crate::access::access_path::AccessPath;
 use crate::access::residual_predicates::ResidualMask;

@@ -1,9 +1,9 @@
 //! Star join: patterns that are looked up by the same variable (or constant) and constants of their own are joined as
 //! one step, optional ones included.
 //!
-//! Each distinct key is looked for once, the quads of all arms are read where it is found, and what comes out is the
-//! product of those that the arms have for it. Where the keys of a batch lie so close together that little between them
-//! is passed over, all from the first to the last is read, and each arm takes what is its own.
+//! Each distinct key is looked up once, and the quads of all arms are read where it is found. The result is the product
+//! of the quads that the arms have for the key. The keys of a batch may lie so close together that little lies between
+//! them. Then everything from the first to the last is read, and each arm takes what is its own.
 
 use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::access::residual_predicates::ResidualMask;
@@ -132,8 +132,8 @@ pub(crate) struct Star {
 impl Star {
     /// Starts to join `input` with the quads of all `arms`, of which there are some, all in the same order of a table.
     ///
-    /// `live` are the variables of use after it; where only the `set` of rows matters, arms that bind nothing of use
-    /// are asked only whether they have quads; it `merges` where all quads between the keys are to be read.
+    /// `live` are the variables that are used after it. Where only the `set` of rows matters, arms that bind no such
+    /// variable are asked only whether they have quads. It `merges` where all quads between the keys are to be read.
     pub fn new(
         table: u16,
         (star_key, arms): (StarKey, Vec<Arm>),

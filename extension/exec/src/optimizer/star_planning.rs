@@ -1,7 +1,7 @@
 //! Star join planning: which patterns a batch goes through as one star, and the way in.
 //!
-//! A star takes the patterns that would have been chosen one after the other anyway, as long as they are looked up by
-//! the same key and nothing else is to be done between them.
+//! A star takes the patterns that would be chosen one after the other anyway. It takes them as long as they are looked
+//! up by the same key and nothing else is to be done between them.
 
 use crate::access::access_path::{cannot_match, AccessPath, Constants, PushedRanges, StarKey};
 use crate::bindings::Bindings;
@@ -64,8 +64,8 @@ impl StarPlan {
 /// Table (by its identity), order and key that all arms have in common.
 type SharedAccess = (u64, usize, StarKey);
 
-/// The parts of a group that rows go through as one step, if there are two: of its patterns those that are `ranked`
-/// first, and where there are no others, its optional groups.
+/// The members of a group that rows go through as one step, if there are at least two. Patterns come first, as they are
+/// `ranked`. Where these are all patterns of the group, its optional groups follow.
 pub(crate) fn plan_star<S: Source>(
     estimator: &Estimator<S>,
     rows: &Bindings,

@@ -2,8 +2,8 @@
 //!
 //! `?a = ?b` compares values: numbers of different types may be equal. IRIs, blank nodes and strings are equal to
 //! nothing but themselves, so a pattern can be probed by such a condition when it has no other terms in that column.
-//! Otherwise rows are told apart by what their own values are: those that are equal to themselves only are joined by
-//! the id, the others by a key of the value (`value_hash_join.rs`).
+//! Otherwise rows are told apart by their own values. Rows whose value equals only itself are joined by the id, the
+//! others by a key of the value (`value_hash_join.rs`).
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
@@ -93,8 +93,8 @@ pub(crate) fn between(params: &[Value], same: SameValue) -> Value {
     Value::Ranges(Rc::from([(param(low), param(high))]))
 }
 
-/// Tells rows apart by what a pattern can be joined with them by, where that is their value and nothing else connects
-/// them: the rows of each kind, and the variant of the group they go on in. Rows that nothing can equal are left out.
+/// Tells rows apart by how a pattern can be joined with them, where their value is all that connects them. Returns the
+/// rows of each kind with the variant of the group in which they go on. Rows that nothing can equal are left out.
 pub(crate) fn parts_by_value<S: Source>(
     query: &mut Query,
     source: &mut S,

@@ -1,5 +1,5 @@
-//! Joins that several participants run together, each on a node with a part of the quads: before a step of the
-//! outermost group rows are repartitioned by the participant that holds the quads of their next key.
+//! Repartitioned joins: several participants run one join together, each on a node with a part of the quads. Before a
+//! step of the outermost group, rows go to the participant that holds the quads of their next key.
 //!
 //! Every participant can read any quad, be it by messages to others: where a row is never changes the answer. A row
 //! that is given away carries the state of its batch: which patterns, filters and groups are left, which variables are
@@ -7,8 +7,8 @@
 //! Groups inside (OPTIONAL, EXISTS, NOT EXISTS) are run whole where the row is, after it has been given to the holder
 //! of the first key that it asks for there.
 //!
-//! The first pattern is the same for all participants: each reads the quads of its own part, or, where the pattern's
-//! constants say who has all of them, that one alone reads.
+//! The first pattern is the same for all participants, and each reads the quads of its own part. Where the constants of
+//! the pattern say that one participant has all of them, that one alone reads.
 
 use crate::access::access_path::{cannot_match, AccessPath, Operand};
 use crate::bindings::{Bindings, Column};
@@ -104,8 +104,8 @@ impl Pipeline {
         });
     }
 
-    /// Begins the share of participant `me` in a join for rows that have some variables already: participant 0 has all
-    /// of them, and gives them to those who hold the quads of their first keys.
+    /// Begins the share of participant `me` in a join for rows that have some variables already. Participant 0 has all
+    /// these rows. It gives them to the participants that hold the quads of their first keys.
     pub fn start_share_from(
         &mut self,
         params: Vec<Value>,
@@ -271,8 +271,9 @@ impl Pipeline {
         (quads, second)
     }
 
-    /// The column by which the quads of pattern `first` are shared out: that of the order in which they are read, or,
-    /// where another order is as good, the one that leaves rows where the quads of the next step are.
+    /// The column by which the quads of pattern `first` are shared out. It is the column by which the order that is
+    /// read is placed. Where another order is as good, it is the column that leaves rows where the quads of the next
+    /// step are.
     fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
         let group = &self.query.layout.groups[0];
         let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
