@@ -227,8 +227,8 @@ pub fn lock_shards(shards: &[u64]) {
     }
 }
 
-/// Shards of a node that Citus may make over connections of their own, as it does where a statement or transaction is
-/// to fill them: a third of the connections that PostgreSQL allows by default.
+/// Shards of a node that Citus may make over connections of their own. Citus does so where a statement or transaction
+/// is to fill them. The bound is a third of the connections that PostgreSQL allows by default.
 const MOST_PARALLEL: usize = 32;
 
 /// Runs `body`, which makes so many shards: over one connection to each node where they are many.
@@ -254,7 +254,7 @@ pub fn executes_locally() -> bool {
 }
 
 /// Runs `body` with `citus.enable_local_execution`. A transaction in which Citus has written to a shard of this node in
-/// the process has to go on so, but EXPLAIN turns the setting off for the rest of the transaction.
+/// the process has to go on so. But EXPLAIN turns the setting off for the rest of the transaction.
 pub fn locally<T>(body: impl FnOnce() -> T) -> T {
     with_settings(&[(LOCAL_EXECUTION, "on")], body)
 }

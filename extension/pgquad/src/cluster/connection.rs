@@ -2,7 +2,7 @@
 //!
 //! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next
 //! scope afterwards. In a query's scope all messages between two synchronisation points are one transaction of the
-//! other node, REPEATABLE READ and READ ONLY: it begins with the first message and ends with the scope, without a round
+//! other node, REPEATABLE READ and READ ONLY. It begins with the first message and ends with the scope, without a round
 //! trip of its own. In an autonomous scope each message is a transaction.
 
 mod connecting;
@@ -273,8 +273,8 @@ impl Scope {
         self.snapshots.replace(snapshots);
     }
 
-    /// The names under which nodes have exported the snapshots that this scope reads with, for the participants of a
-    /// join; this node that of its transaction, so that it has to be one whose snapshot lasts as long as it does.
+    /// The names under which nodes have exported the snapshots of this scope, for the participants of a join. This node
+    /// exports the snapshot of its transaction, which therefore has to keep one snapshot to its end.
     pub fn export(&self, groups: &[i32]) -> Vec<String> {
         let (_, own) = map::nodes();
         let mut exported = self.exported.borrow_mut();
@@ -842,8 +842,8 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
         options += " -c client_min_messages=error";
         options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
     }
-    // A third of the time without a word, then probes for the rest of it, by either end: a node whose asker is gone
-    // without a word keeps no transaction open, and one that works for an asker that has gone away stops.
+    // Each end waits a third of the time without a word, and sends probes for the rest of it. So a node whose asker is
+    // gone without a word keeps no transaction open. One that works for an asker that has gone away stops.
     let lost_after = LOST_AFTER.get();
     let seconds = (lost_after / 1000).max(3);
     let (idle, interval) = (seconds / 3, (seconds / 9).max(1));

@@ -114,9 +114,9 @@ fn quoted(base: &str, column: char) -> String {
 /// Makes the two Citus tables of a base, as the current role.
 ///
 /// Invariant: they are not colocated with the dictionary. A writer holds Citus' lock on the shards it has written until
-/// it commits, and meanwhile has new terms made over a session of its own, which takes the lock of the dictionary's
-/// shards. Were that the same lock, a move between the two would wait for the writer, the session for the move, and the
-/// writer for the session, unseen by any deadlock detector.
+/// it commits. Meanwhile it has new terms made over a session of its own, which takes the lock of the dictionary's
+/// shards. If that were the same lock and a move came between the two, the writer would wait for the session, the
+/// session for the move, and the move for the writer. No deadlock detector would see it.
 fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
     let given = [
         (c"quad.inner_fanout", limits.inner_fanout),

@@ -1,7 +1,7 @@
 //! What is refused under Citus, because it would lose quads or answer wrongly without a word.
 //!
-//! * Functions that work on the pages of a quad table refuse a table that Citus manages: the relation that carries its
-//!   name on a node is an empty shell, the quads are in its shards.
+//! * Functions that work on the pages of a quad table refuse a table that Citus manages. The relation that carries its
+//!   name on a node is an empty shell, and the quads are in its shards.
 //! * The tables of the dictionary refuse to be distributed, truncated, renamed and moved by users. Code of this
 //!   extension that does so on purpose says so with [`allow_dictionary_changes`].
 //! * A statement refuses to read a quad table under row-level security beside a table of Citus, whose planner crashes
@@ -82,7 +82,7 @@ pub fn is_any_of_citus(relids: &[pg_sys::Oid]) -> bool {
 }
 
 /// Raises an error where a statement reads a quad table under row-level security together with a table that Citus
-/// manages: the planner of Citus 13.2 crashes on security conditions beside its tables.
+/// manages. The planner of Citus 13.2 crashes on security conditions beside its tables.
 ///
 /// # Safety
 /// `query` is a statement that has been rewritten and not yet been planned.

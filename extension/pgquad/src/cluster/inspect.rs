@@ -8,8 +8,8 @@ use super::store::{owner_of, Sides};
 use super::write::{as_writer, has_written};
 use crate::pg::error::{raise, raise_hint};
 
-/// Shards of a node that are asked at once, each over a connection of its own, as many as Citus opens for a statement;
-/// those of a table with more on a node are asked one by one.
+/// Shards of a node that are asked at once, each over a connection of its own: as many as Citus opens for a statement.
+/// Where a table has more shards on a node, they are asked one by one.
 const MOST_AT_ONCE: usize = 16;
 
 /// What one order of the store is, over all shards of its table.
@@ -141,8 +141,8 @@ pub fn count(sides: Sides, key: [Option<i64>; 4]) -> i64 {
     count.unwrap_or(0)
 }
 
-/// Runs a query on every shard of a table (`%s`: its name, as a literal), each in a transaction of its own; number of
-/// the shard and text of the answer.
+/// Runs a query on every shard of a table (`%s`: its name, as a literal), each in a transaction of its own. Returns the
+/// number of each shard with the text of its answer.
 pub fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
     let name = qualified_name(side);
     // Citus puts the name in as it is. Quotes that do not occur in it make a literal of it.

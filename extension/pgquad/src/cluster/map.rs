@@ -1,6 +1,6 @@
 //! The map of shards: which hash ranges of a distributed table are where. Kept for as long as Citus does not say that
-//! it has changed: it invalidates the relation cache of a table whose placements change, and that of `pg_dist_node`
-//! with the nodes.
+//! it has changed. Citus invalidates the relation cache of a table whose placements change, and that of `pg_dist_node`
+//! when nodes change.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};

@@ -1,11 +1,10 @@
 //! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers and
 //! comment.
 //!
-//! After a statement that changed it on one node, its definition as a whole is sent to the others in the same
-//! transaction, and each brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement
-//! it was. A node finds its relation by the mark, which no statement changes. A node that joins later asks the
-//! coordinator for all definitions (`quad.cluster_definitions`) when Citus makes the tables of schema `quad_shards`
-//! there.
+//! After a statement that changed it on one node, its whole definition is sent to the others in the same transaction.
+//! Each of them brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement it was.
+//! A node finds its relation by the mark, which no statement changes. A node that joins later asks the coordinator for
+//! all definitions (`quad.cluster_definitions`) when Citus makes the tables of schema `quad_shards` there.
 
 use std::cell::{Cell, RefCell};
 

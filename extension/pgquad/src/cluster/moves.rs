@@ -1,13 +1,13 @@
-//! Moves of shards: instead of Citus' COPY row by row, the node that gets a shard reads every order of it as a sorted
-//! run and builds all trees bottom-up, side by side.
+//! Moves of shards. In place of Citus' COPY row by row, the node that gets a shard reads every order of it as a sorted
+//! run. It builds all trees bottom-up, side by side.
 //!
 //! Citus has the node of a shard run `worker_copy_table_to_node(shard, node)` for each table that moves. Where that is
 //! a quad table the call becomes one of [`copy_shard_to_node`], which asks the other node to take the shard; all else
 //! of the move stays Citus' own.
 //!
-//! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement learns that a shard is
-//! on its node after it has taken its snapshot, at the latest when a write has waited for the move, and the copy has
-//! committed after that.
+//! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement may learn that a shard
+//! is on its node after it has taken its snapshot, at the latest when a write has waited for the move. By then the copy
+//! has committed, after that snapshot.
 
 use pgquad_btree::Key;
 use pgquad_cluster::message::{decode_numbers, encode_numbers, Rows};

@@ -1,6 +1,6 @@
 //! Reading a store that this transaction has written to. Its changes are in the transactions that Citus has open on
-//! other nodes, which no session of ours sees, so that such reads go through Citus: SELECTs on its tables, planned by
-//! it each time.
+//! other nodes, which no session of ours sees. So such reads go through Citus: SELECTs on its tables, planned by it
+//! each time.
 
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
-//! `quad.rebuild` of a distributed store: each shard on its node, in a transaction of its own, so that no more than one
-//! is locked at a time and no two nodes wait for each other.
+//! `quad.rebuild` of a distributed store: each shard on its node, in a transaction of its own. So no more than one
+//! shard is locked at a time, and no two nodes wait for each other.
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 

@@ -1,4 +1,4 @@
-//! The secret by which nodes know each other: a session that asks for quads proves with it that a backend with this
+//! The secret by which nodes know each other. A session that asks for quads proves with it that a backend with this
 //! extension speaks, and not a user who has found the function. It is one row of a Citus reference table that nobody
 //! but superusers may read.
 

@@ -16,8 +16,8 @@ pub fn export() -> String {
     }
 }
 
-/// Whether this transaction can give its snapshot to other sessions: not in a savepoint, as PostgreSQL has it, and not
-/// where it is SERIALIZABLE, for what other sessions read is not watched for its conflicts.
+/// Whether this transaction can export its snapshot to other sessions. PostgreSQL exports none in a savepoint. A
+/// SERIALIZABLE transaction does not either, for what other sessions read is not watched for its conflicts.
 pub fn can_export() -> bool {
     // SAFETY: plain session state.
     unsafe {
@@ -26,9 +26,9 @@ pub fn can_export() -> bool {
     }
 }
 
-/// The context to run a statement in. A node that asks imports a snapshot at the beginning of the messages that are one
-/// transaction without being a block, where PostgreSQL warns of statements at the top level that they have no effect:
-/// this one has, on the messages behind it.
+/// The context to run a statement in. A node that asks imports a snapshot at the beginning of the messages, which are
+/// one transaction without being a block. There PostgreSQL warns of statements at the top level that they have no
+/// effect. This one has an effect, on the messages behind it.
 ///
 /// # Safety
 /// `planned` is a live utility statement.

@@ -43,9 +43,10 @@ fn check_seconds(seconds: f64) {
     }
 }
 
-/// Watches all nodes for some seconds; gives a line for all of them together and one for each node: messages and KB
-/// sent per second, processor time, share of the sessions' time waiting for disk (read) and for other nodes (clw),
-/// sessions running, waiting and idle, shared buffers used, dirty and being written.
+/// Watches all nodes for some seconds. Gives a line for all of them together and one for each node. A line has messages
+/// and KB sent per second, processor time, and the share of the sessions' time waiting for disk (read) and for other
+/// nodes (clw). It also has the sessions running, waiting and idle, and the shared buffers used, dirty and being
+/// written.
 #[pg_extern(volatile, parallel_unsafe)]
 fn cluster_status(seconds: default!(f64, 5.0)) -> SetOfIterator<'static, String> {
     check_seconds(seconds);

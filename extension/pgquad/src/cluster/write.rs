@@ -1,8 +1,8 @@
 //! Changes of a distributed store. What a statement deletes and inserts is collected (`storage::pending`) and then
 //! written to both tables of the store by Citus, within the transaction of the caller.
 //!
-//! Invariant: both tables get the same quads in the same transaction, deletions before insertions, so that a quad which
-//! one statement deletes and inserts stays, as it does in a table of one node.
+//! Invariant: both tables get the same quads in the same transaction, deletions before insertions. So a quad which one
+//! statement deletes and inserts stays, as it does in a table of one node.
 //!
 //! Invariant: a statement for Citus takes its snapshot when the shards that it writes can no longer be moved: see
 //! [`hold`].
@@ -66,9 +66,9 @@ pub fn note() {
     }
 }
 
-/// Notes that this transaction makes, empties or alters shards, which its sessions to other nodes do not see or would
-/// wait for: for this very transaction, unseen by any deadlock detector. `what` completes "cannot .. a distributed
-/// store".
+/// Notes that this transaction makes, empties or alters shards. Its sessions to other nodes do not see these changes,
+/// or would wait for them: for this very transaction, unseen by any deadlock detector. `what` completes "cannot .. a
+/// distributed store".
 pub fn note_reshaped(what: &str) {
     end_scope_of_transaction(what);
     note();
@@ -218,9 +218,10 @@ impl Changes {
 
 /// Keeps the shards of some keys of a table, or all (`None`), from being moved or split until the transaction ends.
 ///
-/// Citus does so itself, but when the statement has its snapshot already. A shard that has come to this node while the
-/// statement waited is written to in this very process, under that snapshot, which does not see what the move has
-/// copied: quads that were to be deleted would stay.
+/// Citus does so itself, but when the statement has its snapshot already. Citus does so itself, but only when the
+/// statement has its snapshot already. If a shard has come to this node while the statement waited, it is written to in
+/// this very process, under that snapshot. The snapshot does not see what the move has copied, so quads that were to be
+/// deleted would stay.
 fn hold(side: Side, keys: Option<&[i64]>) {
     // Citus' lock is that of the place among the shards: a split that was waited for has changed shards and places.
     let mut held = Vec::new();
@@ -444,7 +445,7 @@ fn with_sqlstate(body: impl FnOnce()) {
         .execute();
 }
 
-/// Bytes that Citus collects for each shard of this node before it writes them, its default being 512 kB: what comes at
+/// Bytes that Citus collects for each shard of this node before it writes them; its default is 512 kB. What comes at
 /// once into an empty shard is built bottom-up, and what comes later is inserted. All shards together get what a
 /// maintenance command may have.
 fn local_buffer(side: Side) -> usize {

@@ -1,5 +1,5 @@
-//! Sessions with the participants of a join that is pushed from node to node: each gets its part of the work, and its
-//! rows are taken as they come, row by row of libpq.
+//! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its rows are taken
+//! as they come, in libpq's single-row mode.
 
 use super::{connecting, Mode, Received, Session};
 use crate::cluster::answer::damaged;

@@ -1,5 +1,5 @@
-//! Which nodes could not be linked lately, in shared memory: joins are not pushed over such a link for a while, so that
-//! not each of them waits for a connection that nobody answers. Server without the library preloaded: nothing is
+//! Pairs of nodes that could not be linked lately, in shared memory. Joins are not pushed over such a link for a while,
+//! so that not every join waits for a connection that nobody answers. Server without the library preloaded: nothing is
 //! remembered.
 
 use std::mem::size_of;

@@ -1,5 +1,5 @@
--- Shards of a hash-distributed table: number, least and greatest hash, group of the node, the relation where it is on
--- this node, the transaction that has told this node where it is.
+-- Shards of a hash-distributed table: number, least and greatest hash, group of the node, and the relation where the
+-- shard is on this node. Last, the transaction that has told this node where it is.
 SELECT s.shardid, s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid,
   CASE WHEN p.groupid OPERATOR(pg_catalog.=) {this}
     THEN pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid END,
