@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Makes a data set of universities, people, publications and topics as N-Triples, in the shapes of LUBM, SP2Bench and
-Wikidata: a class tree, labels in several languages, optional properties, citations with a long tail, dates and numbers.
+Wikidata. It has a class tree, labels in several languages, optional properties, citations with a long tail, dates and
+numbers.
 Usage: scholarly.py SIZE >file; about 3,500 triples for each unit of the size, the same ones each time."""
 
 import random

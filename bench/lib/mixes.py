@@ -129,9 +129,10 @@ def medians(results, clients):
 
 
 def ask_each(server, asked, options, file, key, more=None, warm=0):
-    """Asks each of some queries `options.rounds` times of this store, of further servers ({name: server}) and of the peers that have loaded
-    the same file, over a new connection each time, `warm` times before it counts: milliseconds by store in the order of the queries, None
-    where one failed, and what the comparison of the answers says."""
+    """Asks each of some queries `options.rounds` times over a new connection each time, `warm` times before it counts.
+    It asks this store, further servers ({name: server}) and the peers that have loaded the same file. Returns
+    milliseconds by store in the order of the queries, None where one failed, and what the comparison of the answers
+    says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
     own = [contextlib.nullcontext(["--postgres", f"{name}={dsn(of)}"]) for name, of in {OWN: server, **(more or {})}.items()]
 

@@ -1,5 +1,5 @@
-//! What the pgbench scripts need in the database: a function for each query that makes its text from the random numbers
-//! which the script draws, and tables that know which products, offers and reviews are whose.
+//! What the pgbench scripts need in the database. A function for each query makes its text from the random numbers
+//! which the script draws. Tables know which products, offers and reviews are whose.
 
 use std::fmt::Write;
 

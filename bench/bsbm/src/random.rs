@@ -1,5 +1,5 @@
-//! Random numbers that are the same on every machine: xoshiro256++, seeded for each instance by itself, so that an
-//! instance is the same whatever was generated before it and on whatever thread.
+//! Random numbers that are the same on every machine: xoshiro256++, seeded for each instance by itself. So an instance
+//! is the same whatever was generated before it and on whatever thread.
 
 use std::f64::consts::TAU;
 

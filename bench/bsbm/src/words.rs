@@ -1,5 +1,5 @@
-//! Words to make texts of. They are made up from syllables, as many and as long as those in the dictionaries of the
-//! official generator, so that texts are as long, and words and names as often the same, as there.
+//! Words to make texts of. They are made up from syllables, and are as many and as long as those in the dictionaries of
+//! the official generator. So texts have the same length as there, and words and names occur as often.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
 //! The data compared with those that the official generator made of the same scale: `bsbm/bsbm-1m.nt.gz` of the shared
-//! test data, or what is known of its small sister where they are not there.
+//! test data. Where that file is missing, they are compared with what is known of its small sister.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;

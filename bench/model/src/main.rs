@@ -1,9 +1,9 @@
-//! A model of larger clusters: runs the code that decides what is sent where (`pgquad-cluster`: placement, readings,
-//! exchange, messages) with 1 to 256 nodes in one process over a modelled network, on recorded plans.
+//! A model of larger clusters. It runs the code that decides what is sent where (`pgquad-cluster`: placement, readings,
+//! exchange, messages) on recorded plans. 1 to 256 nodes are in one process, over a modelled network.
 //!
-//! `pgquad-model RECORDED.json` prints, as tab-separated values: mix, network, skew, nodes, way (pull, push, or the
-//! better of both for each join), and for an average query messages, bytes, bytes at the node that was asked,
-//! milliseconds, milliseconds of work of all nodes, milliseconds of work of the busiest.
+//! `pgquad-model RECORDED.json` prints tab-separated values: mix, network, skew, nodes, and way (pull, push, or the
+//! better of both for each join). For an average query it also prints messages, bytes, bytes at the node that was
+//! asked, and milliseconds. Last come milliseconds of work of all nodes, and of the busiest.
 //! `pgquad-model --queries N RECORDED.json`: the same for each query on N nodes, beside what was measured.
 
 mod costs;
