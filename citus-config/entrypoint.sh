@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The image's entry point: leaves the password for connections to the other nodes where libpq looks for it, and goes on with the official one,
-# which takes PGPASSWORD from the environment of a server that it has just initialised.
+# The image's entry point. It leaves the password for connections to the other nodes where libpq looks for it, and goes
+# on with the official entry point. That one takes PGPASSWORD from the environment of a server that it has just
+# initialised.
 set -euo pipefail
 if [ -n "${POSTGRES_PASSWORD:-}" ]; then
     export PGPASSFILE=/var/lib/postgresql/.pgpass

@@ -1,6 +1,6 @@
-"""Checks the documentation as it stands in the tree: docs/SUMMARY.md lists every page of docs/ and every README once, and each
-relative link of a Markdown file leads to a file, and to a heading where it names one; examples of docs/ and README.md are in fenced
-blocks, which the suite `docs` runs. Prints file:line of what does not hold.
+"""Checks the documentation as it stands in the tree. docs/SUMMARY.md lists every page of docs/ and every README once.
+Each relative link of a Markdown file leads to a file, and to a heading where it names one. Examples of docs/ and
+README.md are in fenced blocks, which the suite `docs` runs. Prints file:line of what does not hold.
 """
 
 import os

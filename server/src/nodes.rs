@@ -97,9 +97,8 @@ impl Nodes {
     /// A connection of a role to the next node that is up, or to the one of this name.
     ///
     /// # Errors
-    /// 404 for a name that no node has;
-    /// 401 for a wrong password, 403 for a role that the server's login may not become, 503 when no node answers in
-    /// time.
+    /// 404 for a name that no node has, 401 for a wrong password, 403 for a role that the server's login may not
+    /// become. 503 when no node answers in time.
     pub async fn connection(
         &self,
         identity: &Identity,

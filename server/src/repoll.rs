@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// Polls of one turn at most. Others of the thread have their turn then, and what waits for one of them, as everything
-/// does once tokio's budget of a turn is spent, is not polled in vain for long.
+/// Polls of one turn at most. The others of the thread have their turn then. Once tokio's budget of a turn is spent,
+/// everything waits for one of them, and is not polled in vain for long.
 const POLLS: usize = 4;
 
 /// Nobody polls; a wake goes to the task.

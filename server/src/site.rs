@@ -2,8 +2,8 @@
 //!
 //! Browsers send credentials of HTTP Basic that a user has typed on their own with every request to the server, forms
 //! of other sites included.
-//! Only requests whose body has one of the types of forms are sent without asking (the server answers no preflight with
-//! Access-Control-Allow-Credentials), so it is these that another site must not write with.
+//! Without a preflight they send only requests whose body has one of the types of forms, and the server answers no
+//! preflight with Access-Control-Allow-Credentials. So these are the requests with which another site must not write.
 
 use axum::http::{header, HeaderMap, StatusCode};
 

@@ -89,8 +89,8 @@ impl Watch {
         Working(self.work.clone())
     }
 
-    /// Returns when the client has closed its end and there is work for it, even if there is something to be read
-    /// before the end: the requests that it has sent ahead.
+    /// Returns when the client has closed its end and there is work for it. It returns even if there is something to be
+    /// read before the end: the requests that the client has sent ahead.
     pub async fn gone(&self) {
         loop {
             self.work.begun.notified().await;

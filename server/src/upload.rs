@@ -14,8 +14,8 @@ use axum::http::StatusCode;
 
 /// Bytes that are sent at once: few system calls, little memory.
 const PIECE: usize = 64 << 10;
-/// Bytes of a row of the COPY. PostgreSQL copies a row some times, in memory that it returns to the system after
-/// each larger one: rows of 64 KiB took the backend 1.9 times the system time (2026-11).
+/// Bytes of a row of the COPY. PostgreSQL copies a row some times, in memory that it returns to the system after each
+/// larger one. Rows of 64 KiB took the backend 1.9 times the system time (2026-11).
 const ROW: usize = 4 << 10;
 /// What a binary COPY begins with: the signature, no flags, no extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
