@@ -1,6 +1,7 @@
-"""Loads that have to fail, or to succeed in spite of their looks: malformed documents of every format, binary rubbish, broken
-compression, limits, missing rights, a cancelled load, a full disk. Each time: the right kind of error with its place, the store
-as it was, quad.verify clean, and the session goes on. On a cluster (PGQUAD_NODES) stores are distributed and nodes asked in turn."""
+"""Loads that have to fail, or to succeed in spite of their looks. There are malformed documents of every format, binary
+rubbish, broken compression, limits, missing rights, a cancelled load, a full disk. Each time: the right kind of error
+with its place, the store as it was, quad.verify clean, and the session goes on. On a cluster (PGQUAD_NODES) stores are
+distributed and nodes asked in turn."""
 import bz2
 import contextlib
 import gzip

@@ -1,5 +1,6 @@
-"""Faults between nodes: a node that is down, killed or cut off in the middle, slow links, an asking session that is cancelled, timed out or
-killed; while a query pulls, decodes, is pushed from node to node, while a load runs, while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
+"""Faults between nodes: a node that is down, killed or cut off in the middle, slow links, an asking session that is
+cancelled, timed out or killed. They come while a query pulls, decodes, or is pushed from node to node, while a load
+runs, and while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
 
 Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), for PostgreSQL and for rows that are pushed; the tests themselves ask nodes directly. After each
 fault: an error in time that names the node, nothing left on any node, all or nothing of what was written, and the next query works.
@@ -27,8 +28,8 @@ HUBS, LINKS = 1500, 8
 RATE = 200_000
 # Ports for sessions that take part in pushed joins, on each node.
 PORTS = 20
-# Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then: three keepalive times on
-# a quiet machine, five times that on a busy one.
+# Seconds after which a node that says nothing counts as lost, and by which a statement has to have ended then. They are
+# three keepalive times on a quiet machine, five times that on a busy one.
 TIMEOUT = 4
 IN_TIME = 60
 # How often a fault that came when the operation had ended already is tried again, with an operation that is four times as slow.

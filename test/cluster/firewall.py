@@ -18,8 +18,8 @@ from nodes import Cluster
 from pgquad_test import Report, free_range
 from tcp_proxy import Proxy
 
-# Seconds for which a join that may be pulled tries to link its nodes (PATIENCE_IN_AUTO), what one that has to be pushed is given here, and
-# what a query takes at most besides, on a busy machine.
+# Seconds for which a join that may be pulled tries to link its nodes (PATIENCE_IN_AUTO), and those that a join which
+# has to be pushed is given here. Last, what a query takes at most besides, on a busy machine.
 PATIENCE, CONNECT_TIMEOUT, BUSY = 3, 2, 25
 REMEMBERED = 60
 PORTS = 20

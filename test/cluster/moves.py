@@ -1,5 +1,6 @@
-"""Shards are moved, split, rebalanced and drained (block_writes) while queries, updates and loads run on all nodes: right answers before, during
-and after, and in the end what the clients were told. Before that, single statements whose snapshot is older than what a move has copied.
+"""Shards are moved, split, rebalanced and drained (block_writes) while queries, updates and loads run on all nodes.
+Answers are right before, during and after, and in the end there is what the clients were told. Before that, single
+statements whose snapshot is older than what a move has copied.
 Usage: moves.py [--all] [--rows] (by `run`); --all moves every shard twice, --rows lets Citus copy row by row.
 """
 

@@ -19,8 +19,8 @@ SETTINGS = {
 
 
 def settings(number):
-    """Those of a node. Each looks for deadlocks at a pace of its own (2, 3.5, 5 s): a node ends a transaction of its own, so nodes that
-    always look at the same moment end both transactions of a circle, each time that they are tried."""
+    """Those of a node. Each looks for deadlocks at a pace of its own (2, 3.5, 5 s). A node ends a transaction of its
+    own. So nodes that always look at the same moment end both transactions of a circle, each time that they are tried."""
     return {**SETTINGS, "citus.distributed_deadlock_detection_factor": 2 + 1.5 * number}
 
 

@@ -30,8 +30,8 @@ QUERIES = [
 ]
 # What a client may be told while nodes come and go; all else is a fault. 08: connections; 40: deadlocks; 57: cancelled, terminated, starting.
 FORGIVEN = ("08", "40", "57")
-# The same in words, where Citus gives no SQLSTATE of its own: connections, a write that waited for the move of its shard, and a shard whose
-# former place cannot be cleaned up while a prepared transaction is undecided.
+# The same in words, where Citus gives no SQLSTATE of its own. It may be a connection, or a write that waited for the
+# move of its shard. Or a shard's former place cannot be cleaned up while a prepared transaction is undecided.
 FORGIVEN_WORDS = ("leftover from the previous move", "postmaster was shut down", "connection", "could not find valid entry for shard", "SSL SYSCALL error", "failed to COPY to shard")
 # A node that was killed is back, and what it had prepared is decided, after so many seconds.
 IN_TIME = 90

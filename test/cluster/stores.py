@@ -710,8 +710,8 @@ class Checks:
         self.holds("films", self.quads)
 
     def two_writers_of_the_same_quads(self):
-        """Two open transactions on two nodes insert the same quads, then delete the same ones: where each comes first to a shard that the
-        other one wants as well, it is a deadlock, and who is ended tries again."""
+        """Two open transactions on two nodes insert the same quads, then delete the same ones. Where each comes first
+        to a shard that the other one wants as well, it is a deadlock, and the one that is ended tries again."""
         new = random_quads(500, seed=40)
         for quads in (set(new) - self.quads,):
             for node in (1, 2):
@@ -775,9 +775,10 @@ class Checks:
         self.holds("films", self.quads)
 
     def deadlock_between_nodes(self):
-        """Two transactions on two nodes that delete the same two quads in opposite order. Each node's detector ends the youngest transaction
-        of its own in a circle: where all nodes look, one transaction is ended and the other commits, or both are ended by nodes that happen
-        to look at the same moment, and are tried again. Where node 1 alone looks, it is its own that is ended, and the other commits."""
+        """Two transactions on two nodes that delete the same two quads in opposite order. Each node's detector ends the
+        youngest transaction of its own in a circle. Where all nodes look, one transaction is ended and the other
+        commits. Or both are ended by nodes that happen to look at the same moment, and are tried again. Where node 1
+        alone looks, it is its own that is ended, and the other commits."""
         # Each quad has both its shards on one node, and the other quad's are on another node: no node sees the circle by itself.
         node_of = "select nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
         pair = {}

@@ -1,10 +1,11 @@
 """Crash test: kill -9 of the whole server at a random moment under mixed load, recovery, comparison with the clients' journal.
 
-Every client works on subjects of its own, in its own connection, and keeps a journal in memory: the set of quads after its
-last acknowledged commit and, while a commit is under way, the set that it would lead to. After the crash the client's part of
-the table has to be exactly one of the two: a transaction whose commit was acknowledged is there as a whole, one that was not
-sent is not there at all, one in between is either. Besides, all clients insert the same shared quads (graph 1), which are never
-deleted. Then quad.verify has to find nothing. The data stays for the next round, so later rounds crash on recovered pages.
+Every client works on subjects of its own, in its own connection, and keeps a journal in memory. The journal is the set
+of quads after its last acknowledged commit and, while a commit is under way, the set that it would lead to. After the
+crash the client's part of the table has to be exactly one of the two. A transaction whose commit was acknowledged is
+there as a whole. One whose commit was not sent is not there at all, and one in between is either. Besides, all clients
+insert the same shared quads (graph 1), which are never deleted. Then quad.verify has to find nothing. The data stays
+for the next round, so later rounds crash on recovered pages.
 """
 import argparse
 import io

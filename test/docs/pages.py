@@ -8,10 +8,10 @@ Usage: pages.py [--cluster PORT,PORT,PORT] PAGE...
 | `sh` | by bash, in a folder with the files of FILES |
 | no language | a transcript, what stands behind `=# ` by psql, what stands behind `$ ` by bash |
 
-A block `text` behind one is what it has to print; without it there must be no error. A second word says what the block needs: `cluster`,
-and transcripts with `PORT=# `, run on the nodes of --cluster only; `machines`, `internet` and `driver` (a program that sends what COPY takes) are
-counted as skipped; `install` is done before.
-The server is that of the PG* variables; a page has a database, and a role with all rights, of its own.
+A block `text` behind one is what it has to print; without it there must be no error. A second word says what the block
+needs. `cluster`, and transcripts with `PORT=# `, are run on the nodes of --cluster only. `machines`, `internet` and
+`driver` (a program that sends what COPY takes) are counted as skipped; `install` is done before. The server is that of
+the PG* variables; a page has a database, and a role with all rights, of its own.
 """
 
 import bz2

@@ -1,5 +1,5 @@
-"""Clients that go away take along what PostgreSQL does for them: a query, an answer on its way, an update, an upload in each of its phases;
-closed, half-closed and reset."""
+"""Clients that go away take along what PostgreSQL does for them. That is a query, an answer on its way, an update, or
+an upload in each of its phases; the connection is closed, half-closed or reset."""
 import socket
 import struct
 import threading

@@ -22,8 +22,8 @@ faulthandler.register(signal.SIGTERM, all_threads=True, chain=True)
 
 
 def adopt_orphans():
-    """Makes this process the parent of the servers that it starts, so that it can reap those that it kills: where nobody
-    does (containers without an init), the next start would take the dead postmaster for a running one."""
+    """Makes this process the parent of the servers that it starts, so that it can reap those that it kills. Where
+    nobody does (containers without an init), the next start would take the dead postmaster for a running one."""
     pr_set_child_subreaper = 36
     ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
@@ -114,8 +114,8 @@ def create_cluster_database(name):
 
 
 def free_range(count, *hosts):
-    """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to clients: a server that
-    is down for a while finds its port free when it comes back."""
+    """So many ports in a row that nobody listens on at any of these addresses, below those that the kernel gives to
+    clients. So a server that is down for a while finds its port free when it comes back."""
     while True:
         low = random.SystemRandom().randrange(16000, 32000 - count)
         ports = range(low, low + count)

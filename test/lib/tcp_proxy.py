@@ -1,7 +1,7 @@
 """A TCP proxy between nodes, for tests: it delays, throttles, cuts without a word, resets and refuses connections.
 
-A node listens on 127.0.0.1, its proxy on another loopback address with the same ports, so that a node that is known by the proxy's address is
-reached through it whatever port it is asked for:
+A node listens on 127.0.0.1, its proxy on another loopback address with the same ports. So a node that is known by the
+proxy's address is reached through it whatever port it is asked for:
 
     with Proxy("127.0.0.12", [5433, *range(7000, 7010)]) as proxy:
         proxy.delay = 0.001      # seconds, each way

@@ -1,5 +1,6 @@
--- Every function, aggregate and cast of the extension, with NULL, empty, huge, odd and mistyped arguments: each call gives a result or an error
--- that is not an internal one (SQLSTATE class XX), and the session lives on. What is called comes from pg_proc, so new functions are, too.
+-- Every function, aggregate and cast of the extension, with NULL, empty, huge, odd and mistyped arguments. Each call
+-- gives a result or an error that is not an internal one (SQLSTATE class XX), and the session lives on. What is called
+-- comes from pg_proc, so new functions are, too.
 begin;
 select plan(7);
 select quad.create_store('probe');

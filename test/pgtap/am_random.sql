@@ -1,5 +1,6 @@
--- Random statements on quad tables of several page limits and orders, and on a heap table that stands for the set; after every few
--- statements both hold the same and quad.verify finds nothing. Commits in between, so that vacuum and old versions have their turn.
+-- Random statements on quad tables of several page limits and orders, and on a heap table that stands for the set.
+-- After every few statements both hold the same and quad.verify finds nothing. Commits in between, so that vacuum and
+-- old versions have their turn.
 \set ON_ERROR_STOP 1
 select plan(5);
 create table if not exists model (s bigint not null, p bigint not null, o bigint not null, g bigint not null, primary key (s, p, o, g));

@@ -1,5 +1,5 @@
 -- Every access path gives what a heap table gives: any subset of bound columns, ranges, arrays, parameters, joins, in
--- every order and with orders left out; EXPLAIN shows Quad Scan and the order.
+-- every order and with orders left out. EXPLAIN shows Quad Scan and the order.
 begin;
 select plan(34);
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);

@@ -1,5 +1,5 @@
--- Bindings that reach subqueries which group or remove duplicates, VALUES that leave variables open, and equalities of computed values between
--- groups of patterns: the answers, and that nothing is computed whole.
+-- Bindings that reach subqueries which group or remove duplicates, VALUES that leave variables open, and equalities of
+-- computed values between groups of patterns. Tested are the answers, and that nothing is computed whole.
 begin;
 select plan(34);
 select quad.load_text('@prefix : <http://e/> .

@@ -1,6 +1,7 @@
-"""SERVICE and LOAD against HTTP servers on the loopback interface: which servers may be asked and by whom, redirects, answers of every
-kind, bounds on time and size, cancelling, https, and what SILENT makes of each failure. Needs a running server (PGHOST, PGPORT, PGUSER),
-or a cluster (PGQUAD_NODES), whose nodes are asked in turn and whose stores are distributed; makes a database of its own."""
+"""SERVICE and LOAD against HTTP servers on the loopback interface. Tested are which servers may be asked and by whom,
+redirects, answers of every kind, bounds on time and size, cancelling, https, and what SILENT makes of each failure.
+Needs a running server (PGHOST, PGPORT, PGUSER), or a cluster (PGQUAD_NODES), whose nodes are asked in turn and whose
+stores are distributed; makes a database of its own."""
 import gzip
 import http.server
 import itertools

@@ -1,5 +1,6 @@
-"""Soak: clients insert, delete, select, and vacuum the same table at once; at the end the content is what their journals add up
-to, quad.verify finds nothing, and no backend's memory has grown; then one backend asks very many queries."""
+"""Soak: clients insert, delete, select, and vacuum the same table at once. At the end the content is what their
+journals add up to, quad.verify finds nothing, and no backend's memory has grown. Then one backend asks very many
+queries."""
 import argparse
 import os
 import sys

@@ -1,8 +1,9 @@
-"""Random statements of sqlsmith over what the extension offers: whatever they ask, no process of the server crashes, no error is an internal
-one (SQLSTATE class XX), and the tables are sound afterwards. Usage: smith.py [--queries N] [--seed N] [--citus] (by `run`).
+"""Random statements of sqlsmith over what the extension offers. Whatever they ask, no process of the server crashes, no
+error is an internal one (SQLSTATE class XX), and the tables are sound afterwards. Usage: smith.py [--queries N] [--seed
+N] [--citus] (by `run`).
 
-N statements each by a role without rights, a role that may read and write, and a superuser; with --citus all of it again on a server with
-Citus, where some tables are distributed.
+N statements each by a role without rights, a role that may read and write, and a superuser. With --citus all of it runs
+again on a server with Citus, where some tables are distributed.
 """
 import argparse
 import os

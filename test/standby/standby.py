@@ -1,5 +1,6 @@
-"""Replication and backup: a streaming replica made with pg_basebackup follows changes of every kind, answers the same and is
-verified; promotion works; pg_dump | psql gives the same content in a fresh server; pg_prewarm and autoprewarm work."""
+"""Replication and backup. A streaming replica made with pg_basebackup follows changes of every kind, answers the same
+and is verified. Promotion works, pg_dump | psql gives the same content in a fresh server, and pg_prewarm and
+autoprewarm work."""
 import os
 import subprocess
 import sys

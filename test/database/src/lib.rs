@@ -154,9 +154,9 @@ impl Clients {
         client
     }
 
-    /// The connection that is asked next, made anew where it was lost, and who writes the data of the test: on a
-    /// cluster a connection to another node, which finds the store empty; without one the test does so itself, in its
-    /// transaction.
+    /// The connection that is asked next, made anew where it was lost, and the one that writes the data of the test. On
+    /// a cluster that is a connection to another node, which finds the store empty. Otherwise the test writes them
+    /// itself, in its transaction.
     ///
     /// # Panics
     /// When a node cannot be reached.

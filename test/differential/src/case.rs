@@ -74,7 +74,7 @@ impl Case {
     }
 
     /// Runs the query of the same shape with other constants and then the query itself, which finds the template of the
-    /// first one; then the query under each of the settings, which a plan of the cache would not know of.
+    /// first one. Then it runs the query under each of the settings, which a plan of the cache would not know of.
     fn run_query(&self, query: &Query, session: &mut Session<'_>) -> Outcome {
         let (text, plain) = (query.text(), query.without_choice().text());
         let others = exchanged(&text);

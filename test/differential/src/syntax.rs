@@ -1,6 +1,6 @@
 //! SPARQL as a tree that is written out as text. Where a rule of the language depends on the variables in scope (BIND,
-//! projected expressions) the name is chosen while writing, so that every tree, and every smaller tree that shrinking
-//! tries, is valid.
+//! projected expressions), the name is chosen while writing. So every tree is valid, and every smaller tree that
+//! shrinking tries.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -162,7 +162,7 @@ impl Expr {
                 out.push_str(if *negated { "NOT EXISTS " } else { "EXISTS " });
                 let mut text = String::new();
                 write_group(group, &mut text);
-                // What is assigned in the pattern has other names than what is outside: the specification (section
+                // What is assigned in the pattern has other names than what is outside. The specification (section
                 // 18.6) does not say what it means to put a term in the place of an assigned variable.
                 out.push_str(&text.replace(" AS ?", " AS ?y"));
             }

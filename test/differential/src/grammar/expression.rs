@@ -175,8 +175,8 @@ impl Expressions {
         }
     }
 
-    /// Comparisons by order have a constant on one side: that of any other term with itself is an error (section 17.3),
-    /// which the reference does not make, and it compares language strings.
+    /// Comparisons by order have a constant on one side. A comparison of any other term with itself is an error
+    /// (section 17.3), but not for the reference, which also compares language strings.
     fn booleans(
         &self,
         flavour: Flavour,

@@ -5,8 +5,8 @@ use super::terms::predicate;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A path of any operators. Alternatives keep duplicates (section 18.4), but not those that the reference has within
-/// other paths: outside of what is repeated, which drops duplicates in any case, they are alternatives of different
+/// A path of any operators. Alternatives keep duplicates (section 18.4), but the reference drops those within other
+/// paths. So outside of what is repeated, which drops duplicates in any case, they are alternatives of different
 /// predicates.
 pub fn path() -> BoxedStrategy<String> {
     let step = |negated: BoxedStrategy<String>| {

@@ -94,7 +94,7 @@ fn triples(flavour: Flavour) -> BoxedStrategy<Element> {
         .boxed()
 }
 
-/// GRAPH. Its group begins with a triple: a group that reads no quad has solutions for the reference even if there is
+/// GRAPH. Its group begins with a triple. For the reference, a group that reads no quad has solutions even if there is
 /// no such graph, which section 18.6 of SPARQL 1.1 rules out.
 fn graph_group(flavour: Flavour, group: BoxedStrategy<Group>) -> BoxedStrategy<Element> {
     (graph_name(), plain_triple(flavour), group)
@@ -108,8 +108,8 @@ fn graph_group(flavour: Flavour, group: BoxedStrategy<Group>) -> BoxedStrategy<E
         .boxed()
 }
 
-/// The group without MINUS. Within EXISTS and GRAPH with a variable the reference has the variables of what is around
-/// on both sides of MINUS, so that they always share one; section 18.5 counts those of the two patterns.
+/// The group without MINUS. Within EXISTS and GRAPH with a variable, the reference has the variables of what is around
+/// on both sides of MINUS. So the two sides always share one. Section 18.5 counts those of the two patterns.
 fn without_minus(group: Group) -> Group {
     let inner = without_minus;
     group
@@ -172,7 +172,7 @@ fn plain_triple(flavour: Flavour) -> BoxedStrategy<Triple> {
 }
 
 /// A path pattern. A constant at its end matches a path of length zero even if it is not in the graph (section 18.4),
-/// but not for the reference: hence a triple with each constant beside such a path.
+/// but not for the reference. Hence there is a triple with each constant beside such a path.
 fn path_pattern(flavour: Flavour) -> BoxedStrategy<Vec<Triple>> {
     (subject(), path(), object(flavour), var_node(), var_node())
         .prop_map(|(s, mut path, o, x, y)| {

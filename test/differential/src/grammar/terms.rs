@@ -25,8 +25,8 @@ const GRAPHS: [&str; 2] = [":g", ":h"];
 const BLANKS: [&str; 2] = ["_:x", "_:y"];
 /// Literals whose lexical form is canonical. No doubles: engines write computed ones in different
 /// ways, and to the reference the order of NaN is an error rather than false.
-/// Times with a zone are more than 14 hours away from times without, here and in expressions: the order of closer ones
-/// is not determined (XSD 1.1 part 2 section 3.3.7), which is an error that the reference does not make of `=`.
+/// Times with a zone are more than 14 hours away from times without, here and in expressions. The order of closer ones
+/// is not determined (XSD 1.1 part 2 section 3.3.7). That is an error, which the reference does not make of `=`.
 const CANONICAL: [&str; 23] = [
     "1",
     "2",
