@@ -1,6 +1,6 @@
 """The queries of the Explore mix as somebody writes them who has Citus and no quad store. There are two heap tables of
 ids with covering B-trees, one distributed by subject and one by object. They are joined where they are colocated, and
-step by step by CTEs where they are not: Citus refuses most of the mix as one join, and its repartition joins take
+step by step by CTEs where they are not. Citus refuses most of the mix as one join, and its repartition joins take
 seconds. Ids are compared instead of terms, and nothing is decoded, which spares this side the dictionary; query 8
 leaves out its test of the language."""
 
