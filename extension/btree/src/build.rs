@@ -18,8 +18,8 @@ use crate::visibility_marks::marks_of;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Most pages of an extent: what a tree gets of the file at a time, so that its pages lie together (256 kB) though
-/// others are built at the same time.
+/// Most pages of an extent. A tree gets so many of the file at a time, so its pages lie together (256 kB) though other
+/// trees are built at the same time.
 const EXTENT_PAGES: usize = 32;
 /// An extent is at most this part of what the tree has already, so that few pages of a small tree are left over.
 const EXTENT_PART: usize = 16;

@@ -208,8 +208,8 @@ impl InnerPageCache {
         node
     }
 
-    /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow: a descent
-    /// costs less than one, unless it is the page that was missed the time before.
+    /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow. A descent
+    /// costs less than a copy, unless it is the page that was missed the time before.
     fn is_missed_again(&self, block: BlockNo) -> bool {
         self.missed.replace(block) == block
     }

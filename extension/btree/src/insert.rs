@@ -18,9 +18,9 @@ pub enum Mode<'a> {
     /// A key with a version that the snapshot sees (or that the transaction inserted itself) and that
     /// nobody is deleting stays as it is.
     Set(&'a dyn Snapshot),
-    /// A key stays as it is only when this very command inserted it. For a command that deletes, too (an
-    /// UPDATE): versions from before it are there now, but the command may yet come to delete them, so
-    /// what it inserts has to be a version that its own snapshot does not see. For all orders.
+    /// A key stays as it is only when this very command inserted it. For a command that deletes, too (an UPDATE).
+    /// Versions from before it are there now, but the command may yet come to delete them. So what it inserts has to be
+    /// a version that its own snapshot does not see. For all orders.
     Update,
     /// Every key gets a new version: for the orders after the first one, which has decided by
     /// [`Mode::Set`].

@@ -8,10 +8,10 @@
 //! ..SPECIAL tail records, growing down; pd_upper is the start of the lowest
 //! ```
 //! A tail record is an entry of its own (insert) or a mark on a base entry (deletion or row lock).
-//! Base entries never move while the page is only edited in place, so a record stores its place in the
-//! base run once: a mark the index of its entry, an insert the number of base entries at or before its
-//! key. Slots are sorted by `(place, key)`, an insert with place `p` coming after base entry `p - 1`
-//! and its mark, so a merged walk compares numbers, not keys.
+//! Base entries never move while the page is only edited in place, so a record stores its place in the base run once.
+//! For a mark it is the index of its entry, for an insert the number of base entries at or before its key. Slots are
+//! sorted by `(place, key)`, an insert with place `p` coming after base entry `p - 1` and its mark, so a merged walk
+//! compares numbers, not keys.
 
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
@@ -841,9 +841,9 @@ pub(crate) fn encoded_bytes(entries: &[Entry], scratch: &mut Scratch) -> usize {
 /// Encodes entries (sorted by key; frame and counts as given) as a page, or `None` when they do not
 /// fit.
 ///
-/// Entries visible to all, and those of one transaction and command, go to the base run. Where the
-/// tail entries of the old page would widen the packed columns too much, they stay in the tail: so
-/// entries that were on one page always fit on one page, any part of them too.
+/// Entries visible to all, and those of one transaction and command, go to the base run. Where the tail entries of the
+/// old page would widen the packed columns too much, they stay in the tail. So entries that were on one page always fit
+/// on one page, and so does any part of them.
 pub(crate) fn encode_leaf(
     entries: &[Entry],
     frame: &Frame,

@@ -1,12 +1,12 @@
 //! Packed runs: sorted tuples of `C` unsigned columns, stored column by column in few bits per
 //! value, with random access in constant time.
 //!
-//! Layout: 8 bytes (tuple count, column count, byte length), 8 bytes per column (offset width, frame
-//! index width, frame count, offset of the frame table, offset of the data; offsets from the start of
-//! the run), then the frame tables and data arrays. A value is `frames[index] + offset`, where index
-//! and offset are one bit field of at most 57 bits (one unaligned load), or 64 bits. One frame is a
-//! frame of reference; one frame and no offset bits is a constant; several frames keep a column narrow
-//! that mixes far-apart value ranges, such as ids of different tags.
+//! Layout: 8 bytes (tuple count, column count, byte length), then 8 bytes per column, then the frame tables and data
+//! arrays. The 8 bytes of a column are offset width, frame index width, frame count, offset of the frame table, and
+//! offset of the data. Offsets count from the start of the run. A value is `frames[index] + offset`, where index and
+//! offset are one bit field of at most 57 bits (one unaligned load), or 64 bits. One frame is a frame of reference, and
+//! one frame without offset bits is a constant. Several frames keep a column narrow that mixes far-apart value ranges,
+//! such as ids of different tags.
 
 use crate::error::{corrupt, Result};
 use crate::key::Key;
@@ -461,9 +461,9 @@ impl<'a, const C: usize> Run<'a, C> {
         self.upper_bound(key, (at - step / 2 + 1).min(self.n))
     }
 
-    /// The first tuple at or after `from` that does not come before `key`. Keys spread evenly more often
-    /// than not, so the search starts where the key would then be and gallops from there: that touches
-    /// fewer cache lines than halving, and takes at most twice the steps.
+    /// The first tuple at or after `from` that does not come before `key`. Keys spread evenly more often than not, so
+    /// the search starts where the key would then be and gallops from there. That touches fewer cache lines than
+    /// halving, and takes at most twice the steps.
     #[inline]
     fn bound(&self, from: usize, key: &Key, before: impl Fn(&Self, usize, usize) -> bool) -> usize {
         let (mut lo, mut hi) = (from, self.n);

@@ -250,9 +250,9 @@ impl<S: PageStore> Tree<S> {
         Ok(())
     }
 
-    /// Encodes the children of an inner page as one page, or as two when they are too many; `None` when they do not fit
-    /// in two of about the same number of children. Links and flags are left to the caller. `ascending`: the newest
-    /// child is the last one.
+    /// Encodes the children of an inner page as one page, or as two when they are too many. `None` when they do not fit
+    /// in two pages of about the same number of children. Links and flags are left to the caller. `ascending`: the
+    /// newest child is the last one.
     fn inner_images(
         &self,
         children: &[Child],

@@ -67,9 +67,9 @@ pub trait PageStore {
     /// The block number of a locked page.
     fn block_of(&self, page: &Self::Write) -> BlockNo;
 
-    /// A free or new page, exclusively locked, contents undefined. The store must not wait for
-    /// page locks here, as the caller holds some; and a page that it remembers as free is only to be
-    /// handed out when [`Page::is_free`] still says so under the exclusive lock.
+    /// A free or new page, exclusively locked, contents undefined. The store must not wait for page locks here, as the
+    /// caller holds some. A page that it remembers as free may be handed out only when [`Page::is_free`] still says so
+    /// under the exclusive lock.
     fn allocate(&self) -> Self::Write;
 
     /// The page has been committed as deleted and no lock on it is held: remember it for

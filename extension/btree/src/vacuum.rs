@@ -1,8 +1,8 @@
 //! Vacuum: pruning and freezing every leaf, merging pages that have become small, and counting exactly.
 //!
-//! Works from the leaves up, one parent at a time. A page is given up by handing its range to its left
-//! neighbour under the same parent: left page, parent and the page itself in one change, locked left to
-//! right and then up. So the first child of a parent stays, and an inner page never gets empty.
+//! Works from the leaves up, one parent at a time. A page is given up by handing its range to its left neighbour under
+//! the same parent. Left page, parent and the page itself are one change, locked left to right and then up. So the
+//! first child of a parent stays, and an inner page never gets empty.
 //!
 //! Leaves are handed out again at once. Inner pages wait for [`Quads::reclaim`](crate::Quads::reclaim) in
 //! the next vacuum. The reason is a deadlock: someone looking for the parent of a page keeps that page locked.

@@ -37,7 +37,7 @@ impl<F: FnMut(u64, u64)> Sink for Values<F> {
 
 impl<S: PageStore> Tree<S> {
     /// Calls `each` for the values of key column `column` and the number of keys that have it, any number of times for
-    /// each value: of the keys from `lower` to `upper`, both included, that the snapshot sees and that pass the
+    /// each value. The keys are those from `lower` to `upper`, both included, that the snapshot sees and that pass the
     /// filters. Leaves known to hold quads of the default graph only are not read for graphs, nor are those known to
     /// hold nothing that passes.
     ///

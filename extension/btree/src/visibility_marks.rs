@@ -1,7 +1,7 @@
 //! Visibility marks: bits in the parent of a leaf by which range counts need not read the leaf (compare PostgreSQL's
 //! visibility map).
 //!
-//! A leaf is *all-visible* when its page says that everyone sees all its entries: all of them are in the base run,
+//! A leaf is *all-visible* when its page says that everyone sees all its entries. All of them are then in the base run,
 //! frozen, without deletions or row locks, each key once. Vacuum marks such leaves in their parents. The mark promises
 //! that the leaf is all-visible and that the parent notes the number of its entries exactly. Vacuum sets it with the
 //! leaf locked, so that nobody can be changing it.
@@ -10,7 +10,7 @@
 //! locked. After its change the leaf is not all-visible, so the next writer need not look at the parent. A crash
 //! between the two changes leaves an all-visible leaf without a mark, which the next vacuum puts right.
 //!
-//! A snapshot sees the same in a range whenever it looks: so a reader may take the count of a marked leaf and never
+//! A snapshot sees the same in a range whenever it looks. So a reader may take the count of a marked leaf and never
 //! look at the leaf, whatever happens to it meanwhile.
 
 use crate::descend::{Path, Target};

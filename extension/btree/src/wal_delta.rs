@@ -3,12 +3,12 @@
 //!
 //! The first byte of a delta is its kind:
 //! - `EDITS`: small edits of a leaf, one after the other;
-//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had, by a script of what was kept, dropped,
-//!   frozen, changed and added; with its new upper fence, right link and flags. So pruning costs bytes for what it
-//!   decides, not for what it moves;
+//! - `LEAF`, `INNER`: a page encoded anew from the entries or children it had. A script says what was kept, dropped,
+//!   frozen, changed and added. The new upper fence, right link and flags come with it. So pruning costs bytes for what
+//!   it decides, not for what it moves;
 //! - `BYTES`: the bytes that differ.
 //!
-//! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same: a
+//! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same. A
 //! change of the encoder is a change of the log's format, too.
 
 use crate::error::{corrupt, Result};
@@ -43,8 +43,8 @@ const COUNT_CHILD: u64 = 3;
 
 /// Differing bytes this close together go into one piece.
 const GAP: usize = 4;
-/// Bytes of `pd_lsn` and `pd_checksum` at the head of a page: the buffer manager and WAL write them, so they are no
-/// part of a page's contents, and of no delta.
+/// Bytes of `pd_lsn` and `pd_checksum` at the head of a page. The buffer manager and WAL write them, so they are no
+/// part of a page's contents, nor of any delta.
 pub const PAGE_STAMP_BYTES: usize = 10;
 
 /// A leaf image being edited, together with the delta that says how.
