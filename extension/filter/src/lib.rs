@@ -3,7 +3,7 @@
 //!
 //! An expression is made of [`Ids`], [`Terms`] and [`Test`]s, which stand for SQL expressions of type `bigint`,
 //! `quad.term` and `boolean`; [`Test::run`] gives a [`Truth`] for each row. Numbers, dates, booleans and short strings
-//! are in the id itself; where the id does not tell, the answer is [`Truth::Unknown`], and the row has to be tested by
+//! are in the id itself. Where the id does not tell, the answer is [`Truth::Unknown`], and the row has to be tested by
 //! other means. Everything else is exactly what the operators of `pgquad-term` give for the terms. Knows nothing of
 //! PostgreSQL.
 

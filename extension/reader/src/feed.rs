@@ -8,7 +8,7 @@ use crate::chunk::CHUNK_BYTES;
 /// Small pieces are collected until they have this many bytes.
 const PIECE_BYTES: usize = 1 << 18;
 /// Pieces that may wait between the two ends: two chunks. A refused piece means that a whole chunk waits, so a batch is
-/// sure to come; with less, whoever waited for a batch then waited for one that this piece was missing from.
+/// sure to come. With fewer pieces, whoever waited for a batch would wait for one that this piece was missing from.
 const PIECES: usize = 2 * CHUNK_BYTES / PIECE_BYTES;
 
 /// Makes the two ends: what is put into the feed comes out of the reader.

@@ -1,7 +1,7 @@
 //! N-Triples and N-Quads, line by line.
 //!
-//! Plain lines (no escapes, language tags of the common short forms) are taken apart here; every other line, and every
-//! line with an error, goes to the complete parser, which decides what is right and says what is wrong.
+//! Plain lines (no escapes, language tags of the common short forms) are taken apart here. Every other line, and every
+//! line with an error, goes to the complete parser. That parser decides what is right and says what is wrong.
 
 use memchr::{memchr, memchr2, memchr3};
 use oxiri::Iri;

@@ -18,9 +18,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A document that is read from `reader`. Data compressed by gzip, zstd, or bzip2 (several
-    /// members too) is recognized by its first bytes; if `name` ends as that of a compressed file
-    /// does, other data is an error.
+    /// A document that is read from `reader`. Data compressed by gzip, zstd, or bzip2 (several members too) is
+    /// recognized by its first bytes. If `name` ends as that of a compressed file does, other data is an error.
     pub fn new(reader: impl Read + Send + 'static, name: &str) -> Self {
         Self::opened(reader, Compression::from_path(name))
     }

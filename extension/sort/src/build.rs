@@ -48,8 +48,8 @@ pub fn build<S: PageStore>(
 /// Batches of each order that wait for its thread.
 const ARRIVED_AHEAD: usize = 2;
 
-/// Fills the empty trees with keys that arrive sorted: `next` gives the number of a tree and its next keys, in strictly
-/// ascending order over all batches of that tree; `None` ends them all. Returns the number of quads.
+/// Fills the empty trees with keys that arrive sorted. `next` gives the number of a tree and its next keys, in strictly
+/// ascending order over all batches of that tree. `None` ends them all. Returns the number of quads.
 ///
 /// # Errors
 /// As [`build`].

@@ -1,9 +1,9 @@
 //! Sorted runs as bytes.
 //!
 //! A run is a list of blocks, each of which can be read by itself. A key is a head of two bytes, four bits for each
-//! column, then for each column as many bytes as its four bits say: the low bytes of the column's difference (exclusive
-//! or) from the key before. Neighbours in a sorted run share most of their bytes: a quad of the Berlin benchmark takes
-//! 6 bytes instead of 32.
+//! column, and then for each column as many bytes as its four bits say. These are the low bytes of the column's
+//! difference (exclusive or) from the key before. Neighbours in a sorted run share most of their bytes: a quad of the
+//! Berlin benchmark takes 6 bytes instead of 32.
 
 use std::fs::File;
 use std::io;
