@@ -48,9 +48,10 @@ pub fn listed(variables: &[String]) -> String {
     names.join(", ")
 }
 
-/// For each name of `asked` the place of its column among `variables`: by name where some of them are names of the
-/// query, and then all have to be; by position where none is, and then there have to be as many. A name that is not
-/// there as it is written may differ in upper and lower case, since SQL folds names that are not quoted.
+/// For each name of `asked` the place of its column among `variables`. Columns are matched by name where some of them
+/// are names of the query, and then all have to be. They are matched by position where none is, and then there have to
+/// be as many. A name that is not there as it is written may differ in upper and lower case, since SQL folds names that
+/// are not quoted.
 ///
 /// # Errors
 /// [`ColumnMismatch`].

@@ -1,8 +1,8 @@
 //! Groups of computed keys over the groups of the values that they are computed from.
 //!
 //! `SELECT (COUNT(*) AS ?n) { ?p :year ?y } GROUP BY (FLOOR(?y / 10) AS ?decade)` counts the solutions of each `?y`
-//! first, which `Quad Groups` reads off the order of the quads, and adds the counts of each decade up: the expression
-//! is computed once for each value instead of each solution.
+//! first, which `Quad Groups` reads off the order of the quads. Then it adds up the counts of each decade. So the
+//! expression is computed once for each value instead of each solution.
 
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
@@ -11,7 +11,7 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::expression::{any, is_volatile, used_variables};
 
-/// The same groups over those of the one variable that all keys and filters depend on; `None` where that does not hold,
+/// The same groups over those of the one variable that all keys and filters depend on. `None` where that does not hold,
 /// or where nothing that is computed is worth it. `count` is the variable of the number of solutions of each value.
 pub(crate) fn by_value(
     inner: &GraphPattern,

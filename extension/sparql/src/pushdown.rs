@@ -1,7 +1,7 @@
 //! Bindings that are pushed down into subqueries which group or remove duplicates.
 //!
 //! PostgreSQL computes such a subquery whole. Where selective patterns beside it bind one of its group keys, only their
-//! groups count: `:a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :knows ?x } GROUP BY ?x }` groups
+//! groups count. So `:a :knows ?x { SELECT ?x (COUNT(*) AS ?n) { ?y :knows ?x } GROUP BY ?x }` groups
 //! `{ SELECT DISTINCT ?x { :a :knows ?x } } ?y :knows ?x`. That is a semi-join reduction (magic sets): the patterns are
 //! read twice, once for the set of their keys.
 

@@ -1,6 +1,6 @@
 //! Graph patterns as SPARQL text, for another endpoint.
 //!
-//! The parser's own writer leaves out the braces that keep a filter to its group; this one puts every operand that a
+//! The parser's own writer leaves out the braces that keep a filter to its group. This one puts every operand that a
 //! filter, or the like, could leak from into a group of its own.
 
 use std::fmt::Write;

@@ -98,8 +98,8 @@ struct SortKey {
     descending: bool,
 }
 
-/// Most solutions to be sorted by their ids, whose terms are then read as they are compared: once for each solution
-/// that is not among the first, but more often for each of those.
+/// Most solutions to be sorted by their ids, whose terms are then read as they are compared. Each solution that is not
+/// among the first is read once, each of the first more often.
 const MOST_SORTED_BY_ID: u64 = 1000;
 
 impl SortKey {
@@ -518,7 +518,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Makes VALUES a condition on what a block binds already, where that leaves as many solutions as the join with it
-    /// has: the values are looked up when it is their turn.
+    /// has. The values are looked up when it is their turn.
     fn choose_among(
         &mut self,
         block: &mut Block,

@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 /// RDFterm-equal.
 ///
 /// # Errors
-/// Two literals that are not the same term and of which one has an unknown value, and dates and
-/// times that cannot be told apart because only one has a time zone.
+/// Two literals that are not the same term, where one has an unknown value. Also dates and times that cannot be told
+/// apart because only one has a time zone.
 pub fn equal(a: &Term<'_>, b: &Term<'_>) -> Result<bool> {
     let (Term::Literal(x), Term::Literal(y)) = (a, b) else {
         return Ok(a == b);
@@ -41,8 +41,8 @@ pub fn equal(a: &Term<'_>, b: &Term<'_>) -> Result<bool> {
 /// false: one side is NaN.
 ///
 /// # Errors
-/// The operators are not defined for these types (strings of two languages are of two), or the order is not determined
-/// (dates and times of which only one has a time zone, durations of months against days).
+/// The operators are not defined for these types (strings of two languages are of two types). Or the order is not
+/// determined (dates and times of which only one has a time zone, durations of months against days).
 pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
     let (Term::Literal(x), Term::Literal(y)) = (a, b) else {
         return Err(Error::Type);
@@ -56,8 +56,8 @@ pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
         (Value::Instant(s, x), Value::Instant(t, y)) if s == t => {
             x.compare(y).map(Some).ok_or(Error::Type)
         }
-        // Three months and seven days end when one month and 68 days do, from each of the four dates that decide, and
-        // are not equal (XSD 1.1 part 2, section 3.3.6.2).
+        // From each of the four dates that decide, three months and seven days end when one month and 68 days do. They
+        // are not equal all the same (XSD 1.1 part 2, section 3.3.6.2).
         (Value::Duration(x), Value::Duration(y)) => x
             .partial_cmp(&y)
             .filter(|order| order.is_ne() || x == y)

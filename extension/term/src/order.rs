@@ -1,10 +1,10 @@
 //! The order of ORDER BY (SPARQL 1.1 section 15.1), made total.
 //!
 //! Blank nodes, then IRIs, then literals. Literals whose values `<` compares are in that order.
-//! What the spec leaves open is settled so: numbers, dates and times by type, durations, booleans,
-//! texts (with and without language tag together), literals of unknown value; dates and times
-//! without time zone as if in UTC; NaN above all numbers. Terms of one value are ordered by
-//! lexical form, language tag (none first) and datatype, so that only the same term is equal.
+//! What the spec leaves open is settled so. Numbers come first, then dates and times by type, durations, booleans,
+//! texts (with and without language tag together), and literals of unknown value. Dates and times without time zone
+//! sort as if in UTC, and NaN above all numbers. Terms of one value are ordered by lexical form, language tag (none
+//! first) and datatype, so that only the same term is equal.
 
 use crate::number::{compare_exactly, to_raw, Number, ONE};
 use crate::value::{Instant, Value};
@@ -160,8 +160,8 @@ fn ordered_double(value: f64) -> u64 {
     ordered >> (u64::BITS - REST_BITS)
 }
 
-/// Where a duration ends that begins at one of the four moments by which XSD 1.1 part 2 section
-/// 3.3.6.2 compares durations: whatever is smaller for all four is smaller here.
+/// The end of a duration that begins at one of the four moments by which XSD 1.1 part 2 section 3.3.6.2 compares
+/// durations. Whatever is smaller for all four is smaller here.
 fn reference_end(duration: Duration) -> Decimal {
     static START: LazyLock<DateTime> =
         LazyLock::new(|| "1969-09-01T00:00:00".parse().expect("a valid dateTime"));

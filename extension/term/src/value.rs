@@ -49,8 +49,8 @@ impl Instant {
         }
     }
 
-    /// The order of XSD 1.1 part 2 section 3.3.7: between a value with and one without a time zone
-    /// it is only determined when they are more than fourteen hours apart, else `None`.
+    /// The order of XSD 1.1 part 2 section 3.3.7. Between a value with and one without a time zone it is determined
+    /// only when they are more than fourteen hours apart, else `None`.
     #[must_use]
     pub fn compare(self, other: Self) -> Option<Ordering> {
         const FOURTEEN_HOURS: i64 = 14 * 3600;

@@ -1,11 +1,11 @@
 //! Templates: translations that serve every query of the same shape.
 //!
-//! A translation depends on a constant of its query only through its kind (IRI; datatype or language of a literal;
-//! whether its id holds all of it) and through which other constants it equals. [`Shape`] takes the constants out of a
-//! text and keeps just that. A template is found out, not assumed. The text is translated with markers in the place of
-//! its constants; the parameters that hold markers are those that the constants go to. The outcome must be the
-//! translation of the text itself. Where it is not, as where a constant ends up in no parameter, the text is its own
-//! template.
+//! A translation depends on a constant of its query only in two ways. One is its kind (IRI; datatype or language of a
+//! literal; whether its id holds all of it). The other is which other constants it equals. [`Shape`] takes the
+//! constants out of a text and keeps just that. A template is found out, not assumed. The text is translated with
+//! markers in the place of its constants; the parameters that hold markers are those that the constants go to. The
+//! outcome must be the translation of the text itself. Where it is not, as where a constant ends up in no parameter,
+//! the text is its own template.
 
 pub(crate) mod lexer;
 mod marker;
@@ -81,8 +81,8 @@ impl Template {
         &self.translated
     }
 
-    /// The parameters of the undecoded SQL for these constants of the shape; `None` when one of them equals a constant
-    /// of the template itself, so that the translation would be another one.
+    /// The parameters of the undecoded SQL for these constants of the shape. `None` when one of them equals a constant
+    /// of the template itself: the translation would be another one.
     #[must_use]
     pub fn params(&self, constants: &[String]) -> Option<Vec<Param>> {
         self.translated

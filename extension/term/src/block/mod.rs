@@ -69,8 +69,8 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-/// Splits an encoded term into its affix and the rest: the kind with the namespace of an IRI (up to the last `/`, `#`
-/// or `:` that is not its last byte), with the language tag, or with the datatype.
+/// Splits an encoded term into its affix and the rest. The affix is the kind with the namespace of an IRI (up to the
+/// last `/`, `#` or `:` that is not its last byte), with the language tag, or with the datatype.
 fn split(encoded: &str) -> (&str, &str) {
     let bytes = encoded.as_bytes();
     let end = match bytes.first() {

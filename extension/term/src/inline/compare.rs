@@ -7,8 +7,8 @@ use crate::id::MAX_PAYLOAD;
 use crate::number::{compare_promoted, from_raw, Number, ONE};
 use crate::{tag, TermId};
 
-/// The order that SPARQL's operators give the values of two ids, where the ids tell it: both numbers,
-/// short strings or booleans, or both dates or dateTimes, with time zone or without. `None` says nothing.
+/// The order that SPARQL's operators give the values of two ids, where the ids tell it. Both are numbers, short strings
+/// or booleans, or both are dates or dateTimes, with time zone or without. `None` says nothing.
 #[inline]
 #[must_use]
 pub fn compare_inline(a: TermId, b: TermId) -> Option<Ordering> {

@@ -1,9 +1,9 @@
 //! Terms that need no dictionary: their id tells all of them.
 //!
 //! Every encoding here is lossless (the exact lexical form comes back) and monotone within its tag
-//! and, for integers, within the datatype: a smaller value has a smaller id. Two lexical forms of
-//! one value that both fit (`1.5` and `1.50`, or one instant in two time zones) get two ids, next
-//! to each other in value order, just as they are two terms.
+//! and, for integers, within the datatype: a smaller value has a smaller id. Two lexical forms of one value that both
+//! fit (`1.5` and `1.50`, or one instant in two time zones) get two ids, just as they are two terms. The ids are next
+//! to each other in value order.
 
 mod compare;
 mod number;

@@ -1,5 +1,5 @@
-//! Dates and times in ids: a flag that tells whether there is a time zone, the instant (in the
-//! zone UTC, or the local time when there is no zone), then the zone in quarters of an hour.
+//! Dates and times in ids. First comes a flag that tells whether there is a time zone, then the instant (in the zone
+//! UTC, or the local time when there is no zone). The zone in quarters of an hour is last.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
