@@ -2,11 +2,11 @@
 //! ...)`.
 //!
 //! PostgreSQL 15 checks the options of tables itself and asks no access method. So before a CREATE TABLE runs, our
-//! options are taken out of the statement and become settings for its duration; after it, the options that the table
-//! got, from wherever, are written to `pg_class.reloptions` beside the metapage's. From there pg_dump puts them into a
-//! dump, and Citus into the CREATE TABLE of every shard, so that a restored table, a shard and a moved shard are built
-//! like the original. Loading a relation ignores options that PostgreSQL does not know; ALTER TABLE does not, so ours
-//! are taken away while one changes options.
+//! options are taken out of the statement and become settings for its duration. After it, the options that the table
+//! got, from wherever, are written to `pg_class.reloptions`, beside those of the metapage. From there pg_dump puts them
+//! into a dump, and Citus into the CREATE TABLE of every shard. So a restored table, a shard and a moved shard are
+//! built like the original. Loading a relation ignores options that PostgreSQL does not know; ALTER TABLE does not, so
+//! ours are taken away while one changes options.
 //!
 //! The mark of a distributed store (`cluster::store`) is one more option. Only `quad.create_store` and its kin set it:
 //! a CREATE TABLE of a dump that has it makes a store of this node.

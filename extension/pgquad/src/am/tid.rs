@@ -1,7 +1,7 @@
 //! Row identities. Entries of a quad table move when a leaf splits, so a physical position identifies nothing.
-//! A TID handed out by a scan is instead a running number of this backend, mapped to the quad; delete, update, lock
-//! and refetch find the entry again by its key. The map lives until the end of the transaction (deferred triggers
-//! refetch rows at commit) and goes to a temporary file beyond `work_mem`.
+//! A TID handed out by a scan is instead a running number of this backend, mapped to the quad. Delete, update, lock and
+//! refetch find the entry again by its key. The map lives until the end of the transaction (deferred triggers refetch
+//! rows at commit) and goes to a temporary file beyond `work_mem`.
 
 use crate::storage::TempFile;
 use pgrx::pg_sys;

@@ -1,10 +1,10 @@
 //! Terms decoded ahead of the row that wants them.
 //!
-//! A node hands out rows one by one, and expressions above it ask for the term of one id after the other; the node has
-//! the ids of a whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being read. The
-//! first id of an offered column that is wanted brings a chunk of that column: each distinct id decoded once, in the
-//! order of the dictionary, so that each block of terms is looked up once. Nothing depends on an offer: an id that is
-//! in no chunk is read by itself.
+//! A node hands out rows one by one, and expressions above it ask for the term of one id after the other. The node,
+//! however, has the ids of a whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being
+//! read. The first id of an offered column that is wanted brings a chunk of that column. Each distinct id is decoded
+//! once, in the order of the dictionary, so each block of terms is looked up once. Nothing depends on an offer: an id
+//! that is in no chunk is read by itself.
 
 use std::cell::{Cell, RefCell};
 

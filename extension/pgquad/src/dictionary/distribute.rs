@@ -30,9 +30,10 @@ pub fn is_distributed() -> bool {
     Layout::current().shards.is_some()
 }
 
-/// Distributes the dictionary in a transaction of its own, so that the running one can use terms: the sessions that
-/// find and make them do not see what it has not committed. Does nothing where this one holds a lock that the other
-/// would wait for, or the other does not get its locks, or fails: then [`distribute`] does it, or says why not.
+/// Distributes the dictionary in a transaction of its own, so that the running one can use terms. The sessions that
+/// find and make terms do not see what the running transaction has not committed. Does nothing where this transaction
+/// holds a lock that the other would wait for, or where the other does not get its locks, or fails. Then [`distribute`]
+/// does it, or says why not.
 pub fn distribute_ahead(shards: i32) {
     let Some(tables) = Tables::find().filter(|_| has_citus()) else {
         return;
@@ -75,8 +76,8 @@ pub fn distribute(shards: i32) {
             format!("number of shards {shards} is not between 1 and {MOST_SHARDS}"),
         );
     }
-    // No locks where it is done: they would be held to the end of this transaction, and its own sessions that add terms
-    // on other nodes would wait for them for ever, which no deadlock detector sees.
+    // No locks where it is done: they would be held to the end of this transaction. Its own sessions that add terms on
+    // other nodes would wait for them for ever, and no deadlock detector would see it.
     if is_distributed() {
         return;
     }

@@ -14,8 +14,9 @@ use super::relation::{self, IndexScan, Inserter, Relation};
 use super::tables::Tables;
 use crate::pg::error::raise;
 
-/// Numbers in an extent. Small, so that the shards of a distributed dictionary together use few more numbers than they
-/// have terms (the trees of quads pack ids the better the closer they are); large against the 255 terms of a block.
+/// Numbers in an extent. It is small, so that the shards of a distributed dictionary together use few more numbers than
+/// they have terms. The closer ids are, the better the trees of quads pack them. It is large against the 255 terms of a
+/// block.
 pub const EXTENT: u64 = 1 << 13;
 
 /// The last extent: ids of language strings have no room for larger numbers.

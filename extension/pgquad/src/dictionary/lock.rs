@@ -18,8 +18,8 @@ pub fn term(hash: u128) {
     acquire(Class::Term, (hash >> 64) as u64);
 }
 
-/// Makes sure that none of these shards (by Citus' numbers, ascending) is moved or split before this transaction ends:
-/// whoever does so holds Citus' lock of its metadata on every node.
+/// Makes sure that none of these shards (by Citus' numbers, ascending) is moved or split before this transaction ends.
+/// Whoever moves or splits one holds Citus' lock of its metadata on every node.
 pub fn against_moves(ids: &[u64]) {
     as_superuser(|| lock_shards(ids));
 }

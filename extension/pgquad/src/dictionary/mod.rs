@@ -303,9 +303,9 @@ fn add_to_shards(missing: Vec<usize>, terms: &[(u128, &str)], ids: &mut [Option<
     });
 }
 
-/// What `body` makes of the encoded term with this id, which it must not use the dictionary for; `None` for the default
+/// What `body` makes of the encoded term with this id; `body` must not use the dictionary. `None` for the default
 /// graph, an error for an id that is not in the dictionary. For expressions, which ask for the terms of a row one by
-/// one: terms are decoded ahead where the rows come in batches, and nothing is allocated for one that is not kept.
+/// one. Terms are decoded ahead where the rows come in batches, and nothing is allocated for one that is not kept.
 pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
     let Some(number) = id.dictionary_number() else {
         return decode(id).map(|term| body(term.as_encoded()));
@@ -362,8 +362,8 @@ fn fetch_ahead(id: TermId, number: u64) {
     }
 }
 
-/// The first of these terms, given by their numbers in ascending order, in their encoded form, wherever they are: about
-/// as many as fit into a chunk, until one is not there.
+/// The first of these terms in their encoded form, wherever they are; they are given by their numbers in ascending
+/// order. About as many as fit into a chunk, until one is not there.
 fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
     let mut texts = Texts::default();
     let mut start = 0;

@@ -1,7 +1,7 @@
 //! Relations, scans and insertions of the dictionary's tables through PostgreSQL's C interfaces.
 //!
 //! Reads see what is committed at the moment of the read, and what this transaction has written (`SnapshotSelf`),
-//! whatever snapshot the statement has: the tables only ever grow, and an id that someone hands us may be younger than
+//! whatever snapshot the statement has. The tables only ever grow, and an id that someone hands us may be younger than
 //! our snapshot.
 //!
 //! After an error PostgreSQL itself releases what these types hold, so nothing is released while unwinding.

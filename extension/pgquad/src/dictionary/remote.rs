@@ -1,7 +1,7 @@
 //! Asking other nodes of a distributed dictionary: one message to each node and batch, all nodes at once.
 //!
-//! Messages go through sessions in which each is a transaction of its own, to this very node too where it is to make
-//! ids: so an id is there for everyone at once, whatever becomes of the transaction that wanted it.
+//! Messages go through sessions in which each is a transaction of its own. They go to this very node too, where it is
+//! to make ids. So an id is there for everyone at once, whatever becomes of the transaction that wanted it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

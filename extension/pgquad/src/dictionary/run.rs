@@ -1,5 +1,5 @@
-//! Many terms in the order of their numbers. A block of which few terms are wanted is read where it lies and not kept,
-//! so that one pass over a language does not push out what is used again. The next block is mostly the next row of the
+//! Many terms in the order of their numbers. A block of which few terms are wanted is read where it lies and not kept.
+//! So one pass over a language does not push out what is used again. The next block is mostly the next row of the
 //! table.
 
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Encoding of a document in a distributed dictionary.
 //!
-//! Terms that were not seen lately are collected until there is enough text for blocks in every shard, then sent, one
-//! message to each node, which finds or adds them and answers while the next terms are collected. The quads of their
+//! Terms that were not seen lately are collected until there is enough text for blocks in every shard. Then each node
+//! gets one message. It finds or adds the terms and answers while the next ones are collected. The quads of their
 //! batches wait meanwhile.
 
 use pgquad_cluster::dictionary::{Answer, Request, Term};
