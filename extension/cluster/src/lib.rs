@@ -1,5 +1,6 @@
-//! What a store on many nodes needs and PostgreSQL does not have: which shard a value belongs to, how a read is dealt
-//! out to shards, and the messages between nodes. Knows nothing of PostgreSQL. See README.md beside this crate.
+//! What a store on many nodes needs and PostgreSQL does not have. It finds the shard that a value belongs to, deals out
+//! reads to shards, and has the messages that nodes exchange. Knows nothing of PostgreSQL. See README.md beside this
+//! crate.
 
 pub mod ahead;
 pub mod deal;

@@ -115,8 +115,8 @@ fn quoted(base: &str, column: char) -> String {
 ///
 /// Invariant: they are not colocated with the dictionary. A writer holds Citus' lock on the shards it has written until
 /// it commits. Meanwhile it has new terms made over a session of its own, which takes the lock of the dictionary's
-/// shards. If that were the same lock and a move came between the two, the writer would wait for the session, the
-/// session for the move, and the move for the writer. No deadlock detector would see it.
+/// shards. If that were the same lock and a move came between the two, three would wait in a circle. The writer would
+/// wait for the session, the session for the move, and the move for the writer. No deadlock detector would see it.
 fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
     let given = [
         (c"quad.inner_fanout", limits.inner_fanout),

@@ -30,7 +30,7 @@ const PLACED_BY: [u8; 2] = [0, 2];
 /// Shards here that are counted to estimate a range that all shards may have quads of.
 const SAMPLED_SHARDS: usize = 4;
 /// Estimates from such a sample are remembered from so many quads on. A query of a few rows takes as long to find its
-/// order as to run (each sampled shard costs 2 us), and asks for the same large ranges again and again.
+/// order as to run: each sampled shard costs 2 us. It asks for the same large ranges again and again.
 const WORTH_REMEMBERING: u64 = 1000;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
