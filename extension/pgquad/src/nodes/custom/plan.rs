@@ -71,8 +71,8 @@ pub unsafe fn new_plan(
 /// Gives a plan its private data, which [`private_data`] reads back.
 ///
 /// PostgreSQL copies and prints what is made of its own nodes: the name of the plan node as a string, then a list of
-/// integers. The name comes first because Citus reads the first element of every custom scan in a plan that also reads
-/// its tables as a node, to find its own scans (`IsCitusCustomScan`).
+/// integers. The name comes first because of Citus. In a plan that also reads its tables, Citus reads the first element
+/// of every custom scan as a node, to find its own scans (`IsCitusCustomScan`).
 ///
 /// # Safety
 /// `scan` comes from [`new_plan`].

@@ -225,7 +225,7 @@ impl Shape {
 
 impl Wanted {
     /// How many columns of an order make the groups, and how many with the one whose values are counted, when `exact`
-    /// of them are bound to one value; `None` when the order is none for this.
+    /// of them are bound to one value. `None` when the order cannot serve.
     fn depths(&self, order: &[u8; 4], exact: usize) -> Option<(usize, usize)> {
         let place = |column: usize| order.iter().position(|&c| usize::from(c) == column);
         let mut depth = exact;
@@ -242,9 +242,9 @@ impl Wanted {
     }
 }
 
-/// Whether a condition can be tested on a group as well as on each of its quads: it reads columns that make the group
-/// and nothing else, and no policy has to be tested before it. One without columns is not: it would also be tested on
-/// the one group that there is without any quads.
+/// Whether a condition can be tested on a group as well as on each of its quads. It can if it reads columns that make
+/// the group and nothing else, and no policy has to be tested before it. One without columns is not: it would also be
+/// tested on the one group that there is without any quads.
 unsafe fn tests_groups(
     relid: pg_sys::Index,
     clause: *mut pg_sys::RestrictInfo,

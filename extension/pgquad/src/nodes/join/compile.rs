@@ -1,5 +1,5 @@
-//! From a described join to a plan of the pipeline: columns that must be equal share a variable, comparisons with
-//! values that are fixed for a run become parameters, everything else an expression over rows.
+//! From a described join to a plan of the pipeline. Columns that must be equal share a variable, and comparisons with
+//! values that are fixed for a run become parameters. Everything else becomes an expression over rows.
 
 use super::join_tree::JoinTree;
 use super::outer_input_paths::OuterInputPath;

@@ -3,8 +3,9 @@
 //!
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level gets
 //! it whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns. Over
-//! distributed stores, where each node aggregates its own rows, they may be counts of distinct values, least and
-//! greatest ids or terms, sums and averages, too; and SELECT DISTINCT of columns is a grouping without aggregates.
+//! distributed stores each node aggregates its own rows. There the aggregates may also be counts of distinct values,
+//! least and greatest ids or terms, sums and averages. SELECT DISTINCT of columns is a grouping without aggregates
+//! there.
 
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
@@ -226,8 +227,8 @@ unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// Whether an expression can be evaluated where the rows of a `Quad Join` are aggregated: over columns of this level's
-/// quads alone, and with the same result for the same ones.
+/// Whether an expression can be evaluated where the rows of a `Quad Join` are aggregated. It has to be over columns of
+/// this level's quads alone, and to give the same result for the same columns.
 unsafe fn is_of_columns(expr: *mut pg_sys::Node) -> bool {
     // SAFETY: a live expression.
     unsafe {

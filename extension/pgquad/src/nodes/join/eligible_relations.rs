@@ -98,7 +98,7 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
     }
 }
 
-/// Rows that have to be found again (FOR UPDATE, DELETE, UPDATE) have no identity in a join; expressions that an outer
+/// Rows that have to be found again (FOR UPDATE, DELETE, UPDATE) have no identity in a join. Expressions that an outer
 /// join has to null, and conditions on no relation at all, are left to PostgreSQL's own joins.
 unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
     // SAFETY: a live planner state.

@@ -1,9 +1,9 @@
 //! What a join relation of the planner joins: a tree of groups, put together join by join as PostgreSQL's search finds
 //! them legal.
 //!
-//! Each join of two relations that have a description gets one of its own: an inner join merges two groups, a left,
-//! semi or anti join puts the inner one into the outer one. PostgreSQL has worked out which conditions belong to which
-//! join; nothing here re-decides that.
+//! Each join of two relations that have a description gets one of its own. An inner join merges two groups. A left,
+//! semi or anti join puts the inner group into the outer one. PostgreSQL has worked out which conditions belong to
+//! which join; nothing here re-decides that.
 
 use crate::pg::list::list_iter;
 use pgquad_exec::Kind;

@@ -1,6 +1,6 @@
 //! Outer input, planned: joins of patterns with the rows of another plan (a subquery, a list of values, a function).
 //!
-//! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join): the pipeline takes
+//! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join). The pipeline takes
 //! the rows in batches, as if an earlier pattern had found them.
 
 use super::compile::{equal_columns, Cell};

@@ -25,9 +25,9 @@ use pgrx::{pg_sys, PgMemoryContexts, PgSqlErrorCode};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// Called by the node that asks, before the work and in the same transaction: where this backend takes connections of
-/// other participants, or why it takes none, and the name of its snapshot, which those who read from this node without
-/// a participant import.
+/// Called by the node that asks, before the work and in the same transaction. Tells where this backend takes
+/// connections of other participants, or why it takes none, and the name of its snapshot. Those who read from this node
+/// without a participant import that snapshot.
 #[pg_extern]
 fn cluster_participant() -> Vec<u8> {
     cluster::check_trusted();
@@ -41,8 +41,8 @@ fn cluster_participant() -> Vec<u8> {
     writer.finish()
 }
 
-/// Called by the node that asks: does this node's part of a join, and gives what it finds as messages; the first one
-/// says whether it has its links to the other participants, the last one what it has cost.
+/// Called by the node that asks. Does this node's part of a join, and gives what it finds as messages. The first
+/// message says whether it has its links to the other participants, the last one what it has cost.
 #[pg_extern]
 fn cluster_push(request: &[u8]) -> SetOfIterator<'static, Vec<u8>> {
     cluster::check_trusted();

@@ -227,8 +227,8 @@ pub unsafe fn make(rel: *mut pg_sys::RelOptInfo, join_tree: JoinTree) -> *mut Qu
 const PROBE_OPERATORS: f64 = 10.0;
 
 /// CPU cost of beginning a `Quad Join` anew for a row of a nested loop, and of each of its patterns, in units of
-/// `cpu_operator_cost`: 15 to 30 microseconds for two patterns, where a page read in sequence is five (2026-11, release
-/// build).
+/// `cpu_operator_cost`. It stands for 15 to 30 microseconds for two patterns, where a page read in sequence is five
+/// (2026-11, release build).
 const BEGIN_OPERATORS: f64 = 800.0;
 const PATTERN_OPERATORS: f64 = 400.0;
 

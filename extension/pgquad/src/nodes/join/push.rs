@@ -24,8 +24,8 @@ use std::time::Duration;
 /// so many.
 const PUSHED_FROM_QUADS: f64 = 20_000.0;
 
-/// How long participants try to be linked where the join can be pulled as well: two repetitions of a lost SYN packet,
-/// which Linux sends after 1 and 3 s, do not pass, one does.
+/// How long participants try to be linked where the join can be pulled as well. Linux repeats a lost SYN packet after 1
+/// and 3 s: one repetition fits in, two do not.
 const PATIENCE_IN_AUTO: Duration = Duration::from_secs(3);
 
 /// A reason to pull: another table takes part.
@@ -275,8 +275,8 @@ impl QuadJoin {
         })
     }
 
-    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready and much is
-    /// to be expected of them; `params` are the parameters' values.
+    /// Begins the join on all nodes with rows of the plan below, where [`Self::push`] has made that ready and the rows
+    /// promise many quads. `params` are the parameters' values.
     pub fn push_rows(&mut self, params: &[Value], rows: &Bindings) -> Option<Pushed> {
         let (mut start, groups) = self.for_fed_rows.clone()?;
         let (pipeline, source) = (&mut self.pipeline, &self.source);

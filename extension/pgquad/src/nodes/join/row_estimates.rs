@@ -2,8 +2,8 @@
 //!
 //! PostgreSQL multiplies what it knows of columns, as if the patterns of a group had nothing to do with each other, and
 //! soon expects a single row. A nested loop that reads its inner side anew for each row looks as good as any other join
-//! then, and is a disaster when there are hundreds. What is expected of a group of patterns is therefore no less than
-//! of the most selective of them, and no result of a subquery is taken for a single row unless it must be one.
+//! then, and is a disaster when there are hundreds. So a group of patterns is expected to have no fewer rows than the
+//! most selective of them. No result of a subquery is taken for a single row unless it must be one.
 
 use super::join_tree::JoinTree;
 use crate::am;

@@ -1,13 +1,13 @@
 //! Join search for groups of quad tables.
 //!
 //! Quad tables that are joined with each other become one relation with a `Quad Join`, which orders their join while it
-//! runs: here they are only put together, as outer joins allow. What is left, other relations among it, is joined by
+//! runs. Here they are only put together, as outer joins allow. What is left, other relations among it, is joined by
 //! PostgreSQL's own search.
 //!
-//! Where `Quad Join` does not apply, a basic graph pattern of a dozen triples is a join of a dozen relations, for which
-//! dynamic programming takes tens of milliseconds and the genetic search no less. Every quad pattern can be probed by
-//! any of its columns, so growing the join from the most selective pattern along shared variables finds what the search
-//! would find, with one join relation per step. The building blocks (and the care for outer joins) are those of
+//! Where `Quad Join` does not apply, a basic graph pattern of a dozen triples is a join of a dozen relations. Dynamic
+//! programming takes tens of milliseconds for it, and the genetic search no less. Every quad pattern can be probed by
+//! any of its columns. So the join grows from the most selective pattern along shared variables. That finds what the
+//! search would find, with one join relation per step. The building blocks (and the care for outer joins) are those of
 //! `optimizer/geqo/geqo_eval.c`.
 
 use super::computed_equality;

@@ -8,8 +8,9 @@ use crate::storage;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
 
-/// The number of quads of a table that pass `clauses`, of which `conditions` are the usable ones: by the tree's count
-/// where known values bind a prefix of an order, and column statistics for the rest. `None` when no value is known.
+/// The number of quads of a table that pass `clauses`, of which `conditions` are the usable ones. It comes from the
+/// tree's count where known values bind a prefix of an order, and from column statistics for the rest. `None` when no
+/// value is known.
 ///
 /// # Safety
 /// Live planner nodes; the statement has locked the table.

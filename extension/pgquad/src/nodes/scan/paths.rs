@@ -84,9 +84,9 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
     }
 }
 
-/// A condition on `ctid` is refused, since a TID of a quad table means something only within the statement that was
-/// given it, and each scan of a quad gives it another one: `ctid IN (SELECT ctid ..)` holds for none. Returns whether
-/// the relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
+/// A condition on `ctid` is refused. A TID of a quad table means something only within the statement that was given it,
+/// and each scan of a quad gives it another one. So `ctid IN (SELECT ctid ..)` holds for none. Returns whether the
+/// relation is read by `WHERE CURRENT OF`, which stays with the planner's own path.
 unsafe fn refuse_row_positions(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,

@@ -1,5 +1,5 @@
-//! Planning of `Quad Walk`, the transitive closure: a path beside PostgreSQL's Recursive Union, whose other inputs are
-//! the path of the first term and a `Quad Step` in the place of the recursive one.
+//! Planning of `Quad Walk`, the transitive closure. Its path stands beside that of PostgreSQL's Recursive Union. Its
+//! inputs are the path of the first term, and a `Quad Step` in the place of the recursive term.
 
 use super::exec;
 use super::shape::Shape;

@@ -1,5 +1,5 @@
-//! Which recursive queries are transitive closures that `Quad Walk` can run: those whose recursive term follows a chain
-//! of quads from a column of the table of results so far to the same column of the next ones.
+//! Which recursive queries are transitive closures that `Quad Walk` can run. Their recursive term follows a chain of
+//! quads, from a column of the table of results so far to the same column of the next results.
 
 use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::pg::compat;
