@@ -74,8 +74,8 @@ impl Store {
         table_of(&self.name)
     }
 
-    /// Refuses the store where the caller does not have a right to it, or where policies, which what the caller is
-    /// about to do would not follow, hide some of its rows. `what` and `instead` are for the message.
+    /// Refuses the store where the caller does not have a right to it. Also refuses it where policies hide some of its
+    /// rows: what the caller is about to do would not follow them. `what` and `instead` are for the message.
     pub fn check(&self, right: u32, what: &str, instead: &str) {
         let name = &self.name;
         // SAFETY: look-ups in the catalogue; the relation is locked by `resolve`.

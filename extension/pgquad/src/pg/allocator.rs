@@ -5,9 +5,10 @@
 //! thread that PostgreSQL runs on keeps blocks, at most [`MOST_FREE_BYTES_PER_SIZE`] bytes of each size; everything
 //! else is the C library's business.
 //!
-//! What it gives: a backend runs the Explore mix of the Berlin benchmark in 0.90 million instructions a query, in 0.97
-//! without it (8.6 % more; the C library of Debian 12). Measured by `valgrind --tool=callgrind postgres --single` on
-//! the data of 100 thousand triples: `quad.answer_stream` of 6 mixes less that of the first 2, 100 queries.
+//! What it gives: a backend runs the Explore mix of the Berlin benchmark in 0.90 million instructions a query. Without
+//! it they are 0.97 million (8.6 % more; the C library of Debian 12). Measured by
+//! `valgrind --tool=callgrind postgres --single` on the data of 100 thousand triples: `quad.answer_stream` of 6 mixes
+//! less that of the first 2, 100 queries.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

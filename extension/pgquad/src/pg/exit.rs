@@ -1,7 +1,7 @@
 //! The end of a process in the middle of its work. A session that is terminated aborts its transaction on top of
-//! whatever it was doing: the frames below are not unwound, so that what they have borrowed stays borrowed and what
-//! they use is still in use. A panic then would end the clean-up of PostgreSQL half-way and leave locks in shared
-//! memory. So nothing of ours is cleaned up in a process that exits; its memory, files and connections go with it.
+//! whatever it was doing. The frames below are not unwound, so what they have borrowed stays borrowed and what they use
+//! is still in use. A panic then would end the clean-up of PostgreSQL half-way and leave locks in shared memory. So
+//! nothing of ours is cleaned up in a process that exits; its memory, files and connections go with it.
 
 use std::ffi::c_void;
 

@@ -1,7 +1,7 @@
 //! Who may read the term of an id.
 //!
 //! Ids are numbers that anybody can count through, and one dictionary serves all stores. So an id says nothing by
-//! itself: its term is read where the id comes, within the statement, from a column of a quad table that the statement
+//! itself. Its term is read where the id comes, within the statement, from a column of a quad table that the statement
 //! may read, or from a term ([`origin`]). Any other id is a bare one, which only those may decode who may read the
 //! dictionary's table `quad.terms`.
 //!

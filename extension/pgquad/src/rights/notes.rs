@@ -1,6 +1,6 @@
 //! What the planner notes of a statement, and where the notes are read while it runs.
 //!
-//! * Quad tables take ids that may be decoded, and bare ones only from those who may decode any: otherwise a table of
+//! * Quad tables take ids that may be decoded, and bare ones only from those who may decode any. Otherwise a table of
 //!   one's own, filled with numbers, would show all terms. The access method looks at each quad where there is no note
 //!   ([`check_writes`]): rows of COPY, of CREATE TABLE AS, of `VALUES (1, 2, 3, 0)`.
 //! * Sorting ids in the order of their terms tells what the terms are, too ([`check_sort`]).
@@ -16,8 +16,8 @@ use crate::pg::error::raise_all;
 use crate::pg::list::list_iter;
 use crate::{am, hooks};
 
-/// Notes of a plan, bits of its JIT flags that PostgreSQL does not use: what its INSERTs and UPDATEs write, the rows of
-/// its answer, and what it sorts in the order of terms, are no bare ids.
+/// Notes of a plan, in bits of its JIT flags that PostgreSQL does not use. They say what holds no bare ids: what its
+/// INSERTs and UPDATEs write, the rows of its answer, or what it sorts in the order of terms.
 pub const WRITES_SEEN: i32 = 1 << 30;
 /// See [`WRITES_SEEN`].
 pub const ROWS_SEEN: i32 = 1 << 29;

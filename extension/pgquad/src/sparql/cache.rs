@@ -316,8 +316,8 @@ fn template_cache() -> TableIterator<
     TableIterator::new(rows.into_iter().map(|(_, row)| row))
 }
 
-/// What the cache of templates did in this session: queries that found their template, queries that made one, templates
-/// that gave way to others; plans of updates that are kept, and how often one was found.
+/// What the cache of templates did in this session. It counts queries that found their template, queries that made one,
+/// and templates that gave way to others. It also counts plans of updates that are kept, and how often one was found.
 #[pg_extern(volatile)]
 fn template_cache_stats() -> TableIterator<
     'static,

@@ -1,7 +1,7 @@
 //! Plans of the SQL of SPARQL requests, kept for as long as they are wanted.
 //!
-//! PostgreSQL itself watches over a kept plan: it is made anew when a table or a function it uses has changed, or when
-//! row-level security makes it depend on the role, and rights are checked at each execution.
+//! PostgreSQL itself watches over a kept plan. The plan is made anew when a table or a function it uses has changed, or
+//! when row-level security makes it depend on the role. Rights are checked at each execution.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -23,8 +23,8 @@ use crate::term::TermOut;
 /// How the SQL of a query whose constants are parameters is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum PlanMode {
-    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run;
-    /// else as PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no
+    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run.
+    /// Else as PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no
     /// worse.
     #[name = c"auto"]
     Auto,

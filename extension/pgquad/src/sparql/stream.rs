@@ -292,9 +292,9 @@ graph_function!(
 );
 
 /// Answers a query of any form in pieces, in one round trip for a server that does not parse queries itself. The first
-/// row tells what follows: `results` for SELECT and ASK, in the format that the argument of this name says (`json`,
-/// `xml`, `csv`, `tsv`), `graph` for CONSTRUCT and DESCRIBE (formats as in `quad.construct_text`). NULL for one of them
-/// refuses queries of these forms (42809). The other arguments are those of `quad.sparql_json_stream`.
+/// row tells what follows. It is `results` for SELECT and ASK, in the format that the argument of this name says
+/// (`json`, `xml`, `csv`, `tsv`). It is `graph` for CONSTRUCT and DESCRIBE (formats as in `quad.construct_text`). NULL
+/// for one of them refuses queries of these forms (42809). The other arguments are those of `quad.sparql_json_stream`.
 #[pg_extern(stable)]
 #[allow(clippy::too_many_arguments)]
 fn answer_stream(

@@ -90,8 +90,8 @@ fn qualified(name: &str) -> String {
             "the name of a view must not contain a NUL character",
         )
     });
-    // SAFETY: the functions raise errors for what is no name, for schemas that are not there or that the caller may not
-    // create in; the strings they give are of the current memory context.
+    // SAFETY: the functions raise errors for what is no name, and for schemas that are not there or that the caller may
+    // not create in. The strings they give are of the current memory context.
     let (schema, relation) = unsafe {
         let range =
             pg_sys::makeRangeVarFromNameList(crate::pg::compat::qualified_name(text.as_ptr()));

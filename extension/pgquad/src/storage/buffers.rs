@@ -176,7 +176,7 @@ impl PageStore for RelationStore {
 
     fn allocate(&self) -> Locked {
         loop {
-            // SAFETY: the relation is open; a page from the map is used only if it is really a deleted one, since the
+            // SAFETY: the relation is open. A page from the map is used only if it is really a deleted one, since the
             // map is a hint that a crash can leave wrong.
             unsafe {
                 let block = pg_sys::GetFreeIndexPage(self.rel);

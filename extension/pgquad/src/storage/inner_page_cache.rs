@@ -89,8 +89,8 @@ pub unsafe fn of(rel: pg_sys::Relation, orders: usize) -> Rc<[Rc<InnerPageCache>
     MEMORY.with_borrow_mut(|memory| memory.of(relid, file, orders).orders.clone())
 }
 
-/// The trees of a table with so many orders, for reading: those that were made last as long as nothing of it has
-/// changed, or what `make` makes of the inner pages that are remembered.
+/// The trees of a table with so many orders, for reading. Trees that were made before serve as long as nothing of the
+/// table has changed. Otherwise `make` makes new ones of the inner pages that are remembered.
 ///
 /// # Safety
 /// `rel` is open, for as long as the trees are used. What is kept points to the entry of the relation cache, and is

@@ -2,7 +2,7 @@
 //! them in sorted batches touches each leaf once per batch instead of once per row.
 //!
 //! Invariant: whoever reads or changes a table in this session first calls [`flush`] for it, and every executor run
-//! flushes before it returns, so no statement (and no trigger) can tell the difference. What an aborted subtransaction
+//! flushes before it returns. So no statement (and no trigger) can tell the difference. What an aborted subtransaction
 //! left is dropped.
 
 use super::bulk::BulkLoad;
@@ -192,7 +192,7 @@ unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
 }
 
 /// Brings the rows kept back for a table into its trees, before it is read. The changes that the innermost executor run
-/// collects for a distributed store stay: no reader of that run may see them, and their deletions have to be written
+/// collects for a distributed store stay. No reader of that run may see them, and their deletions have to be written
 /// before their insertions.
 pub fn flush(relid: pg_sys::Oid) {
     let depth = RUNNING.get();

@@ -50,8 +50,8 @@ impl Drop for ExternalDescriptor {
 
 impl RunFile {
     fn new(owner: pg_sys::ResourceOwner) -> Self {
-        // SAFETY: plain calls on the backend's thread; the owner lives as long as the statement, and the current one is
-        // put back, here or by PostgreSQL after an error; the descriptor is open, as the file has just been made, and
+        // SAFETY: plain calls on the backend's thread. The owner lives as long as the statement, and the current one is
+        // put back, here or by PostgreSQL after an error. The descriptor is open, as the file has just been made, and
         // the copy of it is ours.
         unsafe {
             if !pg_sys::AcquireExternalFD() {

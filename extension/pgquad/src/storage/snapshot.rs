@@ -54,7 +54,7 @@ impl PgSnapshot {
     }
 
     /// The view of a statement that adds quads: the statement's snapshot plus everything this transaction wrote so far,
-    /// this command included, so that a quad given twice in one command is added once.
+    /// this command included. So a quad given twice in one command is added once.
     ///
     /// # Safety
     /// As for [`PgSnapshot::new`].

@@ -3,7 +3,8 @@
 //! empty.
 //!
 //! `SET quad.stop_at = 'prune:7, descent:8'` makes a session wait at the point `prune` for advisory lock 7 and at
-//! `descent` for advisory lock 8: it takes the lock and gives it back. The test holds the lock in another session.
+//! `descent` for advisory lock 8. The session takes the lock and gives it back. The test holds the lock in another
+//! session.
 
 #[cfg(feature = "stop_points")]
 mod waiting {

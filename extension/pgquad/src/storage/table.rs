@@ -159,8 +159,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Opens the trees of a relation; the metapage is kept with the relation's cache entry (options never change for a
-    /// file, and a root that has moved since is found by the trees).
+    /// Opens the trees of a relation. The metapage is kept with the relation's cache entry: options never change for a
+    /// file, and a root that has moved since is found by the trees.
     ///
     /// # Safety
     /// `rel` is an open quad table with a file, and outlives the value.

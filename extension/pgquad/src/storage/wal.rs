@@ -128,8 +128,8 @@ pub unsafe fn log_whole(pages: &mut [Locked]) {
     }
 }
 
-/// Puts an image in the place of a page: everything but `pd_lsn`, `pd_checksum`, and with zeroes in the hole, so that
-/// it is byte for byte the page that recovery makes.
+/// Puts an image in the place of a page: everything but `pd_lsn` and `pd_checksum`, and with zeroes in the hole. So it
+/// is byte for byte the page that recovery makes.
 fn put_image(page: &mut Page, image: &Page) {
     page.0[PAGE_STAMP_BYTES..].copy_from_slice(&image.0[PAGE_STAMP_BYTES..]);
     page.clear_hole();

@@ -15,8 +15,8 @@ use crate::dictionary;
 use crate::pg::error::raise;
 use crate::rights;
 
-/// Whether a function is called by the node of an aggregate, as only the executor can call it with a state: what
-/// `AggCheckCallContext` looks at, which is too dear for each row.
+/// Whether a function is called by the node of an aggregate, as only the executor can call it with a state.
+/// `AggCheckCallContext` looks at the same, but is too dear for each row.
 fn in_aggregate(fcinfo: pg_sys::FunctionCallInfo) -> bool {
     use pg_sys::NodeTag::{T_AggState, T_WindowAggState};
     // SAFETY: `fcinfo` is that of the running call; its context is NULL or a node.

@@ -1,5 +1,5 @@
 //! Casts between `quad.term` and SQL types. Where a SPARQL function gives NULL for a wrong type, a cast raises an error
-//! (22018), as casts do in SQL; `quad.cast_integer` and its kin are there for the other behaviour.
+//! (22018), as casts do in SQL. `quad.cast_integer` and its kin are there for the other behaviour.
 
 use pgquad_term::func::{numeric, time};
 use pgquad_term::number::{format_double, Number};

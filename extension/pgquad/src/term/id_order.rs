@@ -1,6 +1,6 @@
-//! Sorting ids in the order of their terms, for the first few of many rows: PostgreSQL keeps the best so far, and
-//! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key; of the
-//! other one the key settles most comparisons, so that its term is read once, where the dictionary keeps it, and never
+//! Sorting ids in the order of their terms, for the first few of many rows. PostgreSQL keeps the best so far, and
+//! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key. The key of
+//! the other one settles most comparisons. Otherwise its term is read once, where the dictionary keeps it, and never
 //! copied.
 //!
 //! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for

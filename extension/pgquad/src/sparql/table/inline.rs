@@ -1,7 +1,7 @@
 //! The SQL of a query in place of the call of `quad.query`, before the statement is planned.
 //!
 //! PostgreSQL does so with functions of language SQL only, so a planner hook does it here. What is put in is parsed and
-//! rewritten as a statement of the calling user: rights and policies are the user's, and the plan depends on the tables
+//! rewritten as a statement of the calling user. Rights and policies are the user's, and the plan depends on the tables
 //! that it names, as any plan.
 
 use std::cell::Cell;
@@ -40,8 +40,8 @@ pub fn init() {
     }
 }
 
-/// The store or the default graph that queries ask when they name none is about to change: plans with a query in them
-/// that was translated for the old one are to be made anew.
+/// The store or the default graph of queries that name none is about to change. Plans with a query in them that was
+/// translated for the old one are to be made anew.
 pub fn settings_change() {
     if let Some(hash) = INLINED.take() {
         // SAFETY: calls back those who depend on the entry of the cache, as its invalidation does.
