@@ -76,6 +76,7 @@ impl Pipeline {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let bytes_read = source.bytes_read.clone();
+        let source = source.without_mark();
         let symbols = SharedSymbols::default();
         let outlet = Outlet {
             messages: sender,

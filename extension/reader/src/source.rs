@@ -85,6 +85,50 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The same document without the byte order mark that some programs write before UTF-8.
+    #[must_use]
+    pub(crate) fn without_mark(self) -> Self {
+        Source {
+            reader: Box::new(Unmarked {
+                inner: self.reader,
+                head: None,
+            }),
+            bytes_read: self.bytes_read,
+        }
+    }
+}
+
+/// The byte order mark in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+struct Unmarked<R> {
+    inner: R,
+    /// What has been read to look for the mark; `None` before the first read.
+    head: Option<Cursor<Vec<u8>>>,
+}
+
+impl<R: Read> Read for Unmarked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let head = match &mut self.head {
+            Some(head) => head,
+            none => {
+                let mut head = Vec::new();
+                let most = MARK.len() as u64;
+                self.inner.by_ref().take(most).read_to_end(&mut head)?;
+                if head == MARK {
+                    head.clear();
+                }
+                none.insert(Cursor::new(head))
+            }
+        };
+        match head.read(buffer)? {
+            0 => self.inner.read(buffer),
+            read => Ok(read),
+        }
+    }
+}
+
 struct Bounded<R> {
     inner: R,
     bytes: u64,

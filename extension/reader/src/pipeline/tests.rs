@@ -218,3 +218,28 @@ fn a_dropped_pipeline_ends_its_threads() {
     }
     panic!("the reader is still running");
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_document() {
+    for (format, text) in [
+        (Format::NTriples, "<http://a> <http://b> \"\u{feff}x\" ."),
+        (Format::NQuads, "<http://a> <http://b> \"\u{feff}x\" .\n"),
+        (Format::Turtle, "<http://a> <http://b> \"\u{feff}x\" ."),
+        (Format::TriG, "{ <http://a> <http://b> \"\u{feff}x\" }"),
+        (Format::JsonLd, "{\"@id\": \"http://a\", \"http://b\": \"\u{feff}x\"}"),
+        (
+            Format::RdfXml,
+            "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
+             <rdf:Description rdf:about='http://a'><b xmlns='http://'>\u{feff}x</b></rdf:Description></rdf:RDF>",
+        ),
+    ] {
+        let quads = read_text(format, &format!("\u{feff}{text}")).unwrap();
+        assert_eq!(quads, [["Ihttp://a", "Ihttp://b", "S\u{feff}x"]], "{format}");
+    }
+    for text in ["", "\u{feff}", "\u{feff}\n"] {
+        assert!(read_text(Format::Turtle, text).unwrap().is_empty());
+        assert!(read_text(Format::NTriples, text).unwrap().is_empty());
+    }
+    let twice = "\u{feff}\u{feff}<http://a> <http://b> <http://c> .";
+    assert!(read_text(Format::NTriples, twice).is_err());
+}
