@@ -9,6 +9,7 @@ mod chunk;
 mod error;
 mod feed;
 mod format;
+mod json;
 mod lines;
 mod pipeline;
 mod source;

@@ -171,11 +171,17 @@ impl Outlet {
     }
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(body)
-        .map(drop)
+/// Stack of the thread that parses a whole document, in bytes; memory is taken as it is used. The parser of JSON-LD
+/// calls itself for each of [`crate::json::MAX_NESTING`] levels, with some 60 KB each where nothing is optimised
+/// (2026-11).
+const STACK_BYTES: usize = 64 << 20;
+
+fn spawn(thread: thread::Builder, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    thread.spawn(body).map(drop)
+}
+
+fn thread(name: &str) -> thread::Builder {
+    thread::Builder::new().name(name.to_owned())
 }
 
 /// Calls `body`; a panic becomes an error.
@@ -200,7 +206,7 @@ fn start_line_parsers(
     for _ in 0..threads {
         let (chunks, outlet) = (chunks.clone(), outlet.clone());
         let mut parser = LineParser::new(options.format, options.graph.clone());
-        spawn("quad parser", move || loop {
+        spawn(thread("quad parser"), move || loop {
             let Ok(received) = chunks.lock().map(|chunks| chunks.recv()) else {
                 return;
             };
@@ -214,7 +220,7 @@ fn start_line_parsers(
             }
         })?;
     }
-    spawn("quad reader", move || {
+    spawn(thread("quad reader"), move || {
         let mut chunks = Chunks::new(source.reader);
         let mut count = 0;
         while permit.recv().is_ok() {
@@ -239,7 +245,7 @@ fn start_stream_parser(
     permit: Receiver<()>,
     stop: Arc<AtomicBool>,
 ) -> std::io::Result<()> {
-    spawn("quad parser", move || {
+    spawn(thread("quad parser").stack_size(STACK_BYTES), move || {
         let mut count = 0;
         let result = guarded(|| {
             stream::parse(

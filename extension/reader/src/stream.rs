@@ -13,6 +13,7 @@ use crate::batch::{check_length, Batch, BatchBuilder, DEFAULT_GRAPH};
 use crate::chunk::{CHUNK_BYTES, MAX_LINE_BYTES};
 use crate::error::{ErrorKind, ReadError};
 use crate::format::Format;
+use crate::json::JsonReader;
 
 /// A batch is handed over when it has so many quads.
 const BATCH_QUADS: usize = 1 << 14;
@@ -109,11 +110,15 @@ pub(crate) fn parse(
         })?;
     }
     let line = Arc::new(AtomicU64::new(0));
-    let reader = LineReader {
+    let lines = LineReader {
         inner: BufReader::with_capacity(1 << 16, reader),
         line: line.clone(),
         at_start: true,
         whole: format != Format::RdfXml,
+    };
+    let reader: Box<dyn Read + '_> = match format {
+        Format::JsonLd => Box::new(JsonReader::new(lines)),
+        _ => Box::new(lines),
     };
     let mut sink = QuadSink::new(default_graph);
     for quad in parser.for_reader(reader) {

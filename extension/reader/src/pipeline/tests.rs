@@ -1,5 +1,6 @@
 use super::*;
 use crate::feed::feed;
+use crate::json;
 use crate::DEFAULT_GRAPH;
 
 fn options(format: Format) -> Options {
@@ -242,4 +243,45 @@ fn a_byte_order_mark_is_no_part_of_a_document() {
     }
     let twice = "\u{feff}\u{feff}<http://a> <http://b> <http://c> .";
     assert!(read_text(Format::NTriples, twice).is_err());
+}
+
+#[test]
+fn deeply_nested_json_is_an_error() {
+    let nested = |open: &str, inner: &str, close: &str, depth: usize| {
+        let text = format!(
+            "{{\"http://p\": {}{inner}{}}}",
+            open.repeat(depth),
+            close.repeat(depth)
+        );
+        read_text(Format::JsonLd, &text)
+            .map(drop)
+            .map_err(|error| error.kind)
+    };
+    for (open, inner, close, levels) in [
+        ("{\"http://p\": ", "1", "}", 1),
+        ("[", "1", "]", 1),
+        ("{\"@list\": [", "1", "]}", 2),
+        ("{\"@set\": ", "1", "}", 1),
+        ("{\"@graph\": ", "{}", "}", 1),
+        (
+            "{\"@reverse\": {\"http://r\": ",
+            "{\"@id\": \"http://a\"}",
+            "}}",
+            2,
+        ),
+        ("{\"@context\": {\"p\": ", "\"http://p\"", "}}", 2),
+    ] {
+        let most = (json::MAX_NESTING - 2) / levels;
+        let within = nested(open, inner, close, most);
+        assert_ne!(within, Err(ErrorKind::TooLong), "{open}");
+        for depth in [most + 2, 100_000] {
+            assert_eq!(
+                nested(open, inner, close, depth),
+                Err(ErrorKind::TooLong),
+                "{open}"
+            );
+        }
+    }
+    let brackets = format!("{{\"http://p\": \"\\\"{}\"}}", "{[".repeat(1000));
+    assert_eq!(read_text(Format::JsonLd, &brackets).unwrap().len(), 1);
 }
