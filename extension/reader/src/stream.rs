@@ -14,6 +14,7 @@ use crate::chunk::{CHUNK_BYTES, MAX_LINE_BYTES};
 use crate::error::{ErrorKind, ReadError};
 use crate::format::Format;
 use crate::json::JsonReader;
+use crate::xml::{XmlReader, NO_LANGUAGE};
 
 /// A batch is handed over when it has so many quads.
 const BATCH_QUADS: usize = 1 << 14;
@@ -79,6 +80,10 @@ impl QuadSink {
     fn literal(&mut self, literal: LiteralRef<'_>) -> Result<u32, ReadError> {
         let lexical = literal.value();
         match literal.language() {
+            Some(NO_LANGUAGE) => self.term(Term::Literal(Literal {
+                lexical,
+                kind: LiteralKind::String,
+            })),
             Some(tag) => {
                 let tag = tag.to_ascii_lowercase();
                 self.term(Term::Literal(Literal {
@@ -117,6 +122,7 @@ pub(crate) fn parse(
         whole: format != Format::RdfXml,
     };
     let reader: Box<dyn Read + '_> = match format {
+        Format::RdfXml => Box::new(XmlReader::new(BufReader::new(lines))),
         Format::JsonLd => Box::new(JsonReader::new(lines)),
         _ => Box::new(lines),
     };

@@ -285,3 +285,175 @@ fn deeply_nested_json_is_an_error() {
     let brackets = format!("{{\"http://p\": \"\\\"{}\"}}", "{[".repeat(1000));
     assert_eq!(read_text(Format::JsonLd, &brackets).unwrap().len(), 1);
 }
+
+/// The objects of the properties of `http://a` in a document of RDF/XML, encoded, in their order.
+fn objects(prolog: &str, properties: &str) -> Result<Vec<String>, ReadError> {
+    let text = format!(
+        "{prolog}<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:x='http://x/'>\n\
+         <rdf:Description rdf:about='http://a'>{properties}</rdf:Description></rdf:RDF>"
+    );
+    let quads = read_text(Format::RdfXml, &text)?;
+    Ok(quads.into_iter().map(|quad| quad[2].clone()).collect())
+}
+
+#[test]
+fn xml_text_is_one_whatever_is_within() {
+    for (property, object) in [
+        ("<x:p>a<!-- no -->b</x:p>", "Sab"),
+        ("<x:p>a<![CDATA[<b>&]]>c</x:p>", "Sa<b>&c"),
+        ("<x:p><![CDATA[a]]><![CDATA[b]]></x:p>", "Sab"),
+        ("<x:p>1<?pi?>2</x:p>", "S12"),
+        ("<x:p><!-- no --></x:p>", "S"),
+        (
+            "<x:p> <!-- no --> <rdf:Description rdf:about='http://t'/> <!-- no --> </x:p>",
+            "Ihttp://t",
+        ),
+    ] {
+        assert_eq!(objects("", property).unwrap()[0], object, "{property}");
+    }
+}
+
+#[test]
+fn xml_white_space_is_normalised() {
+    for (property, object) in [
+        ("<x:p>a\r\nb\rc\nd\te&#13;</x:p>", "Sa\nb\nc\nd\te\r"),
+        ("<x:p><![CDATA[a\r\nb]]></x:p>", "Sa\nb"),
+        (
+            "<x:p><rdf:Description x:q='a\r\nb\tc&#10;d\re\nf'/></x:p>",
+            "Sa b c\nd e f",
+        ),
+    ] {
+        assert!(
+            objects("", property).unwrap().contains(&object.to_owned()),
+            "{property}"
+        );
+    }
+}
+
+#[test]
+fn xml_that_is_cut_is_an_error() {
+    let whole = "<?xml version='1.0'?>\n<!DOCTYPE rdf:RDF [<!ENTITY x 'y'>]>\n<!-- c -->\
+        <rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:x='http://x/'>\
+        <rdf:Description rdf:about='http://a'><x:p>1</x:p><x:p rdf:parseType='Literal'><b/></x:p>\
+        <x:p><x:T/></x:p><x:q/></rdf:Description></rdf:RDF>";
+    assert_eq!(read_text(Format::RdfXml, whole).unwrap().len(), 5);
+    for end in 0..whole.len() {
+        let error = read_text(Format::RdfXml, &whole[..end]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Syntax, "{}: {error}", &whole[..end]);
+    }
+    for more in ["<x/>", "x", "<!-- "] {
+        assert!(
+            read_text(Format::RdfXml, &format!("{whole}{more}")).is_err(),
+            "{more}"
+        );
+    }
+    let padded = format!("{whole}\n<!-- c --><?pi?>\n");
+    assert_eq!(read_text(Format::RdfXml, &padded).unwrap().len(), 5);
+}
+
+#[test]
+fn xml_entities_are_expanded() {
+    let prolog = "<!DOCTYPE rdf:RDF [\n<!-- <!ENTITY x \"no\"> --><!ELEMENT x ANY>\n<!ENTITY x 'http://x/'>\
+        <!ENTITY x 'no'><!ENTITY y \"&x;y\"><!ENTITY q '\"'><!ENTITY lt '&#38;#60;'><!ENTITY f SYSTEM 'file:///f'>\
+        <!ENTITY % p 'x'> ]>\n";
+    for (property, object) in [
+        ("<x:p rdf:resource='&y;z'/>", "Ihttp://x/yz"),
+        ("<x:p>&y;&lt;&amp;y;&q;</x:p>", "Shttp://x/y<&y;\""),
+        ("<x:p><rdf:Description x:q='&q;'/></x:p>", "S\""),
+    ] {
+        let found = objects(prolog, property).unwrap();
+        assert!(found.contains(&object.to_owned()), "{found:?}");
+    }
+    let literal = "<x:p rdf:parseType='Literal'><b k='&x;'>&x;</b></x:p>";
+    let found = objects(prolog, literal).unwrap().concat();
+    assert!(
+        found.contains("k=\"http://x/\"") && found.ends_with(">http://x/</b>"),
+        "{found}"
+    );
+    for unknown in ["&z;", "&f;", "&p;", "&;", "& y;"] {
+        let error = objects(prolog, &format!("<x:p>{unknown}</x:p>")).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Syntax, "{unknown}");
+    }
+}
+
+#[test]
+fn xml_entities_are_bounded() {
+    let mut bomb = "<!DOCTYPE rdf:RDF [<!ENTITY e0 \"0123456789\">".to_owned();
+    for level in 1..12 {
+        let value = format!("&e{};", level - 1).repeat(10);
+        bomb.push_str(&format!("<!ENTITY e{level} \"{value}\">"));
+    }
+    bomb.push_str("]>");
+    let error = objects(&bomb, "<x:p>&e11;</x:p>").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLong, "{error}");
+    let long = format!(
+        "<!DOCTYPE rdf:RDF [<!ENTITY e \"{}\">]>",
+        "x".repeat(100_000)
+    );
+    for property in [
+        format!("<x:p>{}</x:p>", "&e;".repeat(10_000)),
+        format!("<x:p x:q='{}'/>", "&e;".repeat(10_000)),
+        format!("<x:p>{}</x:p>", "&e;<!-- -->".repeat(10_000)),
+        format!(
+            "<x:p {}/>",
+            (0..10_000)
+                .map(|i| format!("x:q{i}='&e;' "))
+                .collect::<String>()
+        ),
+    ] {
+        let error = objects(&long, &property).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TooLong, "{error}");
+    }
+}
+
+#[test]
+fn xml_tokens_are_bounded() {
+    let endless = |start: &str| {
+        let text = format!(
+            "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>{start}{}",
+            "x".repeat(17 << 20)
+        );
+        read_text(Format::RdfXml, &text).unwrap_err().kind
+    };
+    for start in ["", "<x ", "<x y='", "<!-- ", "<![CDATA[", "<?"] {
+        assert_eq!(endless(start), ErrorKind::TooLong, "{start}");
+    }
+}
+
+#[test]
+fn xml_literals_and_languages() {
+    const XML: &str = "Thttp://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral\0";
+    let literal = |property: &str| {
+        let found = objects("", property).unwrap();
+        assert_eq!(found.len(), 1, "{property}");
+        found[0].clone()
+    };
+    let empty = [
+        literal("<x:p rdf:parseType='Literal'/>"),
+        literal("<x:p rdf:parseType='Literal'></x:p>"),
+        literal("<x:p rdf:parseType='Literal'><!-- c --></x:p>"),
+    ];
+    for empty in empty {
+        assert_eq!(empty, XML);
+    }
+    assert_eq!(
+        literal("<x:p rdf:parseType='Literal'>a</x:p>"),
+        format!("{XML}a")
+    );
+    assert_eq!(
+        literal("<x:p rdf:parseType='daml:x'>a</x:p>"),
+        format!("{XML}a")
+    );
+    let quoted =
+        literal("<x:p rdf:parseType='Literal'><b k='\"' rdf:parseType='x' xml:lang=''/></x:p>");
+    assert!(
+        quoted.contains("k=\"&quot;\"") && quoted.contains("parseType=\"x\" xml:lang=\"\""),
+        "{quoted}"
+    );
+    assert_eq!(literal("<x:p xml:lang='de'>a</x:p>"), "Lde\0a");
+    assert_eq!(literal("<x:p xml:lang=''>a</x:p>"), "Sa");
+    let outer = "<x:p><rdf:Description xml:lang='de'><x:q xml:lang=''>a</x:q><x:q>b</x:q></rdf:Description></x:p>";
+    let mut found = objects("", outer).unwrap();
+    found.sort();
+    assert_eq!(found[1..], ["Lde\0b", "Sa"]);
+}
