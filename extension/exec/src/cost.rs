@@ -101,7 +101,7 @@ pub(crate) const SMALL_SUBJECT_QUADS: f64 = 4.0;
 pub(crate) const BOUND_TRIPLE_QUADS: f64 = 0.5;
 /// Share of a pattern's quads that have the value of a row.
 pub(crate) const SAME_VALUE_SELECTIVITY: f64 = 0.005;
-/// What a quad counts for that is in memory already, against one that has to be looked up.
+/// Cost of a quad that is in memory already, as a share of one that has to be looked up.
 pub(crate) const IN_MEMORY_COST_SHARE: f64 = 0.9;
 /// Key ranges that filters may leave to a variable; more are tested instead of looked up.
 pub(crate) const MOST_PUSHED_RANGES: usize = 64;

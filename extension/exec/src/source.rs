@@ -109,8 +109,9 @@ pub trait Source {
         vec![None; rows.len]
     }
 
-    /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs` outside of which the
-    /// test fails, when the others have the values of `row` (`None`: unbound). `None` where there are no such ranges.
+    /// Ascending, disjoint, inclusive ranges of values of variable number `unknown` of `needs`. Outside of them the
+    /// test fails, when the other variables have the values of `row` (`None`: unbound). `None` where there are no such
+    /// ranges.
     fn pushdown_ranges(
         &mut self,
         _expr: u16,

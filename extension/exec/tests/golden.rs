@@ -72,7 +72,7 @@ fn plan() -> Plan {
     }
 }
 
-/// What the file of tests/golden holds; written anew first, where that is asked for.
+/// The content of the file of tests/golden. It is written anew first, where `GOLDEN=write` asks for that.
 fn pinned(file: &str, got: &str) -> String {
     let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var("GOLDEN").is_ok_and(|how| how == "write") {

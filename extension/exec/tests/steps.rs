@@ -276,7 +276,7 @@ fn what_filters_leave_of_many_quads_is_read_alone() {
 
 #[test]
 fn what_only_multiplies_rows_is_counted() {
-    // Many rows for each of a few subjects, which have one quad that groups and many that are counted.
+    // Many rows for each of a few subjects. A subject has one quad that groups and many quads that are counted.
     let mut quads: Vec<Quad> = (0..3000).map(|n| [10_000 + n, 0, n % 30, 0]).collect();
     for s in 0..3000 {
         quads.push([s, 1, 20_000 + s % 3, 0]);

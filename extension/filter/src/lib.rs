@@ -24,6 +24,6 @@ pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;
 
-/// The bit in which an id, as a signed number, differs from its key, as an unsigned one in the same order: as in keys
-/// of the trees.
+/// The bit in which an id (a signed number) differs from its key (an unsigned number in the same order), as in keys of
+/// the trees.
 pub(crate) const SIGN: u64 = 1 << 63;

@@ -83,8 +83,9 @@ impl Intervals {
 }
 
 impl Test {
-    /// Ids (as keys) of a column outside of which the condition is not true, when the other columns have the values of
-    /// `row` (`None`: NULL). Ids that may stand for a term with which it is true are inside.
+    /// Ids (as keys) of a column with which the condition may be true, when the other columns have the values of `row`
+    /// (`None`: NULL). With all other ids it is not true. Ids that may stand for a term with which it is true are
+    /// inside.
     #[must_use]
     pub fn pushdown_ranges(
         &self,
@@ -190,7 +191,7 @@ impl Terms {
     }
 }
 
-/// Ids of terms that compare as asked with a value, and of those that only the dictionary can compare.
+/// Ids of terms for which the comparison with a value holds, and of terms that only the dictionary can compare.
 fn satisfying(comparison: Comparison, value: Value) -> Intervals {
     let id = match value {
         Value::Null => return Intervals::none(),

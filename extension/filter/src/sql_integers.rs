@@ -1,7 +1,7 @@
 //! Values of terms as SQL integers, compared with one that is the same for all rows.
 //!
-//! Ids tell the values of integers of any datatype. What other terms are as an SQL integer (`"12"`, `2.0`), and what
-//! does not fit the type, is unknown: the SQL itself gives the value then, or the error.
+//! Ids tell the values of integers of any datatype. The SQL integer of other terms (`"12"`, `2.0`), or of numbers that
+//! do not fit the type, is unknown. The SQL itself then gives the value or the error.
 
 use crate::expression::Comparison;
 use crate::range_pushdown::{first_that_is_not, Intervals};

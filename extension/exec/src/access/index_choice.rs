@@ -114,8 +114,8 @@ pub fn most_ranges<'v>(values: impl Iterator<Item = &'v Value>) -> usize {
     members.fold(1, usize::saturating_mul)
 }
 
-/// What it costs to read key ranges, in quads (`cost.rs`): a probe for each, and the quads in them, of which `count`
-/// counts those of a few.
+/// The cost of reading key ranges, in quads (`cost.rs`): a probe for each range, and the quads in them. `count` counts
+/// the quads of a few ranges, which stand for all.
 pub fn read_cost(ranges: &[(Key, Key)], count: impl FnOnce(&[(Key, Key)]) -> Vec<u64>) -> f64 {
     let counted: Vec<(Key, Key)> = some(ranges).copied().collect();
     let quads: u64 = count(&counted).iter().sum();

@@ -732,8 +732,8 @@ impl HashAggregation {
         self.counted.iter().any(by_term)
     }
 
-    /// The ids that [`Self::merge_all`] will compare by their terms: for each such extreme those that groups have, and
-    /// those that come.
+    /// The ids that [`Self::merge_all`] will compare by their terms. For each such extreme they are the ids that groups
+    /// have, and the ids that come.
     fn compared(&self, groups: &[u32], counts: &[Vec<u64>]) -> Vec<Vec<u64>> {
         let mut columns = Vec::new();
         for (place, counted) in self.counted.iter().enumerate() {

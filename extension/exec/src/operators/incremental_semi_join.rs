@@ -26,8 +26,8 @@ pub(crate) struct IncrementalSemiJoin {
 }
 
 impl IncrementalSemiJoin {
-    /// How many rows for each of `all` rows outside, each of which `numbers` has for some rows or none, go on first;
-    /// `None` where one round is as good. Batches begin with `least` rows.
+    /// How many rows for each of `all` outer rows go on first; `None` where one round is as good. `numbers` has the
+    /// number of the outer row for each row. Batches begin with `least` rows.
     pub fn first_share(numbers: &[u64], all: usize, least: usize) -> Option<usize> {
         let few = least.min(ROUND_ROWS);
         if numbers.len() < ROUND_GROWTH * few.max(FIRST_ROUND_SHARE) {

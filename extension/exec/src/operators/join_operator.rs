@@ -32,7 +32,7 @@ impl JoinOperator {
         }
     }
 
-    /// The number of rows that come out for each of those that went in, none of which is made.
+    /// The number of rows that come out for each row that went in; the rows themselves are not made.
     pub fn multiplicities<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
         match self {
             Self::IndexProbe(index_probe) => index_probe.multiplicities(source, params),

@@ -53,7 +53,7 @@ fn ranks(values: &[u64]) -> Vec<u32> {
     numbers
 }
 
-/// Rows in the order of their ranks; `keys` is 1 where ranks tell which are alike, 0 where all are.
+/// Rows in the order of their ranks. `keys` is 1 where ranks tell which rows are alike, and 0 where all rows are alike.
 fn by_rank(ranks: &[u32], keys: usize) -> Sorted {
     let distinct = ranks.iter().max().map_or(0, |&most| most as usize + 1);
     let mut starts = vec![0u32; distinct + 1];

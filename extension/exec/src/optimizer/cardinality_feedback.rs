@@ -1,4 +1,4 @@
-//! Cardinality feedback: what earlier probes have found, as rows per probe of a predicate by the columns that were
+//! Cardinality feedback: the rows that earlier probes have found, per probe of a predicate and by the columns that were
 //! bound.
 //!
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).

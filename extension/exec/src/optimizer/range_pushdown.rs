@@ -13,8 +13,8 @@ use crate::source::Source;
 use pgquad_term::intersection;
 use std::rc::Rc;
 
-/// About how many quads an access reads within what filters leave to its pattern: the ranges are few and differ in what
-/// they hold, so that all are counted.
+/// About how many quads an access reads in the ranges that filters leave to its pattern. The ranges are few and hold
+/// different numbers of quads, so all are counted.
 pub(crate) fn count_in_ranges<S: Source>(
     source: &mut S,
     rows: &Bindings,

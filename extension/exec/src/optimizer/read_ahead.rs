@@ -1,4 +1,4 @@
-//! Read-ahead: which ranges the patterns that are left will ask for, as far as a small batch tells.
+//! Read-ahead: the ranges that the remaining patterns will ask for, where a small batch tells them.
 //!
 //! Where quads are on other nodes each step of a few rows costs a message, whatever it reads. The quads of patterns
 //! that are looked up by what is known already, constants or variables of the batch, can come with the first of these

@@ -153,7 +153,7 @@ pub(crate) fn plan_star<S: Source>(
     (list.len() > 1).then_some(StarPlan { star_key, list })
 }
 
-/// A pattern as an arm of the star with `shared_access`; the first one says what that is.
+/// A pattern as an arm of the star with `shared_access`, which the first arm sets.
 fn star_member<S: Source>(
     estimator: &Estimator<S>,
     rows: &Bindings,

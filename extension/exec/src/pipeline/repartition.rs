@@ -195,8 +195,9 @@ impl Pipeline {
         }
     }
 
-    /// About how many quads the patterns of the outermost group find when `first` comes first: what its constants
-    /// select, then what earlier probes have found for each row. And the pattern that then comes next.
+    /// About how many quads the patterns of the outermost group find when `first` comes first. Its own are those that
+    /// its constants select. The others are estimated by what earlier probes have found for each row. Also the pattern
+    /// that then comes next.
     fn foreseen<S: Source>(
         &self,
         source: &mut S,
@@ -342,7 +343,7 @@ impl Pipeline {
         access.one_at(access.columns.iter().position(|&c| c == column)?)
     }
 
-    /// What the next step of a batch looks up by a variable, where that tells who holds the quads.
+    /// The key that the next step of a batch looks up by a variable, where the key tells who holds the quads.
     pub(crate) fn placed_key<S: Source>(
         &self,
         source: &S,
@@ -536,7 +537,7 @@ pub(crate) enum Share {
     Part(u16),
 }
 
-/// A pattern as all participants have it: who reads what must not depend on counts that one of them has
+/// A pattern as all participants have it. Who reads what must not depend on counts that only one of them has
 /// ([`Pattern::lists_first`]).
 fn as_planned(pattern: &Pattern) -> Pattern {
     Pattern {

@@ -202,7 +202,7 @@ impl Stack {
         }
     }
 
-    /// The variables that the numbers of rows outside tell: those of the rows that have entered the groups around.
+    /// The variables that the numbers of outer rows determine: those of the rows that have entered the groups around.
     pub fn determined_by_outer(&self, scopes: &[Scope]) -> SlotSet {
         let mut determined_by_outer = SlotSet::default();
         for scope in scopes.iter().skip(1) {
@@ -213,7 +213,7 @@ impl Stack {
         determined_by_outer
     }
 
-    /// Drops rows of which an EXISTS or NOT EXISTS around them knows already that there is a match.
+    /// Drops rows for which an EXISTS or NOT EXISTS around them has already found a match.
     pub fn drop_matched(&self, layout: &Layout, rows: &mut Bindings, scopes: &[Scope]) {
         let Some((slot, entered)) = self.test_around(layout, scopes) else {
             return;

@@ -7,10 +7,9 @@ use crate::plan::{Filter, Group, Kind, Pattern, Plan, SameValue, Slot, SlotSet};
 pub(crate) struct PatternInfo {
     pub pattern: Pattern,
     pub needs: SlotSet,
-    /// Those of its [`Pattern::values`] of which it is not decided how they are used: rows are told apart by what their
-    /// values are.
+    /// Those of its [`Pattern::values`] whose use is not decided yet: rows are told apart by their values.
     pub undecided: Vec<SameValue>,
-    /// What its quads are joined by when nothing else connects them with a batch.
+    /// The equality by which its quads are joined when nothing else connects them with a batch.
     pub keyed: Option<SameValue>,
     /// Its place among the patterns of the whole plan.
     pub step: usize,
