@@ -1,7 +1,7 @@
 //! The messages about the dictionary: ids of terms, terms of ids, numbers.
 //!
-//! What is asked for goes by shard, so that a node that no longer holds one of them can say so. A term is its encoded
-//! form (`pgquad_term::encoded`), which is never empty.
+//! Requests are divided by shard, so that a node can say which shard it no longer holds. A term is its encoded form
+//! (`pgquad_term::encoded`), which is never empty.
 
 use std::ops::Range;
 

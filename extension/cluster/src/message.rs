@@ -122,7 +122,7 @@ pub struct Stop {
     pub part: u32,
     /// The range of the part that comes next.
     pub next: u32,
-    /// The key from which on that range is to be read, where it has been read in part.
+    /// The key from which that range is read on, where it has been read in part.
     pub resume: Option<Key>,
     /// Within a group.
     pub begun: bool,

@@ -20,7 +20,7 @@ pub struct Shard {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
     shards: Vec<Shard>,
-    /// Hash values from one shard to the next where all have as many, which Citus gives new tables.
+    /// Hash values from one shard to the next where all shards have as many, as in new tables of Citus.
     step: Option<u64>,
 }
 

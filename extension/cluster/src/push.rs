@@ -254,7 +254,7 @@ pub struct Start {
     pub tuning: [u64; 5],
     /// Bytes of `work_mem` in the session that asks: rows on their way have half of it.
     pub work_memory: u64,
-    /// Bytes of that times `hash_mem_multiplier`: groups and values that are counted once have as much.
+    /// Bytes of `work_mem` times `hash_mem_multiplier`, for groups and for values that are counted once.
     pub hash_memory: u64,
     /// Values of the plan's parameters.
     pub params: Vec<Param>,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is found is what was put in, and what was put in last is found.
+        /// A value that is found has been put in, and the value that was put in last is found.
         #[test]
         fn finds_nothing_else(words in 0_usize..3000, keys in prop::collection::vec((0_u64..60, 0_u64..3), 0..300)) {
             let mut memory = vec![0; words];

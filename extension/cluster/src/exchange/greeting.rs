@@ -237,7 +237,7 @@ impl Greeting {
         mac
     }
 
-    /// The seals of what this end sends and of what comes; none where frames are not sealed.
+    /// The seals of the frames that this end sends, and of those that it receives. None where frames are not sealed.
     fn seals(&self, own: &str, theirs: &str) -> Option<(Seal, Seal)> {
         let seal = |end: &str| Seal::new(self.hash(&format!("{end} seals")));
         self.ends.sealed.then(|| (seal(own), seal(theirs)))

@@ -38,8 +38,8 @@ pub struct Member {
     network: Arc<Network>,
 }
 
-/// The ends of links between `peers` participants, each channel of which holds frames up to `room` bytes and the one
-/// that passes it.
+/// The ends of links between `peers` participants. A channel holds frames of up to `room` bytes, and the frame that
+/// goes beyond.
 #[must_use]
 pub fn network(peers: usize, room: usize) -> Vec<Member> {
     let channels = std::iter::repeat_with(Channel::default).take(peers * peers);

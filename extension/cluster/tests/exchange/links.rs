@@ -193,7 +193,7 @@ fn frames_are_sealed_where_one_end_wants_it() {
     }
 }
 
-/// Sends a frame, and gives what has come of it and what was written.
+/// Sends a frame. Returns the frame that arrives and the bytes that were written.
 fn send(links: &mut [MemoryLink; 2], frame: &[u8]) -> (io::Result<Option<Vec<u8>>>, Vec<u8>) {
     let [from, to] = links;
     from.send(frame.to_vec()).unwrap();

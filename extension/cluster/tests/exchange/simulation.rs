@@ -1,5 +1,5 @@
 //! Participants and a network in one thread: what happens next is random, decided by a seed. A participant that waits
-//! runs again only when what it waits for has happened, so that a missing wake-up is a standstill, which fails.
+//! runs again only when what it waits for has happened. So a missing wake-up becomes a standstill, and the test fails.
 
 use super::toy::{Join, Part, Query};
 use super::Random;

@@ -398,7 +398,7 @@ pub fn reach(group: i32) {
 }
 
 /// The role that sessions are opened as: the current one, or that of the session where the current one may not log in.
-/// Rights on stores are checked where the statement is planned, so that it does not matter for what is answered.
+/// Rights on stores are checked where the statement is planned, so the role does not change the answer.
 fn asking_role() -> pg_sys::Oid {
     // SAFETY: plain session state and a look-up in the catalogue; the tuple is released.
     unsafe {
@@ -535,8 +535,8 @@ impl Session {
         self.flush();
     }
 
-    /// Gives all that is to be sent to the kernel; takes what arrives meanwhile, so that two nodes that send to each
-    /// other do not wait for ever.
+    /// Gives the kernel all that is to be sent, and takes what arrives meanwhile. So two nodes that send to each other
+    /// do not wait for ever.
     fn flush(&mut self) {
         let mut blocked = None;
         loop {
@@ -814,7 +814,7 @@ fn sqlstate(text: &str) -> Option<PgSqlErrorCode> {
     Some(PgSqlErrorCode::from(code))
 }
 
-/// What to connect with: as Citus does, by `citus.node_conninfo` and `pg_dist_authinfo`, which say the last word.
+/// The connection string, as Citus makes it: `citus.node_conninfo` and `pg_dist_authinfo` have the last word.
 fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
     // SAFETY: this session's database; the name is a copy in the current memory context.
     let database = unsafe {

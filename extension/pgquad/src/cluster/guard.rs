@@ -285,7 +285,7 @@ pub unsafe fn check_utility(statement: *mut pg_sys::Node) {
     }
 }
 
-/// Commands of ALTER TABLE that leave what is stored, and who finds it, as it is.
+/// Commands of ALTER TABLE that change neither what is stored nor who finds it.
 #[allow(non_upper_case_globals)]
 fn is_harmless(command: pg_sys::AlterTableType::Type) -> bool {
     use pg_sys::AlterTableType::*;
@@ -391,7 +391,7 @@ pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
     is_side && called_by_citus() && catalogue(c"pg_dist_shard") != pg_sys::InvalidOid
 }
 
-/// Whether a table is one of those of a distributed store, which hold what was written into it, or one of their shards.
+/// Whether a table is one of the two Citus tables that hold the quads of a distributed store, or one of their shards.
 pub fn is_side(relid: pg_sys::Oid) -> bool {
     // SAFETY: look-ups in the catalogue.
     unsafe {

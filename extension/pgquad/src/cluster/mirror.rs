@@ -329,9 +329,9 @@ fn without_null(name: &str, list: Vec<Option<String>>) -> Vec<String> {
     list.into_iter().map(|one| required(name, one)).collect()
 }
 
-/// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says;
-/// `commands`: what a bare relation needs, each run as the role of the same place, empty: as superuser. Superusers
-/// only.
+/// Makes the relation of a distributed store on this node as it is on the caller's. `base`: what the mark says.
+/// `commands`: what a bare relation needs. Each command runs as the role at the same place of `roles`; without a role
+/// it runs as superuser. Superusers only.
 #[pg_extern(name = "cluster_mirror")]
 fn mirror(
     base: &str,

@@ -248,7 +248,7 @@ impl Written {
     }
 }
 
-/// The rows as an answer, of which one more than `limit` says where to go on.
+/// The rows as an answer. One row beyond `limit` says where to go on.
 fn rows_of(request: &Read, mut found: Vec<(u32, Key)>, limit: Option<usize>) -> Rows {
     let mut rows = Rows::default();
     if let Some(limit) = limit.filter(|&limit| found.len() > limit.max(1)) {

@@ -324,8 +324,8 @@ impl ShardedReader {
         self.holders = Some([holders(&self.sides[0]), holders(&self.sides[1])]);
     }
 
-    /// The column (0 = subject, 2 = object) by which the quads of an order are placed, where that says which
-    /// participant has them.
+    /// The column (0 = subject, 2 = object) by which the quads of an order are placed, where the column tells the
+    /// participant that has them.
     pub fn placed_by(&self, order: usize) -> Option<u8> {
         self.holders.as_ref().map(|_| PLACED_BY[order / 2])
     }
@@ -759,8 +759,8 @@ impl Side<'_> {
         here.into_iter().step_by(step).collect()
     }
 
-    /// The counts of ranges of all shards from some of those of this node, which has some: rows are placed by a hash,
-    /// so that shards are alike.
+    /// The counts of ranges over all shards, estimated from some shards of this node, which has some. Rows are placed
+    /// by a hash, so shards are alike.
     fn sampled(&self, ranges: &[(Key, Key)]) -> Vec<u64> {
         let some = self.sample();
         let (all, sampled) = (self.table().here.len() as u64, some.len().max(1) as u64);

@@ -54,8 +54,8 @@ pub fn ensure() {
     });
 }
 
-/// What participants of a join show each other: a key made from the secret, so that nothing that is computed with it
-/// says anything about the tokens of sessions.
+/// The key by which participants of a join prove themselves to each other. It is made from the secret, so nothing that
+/// is computed with it tells anything about the tokens of sessions.
 pub fn exchange_key() -> Vec<u8> {
     let mut mac = keyed();
     mac.update(b"pgquad exchange");

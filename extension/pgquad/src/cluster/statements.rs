@@ -22,7 +22,8 @@ pub struct Statement {
     watched: bool,
     /// The distributed store that a COMMENT is on: nothing else tells that a comment has changed.
     commented: pg_sys::Oid,
-    /// A TRUNCATE. What else `planned` points to may be gone when the statement is over, as after a COMMIT.
+    /// A TRUNCATE. It is noted here, as what else `planned` points to may be gone when the statement is over, for
+    /// example after a COMMIT.
     truncates: bool,
 }
 

@@ -509,8 +509,7 @@ impl Sample {
 }
 
 /// How many quads the statement that has just inserted quads with the sample's keys has added. Citus asks each shard
-/// over the connection that wrote to it, so that it is the session that knows ([`crate::storage::pending::added`])
-/// which is asked.
+/// over the connection that wrote to it. So the session that knows is asked ([`crate::storage::pending::added`]).
 fn added(side: Side, sample: &Sample) -> u64 {
     let keys: Vec<i64> = sample.keys.values().copied().collect();
     let sql = format!(

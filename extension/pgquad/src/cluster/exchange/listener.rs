@@ -55,7 +55,7 @@ pub fn with_listener<T>(body: impl FnOnce(&TcpListener) -> T) -> Option<T> {
     LISTENER.with_borrow(|known| known.as_ref().map(|own| body(&own.listener)))
 }
 
-/// Whether what goes to other participants is to be sealed: as what goes to the session that asks.
+/// Whether frames to other participants are sealed. They are where the session that asks speaks TLS.
 pub fn wants_seals() -> bool {
     LISTENER.with_borrow(|known| known.as_ref().is_some_and(|own| own.tls))
 }

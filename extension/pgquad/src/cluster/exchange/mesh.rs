@@ -18,7 +18,7 @@ use super::listener::{wants_seals, with_listener};
 use crate::cluster::{connection, secret};
 use crate::term::random_bytes;
 
-/// Connections that have not shown who they are, beyond those that are expected; further ones wait in the kernel.
+/// Most connections that have not shown who they are, beyond those that are expected. Further ones wait in the kernel.
 const MOST_STRANGERS: usize = 32;
 
 /// A participant.
