@@ -63,7 +63,7 @@ fn is_marked(e: &Entry, writer: &Writer<'_>, action: Action) -> bool {
     e.xmax == writer.xid && e.lock_only == (action == Action::Lock)
 }
 
-/// What the versions of a key allow: `Done` when all that are seen can be marked.
+/// What the versions of a key allow: `Done` when all versions that are seen can be marked.
 fn judge(versions: &[(Place, Entry)], writer: &Writer<'_>, snapshot: &dyn Snapshot) -> Deletion {
     let mut outcome = Deletion::NotFound;
     let conflict = |outcome: &Deletion| matches!(outcome, Deletion::Conflict { .. });

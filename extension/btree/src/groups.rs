@@ -147,8 +147,9 @@ impl GroupCursor {
         }
     }
 
-    /// Reads on until there are `enough` groups, those of one leaf more at most, or no more: groups of keys that the
-    /// snapshot sees and that pass the filters, ascending. Each is complete. Returns false at the end, with no groups.
+    /// Reads on until there are `enough` groups (the groups of one leaf more at most) or no more. The groups ascend,
+    /// and are of keys that the snapshot sees and that pass the filters. Each is complete. Returns false at the end,
+    /// with no groups.
     ///
     /// # Errors
     /// Corrupt pages.

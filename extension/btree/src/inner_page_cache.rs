@@ -57,7 +57,7 @@ impl CacheBudget {
 
 /// The remembered inner pages of one tree.
 ///
-/// What there is no memory for is not remembered; what is remembered stays, as long as it is right.
+/// A page without memory for it is not remembered. A remembered page stays as long as it is right.
 pub struct InnerPageCache {
     budget: Rc<CacheBudget>,
     root: RefCell<Option<Rc<Node>>>,
@@ -172,7 +172,7 @@ impl CachedDescent {
         self.node.old.set(true);
     }
 
-    /// Entries in the leaves to the left, as far as reported when the copy was made.
+    /// Entries in the leaves to the left, as reported when the copy was made.
     fn before(&self) -> u64 {
         self.node.before[self.child]
     }
@@ -231,7 +231,7 @@ fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
 }
 
 impl<S: PageStore> Tree<S> {
-    /// Where the leaf that holds `key` should be; `None` when that takes a descent: nothing is remembered of this tree,
+    /// Where the leaf that holds `key` should be. `None` when only a descent tells: nothing is remembered of this tree,
     /// it has no inner pages, or they are being changed.
     pub(crate) fn cached_descent(&self, key: &Key) -> Result<Option<CachedDescent>> {
         let Some(cache) = &self.inner_page_cache else {

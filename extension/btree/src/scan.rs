@@ -645,7 +645,7 @@ impl Probe {
         self.append(tree, snapshot, ranges, enough, batch, spans)
     }
 
-    /// As [`Self::read`], with rows and spans added to those that there are, which count as rows of the batch.
+    /// As [`Self::read`], but adds rows and spans to those already there, which count as rows of the batch.
     ///
     /// # Errors
     /// Corrupt pages.
@@ -717,8 +717,8 @@ impl Probe {
 }
 
 impl<S: PageStore> Tree<S> {
-    /// The leaf whose range holds `key`, share-locked: where the remembered inner pages say (`hint` where there are
-    /// none), its right neighbour, or what a descent finds.
+    /// The leaf whose range holds `key`, share-locked. It is the leaf that the remembered inner pages name (`hint`
+    /// where there are none), its right neighbour, or what a descent finds.
     #[inline]
     pub(crate) fn leaf_holding(
         &self,
@@ -772,7 +772,7 @@ impl<S: PageStore> Tree<S> {
         self.find(Target::Holding(key), 0, &mut Path::new())
     }
 
-    /// Tells the store that the leaf that holds `key` will be read soon, as far as it is remembered where that is.
+    /// Tells the store that the leaf of `key` will be read soon, where remembered inner pages say which leaf it is.
     ///
     /// # Errors
     /// Corrupt pages.

@@ -24,8 +24,8 @@ impl Source {
         Self::opened(reader, Compression::from_path(name))
     }
 
-    /// A document that is compressed as somebody says: `gzip`, `zstd`, `bzip2`, or `none`; empty: as its first bytes
-    /// tell. `None` for a name that is none of these.
+    /// A document with a named compression: `gzip`, `zstd`, `bzip2`, or `none`. An empty name: its first bytes tell.
+    /// `None` for a name that is none of these.
     pub fn compressed(reader: impl Read + Send + 'static, compression: &str) -> Option<Self> {
         match compression {
             "" => Some(Self::opened(reader, None)),

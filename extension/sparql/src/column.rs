@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Iri,
 }
 
-/// A numeric type of which every value that can occur is in its id.
+/// A numeric type whose values are all in their ids, as far as they can occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inlined {
     /// `xsd:integer`. Equal ids are equal values, and the order of ids is that of values.
@@ -33,7 +33,7 @@ pub(crate) enum Inlined {
     Float,
 }
 
-/// Values of which one term each comes out of a computation: equality of values is that of terms.
+/// Computed values that have one term each, so that equality of values is equality of terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exact {
     /// Equal to itself only: texts, with or without language, and IRIs.

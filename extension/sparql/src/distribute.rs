@@ -49,8 +49,7 @@ pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
     })
 }
 
-/// The left joins whose solutions together are those of a left join of `left` with `right`, if that is better taken
-/// apart.
+/// Left joins whose solutions together are those of the left join of `left` with `right`, if it is better taken apart.
 pub(crate) fn of_left_join(
     left: &GraphPattern,
     right: &GraphPattern,

@@ -64,7 +64,8 @@ pub(crate) fn explain(
     })
 }
 
-/// The error with the place of the token that cannot stand where it does; `None` where that is not to be found so.
+/// The error with the place of the token that cannot stand where it does. `None` where that token cannot be found in
+/// this way.
 fn certain(text: &str, parse: &impl Fn(&str) -> Option<Failure>) -> Option<Error> {
     let (tokens, unended) = tokens_until(text);
     if tokens.len() > MOST_TOKENS || tokens.windows(2).any(|two| is_doubtful(two[0], two[1])) {

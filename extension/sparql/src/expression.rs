@@ -471,8 +471,8 @@ impl Translator<'_> {
         }
     }
 
-    /// `=` of two values that are equal exactly when their terms are the same, as a condition: one that PostgreSQL can
-    /// join by.
+    /// `=` of two values that are equal exactly when their terms are the same, as a condition that PostgreSQL can join
+    /// by.
     fn same_value(&mut self, a: &Operand, b: &Operand) -> String {
         match (a, b) {
             // Filters on ids know the comparison with a constant.
@@ -565,8 +565,7 @@ impl Translator<'_> {
         format!("quad.{operator}({a}, {b})")
     }
 
-    /// Arithmetic of two operands. What a float and another number that is no double give is a float, which is in its
-    /// id.
+    /// Arithmetic of two operands. A float and another number that is no double give a float, which is in its id.
     fn arithmetic(
         &mut self,
         operator: &str,

@@ -10,14 +10,14 @@ use pgquad_term::{inline_id, parse};
 
 /// Around the number of a parameter.
 const MARK: char = '\u{1}';
-/// Around the number of a parameter, for the `bigint` that stands for its term when that has no id.
+/// Surrounds the number of a parameter: the `bigint` that stands for its term when the term has no id.
 const STAND_IN: char = '\u{2}';
 
 /// SQL type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ParamKind {
-    /// `bigint`: the id of the term; for a term that has none, minus the number of the parameter, which equals no id of
-    /// a quad and no other constant.
+    /// `bigint`: the id of the term. For a term without an id it is minus the number of the parameter, which equals no
+    /// id of a quad and no other constant.
     Id,
     /// `bigint`: the id of the term, which is added to the dictionary if need be.
     NewId,

@@ -34,8 +34,7 @@ pub(crate) fn into_subquery(
     reduced(subquery, &source, keys, false)
 }
 
-/// A pattern whose solutions are restricted to those that bind `keys` as `source` does. `distinct`: duplicates do not
-/// count.
+/// A pattern restricted to the solutions that bind `keys` as `source` does. `distinct`: duplicates do not count.
 fn reduced(
     pattern: &GraphPattern,
     source: &GraphPattern,

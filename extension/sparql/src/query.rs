@@ -329,7 +329,8 @@ impl Translator<'_> {
         })
     }
 
-    /// SQL condition: the column is bound and holds what its place in a triple takes; `None` when that is certain.
+    /// SQL condition: the column is bound and holds a term that its place in a triple allows. `None` when that is
+    /// certain.
     pub fn is_of_kind(&mut self, col: &Col, wanted: Kind) -> Option<String> {
         let mut tests = Vec::new();
         if col.nullable {

@@ -426,8 +426,8 @@ impl<'a> Translator<'a> {
         block.vars.set(variable.clone(), col);
     }
 
-    /// The operands of nested joins, joined; recursive paths come after what can bind their ends, endpoints after what
-    /// names them.
+    /// The operands of nested joins, joined. Recursive paths come after patterns that can bind their ends, and
+    /// endpoints after patterns that name them.
     fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut operands = Vec::new();
         join_operands(pattern, &mut operands);

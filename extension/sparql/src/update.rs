@@ -27,7 +27,7 @@ pub enum Operation {
     DeleteData(Vec<DataQuad>),
     /// Runs a statement that gives one `bigint`, the number of quads removed and added.
     Run(Statement),
-    /// Fails when the statement, which gives one `boolean`, says that the graph is there.
+    /// Fails when the statement says that the graph is there; it gives one `boolean`.
     Create {
         /// IRI of the graph in N-Triples form.
         graph: String,
@@ -100,7 +100,7 @@ fn insert_sql(table: &str) -> String {
     )
 }
 
-/// Deletes what is in `gone` and, when there is such a table, not in `added`: what is removed and added stays.
+/// Deletes the quads in `gone`. Where there is a table `added`, a quad in both stays.
 fn delete_sql(table: &str, but_added: bool) -> String {
     let kept = if but_added {
         "\n  AND NOT EXISTS (SELECT 1 FROM added AS a WHERE a.s = x.s AND a.p = x.p AND a.o = x.o AND a.g = x.g)"

@@ -444,8 +444,7 @@ impl Block {
         String::from_utf8(text).map_err(|_| BlockError::Invalid("text (not UTF-8)"))
     }
 
-    /// Appends the encoded term at `index`, which is UTF-8; what has been appended when there is an error may be
-    /// anything.
+    /// Appends the encoded term at `index`, which is UTF-8. After an error the appended bytes may be anything.
     pub fn append(
         &self,
         index: usize,

@@ -76,7 +76,8 @@ pub enum Scale {
     Dates,
 }
 
-/// A number that compares with those of the same scale as the values do. `None`: not inlined, or without such a number.
+/// The number of a value on a scale. Numbers of one scale compare as their values do. `None`: not inlined, or without
+/// such a number.
 #[inline]
 #[must_use]
 pub fn ordinal(id: TermId) -> Option<(Scale, i64)> {
