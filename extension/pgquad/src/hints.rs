@@ -40,8 +40,8 @@ unsafe extern "C-unwind" fn before_report(report: *mut pg_sys::ErrorData) {
     }
 }
 
-/// What to do, where a message such as `operator does not exist: quad.term > quad.term` is about an operator that
-/// schema `quad` has. PostgreSQL writes `quad.` before the type only where the schema is not in the path.
+/// The hint for a message such as `operator does not exist: quad.term > quad.term`, where schema `quad` has the
+/// operator. PostgreSQL writes `quad.` before the type only where the schema is not in the path.
 fn hint(message: &str) -> Option<String> {
     let words: Vec<&str> = message.rsplitn(4, ' ').collect();
     let [right, operator, left, _] = words[..] else {

@@ -22,7 +22,7 @@ pub const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS: usize = 8;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.
 const NEAR: usize = 8;
-/// Ids in a row that no chunk or that an offer does not have, after which they are dropped.
+/// After so many ids in a row that no chunk has, the chunks are dropped; an offer likewise.
 const MISSES: u32 = 64;
 /// One row of so many has to read a term for the next batch to be offered.
 const ROWS_PER_READ: u64 = 4;
@@ -268,7 +268,7 @@ impl Offer {
 }
 
 impl Chunk {
-    /// The terms of rows, as far as their numbers, which ascend, are among these.
+    /// The terms of rows whose numbers are among these, which ascend.
     fn new(rows: &Rows, numbers: Vec<u64>, texts: Texts) -> Self {
         count_decoded(numbers.len());
         let place = |number: &u64| numbers.binary_search(number).ok();

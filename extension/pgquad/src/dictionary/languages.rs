@@ -89,7 +89,7 @@ impl Languages {
         }
     }
 
-    /// Numbers for those of the tags that have none, as far as there are any left.
+    /// Gives numbers to the tags that have none, while there are numbers left.
     pub fn number_new<'a>(&mut self, tags: &[&'a str]) -> Vec<(u16, &'a str)> {
         let mut last = self.numbers.values().max().copied().unwrap_or(0);
         let mut new = Vec::new();

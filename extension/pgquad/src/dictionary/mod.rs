@@ -528,8 +528,8 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
     });
 }
 
-/// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when none
-/// has it.
+/// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when no
+/// tag has the number.
 pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
     if Layout::current().tables.languages == pg_sys::InvalidOid {
         language(number);

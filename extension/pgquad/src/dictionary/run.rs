@@ -73,7 +73,7 @@ impl Table {
         }
     }
 
-    /// Appends the terms of the block that holds the first number that is missing; false when there is no such block.
+    /// Appends terms of the block that holds the first missing number; false when there is no such block.
     fn append(&mut self, state: &mut State, numbers: &[u64], texts: &mut Texts) -> bool {
         check_for_interrupts!();
         let rest = &numbers[texts.ends.len()..];

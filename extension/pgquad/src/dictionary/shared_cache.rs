@@ -209,7 +209,7 @@ fn id_key(first: u64, hash: u128) -> Key {
     [first, (hash >> 64) as u64, hash as u64]
 }
 
-/// Calls `each` with those of these places whose hash of a term has an id that is kept; gives the others.
+/// Calls `each` with the places whose hash of a term has an id in the cache, and returns the others.
 pub fn ids(places: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) -> Vec<usize> {
     if places.len() > MOST_AT_ONCE || places.is_empty() || SHARED.load(Relaxed).is_null() {
         return places;

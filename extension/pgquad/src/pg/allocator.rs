@@ -93,7 +93,7 @@ fn list(size: usize) -> Option<&'static List> {
     (thread() == KEEPER.load(Ordering::Relaxed)).then(|| &LISTS.0[size])
 }
 
-/// Makes this thread keep blocks: to be called on the one that PostgreSQL runs on, which lives as long as the process.
+/// Makes this thread keep blocks. To be called on PostgreSQL's thread, which lives as long as the process.
 pub fn init() {
     KEEPER.store(thread(), Ordering::Relaxed);
     // Tables and batches of a query are made anew for each: giving their pages back every time costs more than the

@@ -1,4 +1,4 @@
-//! Where PostgreSQL 15, 16 and 17 differ, as far as this crate notices: one name for what has several.
+//! Differences between PostgreSQL 15, 16 and 17 that this crate notices: one name for what has several.
 
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;

@@ -143,8 +143,8 @@ impl Plan {
         }
         plan.generic = plan.plan_expecting(values);
         if plan.generic.is_none() && !values.is_empty() {
-            // PostgreSQL would weigh the plan that it has now against those for the constants at hand, as if what it
-            // costs for these values were what it costs for all.
+            // The cost of the plan that PostgreSQL has now is that for these values. PostgreSQL would take it for the
+            // cost for all values, and weigh it against those of plans for the constants at hand.
             return Self::prepare(sql, types);
         }
         plan

@@ -21,8 +21,8 @@ pub fn query(text: &str, store: Option<&str>, base: Option<&str>) -> Translated 
     translate(text, target(&table_to_read(store), None), base)
 }
 
-/// As [`query`], on the graphs that were named beside the text; `None` where the store does not exist that the first
-/// write makes.
+/// As [`query`], on the graphs that were named beside the text. `None` where the store does not exist yet, which the
+/// first write makes.
 pub fn query_of_existing(
     text: &str,
     store: Option<&str>,

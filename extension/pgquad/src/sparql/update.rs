@@ -16,8 +16,8 @@ use crate::remote;
 
 /// Runs a SPARQL Update request, all of it or, on an error, nothing. Gives the number of quads added and removed.
 ///
-/// `using_graphs`, `using_named_graphs`: what its operations with WHERE read, as if each had these USING and USING
-/// NAMED clauses.
+/// `using_graphs`, `using_named_graphs`: the graphs that operations with WHERE read, as if each had these USING and
+/// USING NAMED clauses.
 #[pg_extern(volatile)]
 fn update(
     request: Option<&str>,

@@ -14,8 +14,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 /// Temporary files by number. They have to be closed, unless an error ends the statement: then the resource owner
-/// closes them. It is the one that was current where this value was made: a portal that runs meanwhile, and that a file
-/// is first written in, may end before.
+/// closes them. It is the owner that was current when this value was made. A portal that runs when a file is first
+/// written may end earlier.
 pub struct RunFiles {
     files: Vec<Option<RunFile>>,
     owner: pg_sys::ResourceOwner,

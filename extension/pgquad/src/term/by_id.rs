@@ -1,6 +1,6 @@
-//! Functions of the term with an id. What the id tells is not decoded; where the text is needed, it is read where the
-//! dictionary keeps it ([`dictionary::with_term`]). NULL is the error, as for the functions of terms, and a function of
-//! the default graph, which is no term.
+//! Functions of the term with an id. Where the id tells the result, the term is not decoded. Where the text is needed,
+//! it is read where the dictionary keeps it ([`dictionary::with_term`]). NULL is the error, as for the functions of
+//! terms, and a function of the default graph, which is no term.
 
 use std::sync::LazyLock;
 

@@ -113,7 +113,7 @@ impl DistributedEncoder {
         self.waiting.take_ready()
     }
 
-    /// Marks for the terms of a batch, of which those that are not known are collected.
+    /// Marks for the terms of a batch. Terms that are not known are collected.
     fn marks(&mut self, batch: &Batch) -> Vec<Mark> {
         let mut marks = vec![Mark::of_id(0); batch.terms.len()];
         let mut blanks: Vec<(u128, usize)> = Vec::new();

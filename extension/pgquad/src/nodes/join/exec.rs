@@ -61,7 +61,7 @@ pub struct QuadJoin {
     pub(super) limited: bool,
     /// The first rows of an order that are wanted, where that is not all.
     pub(super) first_rows: Option<FirstRowsData>,
-    /// What they are told of rows that come from the plan below, where the join is pushed for these.
+    /// The message that starts participants for rows from the plan below, where the join is pushed for these rows.
     pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
     /// What that has cost.
     pub report: Report,
@@ -437,7 +437,7 @@ pub unsafe fn is_always_bound(state: *mut pg_sys::PlanState, slot: Slot) -> bool
     patterns.iter().any(|p| p.cells.contains(&Some(slot)))
 }
 
-/// Adds what a join has cost a participant to what patterns and filters have cost.
+/// Adds the costs of a participant to the costs of patterns and filters.
 fn note(pipeline: &mut Pipeline, source: &mut NodeSource, cost: &Cost) {
     pipeline.add_steps(&cost.steps);
     for (test, removed) in source.tests.iter_mut().zip(&cost.removed) {

@@ -91,8 +91,8 @@ unsafe fn or_undo(
     }
 }
 
-/// Puts quad relations that are joined with each other together, and joins that with what is left; `None` where outer
-/// joins forbid it to end well.
+/// Puts quad relations that are joined with each other together, and joins the result with the other relations. `None`
+/// where outer joins do not allow that.
 unsafe fn quad_joins(
     root: *mut pg_sys::PlannerInfo,
     candidates: pg_sys::Relids,
@@ -336,7 +336,7 @@ impl Search {
         }
     }
 
-    /// Keeps a clump that cannot grow; joins it with earlier ones where that is possible.
+    /// Keeps a clump that cannot grow, and joins it with earlier clumps where that is possible.
     unsafe fn settle(&mut self, clump: Clump) {
         // SAFETY: live planner nodes.
         unsafe {

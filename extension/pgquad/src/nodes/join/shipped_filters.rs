@@ -62,7 +62,7 @@ pub unsafe fn to_sql(
     }
 }
 
-/// A planner without parameters, which is all that is asked of one where constants are folded.
+/// A planner without parameters; folding constants asks for nothing else.
 unsafe fn no_planner() -> *mut pg_sys::PlannerInfo {
     // SAFETY: makes nodes; zeroed memory is valid ones apart from what is set.
     unsafe {

@@ -220,7 +220,7 @@ impl ArgumentExpr {
 }
 
 impl NodeSource {
-    /// What an argument has in those rows of a batch that are wanted, as `read` takes it from a result.
+    /// The values of an argument in the wanted rows of a batch, as `read` takes them from a result.
     fn results<T: Clone>(
         &mut self,
         argument: u16,

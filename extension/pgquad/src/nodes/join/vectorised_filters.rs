@@ -95,8 +95,8 @@ impl VectorisedFilter {
         self.narrowed = None;
     }
 
-    /// Tests rows for which `keep` is true; makes it false where the test fails, and returns those of which ids do not
-    /// tell.
+    /// Tests rows for which `keep` is true, and makes it false where the test fails. Returns the rows for which ids do
+    /// not tell the result.
     ///
     /// # Safety
     /// `context` is the expression context of the node.
@@ -122,8 +122,8 @@ impl VectorisedFilter {
         unknown
     }
 
-    /// Ids of the filter's variable number `column` outside of which the test fails, where the others have the values
-    /// of `row`.
+    /// Ids of the filter's variable number `column`. For all other ids the test fails, where the other variables have
+    /// the values of `row`.
     ///
     /// # Safety
     /// As for [`Self::test`].

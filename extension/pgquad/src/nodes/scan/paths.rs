@@ -581,8 +581,8 @@ unsafe extern "C-unwind" fn member_is_column(
 }
 
 /// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for
-/// EXPLAIN); the private data is a [`ScanData`]. The conditions are those that the key ranges of either order enforce:
-/// what those of the order that is read do not enforce is tested by the node.
+/// EXPLAIN); the private data is a [`ScanData`]. The conditions are those that the key ranges of either order enforce.
+/// The node tests those that the ranges of the order it reads do not enforce.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,

@@ -31,7 +31,8 @@ thread_local! {
     static INLINED: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Installs the hook; called once from `_PG_init`, after that of `rights::mark`, which is to see what this one puts in.
+/// Installs the hook. Called once from `_PG_init`, after the hook of `rights::mark`, which must see what this one puts
+/// in.
 pub fn init() {
     // SAFETY: _PG_init runs once, before any statement.
     unsafe {
@@ -251,7 +252,7 @@ unsafe fn hash(function: pg_sys::Oid) -> u32 {
     }
 }
 
-/// The arguments of a call, none of which is NULL that must not be.
+/// The arguments of a call, checked: NULL only where it may be.
 struct Arguments {
     query: String,
     store: Option<String>,
@@ -304,7 +305,7 @@ impl Arguments {
         }
     }
 
-    /// The query, translated. `None` where the store is not there that is made by the first write: a plan would not
+    /// The query, translated. `None` where the store is not there yet: the first write makes it, and a plan would not
     /// notice that.
     fn translated(&self) -> Option<Translated> {
         let (store, base) = (self.store.as_deref(), self.base.as_deref());
