@@ -28,7 +28,7 @@ CONSTANTS = {
     "d": re.compile(r'"[^"]*"\^\^<[^>]*#dateTime>'),
     "n": re.compile(r"[<>]=?\s*(\d+)\s*\)"),
 }
-# Queries whose answers must have as many rows as SPARQL's: those that SQL states as they are.
+# Queries that SQL states as SPARQL does: their answers must have as many rows as SPARQL's.
 SAME_ROWS = {1, 2, 3, 4, 5, 7, 9, 10, 11}
 
 

@@ -252,7 +252,7 @@ def faster_by(own, mixes):
 
 
 def deaths(page, found):
-    """Writes of the peers whose servers died that they did, which has been printed when it was found."""
+    """Writes into the page which peers' servers died; it has been printed when it was found."""
     page.parts += [peer.death for peer in found if peer.death]
 
 

@@ -26,7 +26,7 @@ class Peer:
     def __init__(self, name):
         self.name = name
         self.label = self._run("version")
-        # What is known of the end of its server, where that ended before it was told to.
+        # What is known of the end of its server, where the server ended before it was told to.
         self.death = None
 
     def _run(self, *arguments, timeout=None):
@@ -75,7 +75,7 @@ class Peer:
                     server.wait()
 
     def _look_at(self, server, log):
-        """Takes note of a server that has died by itself: what is missing of its figures is missing for that."""
+        """Takes note of a server that has died by itself, which is why figures of it are missing."""
         status = server.poll()
         if status is None:
             return

@@ -15,7 +15,7 @@ DOCS = "docs"
 
 
 def place(chapter):
-    """Where the site has the page that SUMMARY.md names so, as a Markdown file."""
+    """The path of a page in the site, as a Markdown file, for its path in SUMMARY.md."""
     path = os.path.normpath(os.path.join(DOCS, chapter))
     if path.startswith(DOCS + "/"):
         return os.path.relpath(path, DOCS)

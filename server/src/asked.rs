@@ -153,7 +153,7 @@ impl Asked {
     }
 }
 
-/// What a body that did not come whole says, where it is the client's fault.
+/// The problem with a body that did not come whole, where it is the client's fault.
 pub fn body_problem(error: &axum::Error) -> Option<Problem> {
     let text = error.to_string();
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);

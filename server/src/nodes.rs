@@ -171,7 +171,7 @@ impl Nodes {
         }
     }
 
-    /// Whether any node answers: as far as is known or, where none is known to, as it turns out.
+    /// Whether any node answers. Nodes are asked in turn until one does, and the outcome is noted.
     pub async fn is_up(&self) -> bool {
         for (place, node) in self.nodes.iter().enumerate() {
             if self.answers(node).await {

@@ -1,4 +1,4 @@
-//! The connection to a client, of which one can tell that its other end is closed while nobody reads from it.
+//! The connection to a client. It tells that the other end is closed even while nobody reads from it.
 
 use std::future::Future;
 use std::io::IoSlice;
@@ -16,8 +16,7 @@ use tokio::sync::Notify;
 
 use crate::ticks::Ticks;
 
-/// Time between two looks at a client whose request takes that long, as most do not. A query is to be cancelled within
-/// 100 ms.
+/// Time between two looks at a client. Most requests take less. A query is to be cancelled within 100 ms.
 pub const LOOK: Duration = Duration::from_millis(25);
 
 /// A client's connection.

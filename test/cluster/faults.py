@@ -32,7 +32,8 @@ PORTS = 20
 # three keepalive times on a quiet machine, five times that on a busy one.
 TIMEOUT = 4
 IN_TIME = 60
-# How often a fault that came when the operation had ended already is tried again, with an operation that is four times as slow.
+# How often a fault is tried again that came when the operation had ended already. Each time the operation is four times
+# as slow.
 TRIES = 4
 SETTINGS = {
     "quad.node_timeout": TIMEOUT * 1000,

@@ -1,7 +1,8 @@
 """The pgTAP files that ask SPARQL, once more with distributed stores. Files that make stores run on the coordinator, the others ask nodes in turn.
 
 Each statement is a transaction of its own, so that shards are read; Citus refuses EXPLAIN ANALYZE, ANALYZE and new roles in a transaction that
-has written. Files that do without run once more as they are written, in one transaction, which reads what it has written through Citus.
+has written. Files without these run once more as they are written, in one transaction, which reads its own writes
+through Citus.
 Usage: pgtap.py [--all] [FILE..] (by `suites.py`); without --all some of the files.
 """
 

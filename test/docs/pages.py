@@ -94,7 +94,7 @@ class Psql:
         )
 
     def run(self, code, tuples_only, hints=False):
-        """What psql prints; errors with the place and the hint, too, where that is asked for."""
+        """What psql prints; with `hints`, errors come with the place and the hint."""
         settings = f"\\pset tuples_only {'on' if tuples_only else 'off'}\n\\set VERBOSITY {'default' if hints else 'terse'}\n"
         self.process.stdin.write(f"{settings}{code}\n\\warn {self.END}\n")
         self.process.stdin.flush()
