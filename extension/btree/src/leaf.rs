@@ -289,8 +289,8 @@ impl<'a> LeafView<'a> {
         Ok(lo)
     }
 
-    /// The first slot that does not come before inserts of `key`, `place` being the number of base
-    /// entries before it (`after` = false) or at or before it (`after` = true).
+    /// The first slot that does not come before inserts of `key`. `place` is the number of base entries before the key
+    /// (`after` = false), or at or before it (`after` = true).
     pub(crate) fn slot_of_key(&self, place: usize, key: &Key, after: bool) -> Result<usize> {
         self.slot_bound(2 * place, Some(key), after)
     }
@@ -430,7 +430,7 @@ impl<'a> LeafView<'a> {
         Ok(())
     }
 
-    /// What is wrong with the layout of the page beyond what reading it needs, if anything.
+    /// A fault in the layout of the page that reading it would not notice, if there is one.
     pub(crate) fn check_layout(&self) -> Result<Option<&'static str>> {
         let bitmap = self.run.len().div_ceil(8);
         let mut at = self.run.end();

@@ -542,7 +542,7 @@ impl Probe {
         Self::with(columns, groups)
     }
 
-    /// The same for ranges of which each `size` in a row are a group, best close to each other: batches end between
+    /// The same for ranges of which each `size` in a row are a group, best close to each other. Batches end between
     /// groups, unless they have `most` rows. When one of the `required` ranges (bit `i` = the group's range `i`, of the
     /// first 64) holds nothing, the rest of its group is passed over.
     pub fn grouped(columns: u8, size: usize, required: u64, most: usize) -> Self {
@@ -573,7 +573,7 @@ impl Probe {
         (self.next / size, begun)
     }
 
-    /// The range that comes next, and the key from which on it is to be read where it has been read in part.
+    /// The range that comes next, and the key to go on from where it has been read in part.
     #[must_use]
     pub fn progress(&self) -> (usize, Option<Key>) {
         (self.next, self.resume)

@@ -6,7 +6,7 @@
 //!
 //! Leaves are handed out again at once. Inner pages wait for [`Quads::reclaim`](crate::Quads::reclaim) in
 //! the next vacuum. The reason is a deadlock: someone looking for the parent of a page keeps that page locked.
-//! What was an inner page and is a leaf now may be locked by someone who waits for him.
+//! The remembered parent may have become a leaf meanwhile, locked by someone who waits for that very page.
 
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};

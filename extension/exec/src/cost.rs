@@ -19,7 +19,7 @@ pub(crate) const PROBE_COST: f64 = 8.0;
 /// Quads: time of one index probe where each key is on a leaf of its own. Measured in memory: 5.8 (keys 640 apart); the
 /// rest as above, once for each page.
 pub(crate) const FAR_PROBE_COST: f64 = 24.0;
-/// Quads between two neighbouring keys from which on each is on a leaf of its own: about as many as a leaf has.
+/// With so many quads between neighbouring keys each key is on a leaf of its own: about the quads of a leaf.
 pub(crate) const FAR_QUADS_PER_KEY: u64 = 256;
 /// Quads: time of sorting one row of a batch by its key. Measured: 0.8 to 0.9 for one column; more columns take more.
 pub(crate) const SORT_COST: f64 = 1.5;
@@ -32,7 +32,8 @@ pub(crate) const UNCACHED_LOOKUP_COST: f64 = 3.0;
 pub(crate) const CACHED_BYTES: f64 = 4e6;
 /// Share of the time that a hash table takes to build which it has to save for keys known to be left.
 pub(crate) const SAVED_PER_BUILD: f64 = 0.5;
-/// Times the time of a build that may go into probes before the table is built whatever is known of what is left.
+/// After probes have taken so many times the time of a build, the table is built whatever is known of the remaining
+/// keys.
 pub(crate) const OVERDUE_BUILDS: f64 = 3.0;
 /// [`crate::Tuning::bulk_from`] times this many rows are a large batch.
 pub(crate) const LARGE_BATCH_BULKS: usize = 8;
@@ -110,8 +111,7 @@ pub(crate) const MOST_SINGLE_VALUES: usize = 4;
 
 // Read-ahead (`optimizer/read_ahead.rs`).
 
-/// Rows of a batch whose next quads are read ahead, at most: a message of a few keys costs as much as some hundred
-/// quads.
+/// Most rows of a batch whose next quads are read ahead: a message of a few keys costs as much as some hundred quads.
 pub(crate) const READ_AHEAD_ROWS: usize = 32;
 /// Ranges that are read ahead of a step, at most.
 pub(crate) const READ_AHEAD_RANGES: usize = 256;
@@ -134,7 +134,7 @@ pub(crate) const ROUND_ROWS: usize = 100;
 pub(crate) const FIRST_ROUND_SHARE: usize = 2;
 /// Times as many rows for each row outside in the next round.
 pub(crate) const ROUND_GROWTH: usize = 2;
-/// Share of its rows outside that a round has to decide; where it decides fewer, all that wait go on at once.
+/// Share of its outer rows that a round has to decide. Where it decides fewer, all waiting rows go on at once.
 pub(crate) const ROUND_DECIDED_SHARE: f64 = 0.125;
 /// Rows for each row outside that are asked of a step at once, so that there are some of all.
 pub(crate) const ROUND_ROWS_PER_OUTER_ROW: f64 = 32.0;

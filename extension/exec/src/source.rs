@@ -5,7 +5,7 @@ use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
 
-/// What an id is looked up by where its value has to equal another one.
+/// The key by which an id is looked up where its value has to equal another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKey {
     /// It is equal to nothing, not even to itself.
@@ -122,7 +122,7 @@ pub trait Source {
         None
     }
 
-    /// What each of these ids is looked up by where values have to be equal.
+    /// The keys by which these ids are looked up where values have to be equal.
     fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
         vec![ValueKey::Itself; ids.len()]
     }

@@ -1,5 +1,4 @@
-//! The kinds of steps: which are taken on data made for them, that memory decides, and that answers do not depend on
-//! it.
+//! The kinds of steps: which are taken on data made for them. Memory decides the kind, and answers do not depend on it.
 
 mod common;
 

@@ -9,7 +9,7 @@ use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER, MAX_PAYLO
 use pgquad_term::{ascending_numbers, tag, TermId};
 
 impl Test {
-    /// Ids (as keys) with which the condition may be true, if what it asks of the column is nothing but its kind.
+    /// Ids (as keys) with which the condition may be true, if it asks nothing of the column but its kind.
     pub(crate) fn possible_kinds(&self, column: usize, rows: &Rows<'_>) -> Option<Intervals> {
         if !self.asks_kinds(column) {
             return None;

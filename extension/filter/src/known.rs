@@ -17,8 +17,8 @@ pub fn datatypes() -> impl Iterator<Item = &'static str> {
         .chain([RDF_LANG_STRING])
 }
 
-/// The terms that have a text, apart from blank nodes and from literals of which only the dictionary tells more.
-/// `languages` are those that have numbers.
+/// The terms with this text, apart from blank nodes and from literals that only the dictionary knows. `languages` are
+/// those that have numbers.
 pub fn terms_of_text<'a>(
     text: &'a str,
     languages: impl Iterator<Item = &'a str>,

@@ -272,7 +272,8 @@ impl AccessPath {
         }
     }
 
-    /// What is on the first place of the key, and the constants that are all there is on those behind it.
+    /// The operand at the first place of the key, and the constants at the places behind it. `None` where other
+    /// operands are there.
     pub fn star_key(&self, params: &[Value]) -> Option<(StarKey, Constants)> {
         let ((_, _, first), rest) = self.used.split_first()?;
         if !self.exact || !self.compared.is_empty() {

@@ -612,8 +612,8 @@ impl HashAggregation {
         self.counts.iter_mut().for_each(Vec::clear);
     }
 
-    /// Some of the groups in memory, by number: the columns of their values, with a last one that says bit by bit which
-    /// are none, and their counts.
+    /// Some of the groups in memory, by number: the columns of their values, and their counts. The last column of
+    /// values says bit by bit which values are unbound.
     pub fn groups(&self, some: Range<usize>) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let counts = self.counts.iter();
         let counts = counts.map(|of_all| of_all[some.clone()].to_vec()).collect();
@@ -742,7 +742,7 @@ impl HashAggregation {
             };
             let first = self.first_word(place);
             let words = first..first + EXTREME_WORDS;
-            // What a group has had in this very list is compared with what it has next.
+            // A value of a group is compared with the group's value before it in this very list.
             let mut latest = HashMap::new();
             let pairs = groups.iter().enumerate().filter_map(|(row, &group)| {
                 let other = extreme_of(&counts[words.clone()], row);

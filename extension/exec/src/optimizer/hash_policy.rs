@@ -1,11 +1,11 @@
 //! Hash policy: when a pattern's quads are read into memory once, to be joined by hash, instead of being probed for in
 //! the index key by key.
 //!
-//! The table holds either all quads that the pattern's constants select, for all batches of the step, or those that
-//! some of a batch's variables select, for this batch alone. Example: the rows of a batch share few subjects, so the
-//! quads of these subjects are read. The first pays off once the keys probed have cost as much as the reading, or when
-//! a large batch is known to be the first of many. The second pays off when a batch has few such values. PostgreSQL's
-//! counterpart is `executor/nodeHash.c`.
+//! The table either holds all quads that the pattern's constants select, and serves all batches of the step. Or it
+//! holds those that some of a batch's variables select, and serves this batch alone. Example: the rows of a batch share
+//! few subjects, so the quads of these subjects are read. The first pays off once the keys probed have cost as much as
+//! the reading, or when a large batch is known to be the first of many. The second pays off when a batch has few such
+//! values. PostgreSQL's counterpart is `executor/nodeHash.c`.
 
 use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
@@ -158,7 +158,7 @@ fn quad_bytes(access: &AccessPath) -> f64 {
 
 /// What the policy asks of the batches under way.
 pub(crate) trait Running {
-    /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
+    /// The factor by which rows will grow from now to the end, judged by the work that the steps before have done.
     fn outlook(&self) -> f64;
 
     /// Bytes of tables that batches have for themselves: those that `is_held` does not know.
@@ -286,8 +286,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             let foreseen = large && now * self.running.outlook() * PROBE_COST >= 2.0 * total;
             (paid, foreseen)
         };
-        // Nobody may ask for what is foreseen; and where variables of one batch are known and of the next are not, a
-        // table for each would be in vain.
+        // Perhaps nobody asks for what is foreseen. Where variables are known in one batch and not in the next, a table
+        // for each would be in vain.
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
         if !paid && !foreseen {
             return None;
@@ -326,8 +326,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         Some((access, found))
     }
 
-    /// A table of the quads that one of the batch's variables selects, where that takes much less than to probe for all
-    /// of them.
+    /// A table of the quads that one of the batch's variables selects, where reading them costs much less than probing
+    /// for all rows.
     fn table_of_batch(
         &mut self,
         at: PatternAt,

@@ -17,8 +17,8 @@ use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
 use std::rc::Rc;
 
-/// Lets patterns use the variables that a column has to equal in value as keys, where the quads of the pattern allow
-/// it.
+/// Where a column has to equal a variable in value, lets the pattern use the variable as a key, if its quads allow
+/// that.
 pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
     for group in 0..query.layout.own {
         for at in 0..query.layout.groups[group].patterns.len() {

@@ -246,7 +246,7 @@ impl Stack {
 }
 
 impl Running for Stack {
-    /// How many times as many rows as now there will be in the end, by what the steps before have done of their work.
+    /// The factor by which rows will grow from now to the end, judged by the work that the steps before have done.
     fn outlook(&self) -> f64 {
         let times = self.0.iter().map(|frame| match &frame.work {
             Work::Join(joined) => joined.operator.outlook(joined.expected),

@@ -200,7 +200,7 @@ pub enum Kind {
 pub struct Child {
     /// How it takes part.
     pub kind: Kind,
-    /// What is matched for each row of the outer group; its filters are those that decide about a match.
+    /// The group that is matched for each row of the outer group. Its filters decide about a match.
     pub group: Group,
     /// Variables that exist after the child only, with those they are copied from: (copy, original).
     pub exports: Vec<(Slot, Slot)>,
