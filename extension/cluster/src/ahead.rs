@@ -2,8 +2,8 @@
 //! time. Later reads of them take no message. It spares round trips where a query goes from pattern to pattern with few
 //! rows.
 //!
-//! What has been read ahead is kept with the transactions of the other nodes, so that all of it is of the snapshot that
-//! a message would see. It is a cache: a range that is not in it is asked for.
+//! What has been read ahead is kept with the transactions of the other nodes. So all of it is of the snapshot that a
+//! message would see. It is a cache: a range that is not in it is asked for.
 
 use crate::message::{Part, Read, Rows, KEYS_AHEAD};
 use pgquad_btree::{Batch, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
@@ -97,8 +97,8 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Asks for a range with the next message, unless it is known. What is kept stands for all keys with the values of
-    /// its first columns, so a range that has only some of them is not asked for.
+    /// Asks for a range with the next message, unless it is known. An entry stands for all keys with the values of its
+    /// first columns, so a range that has only some of these keys is not asked for.
     pub fn wish(&mut self, wish: Wish) {
         if !is_prefix(&wish.range) {
             return;
@@ -309,7 +309,7 @@ mod tests {
         ahead
     }
 
-    /// What is kept under subject 1 has all of its quads, so that a range with some of them does not stand for it.
+    /// An entry for subject 1 has all of its quads. So a range with some of them does not stand for it.
     #[test]
     fn parts_of_prefixes_are_not_asked_for() {
         let mut ahead = ReadAhead::default();

@@ -264,8 +264,8 @@ pub struct Start {
     pub first_rows: Option<FirstRows>,
     /// Set where rows are counted and not handed out.
     pub counting: Option<Counting>,
-    /// Rows that everything starts from, where it is not one without variables: how many, and the values of each
-    /// variable that has some.
+    /// The rows that everything starts from, where that is not one row without variables: their number, and the values
+    /// of each variable that has some.
     pub rows: Option<(usize, Vec<Option<Vec<u64>>>)>,
 }
 

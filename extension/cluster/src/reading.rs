@@ -215,8 +215,8 @@ impl Reading {
         }
     }
 
-    /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does: about `enough` rows, `spans` tells
-    /// which rows belong to which range. Returns whether there is more.
+    /// Reads on in `ranges` (the same list in every call) as [`Probe::read`] does. It reads about `enough` rows;
+    /// `spans` tells which rows belong to which range. Returns whether there is more.
     pub fn read<S: Shards>(
         &mut self,
         shards: &S,
@@ -327,7 +327,7 @@ impl Spread {
     ) {
         let placement = shards.placement();
         let deal = Deal::new(placement, shards.key_place(), ranges, first, grouping.size);
-        // What is said of groups holds only where one shard sees all of a group.
+        // Settings for groups hold only where one shard sees all of a group.
         let whole = grouping.most.filter(|_| deal.aligned);
         self.whole = whole.is_some();
         let size = if whole.is_some() { grouping.size } else { 1 };

@@ -78,8 +78,8 @@ impl NodeStatus {
         })
     }
 
-    /// Percent of the time of sessions at work. Waits are timed, sessions at work are sampled, so that short ones may
-    /// be missed: what waits counts as at work in any case.
+    /// Percent of the time of sessions at work. Waits are timed, but sessions at work are sampled, so short ones may be
+    /// missed. A session that waits counts as at work in any case.
     fn share(&self, part: f64) -> f64 {
         let whole = self.active.max(part);
         if whole > 0.0 {

@@ -1,8 +1,8 @@
 //! What stands between a document in XML and the parser of RDF/XML, which takes no notice of parts of XML.
 //!
-//! Line ends and white space of attributes are normalised (XML 1.0, 2.11 and 3.3.3), comments and processing
-//! instructions left out, so that text around them is one; so is text around CDATA sections. Entities are expanded
-//! here, with bounds. A document that ends within an element is an error.
+//! Line ends and white space of attributes are normalised (XML 1.0, 2.11 and 3.3.3). Comments and processing
+//! instructions are left out, and the text around them becomes one. So does text around CDATA sections. Entities are
+//! expanded here, with bounds. A document that ends within an element is an error.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //!
 //! The parser tells the furthest place that any of its rules has reached. A rule for a keyword takes as many characters
 //! as the keyword has before it compares them. So that place may be behind the one in question, by up to the length of
-//! the longest keyword; and of what could stand there only that keyword is told. Both is put right by parsing the text
-//! again, which costs only those whose text is wrong:
+//! the longest keyword. Also, of all that could stand there the parser tells only that keyword. Both is put right by
+//! parsing the text again, which costs only those whose text is wrong:
 //!
 //! * with its tokens further apart than keywords are long. No rule that fails at a token reaches the next one.
 //! * cut off before the token and filled up with so many characters: keywords of this length are what is expected then.

@@ -674,8 +674,8 @@ impl Translator<'_> {
         })
     }
 
-    /// A function whose first argument has an id, if it can be told from that or read where the dictionary keeps the
-    /// term.
+    /// A function whose first argument has an id, if the id tells the result or the term is read where the dictionary
+    /// keeps it.
     fn function_of_id(&mut self, name: &Function, operands: &[Operand]) -> Option<Operand> {
         let (function, gives) = function::of_id(name)?;
         let (first, rest) = operands.split_first()?;

@@ -70,7 +70,7 @@ pub fn parse_update(text: &str, base: Option<&str>) -> Result<Update, Error> {
     parse(text, base, |text| Ok(parser(base)?.parse_update(text)?))
 }
 
-/// What `parse` makes of a text or, where it makes nothing of it, of the text with all boolean literals in lower case.
+/// What `parse` makes of a text. Where it fails, what it makes of the text with all boolean literals in lower case.
 fn parse<T>(
     text: &str,
     base: Option<&str>,

@@ -163,8 +163,7 @@ impl Translator<'_> {
         Ok(block)
     }
 
-    /// What the second part of a path starts from: the ends of the first one, for those solutions beside it that are
-    /// known.
+    /// The starts of the second part of a path: the ends of the first part, for the known solutions beside it.
     fn starts_behind(&mut self, env: &Env, first: &Block) -> Option<Rc<Block>> {
         let joined = match &env.starts {
             Some(starts) => starts

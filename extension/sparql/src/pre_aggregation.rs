@@ -89,8 +89,8 @@ fn object_of(triple: &TriplePattern) -> Option<&Variable> {
     }
 }
 
-/// What an aggregate over solutions is over the groups of their values; `None` for one that depends on more than the
-/// values and their numbers.
+/// The aggregate over groups of values that equals an aggregate over solutions. `None` for an aggregate that depends on
+/// more than the values and their counts.
 fn over_groups(
     aggregate: &AggregateExpression,
     is_known: impl Fn(&Variable) -> bool,

@@ -62,7 +62,8 @@ impl Env {
         }
     }
 
-    /// What a pattern that is joined with a block sees of it; `plain`: the block can stand in several places.
+    /// The environment of a pattern that is joined with a block: what it sees of the block. `plain`: the block can
+    /// stand in several places.
     fn beside(&self, block: &Block, plain: bool) -> Self {
         let mut env = self.clone();
         for (variable, col) in block.vars.iter() {
@@ -475,7 +476,7 @@ impl<'a> Translator<'a> {
                 block = block.join(next, &mut self.params);
             }
         }
-        // What names an endpoint may be a path, and what a path starts from the answer of an endpoint.
+        // A path may name an endpoint, and a path may start from the answer of an endpoint.
         for service in std::mem::take(&mut services) {
             let named = service.variable().and_then(|v| block.vars.get(v));
             if named.is_some() {

@@ -12,7 +12,7 @@ use super::transport::{Lost, Transport};
 use super::work::{Ran, Work};
 use crate::wire::Damaged;
 
-/// Frames that are taken from the links between two units of work, so that peers who send much do not keep a
+/// Most frames that are taken from the links between two units of work. So peers who send much do not keep a
 /// participant from working.
 const MOST_FRAMES: usize = 256;
 

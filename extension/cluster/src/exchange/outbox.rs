@@ -16,8 +16,8 @@ const FIRST_BATCH_BYTES: usize = 32 << 10;
 /// Where an adapting size ends, in bytes.
 const MOST_ADAPTED_BYTES: usize = 4 << 20;
 
-/// What may wait for a busy link beyond a full batch, in bytes, where batches are smaller: the work goes on meanwhile.
-/// A large batch is slack enough by itself, and memory counts.
+/// Bytes that may wait for a busy link beyond a full batch, where batches are smaller. The work goes on meanwhile. A
+/// large batch is slack enough by itself, and memory counts.
 const SLACK_BYTES: usize = 256 << 10;
 
 /// The size of batches on one link, in bytes of rows before they are packed.

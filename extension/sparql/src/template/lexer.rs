@@ -3,7 +3,8 @@
 //! The lexer gives up on what it could see differently from the parser. It need not refuse what is not SPARQL: only
 //! texts that have parsed make a template.
 
-/// A token. What the parser could read in another way comes as [`Token::Mark`] or [`Token::Name`] with `plain` false.
+/// A token. Text that the parser could read in another way comes as [`Token::Mark`], or as [`Token::Name`] with `plain`
+/// false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
     /// What stands between `<` and `>`.
