@@ -33,7 +33,8 @@ fn refuse(shard: &str) -> ! {
 }
 
 /// Refuses to write to a shard that has been moved since a REPEATABLE READ or SERIALIZABLE transaction took its
-/// snapshot, which may not see what has been copied. Statements of other transactions have taken theirs after the move.
+/// snapshot. That snapshot may not see what has been copied. Statements of other transactions have taken theirs after
+/// the move.
 pub fn check_write(table: &map::Table, shard: usize) {
     // SAFETY: in a transaction, whose snapshot is one and the same; it is looked at at once.
     let is_late = unsafe {

@@ -1,7 +1,7 @@
 //! EXPLAIN of queries that Citus has nothing to do with, within transactions. Citus refuses EXPLAIN (ANALYZE) of any
 //! query once it has read or written a shard here in the transaction, and executes nothing here after any EXPLAIN.
-//! Reads and writes of distributed stores are such statements of Citus, so that a transaction that writes to a store
-//! could not explain what it reads of it.
+//! Reads and writes of distributed stores are such statements of Citus. So a transaction that writes to a store could
+//! not explain its reads of the store.
 
 use std::ffi::CStr;
 

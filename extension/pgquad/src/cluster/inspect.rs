@@ -8,8 +8,8 @@ use super::store::{owner_of, Sides};
 use super::write::{as_writer, has_written};
 use crate::pg::error::{raise, raise_hint};
 
-/// Shards of a node that are asked at once, each over a connection of its own: as many as Citus opens for a statement.
-/// Where a table has more shards on a node, they are asked one by one.
+/// Most shards of a node that are asked at once, each over a connection of its own. Citus opens as many for a
+/// statement. Where a table has more shards on a node, they are asked one by one.
 const MOST_AT_ONCE: usize = 16;
 
 /// What one order of the store is, over all shards of its table.
@@ -26,8 +26,8 @@ pub struct OrderInfo {
     pub fill: Option<f64>,
 }
 
-/// Refuses what asks shards over sessions of their own in a transaction that has written: they would wait for its
-/// locks, and nobody would notice that it waits for them.
+/// Refuses, in a transaction that has written, what asks shards over sessions of their own. These sessions would wait
+/// for its locks, and nobody would notice that it waits for them.
 pub fn refuse_after_writes(what: &str) {
     if has_written() {
         raise_hint(

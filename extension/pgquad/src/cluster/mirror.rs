@@ -266,8 +266,8 @@ fn definition_sql(oid: u32) -> String {
     format!(include_str!("queries/relation_definition.sql"), oid = oid)
 }
 
-/// The calls of `quad.cluster_mirror` for the distributed stores with these bases, as far as there are such, for a node
-/// that joins. Superusers only.
+/// The calls of `quad.cluster_mirror` for a node that joins: one for each distributed store that has one of these
+/// bases. Superusers only.
 #[pg_extern(name = "cluster_definitions")]
 fn definitions(bases: Vec<Option<String>>) -> SetOfIterator<'static, String> {
     require_superuser("quad.cluster_definitions");

@@ -62,7 +62,7 @@ pub fn exchange_key() -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// What tells this cluster from others that the node may have belonged to: a number made from the secret.
+/// A number made from the secret. It tells this cluster from others that the node may have belonged to.
 pub fn number_of_cluster() -> u64 {
     let mut mac = keyed();
     mac.update(b"pgquad cluster");

@@ -75,7 +75,7 @@ pub fn note_reshaped(what: &str) {
     RESHAPED.set(true);
 }
 
-/// Whether other sessions can be asked about shards that this transaction has changed, as far as they answer without
+/// Whether other sessions can be asked about shards that this transaction has changed, where they answer without
 /// looking at snapshots.
 pub fn others_can_answer() -> bool {
     !RESHAPED.get()

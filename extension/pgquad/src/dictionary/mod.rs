@@ -261,7 +261,8 @@ fn find_or_add(terms: &[(u128, &str)]) -> Vec<TermId> {
     let hashes: Vec<u128> = terms.iter().map(|(hash, _)| *hash).collect();
     let layout = Layout::current();
     let distributed = layout.shards.is_some();
-    // What is to be added goes to its node in any case; to a reader's transaction the nodes say what is there.
+    // A writer's new terms go to their nodes in any case, so here it looks only at this node. A reader asks the nodes
+    // what is there.
     let mut ids = if distributed && write::is_writable() {
         find_here(&hashes)
     } else {

@@ -252,7 +252,7 @@ fn load_stdin_end<'a>(
     Ok(None)
 }
 
-/// What SQL calls: pgrx takes a call that is not a trigger's for an internal error.
+/// The functions that SQL calls. For pgrx a call that is not a trigger's would be an internal error.
 macro_rules! only_as_trigger {
     ($($called:ident $finfo:ident = $trigger:ident;)*) => {$(
         #[no_mangle]

@@ -64,8 +64,8 @@ static LISTS: Lists = Lists(
 /// The thread that keeps blocks, 0 before there is one. It runs as long as the process.
 static KEEPER: AtomicUsize = AtomicUsize::new(0);
 
-/// A number that no other running thread has, not 0: the address of the thread's control block. A variable of the
-/// thread would be found by a call, which takes as long as all the rest of an allocation.
+/// A number that no other running thread has, not 0: the address of the thread's control block. A thread-local variable
+/// would take a call, as long as all the rest of an allocation.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[inline]
 fn thread() -> usize {

@@ -1,5 +1,5 @@
-//! The walk through a statement before it is planned: which calls get ids that may be decoded, and whether what it
-//! writes into quad tables are such ids.
+//! The walk through a statement before it is planned. It finds the calls that get ids which may be decoded, and whether
+//! the statement writes only such ids into quad tables.
 
 use std::ffi::{c_char, c_void};
 

@@ -24,7 +24,7 @@ pub const ROWS_SEEN: i32 = 1 << 29;
 /// See [`WRITES_SEEN`].
 pub const SORTS_SEEN: i32 = 1 << 28;
 
-/// What the running statement need not be asked about, since it uses no bare ids for it or is run by someone who may.
+/// What needs no check in the running statement: it uses no bare ids there, or its user may decode them.
 #[derive(Clone, Copy, Default)]
 pub struct Allowed {
     writes: bool,

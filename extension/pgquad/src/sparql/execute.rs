@@ -118,7 +118,7 @@ impl Cursor {
         rows
     }
 
-    /// What `read` makes of the next batch and the parameters that the query runs with; `None` at the end.
+    /// What `read` makes of the next batch and of the query's parameters; `None` at the end.
     pub fn fetch_batch<T>(&mut self, read: impl FnOnce(&Batch, &[Param]) -> T) -> Option<T> {
         self.fill();
         let result = (!self.batch.is_empty()).then(|| read(&self.batch, &self.params));

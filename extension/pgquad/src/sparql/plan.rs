@@ -77,8 +77,8 @@ thread_local! {
     static TEXTS: RefCell<HashSet<usize>> = RefCell::default();
 }
 
-/// Whether a statement is one of a [`Plan`]: whether its text is that very one, in the place where PostgreSQL keeps it,
-/// which no statement of somebody else can have.
+/// Whether a statement is one of a [`Plan`]. It is if its text is at the very address where PostgreSQL keeps the plan's
+/// text: no other statement can have it there.
 pub fn is_statement(text: *const c_char) -> bool {
     TEXTS.with_borrow(|texts| texts.contains(&(text as usize)))
 }
@@ -175,9 +175,8 @@ impl Plan {
         })
     }
 
-    /// Whether it is the plan that would be made now. A generic one has to be chosen anew when
-    /// PostgreSQL has dropped it or is about to: made by PostgreSQL alone, its successor would expect nothing, and
-    /// might order patterns.
+    /// Whether it is the plan that would be made now. A generic plan has to be chosen anew when PostgreSQL has dropped
+    /// it or is about to. A successor that PostgreSQL makes alone would expect no values, and might order patterns.
     pub fn is_current(&self) -> bool {
         self.settings == Settings::current()
             && self.generic.is_none_or(|number| self.is_in_force(number))

@@ -266,8 +266,8 @@ impl PageStore for RelationStore {
     }
 }
 
-/// Whether this is a shared buffer that will not be replaced soon. To find others through the table of buffers takes
-/// longer and counts as a use of them, without which they would be replaced though they are read all the time.
+/// Whether this is a shared buffer that will not be replaced soon. Finding other buffers through the table of buffers
+/// takes longer, and counts as a use. Without such uses they would be replaced though they are read all the time.
 fn is_much_used(buffer: u32) -> bool {
     // SAFETY: the array of descriptors has NBuffers members, whose state is read and written atomically only.
     unsafe {

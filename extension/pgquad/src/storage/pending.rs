@@ -207,9 +207,9 @@ pub fn finish(relid: pg_sys::Oid) {
     flush_if(|p| p.relid == relid);
 }
 
-/// Brings the rows that commands before `cid` kept back for a table into its trees. What `cid` itself inserts has to
-/// wait: the same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and what stays
-/// then is the insertion.
+/// Brings the rows that commands before `cid` kept back for a table into its trees. Rows that `cid` itself inserts have
+/// to wait. The same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and then the
+/// insertion stays.
 pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
     flush_if(|p| p.relid == relid && p.cid < cid);
 }

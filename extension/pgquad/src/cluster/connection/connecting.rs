@@ -111,8 +111,8 @@ impl Session {
         }
     }
 
-    /// What is to be waited for until the connection stands: the socket, what it is to be ready for, and for how many
-    /// milliseconds at most.
+    /// What to wait for until the connection stands: the socket, the events it is to be ready for, and the milliseconds
+    /// at most.
     fn awaited(&mut self) -> Option<(i32, u32, u64)> {
         let connecting = self.connecting.as_ref().filter(|c| c.events != 0)?;
         let (events, since) = (connecting.events, connecting.since);

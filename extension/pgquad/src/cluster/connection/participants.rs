@@ -45,8 +45,8 @@ pub struct Unlinked {
 pub struct Meeting {
     /// All of them.
     pub participants: Vec<Participant>,
-    /// The number by which they know that they are linked already: a new one unless all of them were in the same query
-    /// before, which has come to its end.
+    /// The number by which they know that they are linked already. It is a new one unless all of them were in the same
+    /// query before, and that query has come to its end.
     pub mesh: [u8; MESH_BYTES],
     /// One that takes no connections, and why.
     pub deaf: Option<Unlinked>,
@@ -172,8 +172,8 @@ impl Participants {
                 match Found::decode(&message).unwrap_or_else(|e| damaged(e)) {
                     Found::Linked => {}
                     Found::Unlinked { peer, why, closed } => {
-                        // The first of two participants connects to the other one, so that it is the one that does not
-                        // reach it, whoever of them tells.
+                        // The first of two participants connects to the other one. So it is the first that does not
+                        // reach the other, whichever of them tells.
                         let peer = peer as usize;
                         let (from, to) = (from.min(peer), from.max(peer));
                         let unlinked = Unlinked { from, to, why };

@@ -298,8 +298,8 @@ pub unsafe fn begin_children(
     }
 }
 
-/// Rescans a plan below at once, for a node that uses it past the executor's entry, which would do so when it is next
-/// asked.
+/// Rescans a plan below at once, for a node that bypasses the executor's entry. That entry would rescan the plan when
+/// it is next asked.
 ///
 /// # Safety
 /// `child` is a begun node; `changed` are the parameters that have changed, or NULL.

@@ -86,8 +86,8 @@ impl OuterInputPath {
         }
     }
 
-    /// What the plan carries of it; `slots` are the variables of the columns and of the row
-    /// number, `carried` has the places of what is carried along.
+    /// The part of it that the plan carries. `slots` are the variables of the columns and of the row number. `carried`
+    /// has the places of the columns that are carried along.
     ///
     /// # Safety
     /// `below` is the target list of the plan below.

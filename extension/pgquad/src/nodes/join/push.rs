@@ -20,8 +20,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Quads that a join has to be expected to find before it is pushed: starting the participants takes as long as to pull
-/// so many.
+/// A join is pushed from so many expected quads on: starting the participants takes as long as pulling so many.
 const PUSHED_FROM_QUADS: f64 = 20_000.0;
 
 /// How long participants try to be linked where the join can be pulled as well. Linux repeats a lost SYN packet after 1
@@ -95,7 +94,7 @@ impl QuadJoin {
         }
     }
 
-    /// What all participants are told, and the groups of nodes that they are on; or why the quads are pulled.
+    /// The start message for all participants, and the groups of their nodes; or the reason why the quads are pulled.
     unsafe fn start_message(
         &mut self,
         state: *mut pg_sys::ScanState,

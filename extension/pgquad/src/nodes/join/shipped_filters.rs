@@ -1,9 +1,9 @@
 //! Filters on their way to other nodes: SQL over `$1`, `$2`, ... with all names qualified, since the nodes' oids
 //! differ.
 //!
-//! What is the same for all rows of a run (parameters, results of subqueries, functions of such) is evaluated where the
-//! query was asked. A filter is shipped only if it then calls nothing but functions of this extension and immutable
-//! ones of PostgreSQL: others may depend on the session, or not be there.
+//! Values that are the same for all rows of a run (parameters, results of subqueries, functions of such) are evaluated
+//! where the query was asked. A filter is shipped only if it then calls nothing but functions of this extension and
+//! immutable ones of PostgreSQL. Others may depend on the session, or not be there.
 
 use crate::pg::compat::CatalogPath;
 use crate::pg::ffi;

@@ -162,7 +162,7 @@ unsafe fn needed_columns(rel: *mut pg_sys::RelOptInfo, clauses: *mut pg_sys::Lis
     }
 }
 
-/// Adds the paths of a relation that take values of relations of its own level, which [`set_rel_pathlist`] leaves out
+/// Adds the paths of a relation that take values of other relations of its level. [`set_rel_pathlist`] leaves these out
 /// where it expects a `Quad Join`.
 ///
 /// # Safety

@@ -2,7 +2,7 @@
 //! twice.
 //!
 //! Both are in memory as long as they are small. A set that has grown too large becomes a sorted run in a temporary
-//! file. What is found from then on is compared with the runs, many rows at a time, and only blocks of a run that can
+//! file. Rows that are found from then on are compared with the runs, many at a time. Only blocks of a run that can
 //! hold one of them are read. The queue goes on in a file of its own.
 
 use crate::storage::TempFile;

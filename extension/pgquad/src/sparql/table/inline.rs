@@ -26,7 +26,7 @@ use crate::term::sql_value::conversion;
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 
 thread_local! {
-    /// What plans are noted to depend on that were made for the settings of the moment: the hash of `quad.query` in the
+    /// Plans that were made for the settings of the moment are noted to depend on this: the hash of `quad.query` in the
     /// catalogue cache of functions.
     static INLINED: Cell<Option<u32>> = const { Cell::new(None) };
 }
@@ -87,8 +87,8 @@ unsafe extern "C-unwind" fn plan(
     }
 }
 
-/// Lets the planner see the patterns of queries and the tables around them as one join problem, as far as its limits
-/// would without them. Gives the level of settings that ends that.
+/// Lets the planner see the patterns of queries and the tables around them as one join problem, if its limits would
+/// allow that without the patterns. Gives the level of settings that ends that.
 #[pg_guard]
 unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
     /// Patterns are joined by `Quad Join`, whatever their number; the limit of a SPARQL statement.
