@@ -35,7 +35,7 @@ const STORES: &str =
 
 const PLAN: &str = "SELECT quad.explain_json($1, $2, $3, $4)";
 
-/// Which of these roles' requests the caller may see, by PostgreSQL's own rule; loads and other sessions as far as it
+/// The roles whose requests the caller may see, by PostgreSQL's own rule. Also loads and other sessions, as PostgreSQL
 /// shows them.
 const ACTIVITY: &str = "SELECT json_build_object(\
      'visible', (SELECT coalesce(json_agg(coalesce(pg_has_role(r.oid, 'USAGE'), false) \

@@ -270,8 +270,9 @@ class Checks:
             time.sleep(0.002)
 
     def disturbed(self, asker, name, proxies, disturb, mend):
-        """An operation that a fault has ended, when bytes of it had gone through the last one of the proxies, which are slow. On a busy machine
-        it can have got all that it needs before the fault comes: then its answer is right, and another one is disturbed, a slower one."""
+        """An operation that a fault has ended after bytes of it had gone through the last one of the proxies, which are
+        slow. On a busy machine it may have got all that it needs before the fault comes. Then its answer is right, and
+        a slower one is disturbed."""
         for turn in range(TRIES):
             for proxy in proxies:
                 proxy.delay, proxy.rate = 0.02 * 2**turn, RATE // 4**turn

@@ -102,7 +102,8 @@ class Checks:
             cursor.execute("reset quad.exchange_mode")
             cursor.execute(self.query)
             self.report.check(cursor.fetchall() == self.expected, f"{name}: the session goes on")
-        # A session that tries again takes that long each time; one that knows does so on a busy machine only, now and then.
+        # A session that tries again takes that long each time. One that knows takes that long only now and then, on a
+        # busy machine.
         for _ in range(10):
             with closing(self.cluster.servers[asker].connect()) as connection, connection.cursor() as cursor:
                 how, took = self.exchange(cursor)

@@ -99,8 +99,8 @@ def set_sorted_runs(cluster, value):
 
 
 class Arriving:
-    """A shard arrives at the node on which a statement has begun before the shard was copied, and which then goes on in the very process
-    that has begun it."""
+    """A shard arrives at a node on which a statement has begun before the shard was copied. The statement then goes on
+    in the very process that has begun it."""
 
     def __init__(self, cluster, report):
         self.cluster, self.report = cluster, report
@@ -127,7 +127,8 @@ class Arriving:
         return self.coordinator.query("select get_shard_id_for_distribution_column(%s, %s)", (f"quad_shards.arriving_{table}", value))[0][0]
 
     def choose(self):
-        """A quad whose subject is in a shard that stays, and whose object is in one of another node than the writer; the shard, its colocated one, and their port."""
+        """A quad whose subject is in a shard that stays, and whose object is in a shard of another node than the
+        writer. Also that shard, its colocated one, and their port."""
         shards = dict(self.coordinator.query("select shardid, nodeport from citus_shards where table_name::text like 'quad_shards.arriving%'"))
         both = dict(self.coordinator.query(
             "select a.shardid, b.shardid from pg_dist_shard a join pg_dist_shard b using (shardminvalue)"

@@ -419,7 +419,8 @@ class Checks:
         self.execute("select quad.drop_store('counted')")
 
     def planning_asks_each_node_once(self):
-        """What is to be counted for the patterns of a query goes to a node in one message, whose connections are made at once."""
+        """All counts for the patterns of a query go to a node in one message, and connections to all nodes are made at
+        once."""
         self.create("foreseen")
         subjects = [NUMBERS + n for n in range(8)]
         self.copy("quad_stores.foreseen", {(s, NUMBERS + 100, s + 1000, 0) for s in subjects})

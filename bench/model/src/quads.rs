@@ -56,7 +56,7 @@ pub fn placement(nodes: usize) -> Placement {
 pub struct Table {
     /// The step.
     pub step: Step,
-    /// What is looked up in it, where it is not the value of a row.
+    /// The value that is looked up in it, where it does not come from a row.
     pub constant: i64,
     /// Where shards are.
     pub placement: Placement,
