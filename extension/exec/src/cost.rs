@@ -76,8 +76,8 @@ pub(crate) const STAR_MERGE_QUADS_PER_KEY: f64 = 5.0;
 pub(crate) const STAR_MERGED_KEYS: usize = 32;
 /// Quads for each arm of each of those keys that a batch has room for.
 pub(crate) const STAR_MERGED_QUADS_PER_KEY: usize = 32;
-/// Full batches that one row may become in a star; beyond it its patterns are joined one by one, as filters may be
-/// tested in between.
+/// Most full batches that one row may become in a star. Beyond that the patterns are joined one by one, as filters may
+/// be tested in between.
 pub(crate) const STAR_MOST_BATCHES_PER_ROW: usize = 16;
 
 // Join order and estimates (`optimizer/join_order.rs`, `optimizer/estimates.rs`; `tests/join_order.rs`).

@@ -1,5 +1,4 @@
-//! Quads held in memory: no more is read for them than it would be to probe, and what is held is that of the run's
-//! constants.
+//! Quads held in memory. Reading them takes no more than probing would, and only quads of the run's constants are held.
 
 mod common;
 

@@ -84,8 +84,8 @@ fn check_set(plan: &Plan, rows: &[Row], run: impl FnOnce(HashAggregation) -> Has
     assert_eq!(found, expected);
 }
 
-/// Rows counted by the first `by` variables of the answer, those in which the last one is bound, its distinct values,
-/// its sum and its extremes, against the rows themselves.
+/// Rows counted by the first `by` variables of the answer, against the rows themselves. Also the rows in which the last
+/// variable is bound, its distinct values, its sum and its extremes.
 fn check_tally(
     plan: &Plan,
     rows: &[Row],

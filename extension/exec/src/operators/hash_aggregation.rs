@@ -1,5 +1,5 @@
-//! Hash aggregation: rows are counted, numbers added up, and the least or greatest values kept, by the values of some
-//! variables (GROUP BY with COUNT, SUM, AVG, MIN, MAX).
+//! Hash aggregation (GROUP BY with COUNT, SUM, AVG, MIN, MAX). By the values of some variables, rows are counted,
+//! numbers added up, and the least or greatest values kept.
 //!
 //! Values that are counted once (COUNT(DISTINCT ..)) are sets beside the groups, each of the groups' variables and one
 //! more. Where several participants count, each value goes to one of them, by its hash: the counts of all participants

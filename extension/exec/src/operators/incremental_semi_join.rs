@@ -81,8 +81,8 @@ impl IncrementalSemiJoin {
     }
 }
 
-/// So many rows a step that expects `each` for each of `rows` is to hand out at once in a test with more to do in
-/// `scope`.
+/// The rows that a step is to hand out at once, in a test with more to do in `scope`. The step expects `each` rows for
+/// each of `rows`.
 pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
     if !scope.is_read() && each > FIRST_ROUND_SHARE as f64 {
         (each.min(ROUND_ROWS_PER_OUTER_ROW) * rows as f64) as usize

@@ -1,5 +1,5 @@
-//! Star join: patterns that are looked up by the same variable (or constant) and constants of their own are joined as
-//! one step, optional ones included.
+//! Star join: one step joins patterns that are looked up by the same variable (or constant) and by constants of their
+//! own. Optional patterns are included.
 //!
 //! Each distinct key is looked up once, and the quads of all arms are read where it is found. The result is the product
 //! of the quads that the arms have for the key. The keys of a batch may lie so close together that little lies between
@@ -407,8 +407,8 @@ impl Star {
         }
     }
 
-    /// Finds the keys that have quads for all arms that need them, up to one that has more than `most` rows for each of
-    /// the input's.
+    /// Finds the keys that have quads for all arms that need them. It stops at a key that has more than `most` rows for
+    /// each input row.
     fn find(&mut self, most: u64) {
         self.found.clear();
         (self.at, self.combination) = (0, 0);

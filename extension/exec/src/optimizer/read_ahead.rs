@@ -1,7 +1,7 @@
 //! Read-ahead: the ranges that the remaining patterns will ask for, where a small batch tells them.
 //!
-//! Where quads are on other nodes each step of a few rows costs a message, whatever it reads. The quads of patterns
-//! that are looked up by what is known already, constants or variables of the batch, can come with the first of these
+//! Where quads are on other nodes each step of a few rows costs a message, whatever it reads. Some patterns are looked
+//! up by what is known already: constants or variables of the batch. Their quads can come with the first of these
 //! messages.
 
 use crate::access::access_path::{cannot_match, AccessPath};

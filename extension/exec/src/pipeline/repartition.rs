@@ -211,8 +211,8 @@ impl Pipeline {
         (rows + quads, second)
     }
 
-    /// About how many quads the patterns of the outermost group find for rows that have some variables already, by what
-    /// earlier probes have found for each row. Reads nothing. The pipeline is not running.
+    /// About how many quads the patterns of the outermost group find for rows that have some variables already. It is
+    /// estimated by what earlier probes have found for each row. Reads nothing. The pipeline is not running.
     pub fn foreseen_for<S: Source>(
         &mut self,
         source: &S,

@@ -230,8 +230,8 @@ impl Stack {
         }
     }
 
-    /// Where rows are to go on in rounds: the row of the EXISTS or NOT EXISTS around that each belongs to, and how many
-    /// of each go first. Batches begin with `first` rows.
+    /// Where rows are to go on in rounds: for each row its outer row in the EXISTS or NOT EXISTS around, and how many
+    /// rows of each outer row go first. Batches begin with `first` rows.
     pub fn first_shares(
         &self,
         (layout, first): (&Layout, usize),
