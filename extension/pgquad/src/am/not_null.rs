@@ -4,8 +4,8 @@ use super::{is_quad_relid, shape};
 use pgrx::pg_sys;
 
 /// Marks the columns of a quad table NOT NULL where they are not. `CREATE TABLE AS` cannot say so, though every row is
-/// checked; a dump has to, for the CREATE TABLE in it is held to the whole shape. Materialized views stay as they are:
-/// their dump is their query.
+/// checked. A dump has to say so, for the CREATE TABLE in it must have the whole shape. Materialized views stay as they
+/// are: their dump is their query.
 ///
 /// # Safety
 /// In a transaction that has made the table, and counted a command since.

@@ -11,7 +11,7 @@ use crate::pg::error::{raise, raise_hint};
 use crate::store::with_settings;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction
-/// (`transaction/worker_transaction.c`): what Citus itself sends its metadata with, over the same connections.
+/// (`transaction/worker_transaction.c`). Citus itself sends its metadata with it, over the same connections.
 const RUN_ON_OTHERS: &CStr = c"SendCommandToRemoteNodesWithMetadataViaSuperUser";
 type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 
@@ -204,8 +204,8 @@ pub fn function(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Opti
     }
 }
 
-/// Waits until shards are neither moved nor split, and keeps them so until the transaction ends, by the lock that Citus
-/// takes for its own writes. To be called as the owner of their table.
+/// Waits until no shard is being moved or split, and keeps it so until the transaction ends. It takes the lock that
+/// Citus takes for its own writes. To be called as the owner of their table.
 pub fn lock_shards(shards: &[u64]) {
     let types = [pg_sys::INT4OID, pg_sys::INT8ARRAYOID];
     let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);

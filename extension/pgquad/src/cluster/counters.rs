@@ -1,7 +1,7 @@
 //! Counters of what goes from node to node, in shared memory, always on.
 //!
-//! Each backend has a slot of its own, which nobody else writes to but a reset: counting is an addition to a cache line
-//! of one's own. A slot stays when its backend ends, and goes on with the next one. Server without the library
+//! Each backend has a slot of its own, which only it and a reset write to. So counting is an addition to a cache line
+//! of the backend's own. A slot stays when its backend ends, and goes on with the next one. Server without the library
 //! preloaded: nothing is counted.
 
 use std::cell::Cell;

@@ -381,7 +381,7 @@ fn called_by_citus() -> bool {
 /// been decided there.
 ///
 /// The name that a session gives itself proves nothing. So this holds for tables of distributed stores alone, and only
-/// where Citus is: there, roles that may make distributed stores can fill them with bare ids.
+/// where Citus is installed. There, roles that may make distributed stores can fill them with bare ids.
 ///
 /// # Safety
 /// An open relation.

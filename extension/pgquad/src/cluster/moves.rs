@@ -2,8 +2,8 @@
 //! run. It builds all trees bottom-up, side by side.
 //!
 //! Citus has the node of a shard run `worker_copy_table_to_node(shard, node)` for each table that moves. Where that is
-//! a quad table the call becomes one of [`copy_shard_to_node`], which asks the other node to take the shard; all else
-//! of the move stays Citus' own.
+//! a quad table the call becomes one of [`copy_shard_to_node`], which asks the other node to take the shard. All other
+//! parts of the move stay Citus' own.
 //!
 //! Invariant: the quads of a shard that has arrived are visible to every snapshot. A statement may learn that a shard
 //! is on its node after it has taken its snapshot, at the latest when a write has waited for the move. By then the copy
@@ -148,9 +148,9 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
             "SELECT * FROM pg_dist_node shows the nodes that Citus knows.",
         )
     };
-    // Citus' lock keeps new writes away. A transaction that has been prepared before, by a node that then went down,
-    // holds none of it: its quads would be committed here after the copy. Its lock on the relation tells of it until it
-    // is decided. SAFETY: the relation is open; the lock goes with the transaction.
+    // Citus' lock keeps new writes away. A transaction that was prepared before, by a node that then went down, does
+    // not hold it. Its quads would be committed here after the copy. Its lock on the relation tells of it until it is
+    // decided. SAFETY: the relation is open; the lock goes with the transaction.
     unsafe { pg_sys::LockRelationOid(shard, pg_sys::ShareLock as i32) };
     // SAFETY: the relation is open.
     let orders = unsafe { columns_of(&Table::open(relation.as_ptr())) };

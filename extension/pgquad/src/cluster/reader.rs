@@ -20,8 +20,8 @@ use super::store::{self, Sides};
 use super::{arrival, estimates, map};
 use crate::storage::{range_for, LocalReader};
 
-/// The column permutations of a distributed store, and which of its tables has each: those of the table distributed by
-/// subject, then those of the one by object.
+/// The column permutations of a distributed store. First come those of the table distributed by subject, then those of
+/// the table distributed by object.
 pub const ORDERS: [[u8; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]];
 
 /// Column by which the rows of a side are placed: subject, object.
@@ -376,8 +376,8 @@ impl ShardedReader {
         self.estimates(&wanted)
     }
 
-    /// About how many entries ranges of orders have, visible or not; one message to each other node that has some of
-    /// those that are not remembered.
+    /// About how many entries ranges of orders have, visible or not. It takes one message to each other node that has
+    /// entries of ranges which are not remembered.
     pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
         if self.reshaped {
             return wanted

@@ -1,7 +1,7 @@
 //! What all nodes are busy with: `quad.cluster_status`, view `quad.cluster_stats`, `quad.cluster_stats_reset`.
 //!
-//! Each node answers for itself (`quad.node_status`, `quad.node_stats`). The node that is asked has Citus ask all of
-//! them at once; one that does not answer has a line, or a warning, that says so.
+//! Each node answers for itself (`quad.node_status`, `quad.node_stats`). The node that is asked has Citus ask all nodes
+//! at once. For a node that does not answer there is a line, or a warning, that says so.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -34,8 +34,8 @@ pub fn look_up<T>(find: impl Fn(&mut State) -> Option<T>) -> Option<T> {
     })
 }
 
-/// The numbers of the languages of encoded terms in a distributed dictionary, which get some as long as there are any
-/// left; 0 for a term without.
+/// The numbers of the languages of encoded terms in a distributed dictionary. New languages get numbers while there are
+/// numbers left. 0 for a term without a language.
 pub fn numbers_or_add<'a>(terms: impl Iterator<Item = &'a str> + Clone) -> Vec<u16> {
     let tags = terms.map(tag_of);
     let mut missing: Vec<&str> = Vec::new();

@@ -1,5 +1,5 @@
-//! Terms and ids that other nodes have told, kept in shared memory for all sessions of this node: a new session does
-//! not ask again for what another one knows.
+//! Terms and ids from other nodes, kept in shared memory for all sessions of this node. So a new session does not ask
+//! again for what another one knows.
 //!
 //! Only what is committed on its node gets here, and a term keeps its id for ever, so that nothing goes stale. Keys
 //! name the cluster, by its secret, the database and the tables, so that another dictionary has others.
@@ -23,8 +23,8 @@ static SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
 /// Pieces with a lock each: sessions that put terms in wait for each other only where they use the same one.
 const PARTITIONS: usize = 16;
 
-/// Most terms of a message that are kept, or looked for one by one: more are a scan, which would displace what small
-/// queries ask for again.
+/// Most terms of a message that are kept, or looked up one by one. More terms are a scan, which would displace what
+/// small queries ask for again.
 pub const MOST_AT_ONCE: usize = 256;
 
 /// Partitions have room for some terms of usual size, or there are none.
@@ -178,8 +178,8 @@ fn put(key: &Key, bytes: &[u8]) {
     });
 }
 
-/// Calls `each` with the place of each of these numbers that is kept, and the term in its encoded form; gives the
-/// places of the others.
+/// Calls `each` with the place of each number whose term is kept, and the term in its encoded form. Returns the places
+/// of the others.
 pub fn terms(numbers: &[u64], mut each: impl FnMut(usize, &str)) -> Vec<usize> {
     let places = 0..numbers.len();
     if numbers.len() > MOST_AT_ONCE || SHARED.load(Relaxed).is_null() {

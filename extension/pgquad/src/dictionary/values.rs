@@ -1,5 +1,4 @@
-//! Values of ids that are ids again: counts and floats are always in their id, so that what is computed of them needs
-//! no term between.
+//! Values of ids that are ids again. Counts and floats are always in their ids, so computing with them needs no terms.
 
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;

@@ -64,8 +64,8 @@ pub fn format(name: &str) -> Format {
     })
 }
 
-/// A document of at most so many quads, in one batch, is inserted beside other writers; a larger one
-/// locks them out for the sake of speed.
+/// A document of at most so many quads, in one batch, is inserted beside other writers. A larger document locks them
+/// out for speed.
 const SMALL_QUADS: usize = 4096;
 
 /// A load that is under way.

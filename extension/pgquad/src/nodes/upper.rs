@@ -1,5 +1,5 @@
-//! The planner's hook for what comes above scans and joins: every node of ours that answers grouping, DISTINCT or a
-//! recursive union is offered from here.
+//! The planner's hook for paths above scans and joins. It offers every node of ours that answers grouping, DISTINCT or
+//! a recursive union.
 
 use crate::nodes::{groups, join, walk};
 use pgrx::pg_sys;

@@ -399,7 +399,7 @@ pub unsafe fn new_file(rel: pg_sys::Relation) {
 }
 
 /// A set of so many events to wait for, which lives until `FreeWaitEventSet`. Since PostgreSQL 17 a set may belong to a
-/// resource owner; without one it is allocated in the top memory context, where it was asked for by name before.
+/// resource owner. Without one it is allocated in the top memory context, which is an argument in earlier versions.
 ///
 /// # Safety
 /// In a session's main thread.

@@ -1,8 +1,8 @@
 //! The templates that this backend keeps, with their plans: the second query of a shape pays neither parsing nor
 //! translation nor planning.
 //!
-//! What a template depends on beside the text is part of its key, so there is nothing to invalidate: the plans are
-//! PostgreSQL's to watch over. An entry that is in use while it is thrown out lives on until its user is done.
+//! All that a template depends on beside the text is part of its key, so there is nothing to invalidate. PostgreSQL
+//! watches over the plans. An entry that is in use while it is thrown out lives on until its user is done.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

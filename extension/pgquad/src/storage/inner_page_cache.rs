@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 /// After this time all is read anew: counts of remembered pages should not be much older.
 const FRESH: Duration = Duration::from_secs(10);
-/// Bytes for all tables together. The way to a leaf takes some 50 of them, so this leads to some 4 GB of leaves: all
-/// orders of about a hundred million quads. Where there are more, a look-up waits for its leaf rather than for the
-/// pages above it. The memory of many sessions is then better spent on a cache of leaves.
+/// Bytes for all tables together. The inner pages take some 50 bytes for each leaf, so these lead to some 4 GB of
+/// leaves: all orders of about a hundred million quads. Where there are more, a look-up waits for its leaf rather than
+/// for the pages above it. The memory of many sessions is then better spent on a cache of leaves.
 const MOST: usize = 32 << 20;
 
 struct Kept {

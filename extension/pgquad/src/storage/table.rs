@@ -230,8 +230,8 @@ impl Table {
         })
     }
 
-    /// Inserts the new quad of an updated row. Quads that the command itself has inserted are there; those from before
-    /// are no reason to leave it out, for the command may yet delete them.
+    /// Inserts the new quad of an updated row. Only quads that the command itself has inserted count as there. Earlier
+    /// ones are no reason to leave a quad out, for the command may yet delete them.
     pub fn insert_updated(&self, quad: Quad, xid: u32, cid: u32) {
         self.quads
             .insert(&mut vec![quad], &self.writer(xid, cid), Mode::Update)

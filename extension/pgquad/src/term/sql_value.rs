@@ -283,8 +283,8 @@ unsafe impl SqlTranslatable for AnyValue {
         Ok(ReturnsRef::One(SqlMappingRef::literal("anyelement")));
 }
 
-/// The value of a term as an SQL type, that of the elements of `type_array`, with a type modifier (-1: none): what
-/// `quad.query` fills a column with. `column` is for error messages.
+/// The value of a term as an SQL type, with which `quad.query` fills a column. The type is that of the elements of
+/// `type_array`, with a type modifier (-1: none). `column` is for error messages.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.term_value(term quad.term, type_array anyarray, type_modifier integer, \"column\" text)
     RETURNS anyelement STABLE STRICT PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';",

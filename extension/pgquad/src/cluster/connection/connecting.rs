@@ -1,5 +1,5 @@
-//! Establishing sessions to other nodes: all that are needed are connected to at once, since each takes the other node
-//! some milliseconds to start a process for.
+//! Establishing sessions to other nodes. All connections that are needed are made at once, since each node takes some
+//! milliseconds to start a process.
 
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};

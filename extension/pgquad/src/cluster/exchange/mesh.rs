@@ -33,8 +33,8 @@ pub struct Peer {
 /// What a participant is told about the others.
 #[derive(Clone, Debug)]
 pub struct Meeting {
-    /// A random number for these participants, a new one whenever one of them is a new process or a query has not come
-    /// to its end.
+    /// A random number for these participants. It is a new one whenever one of them is a new process, or a query has
+    /// not come to its end.
     pub mesh: [u8; MESH_BYTES],
     /// The number of this participant.
     pub me: usize,

@@ -219,7 +219,8 @@ unsafe extern "C-unwind" fn refill<N: ScanNode>(state: *mut pg_sys::ScanState) -
 }
 
 /// What ExecScan calls instead of [`next`] within EvalPlanQual. PostgreSQL before 15.15 calls it for every node that
-/// stands for no single table, those in expressions (`SET n = (SELECT count(*) ..)`) too: they give their rows as ever.
+/// stands for no single table. That includes nodes in expressions (`SET n = (SELECT count(*) ..)`), which give their
+/// rows as ever.
 unsafe extern "C-unwind" fn recheck<N: ScanNode>(
     state: *mut pg_sys::ScanState,
     slot: *mut pg_sys::TupleTableSlot,

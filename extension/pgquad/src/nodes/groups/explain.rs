@@ -1,5 +1,5 @@
-//! EXPLAIN of `Quad Groups`: the order read, the columns grouped by, what conditions do, and with ANALYZE how many
-//! leaves were read and how many were counted without.
+//! EXPLAIN of `Quad Groups`: the order read, the columns grouped by, and what conditions do. With ANALYZE also how many
+//! leaves were read, and how many were counted without being read.
 
 use super::exec::QuadGroups;
 use crate::am::shape::COLUMNS;

@@ -1,5 +1,5 @@
-//! Execution of `Quad Count` (hash aggregation): the join below counts its rows, and adds up numbers, group by group;
-//! groups that memory has no room for wait in temporary files.
+//! Execution of `Quad Count` (hash aggregation). The join below counts its rows, and adds up numbers, group by group.
+//! Groups that memory has no room for wait in temporary files.
 
 use super::count_paths::{argument, Aggregate};
 use super::exec;
@@ -165,8 +165,8 @@ impl ScanNode for QuadCount {
         row.len()
     }
 
-    /// A child whose parameters have changed is rescanned when it is next asked, which this node does past the
-    /// executor's entry: so it is told at once.
+    /// The executor's entry rescans a child whose parameters have changed when the child is next asked. This node
+    /// bypasses that entry, so it rescans the child at once.
     unsafe fn rescan(&mut self, node: *mut pg_sys::CustomScanState) {
         self.close();
         // SAFETY: a begun node.

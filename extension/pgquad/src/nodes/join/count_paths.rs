@@ -30,8 +30,8 @@ const GREATEST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2115);
 /// `min(bigint)` (`pg_proc.dat`).
 const LEAST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2131);
 
-/// Most columns that rows are grouped by: a bit of a word tells of each, and of a value that is counted once, whether
-/// it is unbound.
+/// Most columns that rows are grouped by. A word has a bit for each of them, and for a value that is counted once:
+/// whether it is unbound.
 const MOST_COLUMNS: usize = 62;
 
 /// About the bytes of a group apart from its columns and counts.

@@ -1,5 +1,5 @@
-//! The part of one node in a join that is pushed from node to node: an ordinary pipeline over the store's shards,
-//! driven by the exchange. The node that asks calls it through SQL; only nodes of the cluster may.
+//! The part of one node in a pushed join: an ordinary pipeline over the store's shards, driven by the exchange. The
+//! node that asks calls it through SQL; only nodes of the cluster may.
 
 use super::count_exec::{spill_file, term_order};
 use super::shipped_filters;

@@ -1,5 +1,5 @@
-//! A join that is pushed from node to node, seen from the node that was asked: it decides, gives every node its part,
-//! and takes what they find.
+//! A pushed join, seen from the node that was asked. That node decides, gives every node its part, and takes what they
+//! find.
 
 use super::count_exec::group_room;
 use super::exec::QuadJoin;

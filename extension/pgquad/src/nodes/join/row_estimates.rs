@@ -1,9 +1,9 @@
 //! Row estimates that joins above the patterns are planned with.
 //!
-//! PostgreSQL multiplies what it knows of columns, as if the patterns of a group had nothing to do with each other, and
-//! soon expects a single row. A nested loop that reads its inner side anew for each row looks as good as any other join
-//! then, and is a disaster when there are hundreds. So a group of patterns is expected to have no fewer rows than the
-//! most selective of them. No result of a subquery is taken for a single row unless it must be one.
+//! PostgreSQL multiplies the selectivities of columns, as if the patterns of a group were independent, and soon expects
+//! a single row. Then a nested loop that reads its inner side anew for each row looks as good as any other join. It is
+//! a disaster when there are hundreds of rows. So a group of patterns is expected to have no fewer rows than the most
+//! selective of them. No result of a subquery is taken for a single row unless it must be one.
 
 use super::join_tree::JoinTree;
 use crate::am;

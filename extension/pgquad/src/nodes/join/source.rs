@@ -169,8 +169,8 @@ impl NodeSource {
 
 impl ArgumentExpr {
     /// What the expression has in some rows, one after the other, in `results`; none where it is NULL. Terms are in the
-    /// memory of the context for a row, which the caller gives back: when that holds [`RESULT_BYTES`], the rows behind
-    /// are left out. How many rows were done, at least one.
+    /// memory of the context for a row, which the caller gives back. When that context holds [`RESULT_BYTES`], the
+    /// remaining rows are left out. How many rows were done, at least one.
     ///
     /// # Safety
     /// `slot` and `context` are those of the node that it was compiled for.

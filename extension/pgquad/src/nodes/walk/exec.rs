@@ -1,6 +1,6 @@
-//! Execution of `Quad Walk`: the semi-naive transitive closure. Rows of the first term are the first frontier; each
-//! frontier goes to the step, and what it reaches that is not in the visited set is the next one. Rows are handed out
-//! as they are found.
+//! Execution of `Quad Walk`: the semi-naive transitive closure. Rows of the first term are the first frontier. Each
+//! frontier goes to the step. The rows that it reaches and that are not in the visited set are the next frontier. Rows
+//! are handed out as they are found.
 
 use super::step::{self, QuadStep, Reached};
 use super::visited_set::{Row, VisitedSet};
