@@ -79,8 +79,8 @@ impl<S: PageStore> Tree<S> {
         Ok(known + counter.to.0)
     }
 
-    /// Hands the visible keys from `lower` to `upper` to a sink, but for those of all-visible leaves that `known` takes
-    /// by their marks and numbers of entries.
+    /// Hands the visible keys from `lower` to `upper` to a sink. It leaves out all-visible leaves that `known` takes by
+    /// their marks and numbers of entries.
     pub(crate) fn visit(
         &self,
         (lower, upper): (&Key, &Key),

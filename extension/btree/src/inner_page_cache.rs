@@ -2,7 +2,7 @@
 //! above them.
 //!
 //! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell
-//! whether it is the right one, so an old copy costs a descent and is made anew, and never leads to a wrong answer.
+//! whether it is the right one. So an old copy costs a descent and is made anew; it never leads to a wrong answer.
 
 use crate::error::Result;
 use crate::inner::InnerView;

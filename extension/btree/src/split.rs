@@ -176,8 +176,8 @@ impl<S: PageStore> Tree<S> {
         self.finish_split(page, block, path)
     }
 
-    /// Puts two images with `children` in the place of an inner page, the second as its new right sibling, together
-    /// with a change of another page, if there is one.
+    /// Replaces an inner page by two images with `children`, the second as its new right sibling. A change of another
+    /// page goes with it, if there is one.
     fn install_two(
         &self,
         page: &mut S::Write,

@@ -64,8 +64,8 @@ impl TakeShard {
     }
 }
 
-/// Reads all orders of a shard side by side. A session answers in the order of its requests: while the keys of one
-/// order are built into their tree, the other node reads those of the others.
+/// Reads all orders of a shard side by side. A session answers in the order of its requests. While the keys of one
+/// order are built into their tree, the other node reads the keys of the other orders.
 pub struct Runs {
     /// Requests that have been sent, the oldest first.
     waiting: VecDeque<Read>,

@@ -1,6 +1,6 @@
-//! Busy polling: a process that expects an answer soon looks for it again and again instead of going to sleep, for
-//! waking up costs more than the answer takes. Example: a star on another node of the same rack answers in 60 us, and
-//! a sleeping processor needs 35 us to come back.
+//! Busy polling: a process that expects an answer soon looks for it again and again instead of going to sleep. Waking
+//! up would take longer than the answer. Example: a star on another node of the same rack answers in 60 us, and a
+//! sleeping processor needs 35 us to come back.
 
 use std::time::Duration;
 

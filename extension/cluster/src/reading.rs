@@ -2,8 +2,8 @@
 //! nodes.
 //!
 //! A list of ranges is dealt out to shards once. Each call then asks every other node that is not done for the next
-//! rows, one message to each, reads the shards here meanwhile, and puts the answers together. Nothing is kept on the
-//! other nodes between messages: an answer says where it stopped, and the next request goes on from there.
+//! rows, with one message to each. It reads the shards here meanwhile, and puts the answers together. Nothing is kept
+//! on the other nodes between messages: an answer says where it stopped, and the next request goes on from there.
 //!
 //! Without groups, rows come in the order in which they arrive, and spans say which ranges they belong to. With groups
 //! (a star's arms), the ranges of a call are a window of whole groups, and spans ascend.

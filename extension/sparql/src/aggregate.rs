@@ -121,8 +121,8 @@ impl Translator<'_> {
         Ok((inner, aggregates))
     }
 
-    /// A computed value whose different ones are counted, and nothing else, is made distinct before: by a hash table,
-    /// which an aggregate with DISTINCT has not.
+    /// Where only the distinct values of a computed expression are counted, they are made distinct before, by a hash
+    /// table. An aggregate with DISTINCT has none.
     fn with_distinct_arguments(
         &mut self,
         mut inner: Block,

@@ -192,8 +192,8 @@ pub(crate) fn parenthesised(query: &str) -> String {
     format!("(\n  {}\n)", query.replace('\n', "\n  "))
 }
 
-/// Longest variable name that becomes a column name. The parser names what has no name (aggregates, blank nodes) by
-/// random hexadecimal numbers that are longer, and the SQL of a query must not depend on them.
+/// Longest variable name that becomes a column name. The parser gives aggregates and blank nodes without a name random
+/// hexadecimal numbers, which are longer. The SQL of a query must not depend on these.
 const LONGEST_NAME: usize = 24;
 
 /// Quoted column name of the variable at `place` of a list: its own where it is a plain short name.

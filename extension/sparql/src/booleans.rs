@@ -3,8 +3,8 @@
 
 use crate::template::lexer::{tokens, Token};
 
-/// The text with its boolean literals in lower case, each in its place; `None` when they are so already, or the text
-/// cannot be cut into tokens.
+/// The text with its boolean literals in lower case, each in its place. `None` when they are in lower case already, or
+/// the text cannot be cut into tokens.
 pub(crate) fn in_lower_case(text: &str) -> Option<String> {
     let mut changed: Option<String> = None;
     for lexed in tokens(text)? {

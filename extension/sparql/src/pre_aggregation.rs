@@ -149,9 +149,9 @@ fn grouped(pattern: &GraphPattern, value: &Variable, count: &Variable) -> GraphP
     }
 }
 
-/// Whether computing an expression costs more than making a group: arithmetic, whose numbers are written and read at
-/// each step, and what goes through a text several times. Parts of texts and what ids tell cost less where most values
-/// are different.
+/// Whether computing an expression costs more than making a group. That is arithmetic, whose numbers are written and
+/// read at each step, and what goes through a text several times. Parts of texts and what ids tell cost less where most
+/// values are different.
 fn is_heavy(expression: &Expression) -> bool {
     any(expression, |e| match e {
         Expression::Add(..)

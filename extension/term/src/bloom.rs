@@ -1,5 +1,5 @@
-//! A Bloom filter of hashes: a set that may say "perhaps" of what it has not been given, and never says "no" of what it
-//! has.
+//! A Bloom filter of hashes: a set that never says "no" of a hash that it has been given, and may say "perhaps" of any
+//! other.
 //!
 //! Split into blocks of one cache line each (Putze, Sanders, Singler, 2007), so that a question costs one access to
 //! memory.

@@ -1,8 +1,8 @@
 //! A bounded map that forgets what was not used lately.
 //!
-//! Two generations: what is put in or found goes to the young one; when that is full it becomes the old one, and the
-//! former old one is dropped. So an entry survives at least as many bytes of other entries as one generation holds, at
-//! the cost of a hash map.
+//! Two generations: an entry that is put in or found goes to the young one. When the young one is full it becomes the
+//! old one, and the former old one is dropped. So an entry survives at least as many bytes of other entries as one
+//! generation holds, at the cost of a hash map.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};

@@ -101,8 +101,8 @@ fn order_values(a: &Key<'_>, b: &Key<'_>) -> Ordering {
     }
 }
 
-/// A number that is not greater for a term that comes before another: it settles most comparisons
-/// of a sort, [`order`] those of terms with one key.
+/// A number that is not greater for a term that comes before another. It settles most comparisons of a sort; [`order`]
+/// settles those of terms with the same key.
 #[must_use]
 pub fn sort_key(term: &Term<'_>) -> u64 {
     let (rank, rest) = match term {

@@ -19,8 +19,8 @@ pub enum Ran<R> {
 /// All rows of one state have the same number of columns.
 ///
 /// The work is a stack: the own share at the bottom, above it what has been taken, worked off from the top. The
-/// exchange puts rows of a deeper state on top of rows of a shallower one, so that never more batches than there are
-/// depths are open.
+/// exchange puts rows of a deeper state on top of rows of a shallower one. So there are never more open batches than
+/// depths.
 pub trait Work {
     /// A part of the answer.
     type Result;

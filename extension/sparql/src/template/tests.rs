@@ -147,8 +147,8 @@ fn common_queries_have_templates() {
     let constants = ["5", "6", "7", "8"].map(str::to_owned);
     let iris = ["<a:a>", "<a:b>", "<a:c>", "<a:d>"].map(str::to_owned);
     for query in QUERIES {
-        // A list cannot begin with a number that is not written as one, a named graph not be left out, and a subject is
-        // no number.
+        // A list cannot begin with a number that is not written as one. A named graph cannot be left out, and a subject
+        // is no number.
         let constants = if query.contains("@1 a") {
             &iris
         } else {

@@ -1,6 +1,5 @@
-//! Decimals: what `oxsdatatypes` leaves open. Its products and quotients fail when the exact
-//! result has more than 18 fraction digits or an intermediate one is too long; XPath asks for a
-//! rounded result there.
+//! Decimals: what `oxsdatatypes` leaves open. Its products and quotients fail when the exact result has more than 18
+//! fraction digits, or an intermediate result is too long. XPath asks for a rounded result there.
 
 use super::NoNumber;
 use crate::error::{Error, Result};
