@@ -69,7 +69,8 @@ script_suite() {
     esac
 }
 
-# Why suites have failed: the lines of each one's log that say so, or its last ones, so that the end of the output tells what is wrong.
+# Why suites have failed: the lines of each log that say so, or its last ones. So the end of the output tells what is
+# wrong.
 say_failures() {
     local suite lines share=$((WHY_LINES / ${#failures[@]}))
     [ "$share" -ge 4 ] || share=4

@@ -20,8 +20,9 @@ from server import bench_server, rows
 OWN = "pgquad"
 # Queries of each template that are explained.
 PROFILED = 5
-# Seconds that a query of the Explore mix may take. Oxigraph's server (0.5.13) keeps a thread for each query until its time has passed: with a
-# minute it has as many as the system allows after 30,000 queries, and dies.
+# Seconds that a query of the Explore mix may take. Oxigraph's server (0.5.13) keeps a thread for each query until the
+# query's time has passed. With a minute for each, it has as many threads as the system allows after 30,000 queries, and
+# dies.
 EXPLORE_TIMEOUT_S = 10
 
 

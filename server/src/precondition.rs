@@ -1,5 +1,5 @@
-//! Preconditions of a write (RFC 9110, 13.1). Graphs have no entity tags: what a client can ask is that there is one
-//! (`If-Match: *`), or none (`If-None-Match: *`), such as to make a graph and overwrite nobody's.
+//! Preconditions of a write (RFC 9110, 13.1). Graphs have no entity tags. A client can ask that there is a graph
+//! (`If-Match: *`), or none (`If-None-Match: *`), for example to make a graph without overwriting another.
 
 use axum::http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};

@@ -1,7 +1,7 @@
 //! A future that has woken itself while it was polled is polled again at once.
 //!
 //! hyper wakes its own connection whenever the body of a request is asked for. By way of tokio's scheduler that wakes
-//! another thread as well, which finds nothing to do: a system call, and a second processor, for each POST.
+//! another thread as well, which finds nothing to do. It costs a system call, and a second processor, for each POST.
 
 use std::future::{poll_fn, Future};
 use std::pin::pin;

@@ -1,5 +1,5 @@
-//! A clock that requests share. A timer of its own for each request would wake the thread that waits for the next timer
-//! each time, itself most often: two system calls.
+//! A clock that requests share. If each request had a timer of its own, it would each time wake the thread that waits
+//! for the next timer, most often itself: two system calls.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;

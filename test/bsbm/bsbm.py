@@ -1,7 +1,8 @@
 """Runs the query logs of the Berlin SPARQL benchmark and compares each answer, as a bag, with the recorded one.
 
-Where a query asks for an order, the sort keys have to come in it; where it also has a limit, solutions that tie with the last one
-may differ. Environment: PGHOST, PGPORT, PGUSER (a running server with pgquad), PGQUAD_SHARED (the large test data).
+Where a query asks for an order, the sort keys have to come in it. Where it also has a limit, solutions that tie with
+the last one may differ. Environment: PGHOST, PGPORT, PGUSER (a running server with pgquad), PGQUAD_SHARED (the large
+test data).
 """
 import argparse
 import collections

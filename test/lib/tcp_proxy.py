@@ -11,8 +11,8 @@ proxy's address is reached through it whatever port it is asked for:
         proxy.reset()            # every connection is closed by a reset
         proxy.refuse()           # as a host without the server; until heal()
 
-A cut drops what arrives before TCP sees it, by a socket filter, so that the other end gets no acknowledgements, as after the loss of a host.
-Needs Linux; no rights.
+A cut drops what arrives before TCP sees it, by a socket filter. So the other end gets no acknowledgements, as after the
+loss of a host. Needs Linux; no rights.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
--- Joins of many quad patterns: the greedy join search gives the answers that the same joins of a heap table give, outer joins and
+-- Joins of many quad patterns. The greedy join search gives the same answers as joins of a heap table, outer joins and
 -- patterns without a common variable included.
 begin;
 select plan(12);

@@ -14,7 +14,8 @@ begin
     return (regexp_match(line, 'cost=[0-9.]+[.][.]([0-9.]+)'))[1];
 end $$;
 
--- Whatever pair of patterns the planner looks at first, the join costs what its cheapest order does: 600 rows meet 6000 by a key of ten.
+-- The join costs what its cheapest order costs, whatever pair of patterns the planner looks at first. 600 rows meet
+-- 6000 by a key of ten.
 select cmp_ok(pg_temp.cost('SELECT (COUNT(*) AS ?n) { ?a :cat ?c . ?b :cat ?c . ?a :kind :k7 }'), '<', 1000::numeric, 'a selective pattern makes a join cheap');
 -- Decoding and functions of literals are some hundred nanoseconds, a tenth of a page.
 select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '<', 6000 * 0.2, 'a function of a literal');

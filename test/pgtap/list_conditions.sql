@@ -1,5 +1,5 @@
--- A list among the conditions: a range for each member, or one range that is tested against the list, whichever is less to read;
--- decided when the list is known.
+-- A list among the conditions is a range for each member, or one range that is tested against the list, whichever is
+-- less to read. The choice is made when the list is known.
 begin;
 select plan(33);
 \ir lib/plan_of.sql

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 client for SPARQL endpoints: one connection, one request after the other, no more than that takes,
-//! so that what is measured is the store.
+//! A small HTTP/1.1 client for SPARQL endpoints: one connection, one request after the other. It does no more than that
+//! takes, so the measured time is the store's.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

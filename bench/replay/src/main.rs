@@ -1,5 +1,5 @@
 //! Replays a log of SPARQL queries against this store over PostgreSQL's protocol and against any SPARQL endpoint over
-//! HTTP, in turn, and prints what it took as JSON.
+//! HTTP, in turn. Prints the times as JSON.
 
 mod answer;
 mod arguments;
