@@ -230,7 +230,7 @@ impl Stack {
         }
     }
 
-    /// Where rows are to go on in rounds: for each row its outer row in the EXISTS or NOT EXISTS around, and how many
+    /// Where rows are to go on in rounds: for each row its outer row in the EXISTS or NOT EXISTS around. Also how many
     /// rows of each outer row go first. Batches begin with `first` rows.
     pub fn first_shares(
         &self,
