@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS};
+use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 use pgquad_cluster::ahead::Found;
 use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Read};
@@ -138,7 +138,10 @@ impl Open {
             readers: Vec::new(),
         };
         for shard in shards {
-            let oid = map::local_shard(shard);
+            let Some(oid) = map::local_shard(shard) else {
+                open.left_behind(shard);
+                continue;
+            };
             let arrived = map::arrived(oid);
             // SAFETY: the snapshot is that of the calling statement, active throughout; the relation is closed by
             // `close`, or by PostgreSQL after an error.
@@ -154,9 +157,29 @@ impl Open {
         open
     }
 
+    /// Opens what a move has left behind of a shard, until Citus drops it: the statement that asks began before the
+    /// shard was moved, and need not see what has been written since. An empty one may be the beginning of a copy.
+    fn left_behind(&mut self, shard: u64) {
+        let oid = map::left_behind(shard).unwrap_or_else(|| map::not_here(shard));
+        // SAFETY: as in `new`.
+        let (rel, reader) = unsafe {
+            let rel = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as i32);
+            if rel.is_null() {
+                map::not_here(shard);
+            }
+            (rel, LocalReader::new(rel, pg_sys::GetActiveSnapshot()))
+        };
+        let is_empty = reader.count(0, &KEY_MIN, &KEY_MAX) == 0;
+        if is_empty || !reader.sees_some() {
+            map::not_here(shard);
+        }
+        self.readers.push(reader);
+        self.relations.push(rel);
+    }
+
     /// Opens a shard that is read ahead; `None` where it is not here, locked by others, or not readable.
     fn one_ahead(shard: u64) -> Option<Self> {
-        let oid = map::find_local_shard(shard)?;
+        let oid = map::local_shard(shard)?;
         let arrived = map::arrived(oid);
         let lock = pg_sys::AccessShareLock as i32;
         // SAFETY: as in `new`; the lock is taken before the relation is looked up, which may be gone by then.

@@ -170,19 +170,25 @@ pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
     copy.unwrap_or(pg_sys::InvalidOid)
 }
 
-/// The relation of a shard that is on this node.
-pub fn local_shard(shard: u64) -> pg_sys::Oid {
-    find_local_shard(shard).unwrap_or_else(|| {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("shard {shard} is not on this node"),
-            "It has been moved while the query ran; run the query again.",
-        )
-    })
+/// Raises the error for a shard that is not on this node.
+pub fn not_here(shard: u64) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("shard {shard} is not on this node"),
+        "It has been moved while the query ran; run the query again.",
+    )
 }
 
-/// The same; `None` where it is not there.
-pub fn find_local_shard(shard: u64) -> Option<pg_sys::Oid> {
+/// The relation of a shard that has been moved away or split, as long as Citus has not cleaned it up.
+pub fn left_behind(shard: u64) -> Option<pg_sys::Oid> {
+    let sql = format!(include_str!("queries/left_behind.sql"), shard = shard);
+    let sql = std::ffi::CString::new(sql).unwrap_or_default();
+    let found = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
+    found.into_iter().flatten().next()
+}
+
+/// The relation of a shard of this node; `None` where it is elsewhere.
+pub fn local_shard(shard: u64) -> Option<pg_sys::Oid> {
     let known = |map: &mut Map| map.shards.get(&shard).copied();
     if let Some(oid) = with_map(known) {
         return Some(oid);
