@@ -40,6 +40,7 @@ class FirewalledCluster(Cluster):
             self.firewalls.append(Proxy(host, ports))
             server.settings |= {
                 "quad.exchange_host": host,
+                "quad.exchange_min_quads": "1000",
                 "quad.exchange_ports": f"{ports[0]}-{ports[-1]}",
                 "quad.node_connect_timeout": f"{CONNECT_TIMEOUT}s",
             }

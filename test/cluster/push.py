@@ -152,7 +152,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.participants_are_started_for_much, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -283,8 +283,8 @@ class Push:
                      f"join quad_stores.many b0 on b0.s = v.o{others}")
             expected = self.ask(query.replace(".many", ".one"))
             for mode in "auto", "push", "pull":
-                self.report.check(self.ask(query, exchange_mode=mode) == expected, f"{rows} fed rows joined {joined} times, {mode}")
-            plan = self.explain(query, exchange_mode="auto")
+                self.report.check(self.ask(query, exchange_mode=mode, exchange_min_quads=20_000) == expected, f"{rows} fed rows joined {joined} times, {mode}")
+            plan = self.explain(query, exchange_mode="auto", exchange_min_quads=20_000)
             self.report.check(f"Exchange: {how}" in plan, f"{rows} fed rows joined {joined} times are to {how}", plan[:1500])
 
     def fed_rows_of_one_snapshot(self):
@@ -310,6 +310,30 @@ class Push:
                 connection.rollback()
             with self.connections[2].cursor() as other:
                 other.execute("insert into quad_stores.fed select i, 1, i, 1 from generate_series(2, 3000, 2) i")
+
+    def participants_are_started_for_much(self):
+        """A session without participants pulls until what it would have pushed adds up; one that has them pushes at once."""
+        query = "explain (analyze, costs off, timing off, summary off) " + QUERIES["count"].replace(" t ", " quad_stores.many ")
+        with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
+
+            def exchange():
+                cursor.execute(query)
+                return next((row[0].strip() for row in cursor.fetchall() if "Exchange: " in row[0]), "no exchange")
+
+            def found():
+                cursor.execute(query)
+                return sum(int(row[0].split(" rows=")[1].split()[0]) for row in cursor.fetchall() if "Pattern: " in row[0])
+
+            cursor.execute("set quad.exchange_mode = pull")
+            quads = [found() for _ in range(5)][-1]
+            cursor.execute(f"set quad.exchange_mode = auto; set quad.exchange_min_quads = {quads * 10}")
+            few = exchange()
+            self.report.check(few == "Exchange: pull (few quads are expected)", "few quads", few)
+            cursor.execute(f"set quad.exchange_min_quads = {quads // 2}")
+            seen = [exchange() for _ in range(5)]
+            pulled = [how == "Exchange: pull (participants would have to be started)" for how in seen]
+            self.report.check(pulled[0] and not any(pulled[-2:]) and sorted(pulled, reverse=True) == pulled, "pulled at first", str(seen))
+            self.report.check(seen[-1].startswith("Exchange: push nodes=3"), "pushed then", str(seen))
 
     def what_is_not_pushed(self):
         chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")

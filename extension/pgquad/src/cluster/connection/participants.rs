@@ -1,7 +1,7 @@
 //! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its rows are taken
 //! as they come, in libpq's single-row mode.
 
-use super::{connecting, Mode, Received, Session};
+use super::{connecting, Mode, Received, Session, IDLE};
 use crate::cluster::answer::damaged;
 use crate::cluster::exchange::EventSet;
 use crate::pg::compat;
@@ -53,6 +53,17 @@ pub struct Meeting {
 }
 
 impl Participants {
+    /// Whether this session has participants of an earlier join on all these groups of nodes.
+    pub fn are_there(groups: &[i32]) -> bool {
+        IDLE.with_borrow(|idle| {
+            let is_there = |group: &i32| {
+                let mut of_group = idle.iter().filter(|session| session.group == *group);
+                of_group.any(|session| session.mode == Mode::Push)
+            };
+            groups.iter().all(is_there)
+        })
+    }
+
     /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
     pub fn open(groups: &[i32], snapshots: &[String]) -> (Self, Meeting) {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));

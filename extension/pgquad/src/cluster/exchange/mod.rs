@@ -14,6 +14,6 @@ pub use event_set::EventSet;
 pub use links::{raise_error, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting, Peer};
-pub use settings::{batch_bytes, init};
+pub use settings::{batch_bytes, init, min_quads};
 pub use spill::spill_file;
 pub use unreachable::{remember, remembered, UNREACHABLE_NODES};

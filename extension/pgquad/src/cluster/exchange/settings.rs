@@ -15,6 +15,9 @@ static PORTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(S
 static HOST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Bytes of rows that are collected for a node before they are sent.
 static BATCH_BYTES: GucSetting<i32> = GucSetting::<i32>::new(0);
+/// Quads that a join has to be expected to find before it is pushed. Measured on three nodes of two cores, Berlin data,
+/// 1M: with 32,000 quads a join takes 1.5 ms pulled and 3.4 ms pushed, with 100,000 1.8 and 7.1, with 280,000 12 and 7.
+static MIN_QUADS: GucSetting<i32> = GucSetting::<i32>::new(150_000);
 
 /// Defines the settings; called once from `_PG_init`.
 pub fn init() {
@@ -53,6 +56,21 @@ pub fn init() {
         GucContext::Userset,
         GucFlags::UNIT_BYTE,
     );
+    GucRegistry::define_int_guc(
+        c"quad.exchange_min_quads",
+        c"Quads that a join has to be expected to find before all nodes run it, where quad.exchange_mode is auto.",
+        c"A session that has to start processes for that on the nodes expects three times as many.",
+        &MIN_QUADS,
+        0,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+/// Quads that a join has to be expected to find before it is pushed.
+pub fn min_quads() -> f64 {
+    f64::from(MIN_QUADS.get())
 }
 
 /// The size of batches, 0 where it adapts.
