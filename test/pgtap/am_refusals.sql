@@ -1,6 +1,6 @@
 -- What a quad table refuses, each with its SQLSTATE and message.
 begin;
-select plan(30);
+select plan(36);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i, i, 0 from generate_series(1, 10) i;
 
@@ -9,6 +9,9 @@ select throws_ok('create unique index on q (s, p, o, g)', '0A000', null::text, '
 select throws_ok('create index on q using hash (s)', '0A000', null::text, 'hash index');
 select throws_ok('create index on q using brin (s)', '0A000', null::text, 'brin index');
 select throws_ok('create index on q ((s + 1)) where g = 0', '0A000', null::text, 'partial index on an expression');
+select throws_ok('create index concurrently on q (s)', '0A000', 'quad tables have no secondary indexes', 'index made concurrently');
+select is_empty('select from pg_index where indrelid = ''q''::regclass', 'leaves none behind');
+select throws_ok('create index on nothing (s)', '42P01', null::text, 'index of a table that is not there');
 select throws_ok('alter table q add primary key (s)', '0A000', null::text, 'primary key');
 select throws_ok('alter table q add unique (s)', '0A000', null::text, 'unique constraint');
 select throws_ok('alter table q add exclude using btree (s with =)', '0A000', null::text, 'exclusion constraint');
@@ -24,6 +27,16 @@ select throws_ok($$delete from q where ctid in (select ctid from q limit 1)$$, '
 select throws_ok($$delete from q a using q b where a.s = b.s and a.ctid < b.ctid$$, '0A000', null::text, 'compared with that of another scan');
 select throws_ok($$select * from q a left join q b on a.ctid = b.ctid$$, '0A000', null::text, 'or joined');
 select throws_ok($$select * from q a where exists (select from q b where b.ctid = a.ctid)$$, '0A000', null::text, 'or semi-joined');
+declare cur cursor for select * from q where s = 3;
+move from cur;
+select throws_ok('delete from q where current of cur', '0A000', null::text, 'row of a cursor without FOR UPDATE');
+close cur;
+declare cur cursor for select * from q where s = 3 for update;
+move from cur;
+select lives_ok('update q set g = 7 where current of cur', 'row of a cursor with FOR UPDATE');
+select results_eq('select s, g from q where g = 7', 'values (3::bigint, 7::bigint)', 'is that row');
+update q set g = 0 where g = 7;
+close cur;
 create table kin (s bigint not null, p bigint not null, o bigint not null, g bigint not null) partition by hash (s);
 create table kin0 partition of kin for values with (modulus 1, remainder 0) using quad;
 insert into kin select * from q;

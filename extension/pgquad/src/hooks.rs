@@ -169,6 +169,9 @@ unsafe extern "C-unwind" fn process_utility(
     // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
     unsafe {
         let tag = (*(*pstmt).utilityStmt).type_;
+        if tag == pg_sys::NodeTag::T_IndexStmt {
+            before_index((*pstmt).utilityStmt.cast());
+        }
         let outer = IN_TABLE_AS.get();
         IN_TABLE_AS.set(matches!(
             tag,
@@ -203,6 +206,25 @@ unsafe extern "C-unwind" fn process_utility(
             pg_sys::NodeTag::T_CreatePublicationStmt | pg_sys::NodeTag::T_AlterPublicationStmt
         ) {
             after_publication();
+        }
+    }
+}
+
+/// Refuses an index before any of it is made: CREATE INDEX CONCURRENTLY commits the index before it asks the access
+/// method to build it, and an index that cannot be built is in the way of TRUNCATE and VACUUM FULL.
+#[pg_guard]
+unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
+    // SAFETY: the statement and its table's name come from the parser; nothing is locked, the statement does that.
+    unsafe {
+        let relid = pg_sys::RangeVarGetRelidExtended(
+            (*statement).relation,
+            pg_sys::NoLock as pg_sys::LOCKMODE,
+            pg_sys::RVROption::RVR_MISSING_OK,
+            None,
+            std::ptr::null_mut(),
+        );
+        if relid != pg_sys::InvalidOid && am::is_quad_relid(relid) {
+            am::no_index();
         }
     }
 }

@@ -15,6 +15,7 @@ mod vacuum;
 use crate::pg::ffi::Methods;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+pub use refuse::no_index;
 use std::sync::OnceLock;
 
 static ROUTINE: OnceLock<Methods<pg_sys::TableAmRoutine>> = OnceLock::new();

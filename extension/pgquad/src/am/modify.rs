@@ -1,7 +1,7 @@
 //! INSERT, COPY, DELETE, UPDATE, row locks and refetching by row identity.
 
 use super::scan::store_quad;
-use super::{shape, tid};
+use super::{refuse, shape, tid};
 use crate::cluster::store::sides_of;
 use crate::cluster::write::Changes;
 use crate::pg::error::{raise, raise_hint};
@@ -426,7 +426,10 @@ pub unsafe extern "C-unwind" fn tid_valid(
     tid: pg_sys::ItemPointer,
 ) -> bool {
     // SAFETY: PostgreSQL passes a row identity.
-    unsafe { tid::recall(&*tid).is_some() }
+    if unsafe { tid::recall(&*tid) }.is_none() {
+        refuse::no_current_row();
+    }
+    true
 }
 
 /// A quad never changes in place, so an identity is its own latest.

@@ -8,10 +8,19 @@ fn refuse(what: &str, hint: &str) -> ! {
     raise_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, what, hint)
 }
 
-fn no_index() -> ! {
+/// Refuses an index.
+pub fn no_index() -> ! {
     refuse(
         "quad tables have no secondary indexes",
         "Every order of a quad table is an index already; choose them with the setting quad.orders when the table is created.",
+    )
+}
+
+/// Refuses `WHERE CURRENT OF` a cursor that notes no identity of its rows.
+pub fn no_current_row() -> ! {
+    refuse(
+        "rows of a quad table have no position that a cursor keeps without FOR UPDATE",
+        "Declare the cursor FOR UPDATE, or select by s, p, o, g.",
     )
 }
 
