@@ -475,6 +475,12 @@ class Checks:
                 [(1,)],
             )
             self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0)])
+            merge = "merge into quad_stores.small t using (values (1, 3), (1, 4), (5, 5)) v(s, o) on t.s = v.s when not matched then insert values (v.s, 5, 5, 0) "
+            self.refused("21000", merge + "when matched then update set o = v.o", node=node)
+            self.refused("21000", merge + "when matched then delete", node=node)
+            same("MERGE", self.execute(merge + "when matched and t.o = v.o then delete", node=node), 1)
+            self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0), (5, 5, 5, 0)])
+            same("MERGE", self.execute(merge.replace("(1, 3), ", "") + "when matched and v.s = 5 then delete", node=node), 1)
             # A row met twice is deleted once.
             same("DELETE USING", self.execute("delete from quad_stores.small t using (values (1), (1), (2)) v(s) where t.s = v.s", node=node), 2)
             self.holds("small", [])

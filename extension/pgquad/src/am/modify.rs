@@ -165,11 +165,7 @@ unsafe fn delete_quad(
                 pg_sys::pgstat_count_heap_delete(rel);
                 return pg_sys::TM_Result::TM_Ok;
             }
-            (*tmfd).ctid = *tid;
-            (*tmfd).traversed = false;
-            (*tmfd).xmax = pg_sys::InvalidTransactionId;
-            (*tmfd).cmax = cid;
-            return pg_sys::TM_Result::TM_SelfModified;
+            return by_this_command(tid, cid, tmfd);
         }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
@@ -192,6 +188,26 @@ unsafe fn delete_quad(
     }
 }
 
+/// Reports a deletion by this transaction, in the command `cmax`.
+///
+/// # Safety
+/// As for the table AM callbacks `tuple_delete` and `tuple_lock`.
+unsafe fn by_this_command(
+    tid: pg_sys::ItemPointer,
+    cmax: u32,
+    tmfd: *mut pg_sys::TM_FailureData,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*tmfd).ctid = *tid;
+        (*tmfd).traversed = false;
+        (*tmfd).cmax = cmax;
+        // By this MERGE knows that it meets a row a second time.
+        (*tmfd).xmax = pg_sys::GetCurrentTransactionId();
+    }
+    pg_sys::TM_Result::TM_SelfModified
+}
+
 /// Reports or waits out what stands against a deletion or lock; `None` = try again.
 ///
 /// # Safety
@@ -212,12 +228,7 @@ unsafe fn conflict(
         match found {
             Deleted::Done => Some(pg_sys::TM_Result::TM_Ok),
             Deleted::NotVisible => Some(pg_sys::TM_Result::TM_Invisible),
-            Deleted::BySelf { cmax } => {
-                (*tmfd).cmax = cmax;
-                // By this MERGE knows that it meets a row a second time.
-                (*tmfd).xmax = pg_sys::GetCurrentTransactionId();
-                Some(pg_sys::TM_Result::TM_SelfModified)
-            }
+            Deleted::BySelf { cmax } => Some(by_this_command(tid, cmax, tmfd)),
             Deleted::Committed { xid } => {
                 (*tmfd).xmax = pg_sys::TransactionId::from(xid);
                 Some(pg_sys::TM_Result::TM_Deleted)
