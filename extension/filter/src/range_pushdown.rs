@@ -53,13 +53,6 @@ impl Intervals {
         Self(merged)
     }
 
-    /// What is in either.
-    #[must_use]
-    pub fn union(mut self, other: &Self) -> Self {
-        self.0.extend(&other.0);
-        Self::of(self.0)
-    }
-
     /// What is in none of the ranges.
     #[must_use]
     pub fn complement(&self) -> Self {
@@ -107,9 +100,12 @@ impl Test {
             Self::And(all) => all.iter().fold(Intervals::all(), |so_far, test| {
                 so_far.intersection(&test.possible(column, rows))
             }),
-            Self::Or(all) => all.iter().fold(Intervals::none(), |so_far, test| {
-                so_far.union(&test.possible(column, rows))
-            }),
+            // Put together at once: of thousands of alternatives, one by one would sort what is there each time.
+            Self::Or(all) => Intervals::of(
+                all.iter()
+                    .flat_map(|test| test.possible(column, rows).0)
+                    .collect(),
+            ),
             Self::Terms(comparison, a, b) => {
                 let decoded = |term: &Terms| *term == Terms::Decode(Ids::Column(column));
                 if decoded(a) && !b.uses(column) {

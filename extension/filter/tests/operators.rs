@@ -479,3 +479,26 @@ fn the_default_graph_is_no_term() {
             .any(|&(low, high)| low <= SIGN && SIGN <= high));
     }
 }
+
+#[test]
+fn thousands_of_alternatives_are_put_together_at_once() {
+    let column = || Terms::Decode(Ids::Column(0));
+    let number = |n: usize| inline_id(&Term::typed(&n.to_string(), Xsd::Integer.iri())).unwrap();
+    let fixed: Vec<Fixed> = (0..5000)
+        .map(|n| Fixed::Term(Value::Id(number(2 * n))))
+        .collect();
+    let equal = |place| Test::Terms(Comparison::Eq, column(), Terms::Fixed(place));
+    let test = Test::Or((0..fixed.len()).map(equal).collect());
+    let started = std::time::Instant::now();
+    let possible = test.pushdown_ranges(0, &[None], &fixed);
+    // One by one took minutes.
+    assert!(started.elapsed() < std::time::Duration::from_secs(20));
+    for n in 0..fixed.len() {
+        let key = number(n).0 ^ SIGN;
+        let found = possible
+            .ranges()
+            .iter()
+            .any(|&(low, high)| low <= key && key <= high);
+        assert_eq!(found, n % 2 == 0, "{n}");
+    }
+}
