@@ -346,6 +346,37 @@ mod tests {
     }
 
     #[test]
+    fn data_cut_anywhere_is_an_error() {
+        let text: Vec<u8> = (0..200u8).flat_map(|i| [i, b' ', i / 2]).collect();
+        let zstd = |checksum: bool| {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+            encoder.include_checksum(checksum).unwrap();
+            encoder.write_all(&text).unwrap();
+            encoder.finish().unwrap()
+        };
+        for (name, whole) in [
+            ("x.gz", gzip(&text)),
+            ("x.bz2", bzip2(&text)),
+            ("x.zst", zstd(false)),
+            ("x.zst", zstd(true)),
+        ] {
+            for twice in [false, true] {
+                let start = if twice { whole.clone() } else { Vec::new() };
+                for end in 0..whole.len() {
+                    if twice && end == 0 {
+                        continue;
+                    }
+                    let cut = [&start[..], &whole[..end]].concat();
+                    let mut reader = Source::new(Cursor::new(cut), name).reader;
+                    let read = reader.read_to_end(&mut Vec::new());
+                    let error = read.map_err(|error| ReadError::from(error).kind);
+                    assert_eq!(error, Err(ErrorKind::Compression), "{name} {twice} {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_bound_counts_unpacked_bytes() {
         let read = |bytes: Vec<u8>, bound| {
             let mut out = Vec::new();
