@@ -1,10 +1,10 @@
 -- quad.construct_text and quad.describe_text: graphs as documents.
 BEGIN;
-SELECT plan(21);
+SELECT plan(25);
 
 SELECT quad.load_text($$
     PREFIX : <http://x/>
-    :a :p "plain", "it's \"quoted\" \\ <&> \t\n", "Haus"@de, 1, 01.0, "x"^^:type, :b, [ :q :a ] .
+    :a :p "plain", "it's \"quoted\" \\ <&> \t\r\n", "Haus"@de, 1, 01.0, "x"^^:type, :b, [ :q :a ] .
 $$);
 
 -- Every format comes back as the same graph.
@@ -36,6 +36,11 @@ SELECT throws_ok($$SELECT quad.construct_text('CONSTRUCT { ?s <http://x/1> ?o } 
                  'a predicate that is no XML name');
 SELECT throws_ok($$SELECT quad.construct_text('CONSTRUCT { ?s ?p "\u0001" } WHERE { ?s ?p ?o }', 'xml')$$, '22P05', NULL,
                  'a character that XML does not have');
+SELECT ok(quad.sparql_xml('SELECT ("a\rb\r\nc" AS ?x) {}') LIKE E'%<literal>a&#13;b&#13;\nc</literal>%', 'solutions in XML keep line ends');
+SELECT throws_ok($$SELECT quad.sparql_xml('SELECT ("\u0001" AS ?x) {}')$$, '22P05',
+                 'the answer cannot be written as XML: a literal contains the character U+0001', 'or have no such character');
+SELECT throws_ok($$SELECT quad.sparql_xml_stream('SELECT ?x { VALUES ?x { 1 "\uFFFE"@en } }')$$, '22P05', NULL, 'in pieces, too');
+SELECT lives_ok($$SELECT quad.sparql_csv('SELECT ("\u0001" AS ?x) {}')$$, 'others have');
 SELECT lives_ok($$SELECT quad.construct_text('CONSTRUCT { ?s <http://x/1> ?o } WHERE { ?s ?p ?o }', 'jsonld')$$, 'and is one elsewhere');
 
 SELECT * FROM finish();

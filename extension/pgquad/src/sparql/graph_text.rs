@@ -11,7 +11,7 @@ use pgrx::PgSqlErrorCode;
 
 use super::answer::{Batch, Row};
 use super::request::query_of_form;
-use super::results::{check_size, to_oxrdf, Buffer};
+use super::results::{check_size, is_of_xml, to_oxrdf, Buffer};
 use crate::pg::error::{raise, raise_hint, required};
 
 /// Answers a CONSTRUCT query with a document: `turtle`, `nt`, `xml` (RDF/XML), `jsonld`, or a format of quads.
@@ -87,7 +87,7 @@ impl GraphWriter {
         if matches!(format, Format::NTriples | Format::NQuads) {
             return Self::Lines(String::new());
         }
-        let buffer = Buffer::default();
+        let buffer = Buffer::new(format == Format::RdfXml);
         let writer = RdfSerializer::from_format(rdf_format(format)).for_writer(buffer.clone());
         Self::Other {
             writer: Box::new(writer),
@@ -170,9 +170,7 @@ fn check_xml(triple: &Quad) {
         );
     }
     if let Term::Literal(literal) = &triple.object {
-        let control =
-            |c: char| c < ' ' && !"\t\n\r".contains(c) || matches!(c, '\u{fffe}' | '\u{ffff}');
-        if let Some(c) = literal.value().chars().find(|c| control(*c)) {
+        if let Some(c) = literal.value().chars().find(|c| !is_of_xml(*c)) {
             cannot_be_written(
                 Format::RdfXml,
                 &format!("a literal contains the character U+{:04X}", c as u32),

@@ -15,7 +15,7 @@ use super::answer::Batch;
 use super::json;
 use super::query::run_ask;
 use super::request::query_of_form;
-use crate::pg::error::{raise_hint, required};
+use crate::pg::error::{raise, raise_hint, required};
 
 macro_rules! format_function {
     ($name:ident, $format:ident, $doc:literal) => {
@@ -98,7 +98,7 @@ impl SolutionsWriter {
             return Self::Json(json::Writer::new(variables));
         }
         let variables: Vec<Variable> = variables.iter().map(Variable::new_unchecked).collect();
-        let buffer = Buffer::default();
+        let buffer = Buffer::new(format == QueryResultsFormat::Xml);
         let writer = QueryResultsSerializer::from_format(format)
             .serialize_solutions_to_writer(buffer.clone(), variables.clone())
             .expect("writing to memory does not fail");
@@ -114,12 +114,17 @@ impl SolutionsWriter {
         match self {
             Self::Json(writer) => writer.batch(batch, params),
             Self::Other {
-                writer, variables, ..
+                writer,
+                variables,
+                buffer,
             } => {
                 batch.read(params, |row| {
                     let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
                         .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
                         .collect();
+                    for (_, term) in terms.iter().filter(|_| buffer.is_xml) {
+                        check_xml(term);
+                    }
                     writer
                         .serialize(terms.iter().map(|(place, term)| (&variables[*place], term)))
                         .expect("writing to memory does not fail");
@@ -156,25 +161,62 @@ impl SolutionsWriter {
     }
 }
 
+/// Refuses a literal that XML has no way to write.
+fn check_xml(term: &oxrdf::Term) {
+    let oxrdf::Term::Literal(literal) = term else {
+        return;
+    };
+    if let Some(c) = literal.value().chars().find(|c| !is_of_xml(*c)) {
+        raise(
+            PgSqlErrorCode::ERRCODE_UNTRANSLATABLE_CHARACTER,
+            format!(
+                "the answer cannot be written as XML: a literal contains the character U+{:04X}",
+                c as u32
+            ),
+        );
+    }
+}
+
+/// Whether XML 1.0 has the character.
+pub fn is_of_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
+}
+
 /// Bytes that a serializer has written, to be taken while it goes on.
-#[derive(Clone, Default)]
-pub struct Buffer(Rc<RefCell<Vec<u8>>>);
+#[derive(Clone)]
+pub struct Buffer {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    is_xml: bool,
+}
 
 impl Buffer {
+    /// An empty one; `is_xml`: for a document in XML.
+    pub fn new(is_xml: bool) -> Self {
+        Self {
+            bytes: Rc::default(),
+            is_xml,
+        }
+    }
+
     /// Bytes that wait.
     pub fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.bytes.borrow().len()
     }
 
     /// Takes the bytes, which are whole characters: serializers write strings.
     pub fn take(&self) -> String {
-        text(self.0.take())
+        let text = text(self.bytes.take());
+        // Serializers leave carriage returns of literals as they are, and readers of XML take those for newlines.
+        if self.is_xml && text.contains('\r') {
+            return text.replace('\r', "&#13;");
+        }
+        text
     }
 }
 
 impl Write for Buffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.bytes.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
