@@ -22,6 +22,7 @@ pub use feed::{feed, Feed, FeedReader};
 pub use format::Format;
 pub use pipeline::{Options, Pipeline, Step};
 pub use source::Source;
+pub use xml::{XmlReader, NO_LANGUAGE};
 
 /// Checks that `iri` is an absolute IRI.
 pub fn check_iri(iri: &str) -> Result<(), oxiri::IriParseError> {

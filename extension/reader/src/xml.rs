@@ -1,4 +1,5 @@
-//! What stands between a document in XML and the parser of RDF/XML, which takes no notice of parts of XML.
+//! What stands between a document in XML and the parser of RDF/XML or of SPARQL results, which take no notice of parts
+//! of XML.
 //!
 //! Line ends and white space of attributes are normalised (XML 1.0, 2.11 and 3.3.3). Comments and processing
 //! instructions are left out, and the text around them becomes one. So does text around CDATA sections. Entities are
@@ -19,7 +20,7 @@ use crate::chunk::MAX_LINE_BYTES;
 use crate::error::{ErrorKind, ReadError};
 
 /// Stands for `xml:lang=""`, which the parser takes for an error: the language of a literal that has none.
-pub(crate) const NO_LANGUAGE: &str = "x-pgquad-none";
+pub const NO_LANGUAGE: &str = "x-pgquad-none";
 
 /// Types of content (RDF 1.1 XML Syntax, 7.2.14); all others are read as the first (7.2.20).
 const PARSE_TYPES: [&[u8]; 3] = [b"Literal", b"Resource", b"Collection"];
@@ -31,7 +32,7 @@ const XML_LITERAL: &[u8] = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiter
 const PREDEFINED: [&[u8]; 5] = [b"lt", b"gt", b"amp", b"quot", b"apos"];
 
 /// A document as the parser takes it.
-pub(crate) struct XmlReader<R> {
+pub struct XmlReader<R> {
     reader: Reader<Bounded<R>>,
     event: Vec<u8>,
     /// The values of entities, ready to stand in text or in an attribute.
@@ -45,6 +46,10 @@ pub(crate) struct XmlReader<R> {
     text_bytes: usize,
     /// A tag that begins an XML literal, and what stands for it where the literal is empty.
     held: Option<(Vec<u8>, Vec<u8>)>,
+    /// The local name of elements in whose text the parser would leave out white space.
+    kept: Option<&'static [u8]>,
+    /// Whether the last tag began one.
+    is_kept: bool,
     /// Elements that are open.
     depth: usize,
     /// `depth` within the property whose value is an XML literal.
@@ -55,6 +60,7 @@ pub(crate) struct XmlReader<R> {
 }
 
 impl<R: BufRead> XmlReader<R> {
+    /// For the parser of RDF/XML. Errors while reading are [`ReadError`] within [`io::Error`].
     pub fn new(reader: R) -> Self {
         XmlReader {
             reader: Reader::from_reader(Bounded {
@@ -68,6 +74,8 @@ impl<R: BufRead> XmlReader<R> {
             taken: 0,
             text_bytes: 0,
             held: None,
+            kept: None,
+            is_kept: false,
             depth: 0,
             literal: None,
             rooted: false,
@@ -75,13 +83,21 @@ impl<R: BufRead> XmlReader<R> {
         }
     }
 
+    /// For the parser of SPARQL results, which leaves out white space around the text of a literal.
+    pub fn of_results(reader: R) -> Self {
+        XmlReader {
+            kept: Some(b"literal"),
+            ..Self::new(reader)
+        }
+    }
+
     /// Reads on to the next tag or the end of some text.
-    fn step(&mut self) -> Result<(), ReadError> {
+    fn step(&mut self) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.event);
         bytes.clear();
         self.reader.get_mut().left = MAX_LINE_BYTES;
         let event = self.reader.read_event_into(&mut bytes).map_err(error);
-        let done = event.and_then(|event| self.put(&event));
+        let done = event.and_then(|event| Ok(self.put(&event)?));
         self.event = bytes;
         done
     }
@@ -134,12 +150,22 @@ impl<R: BufRead> XmlReader<R> {
         }
         match event {
             Event::Text(_) | Event::CData(_) => {
+                if self.is_kept {
+                    keep_space(&mut self.out, start);
+                }
                 self.text_bytes += self.out.len() - start;
                 if self.text_bytes > MAX_LINE_BYTES {
                     return Err(too_long());
                 }
             }
-            Event::Start(_) | Event::Empty(_) | Event::End(_) => self.text_bytes = 0,
+            Event::Start(tag) => {
+                self.text_bytes = 0;
+                self.is_kept = Some(tag.local_name().as_ref()) == self.kept;
+            }
+            Event::Empty(_) | Event::End(_) => {
+                self.text_bytes = 0;
+                self.is_kept = false;
+            }
             _ => {}
         }
         Ok(())
@@ -318,12 +344,21 @@ fn too_long() -> ReadError {
     ReadError::new(ErrorKind::TooLong, message)
 }
 
-fn error(error: quick_xml::Error) -> ReadError {
+fn error(error: quick_xml::Error) -> io::Error {
     match error {
         quick_xml::Error::Io(error) => Arc::try_unwrap(error)
-            .unwrap_or_else(|error| io::Error::new(error.kind(), error.to_string()))
-            .into(),
-        other => syntax(other.to_string()),
+            .unwrap_or_else(|error| io::Error::new(error.kind(), error.to_string())),
+        other => syntax(other.to_string()).into(),
+    }
+}
+
+/// Writes white space from a place on as references, which parsers keep.
+fn keep_space(text: &mut Vec<u8>, start: usize) {
+    for byte in text.split_off(start) {
+        match byte {
+            b' ' | b'\t' | b'\n' => text.extend_from_slice(format!("&#{byte};").as_bytes()),
+            other => text.push(other),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! A query to a SPARQL endpoint (SPARQL 1.1 Protocol, query by POST of a form).
 
+use std::io::{BufReader, Read};
+
 use oxrdf::{Term, Variable};
+use pgquad_reader::{ReadError, XmlReader, NO_LANGUAGE};
 use pgquad_term::func::terms::bnode_for;
 use pgquad_term::{Literal, LiteralKind, Term as OurTerm, TermBuf};
 use sparesults::{
@@ -48,7 +51,8 @@ pub fn select(
     })?;
     let failed = |error: QueryResultsParseError| read_error(&url, error);
     let parser = QueryResultsParser::from_format(format);
-    let solutions = match parser.for_reader(document.body).map_err(failed)? {
+    let body = readable(format, document.body);
+    let solutions = match parser.for_reader(body).map_err(failed)? {
         ReaderQueryResultsParserOutput::Solutions(solutions) => solutions,
         ReaderQueryResultsParserOutput::Boolean(_) => {
             return Err(Error::new(
@@ -83,18 +87,30 @@ fn result_format(media_type: &str) -> Option<QueryResultsFormat> {
     QueryResultsFormat::from_media_type(media_type).filter(|f| *f != QueryResultsFormat::Csv)
 }
 
+/// The answer as its parser takes it: that of XML takes no notice of an early end, of comments, and of white space.
+fn readable<'r>(format: QueryResultsFormat, body: impl Read + 'r) -> Box<dyn Read + 'r> {
+    match format {
+        QueryResultsFormat::Xml => Box::new(XmlReader::of_results(BufReader::new(body))),
+        _ => Box::new(body),
+    }
+}
+
 fn read_error(url: &str, error: QueryResultsParseError) -> Error {
     match error {
         QueryResultsParseError::Io(error) => match error.downcast::<Error>() {
             Ok(error) => error,
+            Err(error) if error.get_ref().is_some_and(|inner| inner.is::<ReadError>()) => {
+                unreadable(url, &error)
+            }
             Err(error) => Error::new(ErrorKind::Connect, url, error.to_string()),
         },
-        QueryResultsParseError::Syntax(error) => Error::new(
-            ErrorKind::Answer,
-            url,
-            format!("the answer cannot be read: {error}"),
-        ),
+        QueryResultsParseError::Syntax(error) => unreadable(url, &error),
     }
+}
+
+fn unreadable(url: &str, error: &dyn std::fmt::Display) -> Error {
+    let message = format!("the answer cannot be read: {error}");
+    Error::new(ErrorKind::Answer, url, message)
 }
 
 fn own(term: &Term, nonce: [u8; 16]) -> TermBuf {
@@ -104,12 +120,72 @@ fn own(term: &Term, nonce: [u8; 16]) -> TermBuf {
             bnode_for(&OurTerm::string(node.as_str()), &nonce).expect("a label is a simple literal")
         }
         Term::Literal(literal) => match literal.language() {
-            Some(tag) => TermBuf::language(literal.value(), tag),
+            Some(tag) if tag != NO_LANGUAGE => TermBuf::language(literal.value(), tag),
+            Some(_) => TermBuf::string(literal.value()),
             None => OurTerm::Literal(Literal {
                 lexical: literal.value(),
                 kind: LiteralKind::from_datatype(literal.datatype().as_str()),
             })
             .to_buf(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of the answer that has this between its tags `results`.
+    fn texts(results: &str) -> Result<Vec<String>, String> {
+        let xml = QueryResultsFormat::Xml;
+        let text = format!(
+            "<?xml version='1.0'?>\n<sparql xmlns='http://www.w3.org/2005/sparql-results#'>\n\
+             <head><variable name='x'/></head>\n<results>{results}"
+        );
+        let body = readable(xml, text.as_bytes());
+        let output = QueryResultsParser::from_format(xml).for_reader(body);
+        let ReaderQueryResultsParserOutput::Solutions(solutions) =
+            output.map_err(|error| read_error("http://a", error).to_string())?
+        else {
+            return Err("a boolean".to_owned());
+        };
+        solutions
+            .map(|solution| {
+                let solution = solution.map_err(|e| read_error("http://a", e).to_string())?;
+                let term = solution.get("x").map(|term| own(term, [0; 16]));
+                Ok(term.map_or_else(String::new, |term| term.as_term().to_string()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn literals_in_xml_are_whole() {
+        for (literal, text) in [
+            ("<literal>a<!-- c -->b</literal>", "\"ab\""),
+            ("<literal>a<![CDATA[<b>]]>c</literal>", "\"a<b>c\""),
+            ("<literal> a  b\n</literal>", "\" a  b\\n\""),
+            ("<literal>  </literal>", "\"  \""),
+            ("<literal>a\r\nb&#13;</literal>", "\"a\\nb\\r\""),
+            ("<literal/>", "\"\""),
+            ("<literal xml:lang=''>a</literal>", "\"a\""),
+            ("<literal xml:lang='en'>a</literal>", "\"a\"@en"),
+            (" <uri>http://a</uri>\n", "<http://a>"),
+        ] {
+            let results = format!(
+                "\n<result>\n <binding name='x'>{literal}</binding></result></results></sparql>\n"
+            );
+            assert_eq!(texts(&results), Ok(vec![text.to_owned()]), "{literal}");
+        }
+    }
+
+    #[test]
+    fn an_answer_in_xml_that_is_cut_is_an_error() {
+        let row = "<result><binding name='x'><literal>a</literal></binding></result>";
+        let whole = format!("{row}{row}</results></sparql>");
+        assert_eq!(texts(&whole).unwrap().len(), 2);
+        for end in 0..whole.len() {
+            let error = texts(&whole[..end]).unwrap_err();
+            assert!(error.contains("the answer cannot be read"), "{error}");
+        }
     }
 }
