@@ -260,9 +260,11 @@ async fn write(
             .map_err(|e| malformed(&e))?;
         while let Some(part) = parts.next_field().await.map_err(|e| malformed(&e))? {
             let media = part.content_type().map(|value| content_type(value).0);
-            let Some(media) = media else {
+            let media = media.filter(|media| media != "application/octet-stream");
+            let of_name = || part.file_name().and_then(media_of_name).map(str::to_owned);
+            let Some(media) = media.or_else(of_name) else {
                 return Err(Problem::media_type(
-                    "a part of the body has no type",
+                    "neither the type nor the file name of a part says its format",
                     WANTED,
                 ));
             };
@@ -309,6 +311,20 @@ fn base_of(target: &Target, asked: &Asked) -> String {
         Target::Graph(iri) => iri.clone(),
         Target::Default | Target::All => asked.url.clone().unwrap_or_default(),
     }
+}
+
+/// The type that the name of a file tells, for parts of a form: browsers and curl know few types.
+fn media_of_name(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "ttl" => "text/turtle",
+        "nt" => "application/n-triples",
+        "rdf" | "owl" | "xml" => "application/rdf+xml",
+        "jsonld" | "json" => "application/ld+json",
+        "nq" => "application/n-quads",
+        "trig" => "application/trig",
+        _ => return None,
+    })
 }
 
 fn is_quads(media: &str) -> bool {

@@ -172,6 +172,9 @@ def graphs(report, endpoint):
     path, indirect = "/data/people/ada", "/data?graph=" + quote("http://x/new", "")
     boundary = b'--b\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\nContent-Type: %s\r\n\r\n%s\r\n'
     parts = boundary % (b"a", b"a.ttl", b"text/turtle", TURTLE) + boundary % (b"b", b"b.nt", b"application/n-triples", b"<http://x/t> <http://x/p> <http://x/o> .") + b"--b--\r\n"
+    named = boundary % (b"a", b"a.ttl", b"application/octet-stream", TURTLE) + boundary % (b"b", b"b.NT", b"application/octet-stream", b"") + b"--b--\r\n"
+    untyped = b'--b\r\nContent-Disposition: form-data; name="a"; filename="x.y.rdf"\r\n\r\n<x/>\r\n--b--\r\n'
+    nameless = boundary % (b"a", b"a.bin", b"application/octet-stream", TURTLE) + b"--b--\r\n"
     unknown = boundary % (b"a", b"a.png", b"image/png", b"x") + b"--b--\r\n"
     steps = [
         ("GET, a path", call("GET", path), 404),
@@ -191,6 +194,9 @@ def graphs(report, endpoint):
         ("POST of an empty document", call("POST", indirect, b""), 204),
         ("POST of parts", call("POST", indirect, parts, "multipart/form-data; boundary=b"), 204),
         ("POST of a part of another type", call("POST", indirect, unknown, "multipart/form-data; boundary=b"), 415),
+        ("POST of parts with names of files", call("POST", indirect, named, "multipart/form-data; boundary=b"), 204),
+        ("POST of a part whose name says RDF/XML", call("POST", indirect, untyped, "multipart/form-data; boundary=b"), 400),
+        ("POST of a part whose name says nothing", call("POST", indirect, nameless, "multipart/form-data; boundary=b"), 415),
         ("POST of parts without a boundary", call("POST", indirect, parts, "multipart/form-data"), 400),
         ("POST of parts that are cut", call("POST", indirect, parts[:-20], "multipart/form-data; boundary=b"), 400),
         ("a graph twice", call("GET", indirect + "&graph=http://x/h"), 400),
