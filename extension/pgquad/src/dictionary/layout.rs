@@ -26,8 +26,6 @@ pub struct Shards {
     term_ids: Rc<map::Table>,
     /// The tables of each shard that is on this node.
     here: Vec<Option<Tables>>,
-    /// Whether some shards are on other nodes.
-    pub are_elsewhere: bool,
 }
 
 impl Shards {
@@ -202,13 +200,8 @@ impl Shards {
                 ..*named
             })
         };
-        let here: Vec<Option<Tables>> = (0..term_ids.here.len()).map(shard).collect();
-        let are_elsewhere = here.iter().any(Option::is_none);
-        Some(Shards {
-            term_ids,
-            here,
-            are_elsewhere,
-        })
+        let here = (0..term_ids.here.len()).map(shard).collect();
+        Some(Shards { term_ids, here })
     }
 }
 

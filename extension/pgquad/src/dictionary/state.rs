@@ -154,9 +154,10 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
         state.ids.set_limit(limit / 10);
         state.written.set_limit(limit / 10);
         state.floats.set_limit(limit / 5);
-        // Terms of other nodes cost a message, and their blocks are not here.
-        let shards = state.layout.shards.as_ref();
-        let (terms, blocks) = match shards.is_some_and(|shards| shards.are_elsewhere) {
+        // Terms that came one after the other share a block, and are asked for together. In a distributed dictionary
+        // they are in as many blocks as there are shards, or on other nodes. Explore over ten million triples, eight
+        // shards on one node, one client: 1.4 times the mixes of (1, 2).
+        let (terms, blocks) = match state.layout.shards.is_some() {
             true => (2, 1),
             false => (1, 2),
         };
