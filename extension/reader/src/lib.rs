@@ -14,6 +14,7 @@ mod lines;
 mod pipeline;
 mod source;
 mod stream;
+mod transcode;
 mod xml;
 
 pub use batch::{Batch, BatchTerm, DEFAULT_GRAPH};

@@ -14,6 +14,7 @@ use crate::chunk::{CHUNK_BYTES, MAX_LINE_BYTES};
 use crate::error::{ErrorKind, ReadError};
 use crate::format::Format;
 use crate::json::JsonReader;
+use crate::transcode::Transcoded;
 use crate::xml::{XmlReader, NO_LANGUAGE};
 
 /// A batch is handed over when it has so many quads.
@@ -115,6 +116,10 @@ pub(crate) fn parse(
         })?;
     }
     let line = Arc::new(AtomicU64::new(0));
+    let reader: Box<dyn Read + '_> = match format {
+        Format::RdfXml => Box::new(Transcoded::new(reader)),
+        _ => Box::new(reader),
+    };
     let lines = LineReader {
         inner: BufReader::with_capacity(1 << 16, reader),
         line: line.clone(),

@@ -18,6 +18,7 @@ use quick_xml::Reader;
 
 use crate::chunk::MAX_LINE_BYTES;
 use crate::error::{ErrorKind, ReadError};
+use crate::transcode::is_known;
 
 /// Stands for `xml:lang=""`, which the parser takes for an error: the language of a literal that has none.
 pub const NO_LANGUAGE: &str = "x-pgquad-none";
@@ -134,9 +135,14 @@ impl<R: BufRead> XmlReader<R> {
                 escape(&normal_line_ends(text), &mut self.out);
             }
             Event::Decl(declaration) => {
-                self.out.extend_from_slice(b"<?");
-                self.out.extend_from_slice(declaration);
-                self.out.extend_from_slice(b"?>");
+                let named = declaration.encoding().and_then(Result::ok);
+                let is_known = |name: &[u8]| std::str::from_utf8(name).is_ok_and(is_known);
+                // The parser tells of encodings that are not read.
+                if !named.is_none_or(|name| is_known(&name)) {
+                    self.out.extend_from_slice(b"<?");
+                    self.out.extend_from_slice(declaration);
+                    self.out.extend_from_slice(b"?>");
+                }
             }
             Event::DocType(content) => self.declare(content)?,
             Event::Comment(_) | Event::PI(_) => {}

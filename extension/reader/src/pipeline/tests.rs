@@ -457,3 +457,56 @@ fn xml_literals_and_languages() {
     found.sort();
     assert_eq!(found[1..], ["Lde\0b", "Sa"]);
 }
+
+#[test]
+fn xml_in_other_encodings() {
+    let text = |encoding: &str| {
+        format!(
+            "<?xml version='1.0' encoding='{encoding}'?>\n\
+             <rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:x='http://x/'>\n\
+             <rdf:Description rdf:about='http://a'>{}</rdf:Description></rdf:RDF>",
+            "<x:p>Ärger, é</x:p>".repeat(5000)
+        )
+    };
+    let object = |document: Vec<u8>| {
+        let quads = read(Source::text(document), &options(Format::RdfXml))?;
+        assert_eq!(quads.len(), 5000);
+        Ok::<_, ReadError>(quads[4999][2].clone())
+    };
+    let latin = |encoding: &str| text(encoding).chars().map(|c| c as u8).collect::<Vec<u8>>();
+    let wide = |mark: &str, smile: &str, bytes: fn(u16) -> [u8; 2]| {
+        let text = mark.to_owned() + &text("UTF-16").replace("é", smile);
+        text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>()
+    };
+    for encoding in ["iso-8859-1", "ISO-8859-1", "latin1"] {
+        assert_eq!(object(latin(encoding)).unwrap(), "SÄrger, é", "{encoding}");
+    }
+    for encoding in ["utf-8", "UTF-8", "us-ascii"] {
+        assert_eq!(
+            object(text(encoding).into_bytes()).unwrap(),
+            "SÄrger, é",
+            "{encoding}"
+        );
+    }
+    for mark in ["\u{feff}", ""] {
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            for padding in ["😀", "x😀"] {
+                let found = object(wide(mark, padding, bytes)).unwrap();
+                assert_eq!(found, format!("SÄrger, {padding}"));
+            }
+            let mut cut = wide(mark, "é", bytes);
+            cut.pop();
+            assert_eq!(object(cut).unwrap_err().kind, ErrorKind::Encoding);
+        }
+    }
+    let half: Vec<u8> = wide("", "é", u16::to_le_bytes);
+    let broken = [&half[..100], &[0, 0xdc], &half[100..]].concat();
+    assert_eq!(object(broken).unwrap_err().kind, ErrorKind::Encoding);
+    for other in ["windows-1252", "koi8-r"] {
+        assert_eq!(
+            object(text(other).into_bytes()).unwrap_err().kind,
+            ErrorKind::Syntax
+        );
+    }
+    assert!(object(latin("utf-8")).is_err());
+}
