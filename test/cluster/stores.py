@@ -78,6 +78,8 @@ class Checks:
             self.two_writers_of_the_same_quads,
             self.isolation_between_nodes,
             self.deadlock_between_nodes,
+            self.failed_statements_change_nothing,
+            self.half_committed_quads_are_deleted,
             self.prepare_transaction_is_refused,
             self.loads_count_new_quads,
             self.loads_more_than_memory_holds,
@@ -846,6 +848,55 @@ class Checks:
         join_all(threads)
         return errors
 
+    def failed_statements_change_nothing(self):
+        """Citus would let a statement that changes one shard commit there by itself. Statements end here when all shards have been written."""
+        self.execute("create function public.refuse() returns trigger language plpgsql as 'begin raise check_violation; end'")
+        self.execute("create trigger refuse after insert or update or delete on quad_stores.films execute function public.refuse()")
+        try:
+            for node in range(3):
+                for s, p, o, g in sorted(self.quads)[:4]:
+                    quad = f"(s, p, o, g) = ({s}, {p}, {o}, {g})"
+                    self.refused("23514", f"delete from quad_stores.films where {quad}", node=node)
+                    self.refused("23514", f"update quad_stores.films set g = {NUMBERS + 603} where {quad}", node=node)
+                self.refused("23514", f"insert into quad_stores.films values ({NUMBERS}, {NUMBERS}, {NUMBERS}, {NUMBERS + 603})", node=node)
+                self.holds("films", self.quads)
+        finally:
+            self.execute("drop trigger refuse on quad_stores.films")
+            self.execute("drop function public.refuse")
+
+    def half_committed_quads_are_deleted(self):
+        """A commit reaches one node after the other. What one table shows is deleted from both, also where the other one has it prepared only."""
+        quad = (NUMBERS + 850, NUMBERS, NUMBERS + 851, NUMBERS + 602)
+        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
+        delete = "delete from quad_stores.films where s = %s"
+        for node in range(3):
+            halves = []
+            for side, key in (("s", quad[0]), ("o", quad[2])):
+                shard, port = self.rows(place, (f"quad_shards.films_{side}", key))[0]
+                server = next(server for server in self.cluster.servers if server.port == port)
+                halves.append(server.connect())
+                with halves[-1].cursor() as cursor:
+                    # Citus' own name lets a session write to a shard.
+                    cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
+                    cursor.execute("begin")
+                    cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
+                    cursor.execute("commit" if side == "s" else "prepare transaction 'citus_half'")
+            try:
+                self.execute("set statement_timeout = '200ms'", node=node)
+                self.refused("57014", delete, (quad[0],), node)
+                self.execute("reset statement_timeout", node=node)
+                deleting = threading.Thread(target=self.execute, args=(delete, (quad[0],), node), daemon=True)
+                deleting.start()
+                deleting.join(0.2)
+                same("waits", deleting.is_alive(), True)
+            finally:
+                with halves[1].cursor() as cursor:
+                    cursor.execute("commit prepared 'citus_half'")
+            join_all([deleting])
+            for half in halves:
+                half.close()
+            self.holds("films", self.quads)
+
     def prepare_transaction_is_refused(self):
         for node in range(3):
             self.execute("begin", node=node)
@@ -912,7 +963,7 @@ class Checks:
 
     def cancelled_load_leaves_nothing(self):
         before = self.both_tables("loaded")[0]
-        document = self.triples(1_000_000, 1_100_000)
+        document = self.triples(1_000_000, 1_400_000)
         for node in range(3):
             for timeout in (30, 300):
                 self.execute(f"set statement_timeout = {timeout}", node=node)

@@ -1,6 +1,7 @@
 //! What is asked of Citus: who coordinates, who may be reached, commands on the other nodes within the running
 //! transaction.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
 use pgrx::prelude::*;
@@ -187,6 +188,19 @@ pub fn on_other_nodes(command: &str) {
     }
 }
 
+/// The transactions that Citus has prepared on any node. Those that have been committed on some nodes and not yet on
+/// others are among them. Asked over connections of their own.
+pub fn prepared() -> HashSet<String> {
+    let sql = "SELECT t.gid FROM run_command_on_all_nodes(\
+         'SELECT coalesce(array_agg(gid), ''{}'') FROM pg_prepared_xacts \
+         WHERE database = current_database() AND starts_with(gid, ''citus_'')') AS r, \
+         unnest(r.result::text[]) AS t(gid) WHERE r.success";
+    let rows = as_role(require(), || rows(sql, &[]));
+    rows.into_iter()
+        .filter_map(|mut row| row.remove(0))
+        .collect()
+}
+
 /// A function by its schema, name and types of arguments.
 pub fn function(schema: pg_sys::Oid, name: &CStr, types: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
     // SAFETY: a look-up in the catalogue; the key outlives it.
@@ -257,6 +271,21 @@ pub fn executes_locally() -> bool {
 /// the process has to go on so. But EXPLAIN turns the setting off for the rest of the transaction.
 pub fn locally<T>(body: impl FnOnce() -> T) -> T {
     with_settings(&[(LOCAL_EXECUTION, "on")], body)
+}
+
+/// Runs `body`, several statements that Citus has to make one transaction of. Outside of transaction blocks it lets a
+/// statement that changes one shard commit by itself on the node of that shard.
+pub fn in_transaction_block<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: the state of this transaction, put back below. An error ends the transaction, as it does without a block.
+    unsafe {
+        if pg_sys::IsTransactionBlock() {
+            return body();
+        }
+        pg_sys::BeginImplicitTransactionBlock();
+        let result = body();
+        pg_sys::EndImplicitTransactionBlock();
+        result
+    }
 }
 
 /// Runs `body` as another role, as a SECURITY DEFINER function would.

@@ -13,6 +13,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::time::Duration;
 
 use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
@@ -37,6 +38,8 @@ const DELETE_CHUNK: usize = 10_000;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
 const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
 const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
+/// Between two attempts to delete what another transaction is about to commit.
+const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
 /// How the system calls ENOSPC, at the end of PostgreSQL's message.
 const FULL_DISK: &str = "No space left on device";
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
@@ -85,11 +88,13 @@ pub fn others_can_answer() -> bool {
 pub fn as_writer<T>(owner: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
     citus::as_role(owner, || {
         allowed(|| {
-            if LOCAL.get() && !citus::executes_locally() {
-                citus::locally(body)
-            } else {
-                body()
-            }
+            citus::in_transaction_block(|| {
+                if LOCAL.get() && !citus::executes_locally() {
+                    citus::locally(body)
+                } else {
+                    body()
+                }
+            })
         })
     })
 }
@@ -249,45 +254,101 @@ fn hold(side: Side, keys: Option<&[i64]>) {
     }
 }
 
-/// Deletes quads from both tables.
+/// Deletes quads from both tables. The table by subject decides which: what it does not have any more stays in the
+/// other one, where the transaction that has deleted it, or inserts it anew, sees to it.
+///
+/// A commit reaches one node after the other. What the first table shows as inserted may not be committed in the second
+/// one yet. A deletion there would miss it, and it would stay in that table alone. So the deletion is repeated until it
+/// has met everything, or until no transaction is left that could be half-way. Such a one is prepared and waits for
+/// nobody.
 fn delete(tables: Sides, mut quads: Vec<Quad>) {
-    for side in sides(tables) {
-        quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
-        let table = qualified_name(side.relid);
-        let column = side.column;
-        let sql = format!(
-            "DELETE FROM {table} AS t WHERE t.{column} = ANY ($5) \
-             AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g))"
-        );
-        for chunk in quads.chunks(DELETE_CHUNK) {
+    let [by_subject, by_object] = sides(tables);
+    let (_, mut quads) = delete_from(by_subject, &mut quads, true);
+    let mut missing = quads.len();
+    let mut half_way: Option<HashSet<String>> = None;
+    let mut pause = PAUSES.start;
+    loop {
+        missing = missing.saturating_sub(delete_from(by_object, &mut quads, false).0);
+        if missing == 0 {
+            return;
+        }
+        if half_way.as_ref().is_some_and(HashSet::is_empty) {
+            break;
+        }
+        let prepared = citus::prepared();
+        let half_way = half_way.get_or_insert_with(|| prepared.clone());
+        half_way.retain(|transaction| prepared.contains(transaction));
+        if !half_way.is_empty() {
             storage::interrupt();
-            let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            hold(side, Some(&keys));
-            let mut parameters = columns(chunk).to_vec();
-            parameters.push(keys);
-            execute(&sql, parameters);
+            std::thread::sleep(pause);
+            pause = PAUSES.end.min(pause * 2);
         }
     }
+    // With one snapshot for all statements nothing appears by waiting. Otherwise the tables differed before.
+    if super::snapshots::is_kept() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            "could not serialize access due to concurrent update",
+            "Another transaction has changed the same quads on several nodes. Run this one again.",
+        );
+    }
+}
+
+/// Deletes quads from one table. Returns their number and, if asked for, those that were there.
+fn delete_from(side: Side, quads: &mut [Quad], which: bool) -> (usize, Vec<Quad>) {
+    quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
+    let table = qualified_name(side.relid);
+    let column = side.column;
+    let returning = if which {
+        " RETURNING t.s, t.p, t.o, t.g"
+    } else {
+        ""
+    };
+    let sql = format!(
+        "DELETE FROM {table} AS t WHERE t.{column} = ANY ($5) \
+         AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)){returning}"
+    );
+    let (mut number, mut deleted) = (0, Vec::new());
+    for chunk in quads.chunks(DELETE_CHUNK) {
+        storage::interrupt();
+        let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        hold(side, Some(&keys));
+        let mut parameters = columns(chunk).to_vec();
+        parameters.push(keys);
+        number += execute(&sql, parameters, &mut deleted);
+    }
+    (number, deleted)
 }
 
 fn columns(quads: &[Quad]) -> [Vec<i64>; 4] {
     std::array::from_fn(|column| quads.iter().map(|quad| quad[column]).collect())
 }
 
-/// Runs a statement whose parameters are arrays of bigint.
-fn execute(sql: &str, parameters: Vec<Vec<i64>>) {
+/// Runs a statement whose parameters are arrays of bigint. Returns the number of its rows; those that it returns are
+/// added to `quads`.
+fn execute(sql: &str, parameters: Vec<Vec<i64>>, quads: &mut Vec<Quad>) -> usize {
     let parameters: Vec<_> = parameters.into_iter().map(Into::into).collect();
-    let done = citus::with_catalog_path(|| {
-        Spi::connect_mut(|client| client.update(sql, None, &parameters).map(|_| ()))
-    });
-    if let Err(error) = done {
+    let run = || -> Result<usize, pgrx::spi::Error> {
+        Spi::connect_mut(|client| {
+            let rows = client.update(sql, None, &parameters)?;
+            let number = rows.len();
+            if rows.columns().is_ok() {
+                for row in rows {
+                    let column = |n| row.get::<i64>(n).map(Option::unwrap_or_default);
+                    quads.push([column(1)?, column(2)?, column(3)?, column(4)?]);
+                }
+            }
+            Ok(number)
+        })
+    };
+    citus::with_catalog_path(run).unwrap_or_else(|error| {
         raise(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("\"{sql}\" failed: {error}"),
-        );
-    }
+        )
+    })
 }
 
 /// Quads to insert, in memory up to a limit, then in temporary files.
@@ -368,7 +429,7 @@ fn in_memory(
             let sql = format!(
                 "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"
             );
-            execute(&sql, columns(&quads).to_vec());
+            execute(&sql, columns(&quads).to_vec(), &mut Vec::new());
         } else {
             stream(side, Box::new(quads.into_iter()));
         }
