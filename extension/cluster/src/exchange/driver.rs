@@ -311,9 +311,16 @@ impl<T: Transport, W: Work> Exchange<T, W> {
     }
 
     /// Sends what is due; with `all` everything.
+    ///
+    /// Invariant: a link is blocked only while it takes nothing. What was due when there was no room goes out as soon as
+    /// there is, also where it does not fill a message: [`Self::wait`] would return at once, again and again.
     fn flush(&mut self, all: bool) -> Result<(), Error<W::Error>> {
         for to in 0..self.dealt.peers() {
-            while self.dealt.is_full(to) || all && !self.dealt.is_empty(to) {
+            let due = |own: &Self| {
+                let rest = all || own.blocked[to].is_some();
+                own.dealt.is_full(to) || rest && !own.dealt.is_empty(to)
+            };
+            while due(self) {
                 if !self.transport.takes(to)? {
                     self.note_blocked(to);
                     break;

@@ -228,7 +228,12 @@ pub fn simulate(query: &Query, run: &Simulated) -> Outcome {
                 rows.extend(part);
                 State::Runs
             }
-            Some(Ok(Step::Wait(writable))) => State::Waits(writable),
+            Some(Ok(Step::Wait(writable))) => {
+                let mut network = network.borrow_mut();
+                let there = writable.iter().find(|&&to| network.takes(me, to));
+                assert_eq!(there, None, "nobody waits for room that is there");
+                State::Waits(writable)
+            }
             Some(Ok(Step::End)) => State::Done,
             Some(Err(Error::Lost(_) | Error::GivenUp { .. })) => State::Failed,
             Some(Err(error)) => panic!("{error}"),
