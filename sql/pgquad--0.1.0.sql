@@ -632,10 +632,8 @@ LANGUAGE c
 AS 'MODULE_PATHNAME', 'cluster_push_wrapper';
 
 CREATE FUNCTION "cluster_source"() RETURNS TABLE (
-	"s" bigint, 
-	"p" bigint, 
-	"o" bigint, 
-	"g" bigint 
+	"key" bigint, 
+	"quads" bytea 
 )
 STRICT VOLATILE PARALLEL UNSAFE 
 LANGUAGE c

@@ -89,6 +89,7 @@ class Checks:
             self.maintenance,
             self.rebuilds,
             self.writes_to_one_table_are_refused,
+            self.rows_of_many_quads,
             self.distributes_a_filled_store,
             self.cancelled_distribution_changes_nothing,
             self.undistributes,
@@ -1032,6 +1033,43 @@ class Checks:
         self.execute("reset role")
         same("limits", self.rows(info), [(order, 0, quads) for order in ("spog", "psog", "ospg", "posg")])
         self.holds("films", self.quads)
+
+    def rows_of_many_quads(self):
+        """Shards take quads in rows of many, and show them one by one."""
+        table = "quad_shards.many_s"
+        self.create("many")
+        self.execute("select quad.load_text(%s, 'nt', store => 'many')", (self.triples(0, 5000),))
+        count = self.value(f"select count(*) from {table}")
+        same("some", count > 1000, True)
+        for query in (f"select * from {table}", f"select t.* from {table} as t order by s, p, o, g"):
+            rows = self.rows(query)
+            same("rows", len(rows), count)
+            same("column of many quads", {row[4] for row in rows}, {None})
+        same("alone", self.rows(f"select distinct quads from {table}"), [(None,)])
+        one = self.rows(f"select s, p, o, g from {table} order by s, p, o, g limit 1")[0]
+        same("record", self.value(f"select t from {table} as t order by s, p, o, g limit 1"), "(%s,%s,%s,%s,)" % one)
+        same("none", self.value(f"select count(*) from {table} where quads is not null"), 0)
+        shard, port = self.rows(
+            "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)",
+            (table, one[0]),
+        )[0]
+        server = next(server for server in self.cluster.servers if server.port == port)
+        connection = server.connect()
+        with connection.cursor() as cursor:
+            # Citus' own name lets a session write to a shard.
+            cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
+            for damaged in (b"", b"\x01", b"\x02\x00", bytes(100), b"\x01" + b"\xff" * 60):
+                try:
+                    cursor.execute(f"insert into {shard} values (%s, 0, 0, 0, %s)", (one[0], damaged))
+                except psycopg2.Error as error:
+                    same("damaged", error.pgcode, "08P01")
+                else:
+                    raise Mismatch(f"{damaged} has been taken for quads")
+        connection.close()
+        same("still", self.value(f"select count(*) from {table}"), count)
+        columns = "s bigint not null, p bigint not null, o bigint not null, g bigint not null, quads bytea"
+        self.refused("0A000", f"create table public.like_a_shard ({columns}) using quad")
+        self.execute("select quad.drop_store('many')")
 
     def writes_to_one_table_are_refused(self):
         """Whoever has rights on one of the two tables cannot make them differ, by whatever statement; default privileges give none."""

@@ -13,6 +13,7 @@ pub mod moves;
 pub mod placement;
 pub mod polling;
 pub mod push;
+pub mod quad_batches;
 pub mod reading;
 pub mod ring_cache;
 pub mod status;

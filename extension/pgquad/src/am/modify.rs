@@ -2,6 +2,7 @@
 
 use super::scan::store_quad;
 use super::{refuse, shape, tid};
+use crate::cluster::answer::damaged;
 use crate::cluster::store::sides_of;
 use crate::cluster::write::Changes;
 use crate::pg::error::{raise, raise_hint};
@@ -9,6 +10,7 @@ use crate::pg::{compat, ffi};
 use crate::rights::notes;
 use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
 use pgquad_btree::{Quad, FROZEN_XID};
+use pgquad_cluster::quad_batches;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -34,6 +36,27 @@ unsafe fn quad_of(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Q
             }
             (*(*slot).tts_values.add(i)).value() as i64
         })
+    }
+}
+
+/// The quads that a row of a shard stands for with its column [`shape::QUADS`]; `None` for a row that is a quad.
+///
+/// # Safety
+/// `slot` holds a row of `rel`.
+unsafe fn quads_of(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Option<Vec<Quad>> {
+    // SAFETY: the caller's promise; the bytes are not kept. No row of a quad table has values out of line.
+    unsafe {
+        if !shape::has_quads(rel) {
+            return None;
+        }
+        if (*slot).tts_nvalid < 5 {
+            pg_sys::slot_getsomeattrs_int(slot, 5);
+        }
+        let datum = *(*slot).tts_values.add(4);
+        let bytes = <&[u8]>::from_datum(datum, *(*slot).tts_isnull.add(4))?;
+        let quads = quad_batches::decode(bytes).unwrap_or_else(|e| damaged(e));
+        (*slot).tts_tableOid = (*rel).rd_id;
+        Some(quads)
     }
 }
 
@@ -85,10 +108,14 @@ pub unsafe extern "C-unwind" fn insert(
     slot: *mut pg_sys::TupleTableSlot,
     cid: pg_sys::CommandId,
     options: core::ffi::c_int,
-    _bistate: *mut pg_sys::BulkInsertStateData,
+    bistate: *mut pg_sys::BulkInsertStateData,
 ) {
     // SAFETY: PostgreSQL passes an open relation and a filled slot.
     unsafe {
+        if quads_of(rel, slot).is_some() {
+            let mut slots = [slot];
+            return multi_insert(rel, slots.as_mut_ptr(), 1, cid, options, bistate);
+        }
         let quad = take(rel, slot);
         notes::check_writes(rel, &[quad]);
         let xid = writer(rel, options);
@@ -128,7 +155,13 @@ pub unsafe extern "C-unwind" fn multi_insert(
     // SAFETY: PostgreSQL passes `nslots` filled slots.
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
-        let quads: Vec<Quad> = slots.iter().map(|s| take(rel, *s)).collect();
+        let mut quads: Vec<Quad> = Vec::with_capacity(slots.len());
+        for &slot in slots {
+            match quads_of(rel, slot) {
+                Some(many) => quads.extend(many),
+                None => quads.push(take(rel, slot)),
+            }
+        }
         notes::check_writes(rel, &quads);
         let xid = writer(rel, options);
         // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.

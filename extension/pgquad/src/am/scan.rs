@@ -193,6 +193,9 @@ pub unsafe fn store_quad(slot: *mut pg_sys::TupleTableSlot, quad: Quad) {
             *(*slot).tts_values.add(i) = pg_sys::Datum::from(*value);
             *(*slot).tts_isnull.add(i) = false;
         }
+        if (*(*slot).tts_tupleDescriptor).natts > 4 {
+            *(*slot).tts_isnull.add(4) = true;
+        }
         pg_sys::ExecStoreVirtualTuple(slot);
     }
 }

@@ -1,10 +1,15 @@
-//! The one table shape of the access method: four `bigint` columns s, p, o, g.
+//! The one table shape of the access method: four `bigint` columns s, p, o, g. The Citus tables of distributed stores
+//! have a fifth one, which is always NULL when it is read.
 
+use crate::cluster::store::is_shard_schema;
 use crate::pg::error::raise_hint;
 use pgrx::{pg_sys, PgSqlErrorCode, PgTupleDesc};
 
 /// Column names in order.
 pub const COLUMNS: [&str; 4] = ["s", "p", "o", "g"];
+/// Column of the Citus tables of distributed stores. A row that has it stands for the quads in its bytes
+/// ([`pgquad_cluster::quad_batches`]), and its other columns say where they are to go.
+pub const QUADS: &str = "quads";
 
 /// Name of a relation for messages.
 ///
@@ -17,6 +22,30 @@ pub unsafe fn relation_name(rel: pg_sys::Relation) -> String {
             .to_string_lossy()
             .into_owned()
     }
+}
+
+/// Whether `rel` has the column [`QUADS`].
+///
+/// # Safety
+/// `rel` is open.
+pub unsafe fn has_quads(rel: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*rel).rd_att).natts as usize > COLUMNS.len() }
+}
+
+/// Whether a column beyond the four is the one that shards of distributed stores may have.
+///
+/// # Safety
+/// `rel` is open.
+unsafe fn is_quads(rel: pg_sys::Relation, desc: &PgTupleDesc<'_>) -> bool {
+    // SAFETY: the caller's promise.
+    let schema = unsafe { (*(*rel).rd_rel).relnamespace };
+    let column = desc.get(COLUMNS.len());
+    is_shard_schema(schema)
+        && desc.len() == COLUMNS.len() + 1
+        && column.is_some_and(|column| {
+            column.name() == QUADS && column.atttypid == pg_sys::BYTEAOID && !column.attnotnull
+        })
 }
 
 /// Refuses `rel`, which messages call `name`, unless it is (s bigint, p bigint, o bigint, g bigint), each NOT NULL.
@@ -34,7 +63,8 @@ pub unsafe fn check(rel: pg_sys::Relation, name: &str, declared_not_null: bool) 
             format!("table \"{name}\" cannot use access method \"quad\": {what}"),
             "A quad table has exactly the columns s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL.")
     };
-    if desc.len() != COLUMNS.len() {
+    // SAFETY: the caller's promise.
+    if desc.len() != COLUMNS.len() && !unsafe { is_quads(rel, &desc) } {
         refuse(format!("it has {} columns", desc.len()));
     }
     for (i, wanted) in COLUMNS.iter().enumerate() {

@@ -133,7 +133,7 @@ fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
         );
         store::with_settings(&settings, || {
             citus::run(&format!(
-                "CREATE TABLE {table} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL) USING quad"
+                "CREATE TABLE {table} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL, quads bytea) USING quad"
             ));
         });
         let placed = if column == "o" {

@@ -1,7 +1,7 @@
 //! Stores whose quads are on many nodes: where shards are, sessions to other nodes, what is asked and answered. See
 //! README.md beside this file.
 
-mod answer;
+pub mod answer;
 mod arrival;
 mod citus;
 pub mod connection;

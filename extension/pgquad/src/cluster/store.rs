@@ -122,6 +122,13 @@ pub fn side_name(base: &str, column: char) -> String {
     format!("{base}_{column}")
 }
 
+/// Whether a schema is `quad_shards`.
+pub fn is_shard_schema(schema: pg_sys::Oid) -> bool {
+    let name = c_string(SHARD_SCHEMA);
+    // SAFETY: a look-up in the catalogue.
+    schema == unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) }
+}
+
 /// A table of schema `quad_shards`.
 pub fn table_in_shard_schema(name: &str) -> Option<pg_sys::Oid> {
     let (schema, name) = (c_string(SHARD_SCHEMA), c_string(name));

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
+use pgquad_cluster::quad_batches::QuadBatches;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
@@ -45,6 +46,9 @@ const FULL_DISK: &str = "No space left on device";
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MOST_DELETED: usize = 1 << 20;
 
+/// Rows of quads for the shards of a table.
+type Source = QuadBatches<Box<dyn Iterator<Item = Quad>>>;
+
 thread_local! {
     static WRITTEN: Cell<bool> = const { Cell::new(false) };
     /// The transaction has begun to write where shards of this node are written in the process.
@@ -54,7 +58,7 @@ thread_local! {
     /// The transaction has made, emptied or altered shards.
     static RESHAPED: Cell<bool> = const { Cell::new(false) };
     /// What `quad.cluster_source` is to give.
-    static SOURCE: RefCell<Option<Box<dyn Iterator<Item = Quad>>>> = const { RefCell::new(None) };
+    static SOURCE: RefCell<Option<Source>> = const { RefCell::new(None) };
 }
 
 /// Whether this transaction has changed a distributed store, so that its reads have to go where its writes went.
@@ -223,10 +227,9 @@ impl Changes {
 
 /// Keeps the shards of some keys of a table, or all (`None`), from being moved or split until the transaction ends.
 ///
-/// Citus does so itself, but when the statement has its snapshot already. Citus does so itself, but only when the
-/// statement has its snapshot already. If a shard has come to this node while the statement waited, it is written to in
-/// this very process, under that snapshot. The snapshot does not see what the move has copied, so quads that were to be
-/// deleted would stay.
+/// Citus does so itself, but only when the statement has its snapshot already. If a shard has come to this node while
+/// the statement waited, it is written to in this very process, under that snapshot. The snapshot does not see what the
+/// move has copied, so quads that were to be deleted would stay.
 fn hold(side: Side, keys: Option<&[i64]>) {
     // Citus' lock is that of the place among the shards: a split that was waited for has changed shards and places.
     let mut held = Vec::new();
@@ -419,11 +422,12 @@ fn in_memory(
         from = to;
         keys.sort_unstable();
         keys.dedup();
-        let quads: Vec<Quad> = keys.iter().map(|key| quad_of(to, key)).collect();
         if let Some(sample) = sample.as_mut() {
-            quads.iter().for_each(|quad| sample.add(quad[side.place]));
+            keys.iter()
+                .for_each(|key| sample.add(quad_of(to, key)[side.place]));
         }
-        if quads.len() <= PARAMETER_QUADS {
+        if keys.len() <= PARAMETER_QUADS {
+            let quads: Vec<Quad> = keys.iter().map(|key| quad_of(to, key)).collect();
             hold(side, None);
             let table = qualified_name(side.relid);
             let sql = format!(
@@ -431,7 +435,11 @@ fn in_memory(
             );
             execute(&sql, columns(&quads).to_vec(), &mut Vec::new());
         } else {
-            stream(side, Box::new(quads.into_iter()));
+            let sorted = Rc::new(keys);
+            let source = sorted.clone();
+            let quads = (0..source.len()).map(move |n| quad_of(to, &source[n]));
+            stream(side, Box::new(quads));
+            keys = Rc::into_inner(sorted).unwrap_or_else(still_read);
         }
         if let Some(sample) = sample.take() {
             count = added(side, &sample);
@@ -461,24 +469,41 @@ fn spilled(
         quad
     });
     stream(by_subject, Box::new(quads));
-    let Some((second, sample)) = Rc::into_inner(beside).map(RefCell::into_inner) else {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            "the quads of a write are still being read",
-        );
-    };
+    let (second, sample) = Rc::into_inner(beside)
+        .unwrap_or_else(still_read)
+        .into_inner();
     let count = sample.map_or(0, |sample| added(by_subject, &sample));
     let quads = second.finish().map(move |key| quad_of(second_order, &key));
     stream(by_object, Box::new(quads));
     count
 }
 
-/// Inserts quads into one table with one statement, so that each of its shards gets one COPY.
+/// Raises an error: a statement that has ended still reads quads.
+fn still_read<T>() -> T {
+    raise(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        "the quads of a write are still being read",
+    )
+}
+
+/// Inserts quads into one table with one statement, so that each of its shards gets one COPY. Its rows are batches of
+/// quads, which the node of the shard takes apart: a row for each quad costs this node more than all else of a load.
 fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
     hold(side, None);
-    SOURCE.set(Some(quads));
+    let Some(table) = map::table_of(side.relid) else {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("{} is not a table of Citus", qualified_name(side.relid)),
+        );
+    };
+    SOURCE.set(Some(QuadBatches::new(
+        quads,
+        table.placement.clone(),
+        side.place,
+    )));
+    // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL.
     let sql = format!(
-        "INSERT INTO {} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM quad.cluster_source() AS d",
+        "INSERT INTO {} (s, p, o, g, quads) SELECT d.key, d.key, d.key, d.key, d.quads FROM quad.cluster_source() AS d",
         qualified_name(side.relid)
     );
     let buffer = local_buffer(side).to_string();
@@ -518,17 +543,9 @@ fn local_buffer(side: Side) -> usize {
 
 /// The quads that are being written to a distributed store, for the statement that writes them.
 #[pg_extern(name = "cluster_source", volatile, parallel_unsafe)]
-fn source() -> TableIterator<'static, (name!(s, i64), name!(p, i64), name!(o, i64), name!(g, i64))>
-{
-    let quads = SOURCE
-        .take()
-        .unwrap_or_else(|| Box::new(std::iter::empty()));
-    TableIterator::new(quads.enumerate().map(|(n, [s, p, o, g])| {
-        if n % 4096 == 0 {
-            storage::interrupt();
-        }
-        (s, p, o, g)
-    }))
+fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> {
+    let rows = SOURCE.take().into_iter().flatten();
+    TableIterator::new(rows.inspect(|_| storage::interrupt()))
 }
 
 /// One key for each shard of a table that keys fall into.

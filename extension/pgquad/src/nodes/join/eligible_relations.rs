@@ -158,6 +158,6 @@ unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
         }
         compat::members(attributes)
             .iter()
-            .all(|member| member + pg_sys::FirstLowInvalidHeapAttributeNumber >= 1)
+            .all(|member| (1..=4).contains(&(member + pg_sys::FirstLowInvalidHeapAttributeNumber)))
     }
 }

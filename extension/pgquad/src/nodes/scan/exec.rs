@@ -94,6 +94,8 @@ pub struct QuadScan {
     /// Number of rows of the cursor's batch, and how many have been returned.
     rows: usize,
     at: usize,
+    /// Columns of the table: four, and one more that is always NULL in shards of distributed stores.
+    columns: usize,
     /// What the dictionary is told of the rows to come.
     upcoming: Upcoming,
     /// Totals over all rescans.
@@ -169,6 +171,7 @@ impl ScanNode for QuadScan {
                 started: false,
                 rows: 0,
                 at: 0,
+                columns: (*(*rel).rd_att).natts as usize,
                 upcoming: Upcoming::new(),
                 counters: Counters::default(),
             };
@@ -198,6 +201,9 @@ impl ScanNode for QuadScan {
             let slot = (*state).ss_ScanTupleSlot;
             (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
             (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
+            if self.columns > 4 {
+                *(*slot).tts_isnull.add(4) = true;
+            }
             self.read_batch(state)
         }
     }
@@ -220,7 +226,7 @@ impl ScanNode for QuadScan {
                 remember(self, slot, row);
             }
         }
-        4
+        self.columns
     }
 
     #[inline]
