@@ -55,7 +55,12 @@ fn find(parts: &[Part<u128>]) -> Result<Vec<u64>, Moved> {
         let mut ids = Vec::new();
         for part in parts {
             let (_, tables) = tables(shards, part.shard)?;
-            ids.extend(probe(&tables, &part.items).into_iter().map(number_of));
+            let order = term_ids::probe_order(&part.items);
+            ids.extend(
+                probe(&tables, &part.items, &order)
+                    .into_iter()
+                    .map(number_of),
+            );
         }
         Ok(ids)
     })
@@ -66,13 +71,11 @@ fn number_of(id: Option<TermId>) -> u64 {
     id.map_or(0, |id| id.0)
 }
 
-/// Ids by hash, in the order of the hashes.
-fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
-    let mut order: Vec<usize> = (0..hashes.len()).collect();
-    order.sort_by_key(|&n| term_ids::probe_order(hashes[n]));
+/// Ids by hash, in the order of the hashes. `order`: their order for probes.
+fn probe(tables: &Tables, hashes: &[u128], order: &[usize]) -> Vec<Option<TermId>> {
     let sorted: Vec<u128> = order.iter().map(|&n| hashes[n]).collect();
     let mut ids = vec![None; hashes.len()];
-    for (n, id) in order.into_iter().zip(term_ids::probe(tables, &sorted)) {
+    for (&n, id) in order.iter().zip(term_ids::probe(tables, &sorted)) {
         ids[n] = id;
     }
     ids
@@ -105,7 +108,8 @@ fn encode(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
             if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
                 return Err(Moved);
             }
-            let ids = probe(&tables, &hashes);
+            let order = term_ids::probe_order(&hashes);
+            let ids = probe(&tables, &hashes, &order);
             if ids.contains(&None) {
                 incomplete.push(part.shard);
             }
@@ -113,6 +117,7 @@ fn encode(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
                 tables,
                 place,
                 hashes,
+                order,
                 ids,
             });
         }
@@ -134,6 +139,8 @@ struct Answered {
     tables: Tables,
     place: usize,
     hashes: Vec<u128>,
+    /// The order of the hashes for probes.
+    order: Vec<usize>,
     ids: Vec<Option<TermId>>,
 }
 
@@ -142,7 +149,8 @@ impl Answered {
     fn add(&mut self, shards: &Shards, terms: &[Term<'_>]) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;
-            shard::add(&self.tables, terms, &self.hashes, &mut self.ids, own);
+            let hashes = (&self.hashes[..], &self.order[..]);
+            shard::add(&self.tables, terms, hashes, &mut self.ids, own);
         }
     }
 }

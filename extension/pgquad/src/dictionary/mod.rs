@@ -597,7 +597,7 @@ fn find_here(hashes: &[u128]) -> Vec<Option<TermId>> {
         if missing.is_empty() {
             return ids;
         }
-        missing.sort_by_key(|&index| term_ids::probe_order(hashes[index]));
+        missing.sort_by_key(|&index| term_ids::probe_key(hashes[index]));
         let layout = state.layout.clone();
         let mut probe = |tables: &Tables, places: &[usize]| {
             let probes: Vec<u128> = places.iter().map(|&index| hashes[index]).collect();

@@ -14,11 +14,11 @@ use super::{extents, MAX_TERM_BYTES};
 use crate::cluster::damaged;
 
 /// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's
-/// lock, and has the terms' hashes; the extents that are `own` belong to the shard.
+/// lock, and has the terms' hashes with their order for probes; the extents that are `own` belong to the shard.
 pub fn add(
     tables: &Tables,
     terms: &[Term<'_>],
-    hashes: &[u128],
+    (hashes, order): (&[u128], &[usize]),
     ids: &mut [Option<TermId>],
     own: impl Fn(u64) -> bool,
 ) {
@@ -30,8 +30,10 @@ pub fn add(
         .collect();
 
     // Whoever added one of the terms since the first look has finished now.
-    let mut order = missing.clone();
-    order.sort_by_key(|&n| term_ids::probe_order(hashes[n]));
+    let in_order = order.iter().copied();
+    let order: Vec<usize> = in_order
+        .filter(|&n| ids[n].is_none() && first[&hashes[n]] == n)
+        .collect();
     let sorted: Vec<u128> = order.iter().map(|&n| hashes[n]).collect();
     for (&n, id) in order.iter().zip(term_ids::probe(tables, &sorted)) {
         ids[n] = id;
@@ -41,7 +43,7 @@ pub fn add(
         .filter(|&&n| ids[n].is_none())
         .map(|&n| (n, terms[n].text))
         .collect();
-    let added: Vec<usize> = new.iter().map(|(n, _)| *n).collect();
+    let added: Vec<usize> = order.into_iter().filter(|&n| ids[n].is_none()).collect();
     let numbers = extents::take(tables, new.len() as u64, own);
     let mut packer = with_state(|state| Packer::new(state.symbols.newest(tables)));
     packer.push_all(numbers.into_iter().flatten(), new, |n, number| {

@@ -20,12 +20,24 @@ fn quad(hash: u128, id: TermId) -> [i64; 4] {
     [s, p, id.to_i64(), 0]
 }
 
-/// Order in which probes touch neighbouring pages one after the other.
-pub fn probe_order(hash: u128) -> impl Ord {
+/// What the order of probes goes by.
+pub fn probe_key(hash: u128) -> impl Ord {
     halves(hash)
 }
 
-/// The ids of the terms with these hashes, which must be in [`probe_order`].
+/// The places of hashes, in the order in which probes touch neighbouring pages one after the other.
+pub fn probe_order(hashes: &[u128]) -> Vec<usize> {
+    // Sorted with their places: a sort of places alone would look each hash up again and again.
+    let mut keys: Vec<_> = hashes
+        .iter()
+        .enumerate()
+        .map(|(n, &hash)| (probe_key(hash), n))
+        .collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|(_, n)| n).collect()
+}
+
+/// The ids of the terms with these hashes, which must be in the order of [`probe_order`].
 pub fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
     let table = Relation::open(tables.term_ids, pg_sys::AccessShareLock);
     // SAFETY: the table is open while the cursor is used; the snapshot is static.

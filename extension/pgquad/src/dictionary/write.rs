@@ -89,9 +89,9 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
     lock_terms(state, terms);
 
     // Whoever added one of the terms since we looked has finished now.
-    let mut order: Vec<usize> = (0..terms.len()).collect();
-    order.sort_by_key(|&index| term_ids::probe_order(terms[index].0));
-    let hashes: Vec<u128> = order.iter().map(|&index| terms[index].0).collect();
+    let hashes: Vec<u128> = terms.iter().map(|(hash, _)| *hash).collect();
+    let order = term_ids::probe_order(&hashes);
+    let hashes: Vec<u128> = order.iter().map(|&index| hashes[index]).collect();
     let mut ids: Vec<Option<TermId>> = vec![None; terms.len()];
     for (index, found) in order
         .iter()

@@ -176,7 +176,7 @@ impl LocalEncoder {
         if sorted.is_empty() {
             return;
         }
-        sorted.sort_unstable_by_key(|(hash, _)| term_ids::probe_order(*hash));
+        sorted.sort_unstable_by_key(|(hash, _)| term_ids::probe_key(*hash));
         let hashes: Vec<u128> = sorted.iter().map(|(hash, _)| *hash).collect();
         for ((hash, position), found) in sorted
             .iter()
