@@ -1,8 +1,8 @@
 //! Quads on their way into the shards of a table, many in one row.
 //!
 //! Citus routes and copies row by row, at a microsecond each. So a load of a distributed store hands it rows of some
-//! thousand quads: a key that leads to the shard, and the quads as bytes. `extension/pgquad/src/am/modify.rs` takes them
-//! apart where the shard is.
+//! thousand quads: a key that leads to the shard, and the quads as bytes. Where the shard is,
+//! `extension/pgquad/src/am/modify.rs` takes them apart.
 
 use pgquad_btree::{Quad, SIGN};
 

@@ -312,8 +312,8 @@ impl<T: Transport, W: Work> Exchange<T, W> {
 
     /// Sends what is due; with `all` everything.
     ///
-    /// Invariant: a link is blocked only while it takes nothing. What was due when there was no room goes out as soon as
-    /// there is, also where it does not fill a message: [`Self::wait`] would return at once, again and again.
+    /// Invariant: a link is blocked only while it takes nothing. What was due when there was no room goes out as soon
+    /// as there is, also where it does not fill a message: [`Self::wait`] would return at once, again and again.
     fn flush(&mut self, all: bool) -> Result<(), Error<W::Error>> {
         for to in 0..self.dealt.peers() {
             let due = |own: &Self| {
