@@ -36,7 +36,7 @@ const STORES: &str =
 const PLAN: &str = "SELECT quad.explain_json($1, $2, $3, $4)";
 
 /// The roles whose requests the caller may see, by PostgreSQL's own rule. Also loads and other sessions, as PostgreSQL
-/// shows them.
+/// shows them. Sessions that nodes open to each other work on a request that is shown already.
 const ACTIVITY: &str = "SELECT json_build_object(\
      'visible', (SELECT coalesce(json_agg(coalesce(pg_has_role(r.oid, 'USAGE'), false) \
              OR pg_has_role('pg_read_all_stats', 'USAGE') ORDER BY n), '[]') \
@@ -48,7 +48,9 @@ const ACTIVITY: &str = "SELECT json_build_object(\
              'client', a.application_name, 'seconds', extract(epoch FROM clock_timestamp() - a.query_start), \
              'text', left(a.query, 4096), 'waits', a.wait_event) ORDER BY a.query_start), '[]') \
          FROM pg_stat_activity a WHERE a.state = 'active' AND a.backend_type = 'client backend' \
-         AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgquad-server'))::text";
+         AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgquad-server' \
+         AND NOT a.application_name ~ '^citus_(internal|run_command) ' \
+         AND NOT (a.application_name = 'pgquad' AND a.query ~ '^SELECT quad\\.cluster_')))::text";
 
 /// Whether the caller may signal sessions of a role, by the rule of pg_cancel_backend.
 const MAY_CANCEL: &str = "SELECT coalesce((SELECT \

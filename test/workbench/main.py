@@ -7,18 +7,17 @@ import time
 
 from playwright.sync_api import sync_playwright
 
+import cluster
+from browser import SITE, Browser, answered, shot, write
 from endpoint import DATABASE, Endpoint, connect, sql, until
 from pgquad_test import Report
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
-SITE = os.path.join(ROOT, "server/workbench/dist/site")
 AXE = os.path.join(ROOT, "server/workbench/node_modules/axe-core/axe.min.js")
 SOLAR = "http://example.org/solar/"
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f && ?i != ?l) }"
 # A document that takes seconds to load.
 TRIPLES = 2_000_000
-# Milliseconds after which what does not come to be seen is missed.
-WAIT = 60_000
 
 
 def set_up():
@@ -44,53 +43,6 @@ def tear_down():
         cursor.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
         cursor.execute("DROP ROLE workbench_reader")
     admin.close()
-
-
-class Browser:
-    """Pages whose errors are noted."""
-
-    def __init__(self, browser, endpoint):
-        self.browser, self.endpoint, self.errors = browser, endpoint, []
-
-    def page(self, address="/", **options):
-        page = self.browser.new_context(**{"viewport": {"width": 1200, "height": 850}, **options}).new_page()
-        page.set_default_timeout(WAIT)
-        page.on("pageerror", lambda error: self.errors.append(f"{page.url}: {error}"))
-        # Statuses other than 200 are noted by the browser as errors, and are what some tests are about.
-        page.on("console", lambda message: self.errors.append(f"{page.url}: {message.text}")
-                if message.type in ("error", "warning") and "Failed to load resource" not in message.text else None)
-        page.goto(self.endpoint.url + address)
-        return page
-
-    def signed_in(self, address="/"):
-        page = self.page(address)
-        sign_in(page)
-        return page
-
-
-def sign_in(page):
-    page.click("#sign")
-    page.get_by_label("Name").fill("postgres")
-    page.get_by_role("dialog").get_by_role("button", name="Sign in").click()
-    page.wait_for_selector("#sign:has-text('sign out')")
-
-
-def write(page, text):
-    """Writes a query, replacing what is there."""
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    # Text that takes the place of coloured text gets its style from the browser, which the policy stops, and the browser says so.
-    page.keyboard.press("Delete")
-    page.keyboard.insert_text(text)
-
-
-def answered(page, text=""):
-    page.wait_for_selector(f"#status:has-text('{text or ' ms'}')")
-
-
-def shot(page, name):
-    if os.environ.get("PGQUAD_SHOTS"):
-        page.screenshot(path=os.path.join(os.environ["PGQUAD_SHOTS"], name + ".png"), full_page=True, caret="initial")
 
 
 def first_paint(report, browser):
@@ -364,24 +316,32 @@ with open(AXE, encoding="utf-8") as axe:
 TESTS = [first_paint, examples, completion, errors, no_markup, cancel, contents, plan, pictures, loading, running, protection, phone]
 
 
+def run(report, browser, tests):
+    for test in tests:
+        try:
+            test(report, browser)
+        except Exception as error:  # pylint: disable=broad-except
+            report.check(False, test.__name__, error)
+        for context in browser.browser.contexts:
+            context.close()
+    report.check(browser.errors == [], "no error in the browser's console", browser.errors)
+
+
 def main():
     report = Report("workbench")
     set_up()
     wanted = sys.argv[1:]
-    with Endpoint(anonymous="workbench_reader") as endpoint, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         # Chromium's own sandbox cannot be had by root and within containers; the pages are our own.
         chromium = playwright.chromium.launch(executable_path=os.environ["PGQUAD_CHROMIUM"], args=["--no-sandbox", "--disable-dev-shm-usage"])
-        browser = Browser(chromium, endpoint)
-        for test in TESTS:
-            if wanted and test.__name__ not in wanted:
-                continue
-            try:
-                test(report, browser)
-            except Exception as error:  # pylint: disable=broad-except
-                report.check(False, test.__name__, error)
-            for context in chromium.contexts:
-                context.close()
-        report.check(browser.errors == [], "no error in the browser's console", browser.errors)
+        with Endpoint(anonymous="workbench_reader") as endpoint:
+            run(report, Browser(chromium, endpoint), [test for test in TESTS if not wanted or test.__name__ in wanted])
+        on_cluster = [test for test in cluster.TESTS if not wanted or test.__name__ in wanted]
+        if on_cluster and os.environ.get("PGQUAD_CITUS"):
+            with cluster.cluster() as nodes, cluster.endpoint(nodes) as endpoint:
+                run(report, cluster.ClusterBrowser(chromium, endpoint, nodes), on_cluster)
+        elif on_cluster:
+            print("SKIPPED on a cluster: citus is not installed")
         chromium.close()
     if not report.failed:
         tear_down()

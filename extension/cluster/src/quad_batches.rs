@@ -11,8 +11,7 @@ use crate::Placement;
 
 /// Version of the bytes of a row.
 const VERSION: u8 = 1;
-/// Quads in a row at most: 60 kB at 14 bytes a quad, which is what loads of the Berlin data take. Rows of 1,000 to
-/// 16,000 quads are equally fast.
+/// Quads in a row at most, so that what Citus does for a row is shared by thousands. A row takes up to 128 kB.
 const MOST_QUADS: usize = 4096;
 /// Quads that are collected for all shards at most (4 MB).
 const MOST_COLLECTED: usize = 128 * 1024;

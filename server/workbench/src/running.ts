@@ -67,7 +67,7 @@ export const view: View = place => {
             { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Running' },
             h(
                 'table',
-                {},
+                { class: 'requests' },
                 h(
                     'thead',
                     {},
