@@ -312,7 +312,7 @@ impl Pipeline {
     ) -> Option<Bindings> {
         loop {
             let top = scopes.len() - 1;
-            filter(&self.query.layout, source, &mut rows, &mut scopes[top]);
+            filter(&self.query.layout, source, &mut rows, &mut scopes);
             if rows.len == 0 {
                 return None;
             }
