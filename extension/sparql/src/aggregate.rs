@@ -206,7 +206,7 @@ impl Translator<'_> {
                 return Ok(Col {
                     id: Some(format!("min({id})")),
                     term: None,
-                    nullable: true,
+                    nullable: col.nullable || !grouped,
                     ..col.clone()
                 });
             }
@@ -269,6 +269,7 @@ fn by_id(name: &AggregateFunction, keyword: &str, col: &Col, grouped: bool) -> O
             };
             Col {
                 kind: col.kind,
+                nullable: col.nullable || !grouped,
                 ..Col::of_computed_id(format!("{function}({id})"), col.inlined)
             }
         }

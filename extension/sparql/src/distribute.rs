@@ -3,14 +3,15 @@
 //! `R { A UNION B }` is `{ R A } UNION { R B }`: what R binds is looked up in A and in B, which otherwise would be
 //! computed whole. And after `X OPTIONAL { Y }` a variable of Y is bound in the solutions of `X Y`, and unbound in
 //! those of X without a match in Y. Rows of the first kind are joined by their value; those of the second kind are
-//! compatible with everything.
+//! compatible with everything. The same holds after `X BIND(.. AS ?y)`, whose expression may be an error, and of the
+//! results of subqueries.
 
 use std::collections::HashSet;
 
-use spargebra::algebra::{Expression, GraphPattern};
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 use spargebra::term::{GroundTerm, Variable};
 
-use crate::expression::{has_exists, is_volatile};
+use crate::expression::{conjunction, has_exists, is_volatile};
 use crate::path::is_flat;
 use crate::service::certainly_bound;
 use crate::translate::{alternatives, union_operands};
@@ -22,22 +23,29 @@ pub(crate) const MOST_COPIED: usize = 8;
 /// the joins.
 const MOST_OPTIONALS: usize = 12;
 const MOST_APART: usize = 3;
+/// Most leaves of the patterns that are joined on a computed variable.
+const MOST_LEAVES: usize = 32;
 
 /// The joins whose solutions together are those of a join of `operands`, if it is better taken apart.
 pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
     (0..operands.len()).find_map(|at| {
         let others: Vec<&GraphPattern> = [&operands[..at], &operands[at + 1..]].concat();
         let arms = match operands[at] {
-            union @ GraphPattern::Union { .. } => of_union(union, &others),
+            union @ GraphPattern::Union { .. } => {
+                of_union(union, &others).or_else(|| of_computed(union, &others))
+            }
             GraphPattern::Values {
                 variables,
                 bindings,
             } => of_values(variables, bindings, &others),
             optional @ GraphPattern::LeftJoin { .. } => {
-                let variable = connecting(optional, &others)?;
-                split(optional, &variable).map(|(bound, unbound)| vec![bound, unbound])
+                let apart = connecting(optional, &others)
+                    .and_then(|variable| split(optional, &variable))
+                    .map(|(bound, unbound)| vec![bound, unbound]);
+                apart.or_else(|| of_computed(optional, &others))
             }
-            _ => None,
+            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => None,
+            other => of_computed(other, &others),
         }?;
         let joined = |arm: GraphPattern| {
             let before = operands[..at].iter().map(|p| (*p).clone());
@@ -61,14 +69,100 @@ pub(crate) fn of_left_join(
     if matches!(right, GraphPattern::Union { .. }) {
         return of_optional_union(left, right, filter);
     }
-    let variable = connecting(left, &[right])?;
-    let (bound, unbound) = split(left, &variable)?;
+    let apart = connecting(left, &[right]).and_then(|variable| split(left, &variable));
+    let arms = match apart {
+        Some((bound, unbound)) => vec![bound, unbound],
+        None => of_computed(left, &[right])?,
+    };
     let optional = |left: GraphPattern| GraphPattern::LeftJoin {
         left: Box::new(left),
         right: Box::new(right.clone()),
         expression: filter.cloned(),
     };
-    Some(vec![optional(bound), optional(unbound)])
+    Some(arms.into_iter().map(optional).collect())
+}
+
+/// Filters whose solutions together are those of `inner` that pass `condition`, if its EXISTS look for a variable that
+/// may be unbound.
+pub(crate) fn of_filter(condition: &Expression, inner: &GraphPattern) -> Option<Vec<GraphPattern>> {
+    let mut conjuncts = Vec::new();
+    conjunction(condition, &mut conjuncts);
+    let mut looked_for = Vec::new();
+    for conjunct in conjuncts {
+        match conjunct {
+            Expression::Exists(pattern) => looked_for.push(pattern.as_ref()),
+            Expression::Not(negated) => match negated.as_ref() {
+                Expression::Exists(pattern) => looked_for.push(pattern.as_ref()),
+                other if is_volatile(other) => return None,
+                _ => {}
+            },
+            other if is_volatile(other) => return None,
+            _ => {}
+        }
+    }
+    let arms = looked_for
+        .into_iter()
+        .find_map(|pattern| of_computed(inner, &[pattern]))?;
+    let filtered = |arm| filter(condition.clone(), arm);
+    Some(arms.into_iter().map(filtered).collect())
+}
+
+/// The solutions of a pattern in which a variable is bound that connects it with the others, and those in which it is
+/// not. The pattern is computed twice, which is little beside comparing each of its solutions with each of the others.
+fn of_computed(pattern: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
+    let all = || others.iter().copied().chain([pattern]);
+    if !all().all(is_repeatable)
+        || all().map(leaves).sum::<usize>() > MOST_LEAVES
+        || all().map(computed_joins).sum::<usize>() > MOST_APART
+    {
+        return None;
+    }
+    let there = certain(others.iter().copied());
+    let here = certain([pattern]);
+    // What reads nothing has one solution or few.
+    if leaves(pattern) == 0 || !computes(pattern) || optionals(pattern) > MOST_OPTIONALS {
+        return None;
+    }
+    // Where other variables connect the two, the pattern is looked up by these. Then an expression is worth being
+    // computed twice, groups and optional parts are not.
+    let is_connected = !here.is_disjoint(&there);
+    let mut variables = in_scope_variables(pattern);
+    let connects = |v: &Variable| {
+        let apart = !is_connected || is_assigned(pattern, v) && !groups(pattern);
+        apart && there.contains(v) && !here.contains(v)
+    };
+    let variable = variables.remove(variables.iter().position(connects)?);
+    Some(apart_by(&variable, pattern, variables))
+}
+
+/// The solutions of a pattern in which the variable is bound, and the others, in which the `rest` may be. What is
+/// looked up for both kinds by OPTIONAL is looked up for each.
+fn apart_by(variable: &Variable, pattern: &GraphPattern, rest: Vec<Variable>) -> Vec<GraphPattern> {
+    if let GraphPattern::LeftJoin {
+        left,
+        right,
+        expression,
+    } = pattern
+    {
+        if in_scope(left, variable) {
+            let mut rest = in_scope_variables(left);
+            rest.retain(|v| v != variable);
+            let optional = |arm| GraphPattern::LeftJoin {
+                left: Box::new(arm),
+                right: right.clone(),
+                expression: expression.clone(),
+            };
+            let arms = apart_by(variable, left, rest).into_iter();
+            return arms.map(optional).collect();
+        }
+    }
+    let is_bound = Expression::Bound(variable.clone());
+    let unbound = filter(Expression::Not(Box::new(is_bound.clone())), pattern.clone());
+    let unbound = GraphPattern::Project {
+        inner: Box::new(fenced(unbound)),
+        variables: rest,
+    };
+    vec![filter(is_bound, pattern.clone()), unbound]
 }
 
 /// The branches of a union, where patterns around it can be looked up by what the others bind.
@@ -207,12 +301,16 @@ fn split(pattern: &GraphPattern, variable: &Variable) -> Option<(GraphPattern, G
     let bound = filtered(join(left.as_ref().clone(), right.as_ref().clone()));
     let matched = Expression::Exists(Box::new(filtered(right.as_ref().clone())));
     let unmatched = filter(Expression::Not(Box::new(matched)), left.as_ref().clone());
-    let unbound = GraphPattern::Slice {
-        inner: Box::new(unmatched),
+    Some((bound, fenced(unmatched)))
+}
+
+/// The pattern, to be computed on its own.
+fn fenced(pattern: GraphPattern) -> GraphPattern {
+    GraphPattern::Slice {
+        inner: Box::new(pattern),
         start: 0,
         length: None,
-    };
-    Some((bound, unbound))
+    }
 }
 
 pub(crate) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
@@ -243,6 +341,16 @@ fn in_scope(pattern: &GraphPattern, variable: &Variable) -> bool {
     let mut found = false;
     pattern.on_in_scope_variable(|v| found |= v == variable);
     found
+}
+
+fn in_scope_variables(pattern: &GraphPattern) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    pattern.on_in_scope_variable(|v| {
+        if !variables.contains(v) {
+            variables.push(v.clone());
+        }
+    });
+    variables
 }
 
 /// Whether a pattern is made of quad patterns that all have to match, so that it can stand in several places.
@@ -280,6 +388,129 @@ fn is_copied(pattern: &GraphPattern) -> bool {
         },
         other => is_plain(other),
     }
+}
+
+/// Whether a pattern has the same solutions each time it is computed.
+fn is_repeatable(pattern: &GraphPattern) -> bool {
+    let is_fixed = |e: &Expression| !is_volatile(e);
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Values { .. } | GraphPattern::Path { .. } => true,
+        GraphPattern::Join { left, right }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => is_repeatable(left) && is_repeatable(right),
+        GraphPattern::LeftJoin {
+            left,
+            right,
+            expression,
+        } => {
+            is_repeatable(left) && is_repeatable(right) && expression.as_ref().is_none_or(is_fixed)
+        }
+        GraphPattern::Filter { inner, expr } => is_repeatable(inner) && is_fixed(expr),
+        GraphPattern::Extend {
+            inner, expression, ..
+        } => is_repeatable(inner) && is_fixed(expression),
+        GraphPattern::Group {
+            inner, aggregates, ..
+        } => {
+            let is_fixed = |aggregate: &AggregateExpression| match aggregate {
+                AggregateExpression::CountSolutions { .. } => true,
+                AggregateExpression::FunctionCall { expr, .. } => is_fixed(expr),
+            };
+            is_repeatable(inner) && aggregates.iter().all(|(_, aggregate)| is_fixed(aggregate))
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice {
+            inner,
+            start: 0,
+            length: None,
+        } => is_repeatable(inner),
+        // Which solutions are the first may differ.
+        GraphPattern::Slice { .. } | GraphPattern::Service { .. } => false,
+    }
+}
+
+/// The patterns that a pattern is made of.
+fn children(pattern: &GraphPattern) -> Vec<&GraphPattern> {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Values { .. } | GraphPattern::Path { .. } => {
+            Vec::new()
+        }
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => vec![left, right],
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::Group { inner, .. }
+        | GraphPattern::Graph { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Service { inner, .. } => vec![inner],
+    }
+}
+
+/// Number of triple patterns, and of lists of values that are more than one row.
+fn leaves(pattern: &GraphPattern) -> usize {
+    let own = match pattern {
+        GraphPattern::Bgp { patterns } => patterns.len(),
+        GraphPattern::Path { .. } => 1,
+        GraphPattern::Values { bindings, .. } => usize::from(bindings.len() > 1),
+        _ => 0,
+    };
+    own + children(pattern).into_iter().map(leaves).sum::<usize>()
+}
+
+/// Whether there are groups or distinct solutions in the pattern.
+fn groups(pattern: &GraphPattern) -> bool {
+    let own = matches!(
+        pattern,
+        GraphPattern::Group { .. } | GraphPattern::Distinct { .. }
+    );
+    own || children(pattern).into_iter().any(groups)
+}
+
+/// Whether BIND, or an expression of SELECT, assigns the variable.
+fn is_assigned(pattern: &GraphPattern, variable: &Variable) -> bool {
+    let own = matches!(pattern, GraphPattern::Extend { variable: v, .. } if v == variable);
+    let mut children = children(pattern).into_iter();
+    own || children.any(|child| is_assigned(child, variable))
+}
+
+/// Number of joins with a part that computes variables: those that may be taken apart. OPTIONALs in a row that look for
+/// the same variable are so together.
+fn computed_joins(pattern: &GraphPattern) -> usize {
+    let of_children: usize = children(pattern).into_iter().map(computed_joins).sum();
+    let own = match pattern {
+        GraphPattern::Join { left, right } => computes(left) || computes(right),
+        GraphPattern::LeftJoin { left, right, .. } => {
+            let together = match left.as_ref() {
+                GraphPattern::LeftJoin { right: earlier, .. } => {
+                    let known = certain([left.as_ref()]);
+                    let (a, b) = (certain([earlier.as_ref()]), certain([right.as_ref()]));
+                    !computes(right) && a.intersection(&b).any(|v| !known.contains(v))
+                }
+                _ => false,
+            };
+            !together && (computes(left) || computes(right))
+        }
+        _ => false,
+    };
+    usize::from(own) + of_children
+}
+
+fn computes(pattern: &GraphPattern) -> bool {
+    let own = matches!(
+        pattern,
+        GraphPattern::Extend { .. } | GraphPattern::Group { .. }
+    );
+    own || children(pattern).into_iter().any(computes)
 }
 
 /// Number of OPTIONALs that are not fenced off.

@@ -765,7 +765,8 @@ fn exact(function: &Function) -> Option<Exact> {
     }
 }
 
-fn conjunction<'e>(expression: &'e Expression, conjuncts: &mut Vec<&'e Expression>) {
+/// The parts of an expression that all have to be true.
+pub(crate) fn conjunction<'e>(expression: &'e Expression, conjuncts: &mut Vec<&'e Expression>) {
     match expression {
         Expression::And(a, b) => {
             conjunction(a, conjuncts);
@@ -773,6 +774,17 @@ fn conjunction<'e>(expression: &'e Expression, conjuncts: &mut Vec<&'e Expressio
         }
         other => conjuncts.push(other),
     }
+}
+
+/// Variables that are bound where the expression is true, because it asks for that.
+pub(crate) fn tested_bound(expression: &Expression) -> Vec<&Variable> {
+    let mut conjuncts = Vec::new();
+    conjunction(expression, &mut conjuncts);
+    let tested = conjuncts.into_iter().filter_map(|e| match e {
+        Expression::Bound(variable) => Some(variable),
+        _ => None,
+    });
+    tested.collect()
 }
 
 /// Calls `visit` on the expression and all below it, without going into EXISTS patterns.

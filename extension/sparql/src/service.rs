@@ -5,12 +5,13 @@
 
 use std::collections::HashSet;
 
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{same_sql, Col};
 use crate::error::Error;
+use crate::expression::tested_bound;
 use crate::params::ParamKind;
 use crate::text;
 use crate::translate::{Env, Translator};
@@ -185,8 +186,6 @@ pub(crate) fn certainly_bound<'p>(pattern: &'p GraphPattern, bound: &mut HashSet
         }
         GraphPattern::LeftJoin { left: inner, .. }
         | GraphPattern::Minus { left: inner, .. }
-        | GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
         | GraphPattern::OrderBy { inner, .. }
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
@@ -215,14 +214,66 @@ pub(crate) fn certainly_bound<'p>(pattern: &'p GraphPattern, bound: &mut HashSet
                     bindings.iter().all(always).then_some(variable)
                 }),
         ),
-        GraphPattern::Project { inner, variables }
-        | GraphPattern::Group {
-            inner, variables, ..
-        } => {
+        GraphPattern::Project { inner, variables } => {
             let mut of_inner = HashSet::new();
             certainly_bound(inner, &mut of_inner);
             bound.extend(variables.iter().filter(|v| of_inner.contains(v)));
         }
+        GraphPattern::Filter { inner, expr } => {
+            let mut of_inner = HashSet::new();
+            inner.on_in_scope_variable(|v| {
+                of_inner.insert(v);
+            });
+            let tested = tested_bound(expr).into_iter();
+            bound.extend(tested.filter(|v| of_inner.contains(v)));
+            certainly_bound(inner, bound);
+        }
+        GraphPattern::Extend {
+            inner,
+            variable,
+            expression,
+        } => {
+            let mut of_inner = HashSet::new();
+            certainly_bound(inner, &mut of_inner);
+            if is_certain(expression, &of_inner) {
+                bound.insert(variable);
+            }
+            bound.extend(of_inner);
+        }
+        GraphPattern::Group {
+            inner,
+            variables,
+            aggregates,
+        } => {
+            let mut of_inner = HashSet::new();
+            certainly_bound(inner, &mut of_inner);
+            let is_certain = |(_, aggregate): &&(Variable, AggregateExpression)| match aggregate {
+                AggregateExpression::CountSolutions { .. }
+                | AggregateExpression::FunctionCall {
+                    name: AggregateFunction::Count,
+                    ..
+                } => true,
+                // A group has a solution, where there are keys.
+                AggregateExpression::FunctionCall {
+                    name:
+                        AggregateFunction::Sample | AggregateFunction::Min | AggregateFunction::Max,
+                    expr,
+                    ..
+                } => !variables.is_empty() && is_certain(expr, &of_inner),
+                AggregateExpression::FunctionCall { .. } => false,
+            };
+            bound.extend(aggregates.iter().filter(is_certain).map(|(v, _)| v));
+            bound.extend(variables.iter().filter(|v| of_inner.contains(v)));
+        }
+    }
+}
+
+/// Whether the expression is never an error, given the variables that are bound.
+fn is_certain(expression: &Expression, bound: &HashSet<&Variable>) -> bool {
+    match expression {
+        Expression::NamedNode(_) | Expression::Literal(_) | Expression::Bound(_) => true,
+        Expression::Variable(variable) => bound.contains(variable),
+        _ => false,
     }
 }
 

@@ -12,7 +12,9 @@ use crate::column::{coalesced, compatible_sql, constant, merged, same_sql, Col, 
 use crate::dataset::Dataset;
 use crate::distribute;
 use crate::error::Error;
-use crate::expression::{is_heavy, is_volatile, needs_row, used_variables, Operand, Scope};
+use crate::expression::{
+    is_heavy, is_volatile, needs_row, tested_bound, used_variables, Operand, Scope,
+};
 use crate::params::{ParamKind, Params};
 use crate::pushdown;
 use crate::service::Service;
@@ -217,7 +219,17 @@ impl<'a> Translator<'a> {
                 expression,
             } => self.left_join(left, right, expression.as_ref(), env)?,
             GraphPattern::Filter { expr, inner } => {
+                if let Some(arms) = self.arms(|| distribute::of_filter(expr, inner), env) {
+                    return Ok(Rel::plain(arms?));
+                }
                 let mut block = self.block(inner, env)?;
+                for variable in tested_bound(expr) {
+                    if let Some(col) = block.vars.get_mut(variable) {
+                        let condition = col.bound_sql();
+                        col.nullable = false;
+                        block.add_condition(condition);
+                    }
+                }
                 let scope = Scope {
                     row: block.row.as_deref(),
                     ..Scope::of(&block.vars, env)

@@ -167,6 +167,50 @@ FROM (
 }
 
 #[test]
+fn a_computed_variable_makes_two_joins() {
+    let bind = "?x :p ?y BIND(IRI(CONCAT(STR(?y), 'z')) AS ?z)";
+    for query in [
+        format!("SELECT * {{ {bind} ?z :q ?w }}"),
+        format!("SELECT * {{ {bind} OPTIONAL {{ ?z :q ?w }} }}"),
+        format!("SELECT * {{ {bind} FILTER EXISTS {{ ?z :q ?w }} }}"),
+        format!("SELECT * {{ {bind} FILTER NOT EXISTS {{ ?z :q ?w }} }}"),
+        format!("SELECT * {{ {{ SELECT ?z {{ {bind} }} }} GRAPH ?g {{ ?z :q ?w }} }}"),
+        "SELECT * { { SELECT (IRI(MAX(?y)) AS ?z) { ?x :p ?y } GROUP BY ?x } ?z :q ?w }".to_owned(),
+    ] {
+        let sql = translate(&query).sql();
+        assert!(!sql.contains(" OR "), "{sql}");
+        assert_eq!(sql.matches("UNION ALL").count(), 1, "{sql}");
+    }
+    // So it does with OPTIONALs in a row, and the next one is joined with those who have no match.
+    let sql = translate(&format!(
+        "SELECT * {{ {bind} OPTIONAL {{ ?z :q ?a }} OPTIONAL {{ ?z :r ?b }} OPTIONAL {{ ?z :s ?c }} }}"
+    ));
+    assert!(!sql.sql().contains(" OR "), "{}", sql.sql());
+    // What is never unbound makes one join.
+    for query in [
+        "SELECT * { ?x :p ?y BIND(?y AS ?z) ?z :q ?w }",
+        "SELECT * { { SELECT (MAX(?y) AS ?z) { ?x :p ?y } GROUP BY ?x } ?z :q ?w }",
+        "SELECT * { { SELECT (SAMPLE(?y) AS ?z) { ?x :p ?y } GROUP BY ?x } ?z :q ?w }",
+        "SELECT * { ?x :p ?y OPTIONAL { ?y :r ?z } FILTER(BOUND(?z)) FILTER EXISTS { ?z :q ?w } }",
+    ] {
+        let sql = translate(query).sql();
+        assert!(!sql.contains(" OR ") && !sql.contains("UNION"), "{sql}");
+    }
+    // What may differ each time is computed once, and so are joins of joins of joins.
+    for query in [
+        "SELECT * { ?x :p ?y BIND(IRI(CONCAT(STR(?y), STR(RAND()))) AS ?z) ?z :q ?w }",
+        "SELECT * { { SELECT (IRI(?y) AS ?z) { ?x :p ?y } LIMIT 9 } ?z :q ?w }",
+    ] {
+        assert!(!translate(query).sql().contains("UNION"), "{query}");
+    }
+    let chain: String = (0..12)
+        .map(|n| format!("BIND(IRI(STR(?v{n})) AS ?b{n}) ?b{n} :p ?v{} ", n + 1))
+        .collect();
+    let sql = translate(&format!("SELECT * {{ ?x :p ?v0 {chain} }}")).sql();
+    assert!(sql.len() < 40_000, "{}", sql.len());
+}
+
+#[test]
 fn joins_with_a_union_are_distributed_over_its_branches() {
     assert_sql(
         "SELECT ?n { ?x :p :c { ?x :q ?y . ?y :r ?n } UNION { ?x :s ?n } }",
