@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(117);
+select plan(121);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -164,6 +164,14 @@ select pg_temp.gives('18.5', 'SELECT ?n ?w { { SELECT ?x (COUNT(?y) AS ?n) (SUM(
 select pg_temp.gives('18.5', 'SELECT ?x ?w { { SELECT ?x (SUM(?y) AS ?w) { ?x :p ?y } GROUP BY ?x } ?b :q ?w }', 'a "2"^^integer', 'c "2"^^integer');
 select pg_temp.gives('18.5', 'SELECT ?z ?w { { SELECT (MAX(?y) AS ?z) { ?x :none ?y } } ?z :q ?w }', 'b "2"^^integer');
 select pg_temp.gives('18.5', 'SELECT ?z ?w { { SELECT (SAMPLE(?y) AS ?z) { ?x :none ?y } } ?z :q ?w }', 'b "2"^^integer');
+
+-- 18.5.1.7 GROUP_CONCAT keeps the order of a subquery
+select pg_temp.data(':a :p 3, 1, 20, 4 . :b :p 2, 100, 30 . :c :q "z", "x", "y"');
+select pg_temp.gives('18.5.1.7', 'SELECT ?x (GROUP_CONCAT(?y; SEPARATOR=",") AS ?t) { SELECT ?x ?y { ?x :p ?y } ORDER BY DESC(?y) } GROUP BY ?x', 'a "20,4,3,1"', 'b "100,30,2"');
+select pg_temp.gives('18.5.1.7', 'SELECT ?x (GROUP_CONCAT(STR(?y); SEPARATOR=",") AS ?t) (COUNT(*) AS ?n) { SELECT DISTINCT ?x ?y { ?x :p ?y } ORDER BY ?x ?y } GROUP BY ?x',
+    'a "1,3,4,20" "4"^^integer', 'b "2,30,100" "3"^^integer');
+select pg_temp.gives('18.5.1.7', 'SELECT (GROUP_CONCAT(?y) AS ?t) { SELECT ?y { :c :q ?y } ORDER BY ?y }', '"x y z"');
+select pg_temp.gives('18.5.1.7', 'SELECT (GROUP_CONCAT(?y) AS ?t) { SELECT ?y { ?x :q|:p ?y } ORDER BY DESC(?x) DESC(STRLEN(STR(?y))) ?y }', '"x y z 100 30 2 20 1 3 4"');
 
 -- 17.3.1 Strings of one language compare by their text, whether the dictionary has the limit or not
 select pg_temp.data(':s :l "Ada"@en, "Bob"@en, "Cid"@en-gb, "Ada"@de, "Ada", <http://e/Ada> . :t :m "Bob"@en');

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::expression::{has_exists, is_volatile, needs_row, used_variables, Operand, Scope};
 use crate::params::ParamKind;
 use crate::pre_aggregation;
-use crate::translate::{Env, Graph, Translator};
+use crate::translate::{sort_item, Env, Graph, Translator};
 
 impl Translator<'_> {
     pub fn group(
@@ -29,7 +29,11 @@ impl Translator<'_> {
             Some((inner, aggregates)) => (inner, aggregates.as_slice()),
             None => (inner, aggregates),
         };
-        let inner = self.block(inner, env)?;
+        // Everyone expects the texts in the order of the subquery that they come from, though no order is promised.
+        let (inner, order) = match aggregates.iter().any(concatenates) {
+            true => self.ordered_block(inner, env)?,
+            false => (self.block(inner, env)?, Vec::new()),
+        };
         let (inner, aggregates) = self.with_computed_arguments(inner, aggregates, env)?;
         let (inner, aggregates) = self.with_distinct_arguments(inner, keys, aggregates, env)?;
         let mut outputs = Vec::new();
@@ -46,7 +50,7 @@ impl Translator<'_> {
         }
         let bound_keys = outputs.len();
         for (variable, aggregate) in &aggregates {
-            let col = self.aggregate(aggregate, &inner, !keys.is_empty(), env)?;
+            let col = self.aggregate(aggregate, &inner, &order, !keys.is_empty(), env)?;
             outputs.push(col.any().to_owned());
             columns.push((variable, col));
         }
@@ -167,6 +171,7 @@ impl Translator<'_> {
         &mut self,
         aggregate: &AggregateExpression,
         inner: &Block,
+        order: &[(Variable, bool)],
         grouped: bool,
         env: &Env,
     ) -> Result<Col, Error> {
@@ -226,7 +231,16 @@ impl Translator<'_> {
             AggregateFunction::GroupConcat { separator } => {
                 let separator = separator.as_deref().unwrap_or(" ");
                 let separator = self.params.sql(ParamKind::Text, separator);
-                format!("quad.agg_group_concat({keyword}{value}, {separator})")
+                // SQL sorts distinct values by themselves.
+                let order = if distinct { &[] } else { order };
+                let order = order.iter().filter_map(|(variable, descending)| {
+                    Some(sort_item(inner.vars.get(variable)?.any(), *descending))
+                });
+                let order = match order.collect::<Vec<_>>() {
+                    none if none.is_empty() => String::new(),
+                    items => format!(" ORDER BY {}", items.join(", ")),
+                };
+                format!("quad.agg_group_concat({keyword}{value}, {separator}{order})")
             }
             AggregateFunction::Custom(iri) => {
                 return Err(Error::unsupported(format!("aggregate function {iri}")));
@@ -234,6 +248,18 @@ impl Translator<'_> {
             AggregateFunction::Count => unreachable!("dealt with above"),
         }))
     }
+}
+
+/// Whether the result of an aggregate depends on the order of the solutions.
+fn concatenates((_, aggregate): &(Variable, AggregateExpression)) -> bool {
+    matches!(
+        aggregate,
+        AggregateExpression::FunctionCall {
+            name: AggregateFunction::GroupConcat { .. },
+            distinct: false,
+            ..
+        }
+    )
 }
 
 /// Whether the query names the variable: neither the translator has made it nor is it a blank node.

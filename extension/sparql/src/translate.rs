@@ -123,9 +123,16 @@ impl SortKey {
         };
         match &self.id {
             Some(id) if few => format!("{id} USING OPERATOR(quad.{operator}) {nulls}"),
-            _ if self.descending => format!("{} DESC {nulls}", self.sql),
-            _ => format!("{} {nulls}", self.sql),
+            _ => sort_item(&self.sql, self.descending),
         }
+    }
+}
+
+/// An item of an ORDER BY clause. Unbound and errors come first in ascending order.
+pub(crate) fn sort_item(sql: &str, descending: bool) -> String {
+    match descending {
+        false => format!("{sql} NULLS FIRST"),
+        true => format!("{sql} DESC NULLS LAST"),
     }
 }
 
@@ -333,8 +340,8 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// The block to select from, and the ORDER BY, LIMIT, and OFFSET clauses to end that query with.
-    pub fn finish(&mut self, rel: Rel) -> Result<(Block, String), Error> {
+    /// The block to select from, made distinct if it is to be, and what its solutions are sorted by.
+    fn sorted(&mut self, rel: Rel) -> Result<(Block, Vec<SortKey>), Error> {
         let mut block = rel.block;
         let mut keys: Vec<SortKey> = rel.order.iter().map(|k| k.key.clone()).collect();
         if rel.distinct {
@@ -358,15 +365,42 @@ impl<'a> Translator<'a> {
                 (block, keys) = distinct_by_first_key(block, &alias, &keys);
             }
         }
+        Ok((block, keys))
+    }
+
+    /// The pattern as a block, and the order of its solutions: hidden variables, and whether they are descending.
+    pub fn ordered_block(
+        &mut self,
+        pattern: &GraphPattern,
+        env: &Env,
+    ) -> Result<(Block, Vec<(Variable, bool)>), Error> {
+        let rel = self.pattern(pattern, env)?;
+        if rel.slice.is_some() || rel.order.is_empty() {
+            return Ok((self.close(rel)?, Vec::new()));
+        }
+        let (mut block, keys) = self.sorted(rel)?;
+        let mut order = Vec::new();
+        for key in keys {
+            let hidden = self.hidden("key");
+            block.vars.set(hidden.clone(), Col::of_term(key.sql));
+            order.push((hidden, key.descending));
+        }
+        Ok((block, order))
+    }
+
+    /// The block to select from, and the ORDER BY, LIMIT, and OFFSET clauses to end that query with.
+    pub fn finish(&mut self, rel: Rel) -> Result<(Block, String), Error> {
+        let slice = rel.slice;
+        let (block, keys) = self.sorted(rel)?;
         let mut tail = String::new();
         if !keys.is_empty() {
-            let few = matches!(rel.slice, Some((start, Some(length)))
+            let few = matches!(slice, Some((start, Some(length)))
                 if start.saturating_add(length) <= MOST_SORTED_BY_ID);
             let keys: Vec<String> = keys.iter().map(|key| key.order_sql(few)).collect();
             tail.push_str("\nORDER BY ");
             tail.push_str(&keys.join(", "));
         }
-        if let Some((start, length)) = rel.slice {
+        if let Some((start, length)) = slice {
             // bigint is what LIMIT takes; more rows than that cannot be.
             let clamp = |n: u64| n.min(i64::MAX as u64);
             if let Some(length) = length {
