@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(121);
+select plan(124);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -164,6 +164,12 @@ select pg_temp.gives('18.5', 'SELECT ?n ?w { { SELECT ?x (COUNT(?y) AS ?n) (SUM(
 select pg_temp.gives('18.5', 'SELECT ?x ?w { { SELECT ?x (SUM(?y) AS ?w) { ?x :p ?y } GROUP BY ?x } ?b :q ?w }', 'a "2"^^integer', 'c "2"^^integer');
 select pg_temp.gives('18.5', 'SELECT ?z ?w { { SELECT (MAX(?y) AS ?z) { ?x :none ?y } } ?z :q ?w }', 'b "2"^^integer');
 select pg_temp.gives('18.5', 'SELECT ?z ?w { { SELECT (SAMPLE(?y) AS ?z) { ?x :none ?y } } ?z :q ?w }', 'b "2"^^integer');
+select pg_temp.data('GRAPH :g { :a :p :b, 1 . :b :q 2 } GRAPH :h { :b :q 3 . :c :p :b, "x" }');
+select pg_temp.gives('18.5', 'SELECT ?g ?x ?w { GRAPH ?g { ?x :p ?y BIND(IF(isIRI(?y), ?y, 1/0) AS ?z) ?z :q ?w } }',
+    'g a "2"^^integer', 'g a "2"^^integer', 'h c "3"^^integer', 'h c "3"^^integer');
+select pg_temp.gives('18.5', 'SELECT ?g ?x ?w { GRAPH ?g { ?x :p ?y BIND(IF(isIRI(?y), ?y, 1/0) AS ?z) OPTIONAL { ?z :q ?w FILTER(?w > 2) } } }',
+    'g a -', 'g a -', 'h c "3"^^integer', 'h c "3"^^integer');
+select pg_temp.gives('18.5', 'SELECT ?g ?y { GRAPH ?g { ?x :p ?y BIND(IF(isIRI(?y), :none, 1/0) AS ?z) FILTER EXISTS { ?z :q 3 } } }', 'h "x"');
 
 -- 18.5.1.7 GROUP_CONCAT keeps the order of a subquery
 select pg_temp.data(':a :p 3, 1, 20, 4 . :b :p 2, 100, 30 . :c :q "z", "x", "y"');

@@ -26,11 +26,14 @@ const MOST_APART: usize = 3;
 /// Most leaves of the patterns that are joined on a computed variable.
 const MOST_LEAVES: usize = 32;
 
-/// The joins whose solutions together are those of a join of `operands`, if it is better taken apart.
-pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
+/// The joins whose solutions together are those of a join of `operands`, if it is better taken apart. `each`: all
+/// patterns are connected by the graph that each of them binds, so that only computed variables are worth it.
+pub(crate) fn of_join(operands: &[&GraphPattern], each: bool) -> Option<Vec<GraphPattern>> {
     (0..operands.len()).find_map(|at| {
         let others: Vec<&GraphPattern> = [&operands[..at], &operands[at + 1..]].concat();
         let arms = match operands[at] {
+            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => None,
+            other if each => of_computed(other, &others),
             union @ GraphPattern::Union { .. } => {
                 of_union(union, &others).or_else(|| of_computed(union, &others))
             }
@@ -44,7 +47,6 @@ pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
                     .map(|(bound, unbound)| vec![bound, unbound]);
                 apart.or_else(|| of_computed(optional, &others))
             }
-            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => None,
             other => of_computed(other, &others),
         }?;
         let joined = |arm: GraphPattern| {
@@ -58,18 +60,21 @@ pub(crate) fn of_join(operands: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
 }
 
 /// Left joins whose solutions together are those of the left join of `left` with `right`, if it is better taken apart.
+/// `each`: as for [`of_join`].
 pub(crate) fn of_left_join(
     left: &GraphPattern,
     right: &GraphPattern,
     filter: Option<&Expression>,
+    each: bool,
 ) -> Option<Vec<GraphPattern>> {
     if filter.is_some_and(|filter| is_volatile(filter) || has_exists(filter)) {
         return None;
     }
-    if matches!(right, GraphPattern::Union { .. }) {
+    if matches!(right, GraphPattern::Union { .. }) && !each {
         return of_optional_union(left, right, filter);
     }
-    let apart = connecting(left, &[right]).and_then(|variable| split(left, &variable));
+    let connecting = connecting(left, &[right]).filter(|_| !each);
+    let apart = connecting.and_then(|variable| split(left, &variable));
     let arms = match apart {
         Some((bound, unbound)) => vec![bound, unbound],
         None => of_computed(left, &[right])?,

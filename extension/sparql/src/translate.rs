@@ -226,7 +226,7 @@ impl<'a> Translator<'a> {
                 expression,
             } => self.left_join(left, right, expression.as_ref(), env)?,
             GraphPattern::Filter { expr, inner } => {
-                if let Some(arms) = self.arms(|| distribute::of_filter(expr, inner), env) {
+                if let Some(arms) = self.arms(|_| distribute::of_filter(expr, inner), env) {
                     return Ok(Rel::plain(arms?));
                 }
                 let mut block = self.block(inner, env)?;
@@ -454,6 +454,10 @@ impl<'a> Translator<'a> {
                 vars.set(variable.clone(), col.clone());
             }
         }
+        if let Graph::Each(graph) = &env.graph {
+            let col = rel.block.vars.get(graph).cloned();
+            col.into_iter().for_each(|col| vars.set(graph.clone(), col));
+        }
         rel.block.vars = vars;
         rel.block.row = None;
         Ok(rel)
@@ -478,7 +482,7 @@ impl<'a> Translator<'a> {
     fn join_group(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let mut operands = Vec::new();
         join_operands(pattern, &mut operands);
-        if let Some(arms) = self.arms(|| distribute::of_join(&operands), env) {
+        if let Some(arms) = self.arms(|each| distribute::of_join(&operands, each), env) {
             return arms;
         }
         let mut block = Block::default();
@@ -549,18 +553,17 @@ impl<'a> Translator<'a> {
         Ok(block)
     }
 
-    /// The solutions of several patterns in the place of one.
+    /// The solutions of several patterns in the place of one. `arms` is told whether each pattern binds its graph.
     fn arms(
         &mut self,
-        arms: impl FnOnce() -> Option<Vec<GraphPattern>>,
+        arms: impl FnOnce(bool) -> Option<Vec<GraphPattern>>,
         env: &Env,
     ) -> Option<Result<Block, Error>> {
-        // A graph that each pattern binds connects all of them.
-        if matches!(env.graph, Graph::Each(_)) {
-            return None;
-        }
         let env = env.without_sideways();
-        let blocks = arms()?.iter().map(|arm| self.block(arm, &env)).collect();
+        let blocks = arms(matches!(env.graph, Graph::Each(_)))?
+            .iter()
+            .map(|arm| self.block(arm, &env))
+            .collect();
         Some(Result::map(blocks, |blocks| self.union_of(blocks)))
     }
 
@@ -625,7 +628,10 @@ impl<'a> Translator<'a> {
         filter: Option<&Expression>,
         env: &Env,
     ) -> Result<Block, Error> {
-        if let Some(arms) = self.arms(|| distribute::of_left_join(left, right, filter), env) {
+        if let Some(arms) = self.arms(
+            |each| distribute::of_left_join(left, right, filter, each),
+            env,
+        ) {
             return arms;
         }
         let plain = distribute::is_plain(left);

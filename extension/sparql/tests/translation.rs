@@ -175,6 +175,9 @@ fn a_computed_variable_makes_two_joins() {
         format!("SELECT * {{ {bind} FILTER EXISTS {{ ?z :q ?w }} }}"),
         format!("SELECT * {{ {bind} FILTER NOT EXISTS {{ ?z :q ?w }} }}"),
         format!("SELECT * {{ {{ SELECT ?z {{ {bind} }} }} GRAPH ?g {{ ?z :q ?w }} }}"),
+        format!("SELECT * {{ GRAPH ?g {{ {bind} ?z :q ?w }} }}"),
+        format!("SELECT * {{ GRAPH ?g {{ {bind} OPTIONAL {{ ?z :q ?w }} }} }}"),
+        format!("SELECT * {{ GRAPH ?g {{ {bind} FILTER EXISTS {{ ?z :q ?w }} }} }}"),
         "SELECT * { { SELECT (IRI(MAX(?y)) AS ?z) { ?x :p ?y } GROUP BY ?x } ?z :q ?w }".to_owned(),
     ] {
         let sql = translate(&query).sql();

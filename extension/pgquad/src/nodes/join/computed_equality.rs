@@ -9,6 +9,9 @@ use crate::pg::compat;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
 
+/// The column of the graph.
+const GRAPH: usize = 3;
+
 /// Whether any equality of `rels` is one of computed values: if not, there is nothing to look for pair by pair.
 ///
 /// # Safety
@@ -72,9 +75,13 @@ pub unsafe fn is_best(
         let mut hashed = false;
         for clause in between(root, both, a, b) {
             let expr = (*clause).clause.cast();
-            if equal_columns(clause, both).is_some()
-                || value_equality::compared(expr, both).is_some()
-            {
+            let is_key = match equal_columns(clause, both) {
+                // The patterns of one graph are many, and few orders begin with it.
+                Some(((_, GRAPH), (_, GRAPH))) => continue,
+                Some(_) => true,
+                None => value_equality::compared(expr, both).is_some(),
+            };
+            if is_key {
                 return false;
             }
             hashed |= is_hashable(clause, (*a).relids, (*b).relids);
