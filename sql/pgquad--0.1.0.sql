@@ -5,31 +5,9 @@ GRANT USAGE, CREATE ON SCHEMA quad_stores TO PUBLIC;
 GRANT USAGE ON SCHEMA quad TO PUBLIC;
 COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.create_store';
 
-CREATE VIEW quad.load_progress AS
-SELECT i.pid,
-       d.datname,
-       c.relname AS store,
-       pg_catalog.rtrim(pg_catalog.convert_from(
-           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
-           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
-           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
-           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
-       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
-       i.param1 AS bytes_done,
-       NULLIF(i.param2, 0) AS bytes_total,
-       i.param9 AS quads
-FROM pg_catalog.pg_stat_get_progress_info('COPY') i
-LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
-LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
-                               AND c.oid = i.param10::pg_catalog.oid
-WHERE i.param7 = 5498867;
-COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
-GRANT SELECT ON quad.load_progress TO PUBLIC;
-
-CREATE FUNCTION quad.quad_am_handler(internal) RETURNS pg_catalog.table_am_handler
-LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'quad_am_handler';
-CREATE ACCESS METHOD quad TYPE TABLE HANDLER quad.quad_am_handler;
-COMMENT ON ACCESS METHOD quad IS 'index-organised RDF quads: one B-link tree per order';
+CREATE SCHEMA quad_shards;
+GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
+COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
 
 CREATE TABLE quad.cluster_secret (
     id integer PRIMARY KEY CHECK (id = 1),
@@ -37,39 +15,6 @@ CREATE TABLE quad.cluster_secret (
 ) USING heap;
 REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
 COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
-
-DO $$
-BEGIN
-    IF current_setting('server_encoding') <> 'UTF8' THEN
-        RAISE EXCEPTION 'pgquad needs a database with encoding UTF8, this one has %', current_setting('server_encoding')
-            USING ERRCODE = 'feature_not_supported', HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
-    END IF;
-END
-$$;
-
-CREATE TYPE quad.term;
-CREATE FUNCTION quad.term_in(cstring) RETURNS quad.term
-    AS 'MODULE_PATHNAME', 'term_in_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION quad.term_out(quad.term) RETURNS cstring
-    AS 'MODULE_PATHNAME', 'term_out_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION quad.term_recv(internal) RETURNS quad.term
-    AS 'MODULE_PATHNAME', 'term_recv_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION quad.term_send(quad.term) RETURNS bytea
-    AS 'MODULE_PATHNAME', 'term_send_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-CREATE TYPE quad.term (
-    INPUT = quad.term_in,
-    OUTPUT = quad.term_out,
-    RECEIVE = quad.term_recv,
-    SEND = quad.term_send,
-    INTERNALLENGTH = VARIABLE,
-    ALIGNMENT = int4,
-    STORAGE = extended
-);
-COMMENT ON TYPE quad.term IS 'RDF term in N-Triples form: IRI, blank node or literal';
-
-CREATE SCHEMA quad_shards;
-GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
-COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
 
 -- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all numbers of the
 -- block share. One block fills a page at most: only terms that are too long for that are stored out of line. The text is compressed
@@ -110,6 +55,61 @@ SELECT pg_catalog.pg_extension_config_dump('quad.term_extents', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.symbol_tables', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.languages', '');
 SELECT pg_catalog.pg_extension_config_dump('quad.term_numbers', '');
+
+DO $$
+BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'pgquad needs a database with encoding UTF8, this one has %', current_setting('server_encoding')
+            USING ERRCODE = 'feature_not_supported', HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
+    END IF;
+END
+$$;
+
+CREATE TYPE quad.term;
+CREATE FUNCTION quad.term_in(cstring) RETURNS quad.term
+    AS 'MODULE_PATHNAME', 'term_in_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION quad.term_out(quad.term) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'term_out_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION quad.term_recv(internal) RETURNS quad.term
+    AS 'MODULE_PATHNAME', 'term_recv_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION quad.term_send(quad.term) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'term_send_wrapper' LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+CREATE TYPE quad.term (
+    INPUT = quad.term_in,
+    OUTPUT = quad.term_out,
+    RECEIVE = quad.term_recv,
+    SEND = quad.term_send,
+    INTERNALLENGTH = VARIABLE,
+    ALIGNMENT = int4,
+    STORAGE = extended
+);
+COMMENT ON TYPE quad.term IS 'RDF term in N-Triples form: IRI, blank node or literal';
+
+CREATE VIEW quad.load_progress AS
+SELECT i.pid,
+       d.datname,
+       c.relname AS store,
+       pg_catalog.rtrim(pg_catalog.convert_from(
+           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
+           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
+           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
+           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
+       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
+       i.param1 AS bytes_done,
+       NULLIF(i.param2, 0) AS bytes_total,
+       i.param9 AS quads
+FROM pg_catalog.pg_stat_get_progress_info('COPY') i
+LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
+LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+                               AND c.oid = i.param10::pg_catalog.oid
+WHERE i.param7 = 5498867;
+COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
+GRANT SELECT ON quad.load_progress TO PUBLIC;
+
+CREATE FUNCTION quad.quad_am_handler(internal) RETURNS pg_catalog.table_am_handler
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'quad_am_handler';
+CREATE ACCESS METHOD quad TYPE TABLE HANDLER quad.quad_am_handler;
+COMMENT ON ACCESS METHOD quad IS 'index-organised RDF quads: one B-link tree per order';
 
 -- Ids by the 128-bit hash of the term: s and p are its halves, o is the id, g is 0.
 SET LOCAL quad.orders = 'spog';
@@ -566,13 +566,6 @@ IMMUTABLE STRICT PARALLEL SAFE
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cast_yearmonthduration_wrapper';
 
-CREATE FUNCTION "cluster_added"(
-	"shard" oid
-) RETURNS bigint
-STRICT VOLATILE PARALLEL UNSAFE 
-LANGUAGE c
-AS 'MODULE_PATHNAME', 'added_here_wrapper';
-
 CREATE FUNCTION "cluster_answer"(
 	"request" bytea
 ) RETURNS bytea
@@ -602,6 +595,13 @@ CREATE FUNCTION "cluster_hello"(
 STRICT
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cluster_hello_wrapper';
+
+CREATE FUNCTION "cluster_marked"(
+	"_quad" bigint
+) RETURNS bigint
+IMMUTABLE STRICT PARALLEL UNSAFE 
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'marked_here_wrapper';
 
 CREATE FUNCTION "cluster_mirror"(
 	"base" TEXT,
@@ -645,6 +645,13 @@ CREATE FUNCTION "cluster_status"(
 STRICT VOLATILE PARALLEL UNSAFE
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cluster_status_wrapper';
+
+CREATE FUNCTION "cluster_taken"(
+	"shard" oid
+) RETURNS TEXT
+STRICT VOLATILE PARALLEL UNSAFE 
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'taken_here_wrapper';
 
 CREATE FUNCTION "construct"(
 	"query" TEXT,

@@ -80,6 +80,7 @@ class Checks:
             self.deadlock_between_nodes,
             self.failed_statements_change_nothing,
             self.half_committed_quads_are_deleted,
+            self.tables_stay_the_same_between_their_writes,
             self.prepare_transaction_is_refused,
             self.loads_count_new_quads,
             self.loads_more_than_memory_holds,
@@ -897,6 +898,61 @@ class Checks:
             for half in halves:
                 half.close()
             self.holds("films", self.quads)
+
+    def tables_stay_the_same_between_their_writes(self):
+        """A statement writes to one table after the other. Another transaction deletes or inserts the same quads, and
+        commits, when only the first one has been written to. A trigger of the first table's shard lets it."""
+        lock = 4711
+        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', %s::bigint)"
+        for server in self.cluster.servers:
+            server.query("set citus.enable_ddl_propagation = off; create function public.wait_here() returns trigger language plpgsql as "
+                         f"$$ begin perform pg_advisory_xact_lock_shared({lock}); return null; end $$")
+        insert = f"insert into quad_stores.films select {NUMBERS}, {NUMBERS}, {NUMBERS} + o, {NUMBERS + 605} from generate_series(0, %s) o"
+        delete = f"delete from quad_stores.films where g = {NUMBERS + 605} and o <= {NUMBERS} + %s"
+        quads = [(NUMBERS, NUMBERS, NUMBERS + o, NUMBERS + 605) for o in range(40_001)]
+        try:
+            shard, port = self.rows(place, (quads[0][0],))[0]
+            server = next(server for server in self.cluster.servers if server.port == port)
+            manual = "set citus.enable_ddl_propagation = off; set citus.enable_manual_changes_to_shards = on; "
+            for node in range(3):
+                # So the most are more than memory holds.
+                self.execute("set maintenance_work_mem = '1MB'", node=node)
+                for last in (0, 20, 2999, 39_999)[: 4 if node == 0 else 3]:
+                    # What waits, what overtakes it, and what is there in the end. Half of the quads are there before.
+                    for event, first, second, after in [
+                        ("insert", insert, delete, quads[last // 3 + 1 : last + 2]),
+                        ("delete", delete, insert, []),
+                    ]:
+                        self.copy("quad_stores.films", quads[: last // 2 + 1])
+                        server.query(f"{manual} create trigger wait_here after {event} on {shard} execute function public.wait_here()")
+                        holder = server.connect()
+                        with holder.cursor() as cursor:
+                            cursor.execute("select pg_advisory_lock(%s)", (lock,))
+                        waiting = threading.Thread(target=self.execute, args=(first, (last + 1,), node), daemon=True)
+                        waiting.start()
+                        while not server.query("select 1 from pg_locks where locktype = 'advisory' and objid = %s and not granted", (lock,)):
+                            time.sleep(0.01)
+                            same("it waits", waiting.is_alive(), True)
+                        overtaking = threading.Thread(target=self.execute, args=(second, (last // 3,), (node + 1) % 3), daemon=True)
+                        overtaking.start()
+                        overtaking.join(30)
+                        same(f"{second} overtakes {first}", overtaking.is_alive(), False)
+                        holder.close()
+                        join_all([waiting])
+                        server.query(f"{manual} drop trigger wait_here on {shard}")
+                        of_graph = f"select s, p, o, g from %s where g = {NUMBERS + 605}"
+                        tables = [set(self.rows(of_graph % table, node=n)) for n in range(3) for table in ("quad_shards.films_s", "quad_shards.films_o")]
+                        for table in tables:
+                            same(f"{event} of {last + 2} on node {node}", table, tables[0])
+                        # What both have written is there as after one and then the other, in either turn.
+                        same("quads that are there in any case", set(after) - tables[0], set())
+                        same("other quads", tables[0] - set(after) - set(quads[: last // 3 + 1]), set())
+                        self.execute(f"delete from quad_stores.films where g = {NUMBERS + 605}")
+                        self.holds("films", self.quads)
+                self.execute("reset maintenance_work_mem", node=node)
+        finally:
+            for server in self.cluster.servers:
+                server.query("set citus.enable_ddl_propagation = off; drop function public.wait_here cascade")
 
     def prepare_transaction_is_refused(self):
         for node in range(3):

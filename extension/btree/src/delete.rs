@@ -1,6 +1,6 @@
 //! Deletion and row locks: marking versions with the transaction that deletes or locks them.
 
-use crate::descend::Path;
+use crate::descend::{Path, Target};
 use crate::error::{Error, Result};
 use crate::insert::Writer;
 use crate::key::{cmp, Key};
@@ -8,7 +8,7 @@ use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST
 use crate::pack::{pack, Packing};
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
-use crate::store::{Change, PageStore, Snapshot, XidStatus};
+use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus};
 use crate::tree::Tree;
 use crate::wal_delta::Editor;
 use std::cmp::Ordering;
@@ -140,6 +140,32 @@ impl<S: PageStore> Tree<S> {
         snapshot: &dyn Snapshot,
     ) -> Result<Deletion> {
         self.mark(key, writer, snapshot, Action::Lock)
+    }
+
+    /// Whether the running transaction has inserted a version of a key that is still there. Marks of leaves that all
+    /// snapshots see do not matter here.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn has_own(&self, key: &Key, status: &dyn TxnStatus) -> Result<bool> {
+        let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
+        let mut versions = Vec::new();
+        LeafView::open(&page, block)?.versions(key, &mut versions)?;
+        let own = |xid: u32| xid != NO_XID && status.status(xid) == XidStatus::Own;
+        let there = |e: &Entry| own(e.xmin) && (e.lock_only || !own(e.xmax));
+        Ok(versions.iter().any(|(_, e)| there(e)))
+    }
+
+    /// The number of versions of a key that a command of a (sub)transaction has marked as deleted.
+    ///
+    /// # Errors
+    /// Corrupt pages.
+    pub fn marked(&self, key: &Key, xid: u32, cid: u32) -> Result<usize> {
+        let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
+        let mut versions = Vec::new();
+        LeafView::open(&page, block)?.versions(key, &mut versions)?;
+        let by_it = |e: &Entry| e.xmax == xid && e.cmax == cid && !e.lock_only;
+        Ok(versions.iter().filter(|(_, e)| by_it(e)).count())
     }
 
     fn mark(

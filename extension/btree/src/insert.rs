@@ -25,6 +25,9 @@ pub enum Mode<'a> {
     /// Every key gets a new version: for the orders after the first one, which has decided by
     /// [`Mode::Set`].
     Force,
+    /// A key stays as it is only when the transaction itself has inserted it. For another table, which another one has
+    /// decided for by [`Mode::Set`].
+    Own,
 }
 
 /// The transaction that makes a change.
@@ -66,6 +69,7 @@ fn decide<'e>(
             }
             Mode::Update => e.xmin != FROZEN_XID && e.cmin == writer.cid && own(),
             Mode::Force => false,
+            Mode::Own => own(),
         };
         let kept = || {
             e.xmax == NO_XID || e.lock_only || writer.status.status(e.xmax) == XidStatus::Aborted

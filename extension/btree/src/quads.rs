@@ -71,7 +71,7 @@ impl<S: PageStore + Clone> Quads<S> {
             if i > 0 {
                 let mode = match mode {
                     Mode::Update => Mode::Update,
-                    Mode::Set(_) | Mode::Force => Mode::Force,
+                    Mode::Set(_) | Mode::Force | Mode::Own => Mode::Force,
                 };
                 self.store.stop("insert-between-orders");
                 tree.insert(&keys, writer, mode, &mut inserted)?;

@@ -17,6 +17,7 @@ pub mod quad_batches;
 pub mod reading;
 pub mod ring_cache;
 pub mod status;
+pub mod taken;
 pub mod traffic;
 pub mod waiting;
 pub mod wire;

@@ -3,8 +3,9 @@
 use super::scan::store_quad;
 use super::{refuse, shape, tid};
 use crate::cluster::answer::damaged;
+use crate::cluster::guard::is_side;
 use crate::cluster::store::sides_of;
-use crate::cluster::write::Changes;
+use crate::cluster::write::{self, Changes};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::{compat, ffi};
 use crate::rights::notes;
@@ -209,6 +210,9 @@ unsafe fn delete_quad(
             match table.delete(&quad, xid, cid, &view) {
                 Deleted::Done => {
                     pg_sys::pgstat_count_heap_delete(rel);
+                    if is_side((*rel).rd_id) {
+                        write::note_marked(table.marked(&quad, xid, cid));
+                    }
                     return pg_sys::TM_Result::TM_Ok;
                 }
                 other => {

@@ -8,7 +8,7 @@
 //! [`hold`].
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -18,6 +18,8 @@ use std::time::Duration;
 use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
 use pgquad_cluster::quad_batches::QuadBatches;
+use pgquad_cluster::taken::Taken;
+use pgquad_cluster::Placement;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
@@ -28,7 +30,7 @@ use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
 use super::{arrival, citus, map};
 use crate::pg::error::{raise, raise_hint};
-use crate::storage::{self, pending, Sorter};
+use crate::storage::{self, pending, Kept, Sorter};
 use crate::store::with_settings;
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
@@ -57,6 +59,8 @@ thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
     /// The transaction has made, emptied or altered shards.
     static RESHAPED: Cell<bool> = const { Cell::new(false) };
+    /// Versions of the quad that was deleted last from a shard here.
+    static MARKED: Cell<i64> = const { Cell::new(0) };
     /// What `quad.cluster_source` is to give.
     static SOURCE: RefCell<Option<Source>> = const { RefCell::new(None) };
 }
@@ -203,24 +207,15 @@ impl Changes {
         Some(due)
     }
 
-    /// Writes everything.
-    pub fn write(self) {
-        self.write_as(false);
-    }
-
     /// Writes everything. Returns the number of quads that were not there before.
-    pub fn write_and_count(self) -> u64 {
-        self.write_as(true)
-    }
-
-    fn write_as(self, count: bool) -> u64 {
+    pub fn write(self) -> u64 {
         note();
         let owner = owner_of(self.sides.by_subject);
         as_writer(owner, || {
             if !self.deleted.is_empty() {
                 delete(self.sides, self.deleted.into_iter().collect());
             }
-            self.inserted.write(self.sides, count)
+            self.inserted.write(self.sides)
         })
     }
 }
@@ -260,19 +255,30 @@ fn hold(side: Side, keys: Option<&[i64]>) {
 /// Deletes quads from both tables. The table by subject decides which: what it does not have any more stays in the
 /// other one, where the transaction that has deleted it, or inserts it anew, sees to it.
 ///
-/// A commit reaches one node after the other. What the first table shows as inserted may not be committed in the second
-/// one yet. A deletion there would miss it, and it would stay in that table alone. So the deletion is repeated until it
-/// has met everything, or until no transaction is left that could be half-way. Such a one is prepared and waits for
-/// nobody.
+/// A commit reaches one node after the other, and each table is read a moment later than the one before. What the first
+/// table shows as inserted may not be committed in the second one yet. A deletion there would miss it, and it would
+/// stay in that table alone. Or the second one shows a version that has come since, which would stay in the first one.
+/// So a quad is deleted until both have lost as many versions of it, or until no transaction is left that could be
+/// half-way. Such a one is prepared and waits for nobody.
 fn delete(tables: Sides, mut quads: Vec<Quad>) {
     let [by_subject, by_object] = sides(tables);
-    let (_, mut quads) = delete_from(by_subject, &mut quads, true);
-    let mut missing = quads.len();
+    let mut balance: HashMap<Quad, Marked> = HashMap::new();
+    for (quad, versions) in delete_from(by_subject, &mut quads) {
+        balance.entry(quad).or_default().by_subject += versions;
+    }
+    let mut quads: Vec<Quad> = balance.keys().copied().collect();
+    let mut ahead: Vec<Quad> = Vec::new();
     let mut half_way: Option<HashSet<String>> = None;
     let mut pause = PAUSES.start;
     loop {
-        missing = missing.saturating_sub(delete_from(by_object, &mut quads, false).0);
-        if missing == 0 {
+        for (quad, versions) in delete_from(by_subject, &mut std::mem::take(&mut ahead)) {
+            balance.entry(quad).or_default().by_subject += versions;
+        }
+        for (quad, versions) in delete_from(by_object, &mut quads) {
+            balance.entry(quad).or_default().by_object += versions;
+        }
+        balance.retain(|_, marked| marked.by_subject != marked.by_object);
+        if balance.is_empty() {
             return;
         }
         if half_way.as_ref().is_some_and(HashSet::is_empty) {
@@ -286,9 +292,17 @@ fn delete(tables: Sides, mut quads: Vec<Quad>) {
             std::thread::sleep(pause);
             pause = PAUSES.end.min(pause * 2);
         }
+        quads.clear();
+        for (quad, marked) in &balance {
+            if marked.by_subject > marked.by_object {
+                quads.push(*quad);
+            } else {
+                ahead.push(*quad);
+            }
+        }
     }
     // With one snapshot for all statements nothing appears by waiting. Otherwise the tables differed before.
-    if super::snapshots::is_kept() {
+    if super::snapshots::is_kept() && balance.values().any(|marked| marked.by_object == 0) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
             "could not serialize access due to concurrent update",
@@ -297,21 +311,24 @@ fn delete(tables: Sides, mut quads: Vec<Quad>) {
     }
 }
 
-/// Deletes quads from one table. Returns their number and, if asked for, those that were there.
-fn delete_from(side: Side, quads: &mut [Quad], which: bool) -> (usize, Vec<Quad>) {
+/// Versions of a quad that a statement has deleted from each table.
+#[derive(Default)]
+struct Marked {
+    by_subject: i64,
+    by_object: i64,
+}
+
+/// Deletes quads from one table. Returns those that were there, with the number of their versions.
+fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
     quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
     let table = qualified_name(side.relid);
     let column = side.column;
-    let returning = if which {
-        " RETURNING t.s, t.p, t.o, t.g"
-    } else {
-        ""
-    };
     let sql = format!(
         "DELETE FROM {table} AS t WHERE t.{column} = ANY ($5) \
-         AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)){returning}"
+         AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)) \
+         RETURNING t.s, t.p, t.o, t.g, quad.cluster_marked(t.s)"
     );
-    let (mut number, mut deleted) = (0, Vec::new());
+    let mut deleted = Vec::new();
     for chunk in quads.chunks(DELETE_CHUNK) {
         storage::interrupt();
         let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
@@ -320,30 +337,41 @@ fn delete_from(side: Side, quads: &mut [Quad], which: bool) -> (usize, Vec<Quad>
         hold(side, Some(&keys));
         let mut parameters = columns(chunk).to_vec();
         parameters.push(keys);
-        number += execute(&sql, parameters, &mut deleted);
+        execute(&sql, parameters, &mut deleted);
     }
-    (number, deleted)
+    deleted
+}
+
+/// Notes how many versions of a quad have just been deleted from a shard.
+pub fn note_marked(versions: usize) {
+    MARKED.set(versions as i64);
+}
+
+/// Number of versions of the quad that this session has deleted last. It is immutable for Citus, which takes no other
+/// function in RETURNING. The argument keeps it from being called once for all rows.
+#[pg_extern(name = "cluster_marked", immutable, parallel_unsafe)]
+fn marked_here(_quad: i64) -> i64 {
+    MARKED.get()
 }
 
 fn columns(quads: &[Quad]) -> [Vec<i64>; 4] {
     std::array::from_fn(|column| quads.iter().map(|quad| quad[column]).collect())
 }
 
-/// Runs a statement whose parameters are arrays of bigint. Returns the number of its rows; those that it returns are
-/// added to `quads`.
-fn execute(sql: &str, parameters: Vec<Vec<i64>>, quads: &mut Vec<Quad>) -> usize {
+/// Runs a statement whose parameters are arrays of bigint. What it returns is added to `deleted`: quads with a number.
+fn execute(sql: &str, parameters: Vec<Vec<i64>>, deleted: &mut Vec<(Quad, i64)>) {
     let parameters: Vec<_> = parameters.into_iter().map(Into::into).collect();
-    let run = || -> Result<usize, pgrx::spi::Error> {
+    let run = || -> Result<(), pgrx::spi::Error> {
         Spi::connect_mut(|client| {
             let rows = client.update(sql, None, &parameters)?;
-            let number = rows.len();
             if rows.columns().is_ok() {
                 for row in rows {
                     let column = |n| row.get::<i64>(n).map(Option::unwrap_or_default);
-                    quads.push([column(1)?, column(2)?, column(3)?, column(4)?]);
+                    let quad = [column(1)?, column(2)?, column(3)?, column(4)?];
+                    deleted.push((quad, column(5)?));
                 }
             }
-            Ok(number)
+            Ok(())
         })
     };
     citus::with_catalog_path(run).unwrap_or_else(|error| {
@@ -391,91 +419,106 @@ impl Collected {
         }
     }
 
-    /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before,
-    /// if asked for.
-    fn write(mut self, tables: Sides, count: bool) -> u64 {
+    /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before.
+    fn write(mut self, tables: Sides) -> u64 {
         let [by_subject, by_object] = sides(tables);
-        let sample = count.then(|| Sample::new(by_subject));
         match self.sorter.take() {
-            None => in_memory(by_subject, by_object, self.keys, sample),
-            Some(sorter) => spilled(by_subject, by_object, sorter, self.bytes / 2, sample),
+            None => in_memory(by_subject, by_object, self.keys),
+            Some(sorter) => spilled(by_subject, by_object, sorter, self.bytes / 2),
         }
     }
 }
 
-fn in_memory(
-    by_subject: Side,
-    by_object: Side,
-    mut keys: Vec<Key>,
-    mut sample: Option<Sample>,
-) -> u64 {
+/// What a statement inserts, sorted for the first table.
+enum Sorted {
+    Memory(Vec<Key>),
+    Files(Kept),
+}
+
+/// The quads of a statement, as often as they are asked for.
+fn quads_of(sorted: &Rc<Sorted>, order: Order) -> Box<dyn Iterator<Item = Quad>> {
+    match &**sorted {
+        Sorted::Files(kept) => Box::new(kept.keys().map(move |key| quad_of(order, &key))),
+        Sorted::Memory(keys) => {
+            let (count, shared) = (keys.len(), sorted.clone());
+            Box::new((0..count).map_while(move |n| match &*shared {
+                Sorted::Memory(keys) => Some(quad_of(order, &keys[n])),
+                Sorted::Files(_) => None,
+            }))
+        }
+    }
+}
+
+fn in_memory(by_subject: Side, by_object: Side, mut keys: Vec<Key>) -> u64 {
     if keys.is_empty() {
         return 0;
     }
-    let mut count = 0;
-    let mut from = order(by_subject);
-    for side in [by_subject, by_object] {
-        let to = order(side);
-        for key in &mut keys {
-            *key = key_of(to, &quad_of(from, key));
-        }
-        from = to;
-        keys.sort_unstable();
-        keys.dedup();
-        if let Some(sample) = sample.as_mut() {
-            keys.iter()
-                .for_each(|key| sample.add(quad_of(to, key)[side.place]));
-        }
-        if keys.len() <= PARAMETER_QUADS {
-            let quads: Vec<Quad> = keys.iter().map(|key| quad_of(to, key)).collect();
-            hold(side, None);
-            let table = qualified_name(side.relid);
-            let sql = format!(
-                "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"
-            );
-            execute(&sql, columns(&quads).to_vec(), &mut Vec::new());
-        } else {
-            let sorted = Rc::new(keys);
-            let source = sorted.clone();
-            let quads = (0..source.len()).map(move |n| quad_of(to, &source[n]));
-            stream(side, Box::new(quads));
-            keys = Rc::into_inner(sorted).unwrap_or_else(still_read);
-        }
-        if let Some(sample) = sample.take() {
-            count = added(side, &sample);
-        }
+    keys.sort_unstable();
+    keys.dedup();
+    let few = keys.len() <= PARAMETER_QUADS;
+    let sorted = Rc::new(Sorted::Memory(keys));
+    let decided = insert_first(by_subject, &sorted, few);
+    let (added, to) = (decided.added, order(by_object));
+    let mut own: Vec<Quad> = decided.own(quads_of(&sorted, order(by_subject))).collect();
+    drop(sorted);
+    own.sort_unstable_by_key(|quad| key_of(to, quad));
+    if few {
+        insert_few(by_object, &own);
+    } else if !own.is_empty() {
+        stream(by_object, Box::new(own.into_iter()));
     }
-    count
+    added
 }
 
-/// The first table's quads stream out of its sorter, and into that of the second.
-fn spilled(
-    by_subject: Side,
-    by_object: Side,
-    first: Sorter,
-    bytes: usize,
-    sample: Option<Sample>,
-) -> u64 {
-    let (first_order, second_order) = (order(by_subject), order(by_object));
-    let beside = Rc::new(RefCell::new((Sorter::new(bytes), sample)));
-    let tee = beside.clone();
-    let quads = first.finish().map(move |key| {
-        let quad = quad_of(first_order, &key);
-        let (second, sample) = &mut *tee.borrow_mut();
-        second.push(key_of(second_order, &quad));
-        if let Some(sample) = sample {
-            sample.add(quad[by_subject.place]);
-        }
-        quad
-    });
-    stream(by_subject, Box::new(quads));
-    let (second, sample) = Rc::into_inner(beside)
-        .unwrap_or_else(still_read)
-        .into_inner();
-    let count = sample.map_or(0, |sample| added(by_subject, &sample));
-    let quads = second.finish().map(move |key| quad_of(second_order, &key));
+/// The first table's quads stream out of its sorter, and are read once more for what it has decided.
+fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u64 {
+    let (from, to) = (order(by_subject), order(by_object));
+    let sorted = Rc::new(Sorted::Files(first.keep()));
+    let decided = insert_first(by_subject, &sorted, false);
+    let added = decided.added;
+    let mut second = Sorter::new(bytes);
+    for quad in decided.own(quads_of(&sorted, from)) {
+        second.push(key_of(to, &quad));
+    }
+    drop(sorted);
+    let quads = second.finish().map(move |key| quad_of(to, &key));
     stream(by_object, Box::new(quads));
-    count
+    added
+}
+
+/// Inserts quads into the first table, until all of its shards have said what they have decided.
+fn insert_first(side: Side, sorted: &Rc<Sorted>, few: bool) -> Decided {
+    let mut decided = Decided::new(side);
+    while decided.is_open() {
+        let quads = quads_of(sorted, order(side));
+        if few {
+            let due: Vec<Quad> = quads.filter(|quad| decided.is_due(quad)).collect();
+            insert_few(side, &due);
+        } else {
+            let shared = Rc::new(RefCell::new(decided));
+            let deciding = shared.clone();
+            let due = quads.filter(move |quad| deciding.borrow_mut().is_due(quad));
+            stream(side, Box::new(due));
+            decided = Rc::into_inner(shared)
+                .unwrap_or_else(still_read)
+                .into_inner();
+        }
+        decided.ask(side);
+    }
+    decided
+}
+
+/// Inserts quads into one table as parameters of a statement.
+fn insert_few(side: Side, quads: &[Quad]) {
+    if quads.is_empty() {
+        return;
+    }
+    hold(side, None);
+    let table = qualified_name(side.relid);
+    let sql = format!(
+        "INSERT INTO {table} (s, p, o, g) SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g)"
+    );
+    execute(&sql, columns(quads).to_vec(), &mut Vec::new());
 }
 
 /// Raises an error: a statement that has ended still reads quads.
@@ -486,21 +529,23 @@ fn still_read<T>() -> T {
     )
 }
 
-/// Inserts quads into one table with one statement, so that each of its shards gets one COPY. Its rows are batches of
-/// quads, which the node of the shard takes apart: a row for each quad costs this node more than all else of a load.
-fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
-    hold(side, None);
+/// The shards of a table, which are held.
+fn placement_of(side: Side) -> Placement {
     let Some(table) = map::table_of(side.relid) else {
         raise(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("{} is not a table of Citus", qualified_name(side.relid)),
         );
     };
-    SOURCE.set(Some(QuadBatches::new(
-        quads,
-        table.placement.clone(),
-        side.place,
-    )));
+    table.placement.clone()
+}
+
+/// Inserts quads into one table with one statement, so that each of its shards gets one COPY. Its rows are batches of
+/// quads, which the node of the shard takes apart: a row for each quad costs this node more than all else of a load.
+fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
+    hold(side, None);
+    let placement = placement_of(side);
+    SOURCE.set(Some(QuadBatches::new(quads, placement, side.place)));
     // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL.
     let sql = format!(
         "INSERT INTO {} (s, p, o, g, quads) SELECT d.key, d.key, d.key, d.key, d.quads FROM quad.cluster_source() AS d",
@@ -548,61 +593,131 @@ fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> 
     TableIterator::new(rows.inspect(|_| storage::interrupt()))
 }
 
-/// One key for each shard of a table that keys fall into.
-struct Sample {
-    /// Least hash of each shard, ascending.
-    lows: Vec<i32>,
-    keys: BTreeMap<usize, i64>,
-    last: Option<i64>,
+/// What the shards of the first table have decided about the quads of a statement. The second table gets those that
+/// the transaction has inserted into the first one, and no others. Were it to decide by itself, a moment later, quads
+/// that were there and are deleted meanwhile would be inserted into it alone.
+struct Decided {
+    placement: Placement,
+    /// Shards that have not said what they have decided: all at first.
+    open: Open,
+    /// A quad of each shard that is being written to, and the number of its quads.
+    asked: BTreeMap<usize, (Quad, u64)>,
+    answers: HashMap<usize, Taken>,
+    /// Quads that were not there before.
+    added: u64,
+    /// The last key and its shard: quads come sorted.
+    last: Option<(i64, usize)>,
 }
 
-impl Sample {
+enum Open {
+    All,
+    Some(BTreeSet<usize>),
+}
+
+impl Decided {
     fn new(side: Side) -> Self {
-        let lows = citus::rows(
-            &format!(
-                "SELECT shardminvalue FROM pg_dist_shard WHERE logicalrelid = {} ORDER BY shardminvalue::int",
-                side.relid.to_u32()
-            ),
-            &[],
-        );
+        // The shards stay as they are from here on.
+        hold(side, None);
         Self {
-            lows: lows
-                .iter()
-                .filter_map(|row| row[0].as_ref()?.parse().ok())
-                .collect(),
-            keys: BTreeMap::new(),
+            placement: placement_of(side),
+            open: Open::All,
+            asked: BTreeMap::new(),
+            answers: HashMap::new(),
+            added: 0,
             last: None,
         }
     }
 
-    /// Adds a key; they come sorted, so most repeat the one before.
-    fn add(&mut self, key: i64) {
-        if self.last != Some(key) && self.keys.len() < self.lows.len() {
-            self.last = Some(key);
-            let hash = hash_bigint(key);
-            let shard = self.lows.partition_point(|low| *low <= hash);
-            self.keys.entry(shard).or_insert(key);
+    fn shard_of(&mut self, quad: &Quad) -> usize {
+        match self.last {
+            Some((key, shard)) if key == quad[0] => shard,
+            _ => {
+                let shard = self.placement.shard_of(quad[0]);
+                self.last = Some((quad[0], shard));
+                shard
+            }
         }
+    }
+
+    /// Whether shards are left to be written to.
+    fn is_open(&self) -> bool {
+        match &self.open {
+            Open::All => true,
+            Open::Some(shards) => !shards.is_empty(),
+        }
+    }
+
+    /// Whether a quad is for a shard that is left; notes that it is written.
+    fn is_due(&mut self, quad: &Quad) -> bool {
+        let shard = self.shard_of(quad);
+        if matches!(&self.open, Open::Some(shards) if !shards.contains(&shard)) {
+            return false;
+        }
+        self.asked.entry(shard).or_insert((*quad, 0)).1 += 1;
+        true
+    }
+
+    /// Asks the shards that have been written to. Citus asks each over the connection that wrote to it, so it is the
+    /// session that knows. A shard is found by a quad of it. When that was there before and has been deleted meanwhile,
+    /// the shard is left open. Written to again it has a version of this transaction's own, which nobody else deletes.
+    fn ask(&mut self, side: Side) {
+        let asked = std::mem::take(&mut self.asked);
+        let (quads, counts): (Vec<Quad>, Vec<u64>) = asked.values().copied().unzip();
+        let mut parameters: Vec<_> = columns(&quads).into_iter().map(Into::into).collect();
+        parameters.push(
+            quads
+                .iter()
+                .map(|quad| quad[0])
+                .collect::<Vec<i64>>()
+                .into(),
+        );
+        let sql = format!(
+            "SELECT t.s::text, quad.cluster_taken(t.tableoid) FROM {} AS t WHERE t.s = ANY ($5) \
+             AND (t.s, t.p, t.o, t.g) IN (SELECT d.s, d.p, d.o, d.g FROM unnest($1, $2, $3, $4) AS d(s, p, o, g))",
+            qualified_name(side.relid)
+        );
+        let mut open: BTreeSet<usize> = asked.keys().copied().collect();
+        for row in citus::rows(&sql, &parameters) {
+            let number = |text: &String| text.parse::<i64>().ok();
+            let at = row[0].as_ref().and_then(number);
+            let at = at.and_then(|subject| quads.iter().position(|quad| quad[0] == subject));
+            let taken = row[1].as_ref().and_then(|text| Taken::parse(text));
+            let (Some(at), Some(taken)) = (at, taken) else {
+                continue;
+            };
+            if taken.quads() != counts[at] {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                    format!(
+                        "a shard has decided about {} quads, and has been sent {}",
+                        taken.quads(),
+                        counts[at]
+                    ),
+                );
+            }
+            let shard = self.shard_of(&quads[at]);
+            open.remove(&shard);
+            self.added += taken.added;
+            self.answers.insert(shard, taken);
+        }
+        self.open = Open::Some(open);
+    }
+
+    /// Of all the quads, in the same order, those that the transaction has inserted.
+    fn own(mut self, quads: impl Iterator<Item = Quad>) -> impl Iterator<Item = Quad> {
+        let answers = std::mem::take(&mut self.answers).into_iter();
+        let mut answers: HashMap<usize, _> = answers
+            .map(|(shard, taken)| (shard, taken.each()))
+            .collect();
+        quads.filter(move |quad| {
+            let of_shard = answers.get_mut(&self.shard_of(quad));
+            of_shard.and_then(Iterator::next).unwrap_or(false)
+        })
     }
 }
 
-/// How many quads the statement that has just inserted quads with the sample's keys has added. Citus asks each shard
-/// over the connection that wrote to it. So the session that knows is asked ([`crate::storage::pending::added`]).
-fn added(side: Side, sample: &Sample) -> u64 {
-    let keys: Vec<i64> = sample.keys.values().copied().collect();
-    let sql = format!(
-        "SELECT coalesce(sum(t.added), 0)::text FROM (SELECT {column}, max(quad.cluster_added(tableoid)) AS added \
-         FROM {table} WHERE {column} = ANY ($1) GROUP BY {column}) AS t",
-        column = side.column,
-        table = qualified_name(side.relid)
-    );
-    let rows = citus::rows(&sql, &[keys.into()]);
-    let added = rows.first().and_then(|row| row[0].as_ref()?.parse().ok());
-    added.unwrap_or(0)
-}
-
-/// Number of quads that the last command of this transaction which wrote to a shard added to it.
-#[pg_extern(name = "cluster_added", volatile, parallel_unsafe)]
-fn added_here(shard: pg_sys::Oid) -> i64 {
-    pending::added(shard) as i64
+/// What the last command of this transaction which wrote to a shard has decided about its quads: [`Taken`].
+#[pg_extern(name = "cluster_taken", volatile, parallel_unsafe)]
+fn taken_here(shard: pg_sys::Oid) -> String {
+    pending::taken(shard)
 }

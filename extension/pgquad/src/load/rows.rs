@@ -52,7 +52,7 @@ impl Rows {
                 close(table);
                 added
             }
-            Rows::Elsewhere(changes) => changes.write_and_count(),
+            Rows::Elsewhere(changes) => changes.write(),
         }
     }
 }
@@ -64,7 +64,7 @@ pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
         pending::flush(store.oid);
         let mut changes = Changes::new(sides);
         changes.insert(&quads);
-        return changes.write_and_count();
+        return changes.write();
     }
     let table = open(store);
     // SAFETY: the table is open, and the transaction may write.

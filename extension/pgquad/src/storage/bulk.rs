@@ -5,6 +5,7 @@ use super::run_files::RunFiles;
 use super::table::{fail, Table};
 use crate::pg::error::{raise, raise_detail};
 use pgquad_btree::{quad_of, Key, Order, Quad, FROZEN_XID};
+use pgquad_cluster::taken::Taken;
 use pgquad_sort::{Chunks, Error, Sorted, Sorter};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -70,8 +71,19 @@ impl BulkLoad {
         self.finish_as(xid, cid)
     }
 
+    /// The table.
+    pub fn table(&self) -> Table {
+        // SAFETY: the relation is open, see `new`.
+        unsafe { Table::open(self.rel) }
+    }
+
     /// As [`BulkLoad::finish`], for a given transaction and command.
-    pub fn finish_as(mut self, xid: u32, cid: u32) -> u64 {
+    pub fn finish_as(self, xid: u32, cid: u32) -> u64 {
+        self.finish_noting(xid, cid, &mut Taken::default(), false)
+    }
+
+    /// As [`BulkLoad::finish_as`], and notes what the table takes: see [`Table::note`].
+    pub fn finish_noting(mut self, xid: u32, cid: u32, taken: &mut Taken, again: bool) -> u64 {
         // SAFETY: the relation is open, see `new`.
         let table = unsafe { Table::open(self.rel) };
         let sorted = self
@@ -80,9 +92,19 @@ impl BulkLoad {
             .unwrap_or_else(|e| sort_failed(e));
         // Other commands of this transaction may have written meanwhile.
         let added = if table.is_empty() && sorted.orders() == table.orders().len() {
-            build(&table, &sorted, xid, cid, &self.files)
+            let added = build(&table, &sorted, xid, cid, &self.files);
+            taken.push_new(added);
+            added
         } else {
-            merge(&table, &sorted, self.bytes, (xid, cid), &self.files)
+            let mut note = |keys: &[Key], new: &[Key]| table.note(keys, new, again, taken);
+            merge(
+                &table,
+                &sorted,
+                self.bytes,
+                (xid, cid),
+                &self.files,
+                &mut note,
+            )
         };
         self.files.close();
         // SAFETY: the relation is open.
@@ -132,12 +154,14 @@ fn merge(
     bytes: usize,
     (xid, cid): (u32, u32),
     files: &RunFiles,
+    note: &mut dyn FnMut(&[Key], &[Key]),
 ) -> u64 {
     let orders = table.orders();
     let mut others = Others::new(&orders[1..], bytes);
     let mut added = 0;
     for_chunks(sorted, 0, files, |chunk| {
         let new = table.insert_first(&chunk, xid, cid);
+        note(&chunk, &new);
         added += new.len() as u64;
         others.push(orders[0], &new);
     });

@@ -22,7 +22,7 @@ pub use buffers::RelationStore;
 pub use cursor::OrderCursor;
 pub use reader::{count_matching, range_for, GroupScan, LocalReader, TableReader};
 pub use snapshot::PgSnapshot;
-pub use sorter::{Sorted, Sorter};
+pub use sorter::{Kept, Sorted, Sorter};
 pub use table::{fail, forget_meta, leaf_sample, Deleted, Sampled, Table};
 pub use temp_file::TempFile;
 

@@ -10,7 +10,8 @@ use super::stop_points;
 use super::table::Table;
 use crate::cluster::store::{sides_of, Sides};
 use crate::cluster::write::Changes;
-use pgquad_btree::Quad;
+use pgquad_btree::{key_of, Key, Quad};
+use pgquad_cluster::taken::Taken;
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -44,23 +45,50 @@ thread_local! {
     static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
     static RUNNING: Cell<usize> = const { Cell::new(0) };
     static NONE: Cell<bool> = const { Cell::new(true) };
-    /// Per table: a command of this transaction and the number of quads that it has added.
-    static ADDED: RefCell<HashMap<pg_sys::Oid, (u32, u64)>> = RefCell::new(HashMap::new());
+    /// Shards by subject that this transaction has inserted into.
+    static TAKEN: RefCell<HashMap<pg_sys::Oid, Insertions>> = RefCell::new(HashMap::new());
 }
 
-/// Number of quads that the last command of this transaction which inserted into a table from here added to it.
-pub fn added(relid: pg_sys::Oid) -> u64 {
-    ADDED.with_borrow(|all| all.get(&relid).map_or(0, |(_, added)| *added))
+/// What commands of this transaction have inserted into a shard.
+#[derive(Default)]
+struct Insertions {
+    /// The last command.
+    cid: u32,
+    taken: Taken,
+    /// There were commands before it.
+    again: bool,
 }
 
-fn note_added(relid: pg_sys::Oid, cid: u32, more: u64) {
-    ADDED.with_borrow_mut(|all| {
-        let (command, added) = all.entry(relid).or_default();
-        if *command != cid {
-            (*command, *added) = (cid, 0);
-        }
-        *added += more;
-    });
+/// What became of the quads that the last command of this transaction brought to a shard by subject.
+pub fn taken(relid: pg_sys::Oid) -> String {
+    TAKEN.with_borrow(|all| {
+        all.get(&relid)
+            .map_or_else(String::new, |last| last.taken.to_string())
+    })
+}
+
+/// Runs `insert`, which notes what it inserts into a shard by subject as the command `cid`.
+fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool) -> T) -> T {
+    let before = TAKEN.with_borrow_mut(|all| all.remove(&relid));
+    let mut last = before.map_or_else(
+        || Insertions {
+            cid,
+            ..Insertions::default()
+        },
+        |before| {
+            if before.cid == cid {
+                return before;
+            }
+            Insertions {
+                cid,
+                taken: Taken::default(),
+                again: true,
+            }
+        },
+    );
+    let result = insert(&mut last.taken, last.again);
+    TAKEN.with_borrow_mut(|all| all.insert(relid, last));
+    result
 }
 
 /// Counts a running executor in.
@@ -238,26 +266,45 @@ fn write(pending: Pending) {
             // SAFETY: the relation is open, and locked by the statement that inserts.
             unsafe {
                 let many = quads.len() >= WORTH_BUILDING;
-                let added = match many.then(|| build_instead(rel)).flatten() {
-                    Some(mut load) => {
-                        load.push(&quads);
-                        load.finish_as(pending.xid, pending.cid)
-                    }
-                    None => {
-                        let added = Table::open(rel).insert(&mut quads, pending.xid, pending.cid);
-                        pg_sys::pgstat_count_heap_insert(rel, added as i64);
-                        added as u64
-                    }
-                };
-                note_added(pending.relid, pending.cid, added);
+                if let Some(mut load) = many.then(|| build_instead(rel)).flatten() {
+                    load.push(&quads);
+                    return build(pending.relid, load, pending.xid, pending.cid);
+                }
+                let table = Table::open(rel);
+                let keys = table.decides().then(|| first_keys(&table, &quads));
+                let added = table.insert(&mut quads, pending.xid, pending.cid);
+                pg_sys::pgstat_count_heap_insert(rel, added as i64);
+                if let Some(keys) = keys {
+                    noting(pending.relid, pending.cid, |taken, again| {
+                        table.note(&keys, &first_keys(&table, &quads), again, taken);
+                    });
+                }
             }
         }),
-        Rows::NewTable(load) => {
-            let added = load.finish_as(pending.xid, pending.cid);
-            note_added(pending.relid, pending.cid, added);
+        Rows::NewTable(load) => build(pending.relid, load, pending.xid, pending.cid),
+        Rows::Elsewhere(changes) => {
+            changes.write();
         }
-        Rows::Elsewhere(changes) => changes.write(),
     }
+}
+
+fn build(relid: pg_sys::Oid, load: BulkLoad, xid: u32, cid: u32) {
+    if load.table().decides() {
+        noting(relid, cid, |taken, again| {
+            load.finish_noting(xid, cid, taken, again)
+        });
+    } else {
+        load.finish_as(xid, cid);
+    }
+}
+
+/// The keys of quads in the first order of a table, ascending, each once.
+fn first_keys(table: &Table, quads: &[Quad]) -> Vec<Key> {
+    let order = table.orders()[0];
+    let mut keys: Vec<Key> = quads.iter().map(|quad| key_of(order, quad)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Drops what an aborted subtransaction inserted.
@@ -273,5 +320,5 @@ pub fn forget_all() {
     RUNNING.set(0);
     NONE.set(true);
     PENDING.take();
-    ADDED.take();
+    TAKEN.take();
 }

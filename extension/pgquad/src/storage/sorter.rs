@@ -58,6 +58,17 @@ impl Sorter {
         self.memory.clear();
     }
 
+    /// The keys in ascending order without duplicates, as often as they are asked for: all of them go to files.
+    pub fn keep(mut self) -> Kept {
+        if !self.memory.is_empty() {
+            self.spill();
+        }
+        Kept {
+            runs: self.runs,
+            files: Some(self.files),
+        }
+    }
+
     /// The keys in ascending order without duplicates.
     pub fn finish(mut self) -> Sorted {
         self.sort();
@@ -96,6 +107,39 @@ impl Source for Input {
     }
 }
 
+/// The output of a [`Sorter`] that can be read again.
+pub struct Kept {
+    runs: Vec<Vec<Block>>,
+    files: Option<RunFiles>,
+}
+
+impl Kept {
+    /// The keys in ascending order without duplicates.
+    pub fn keys(&self) -> Sorted {
+        let readers = self.files.iter().flat_map(|files| {
+            let runs = self.runs.iter().cloned();
+            runs.map(|run| Input::Run(RunReader::new(files.reader(FILE), run)))
+        });
+        Sorted {
+            merge: Merge::new(readers.collect()),
+            files: None,
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        close(&mut self.files);
+    }
+}
+
+/// Closes files, but not while unwinding: then the transaction's end does.
+fn close(files: &mut Option<RunFiles>) {
+    if let (Some(files), false) = (files.take(), std::thread::panicking()) {
+        files.close();
+    }
+}
+
 /// The merged output of a [`Sorter`].
 pub struct Sorted {
     merge: Merge<Input>,
@@ -121,9 +165,6 @@ impl Iterator for Sorted {
 
 impl Drop for Sorted {
     fn drop(&mut self) {
-        // While unwinding the transaction's end closes the files.
-        if let (Some(files), false) = (self.files.take(), std::thread::panicking()) {
-            files.close();
-        }
+        close(&mut self.files);
     }
 }

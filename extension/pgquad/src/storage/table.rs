@@ -5,11 +5,13 @@ use super::snapshot::{PgSnapshot, PgStatus};
 use super::workers::{self, Task};
 use super::RelationStore;
 use super::{inner_page_cache, pending};
+use crate::cluster::guard::is_side;
 use crate::pg::error::{raise, raise_hint};
 use pgquad_btree::{
-    Deletion, Entry, Error, InnerPageCache, Key, Meta, Mode, Order, Quad, Quads, Snapshot, Stats,
-    Tree, TxnStatus, VacuumStats, Writer, NO_XID,
+    key_of, Deletion, Entry, Error, InnerPageCache, Key, Meta, Mode, Order, Quad, Quads, Snapshot,
+    Stats, Tree, TxnStatus, VacuumStats, Writer, NO_XID,
 };
+use pgquad_cluster::taken::Taken;
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::rc::Rc;
 
@@ -221,13 +223,61 @@ impl Table {
         }
     }
 
+    /// Whether this is a shard of a distributed store, and that by a given column of a quad.
+    fn is_shard_by(&self, column: u8) -> bool {
+        // SAFETY: the relation is open.
+        let relid = unsafe { (*self.rel).rd_id };
+        self.meta.orders()[0].order.columns()[0] == column && is_side(relid)
+    }
+
+    /// Whether this is a shard by subject of a distributed store: it decides for the shards by object what is there.
+    pub fn decides(&self) -> bool {
+        self.is_shard_by(0)
+    }
+
+    /// A shard by object of a distributed store gets what the shards by subject have taken.
+    fn mode<'a>(&self, snapshot: &'a PgSnapshot) -> Mode<'a> {
+        if self.is_shard_by(2) {
+            Mode::Own
+        } else {
+            Mode::Set(snapshot)
+        }
+    }
+
     /// Inserts quads as a set; leaves in `quads` those that were not there. Returns their number.
     pub fn insert(&self, quads: &mut Vec<Quad>, xid: u32, cid: u32) -> usize {
         self.with_insert_snapshot(|snapshot| {
             self.quads
-                .insert(quads, &self.writer(xid, cid), Mode::Set(snapshot))
+                .insert(quads, &self.writer(xid, cid), self.mode(snapshot))
                 .unwrap_or_else(|e| fail(e))
         })
+    }
+
+    /// Whether this transaction has inserted a version of a key of the first order that is still there.
+    pub fn is_own(&self, key: &Key) -> bool {
+        self.tree(0)
+            .has_own(key, &self.status)
+            .unwrap_or_else(|e| fail(e))
+    }
+
+    /// Notes keys that have come to the first order, ascending, `new` of which were not there. `again`: earlier
+    /// commands of the transaction may have inserted some of the others.
+    pub fn note(&self, keys: &[Key], new: &[Key], again: bool, taken: &mut Taken) {
+        let mut new = new.iter().peekable();
+        for key in keys {
+            if new.next_if_eq(&key).is_some() {
+                taken.push_new(1);
+            } else {
+                taken.push(again && self.is_own(key), 1);
+            }
+        }
+    }
+
+    /// The number of versions of a quad that a command of a (sub)transaction has deleted.
+    pub fn marked(&self, quad: &Quad, xid: u32, cid: u32) -> usize {
+        let tree = self.tree(0);
+        tree.marked(&key_of(tree.order(), quad), xid, cid)
+            .unwrap_or_else(|e| fail(e))
     }
 
     /// Inserts the new quad of an updated row. Only quads that the command itself has inserted count as there. Earlier
@@ -246,7 +296,7 @@ impl Table {
                 .insert(
                     keys,
                     &self.writer(xid, cid),
-                    Mode::Set(snapshot),
+                    self.mode(snapshot),
                     &mut inserted,
                 )
                 .unwrap_or_else(|e| fail(e))
