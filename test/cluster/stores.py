@@ -80,6 +80,7 @@ class Checks:
             self.deadlock_between_nodes,
             self.failed_statements_change_nothing,
             self.half_committed_quads_are_deleted,
+            self.writes_beside_auto_explain,
             self.tables_stay_the_same_between_their_writes,
             self.prepare_transaction_is_refused,
             self.loads_count_new_quads,
@@ -953,6 +954,20 @@ class Checks:
         finally:
             for server in self.cluster.servers:
                 server.query("set citus.enable_ddl_propagation = off; drop function public.wait_here cascade")
+
+    def writes_beside_auto_explain(self):
+        """What measures every statement does not get in the way of those that the extension runs."""
+        quads = [(NUMBERS + 900 + n % 40, NUMBERS, NUMBERS + n, NUMBERS + 607) for n in range(300)]
+        for node in range(3):
+            self.execute("load 'auto_explain'", node=node)
+            for setting in ("log_analyze = on", "log_nested_statements = on", "log_min_duration = 0"):
+                self.execute(f"set auto_explain.{setting}", node=node)
+            self.copy("quad_stores.films", quads)
+            self.execute(f"update quad_stores.films set g = g + 1 where g = {NUMBERS + 607}", node=node)
+            same("there", self.value(f"select count(*) from quad_stores.films where g = {NUMBERS + 608}", node=node), len(quads))
+            self.execute(f"delete from quad_stores.films where g = {NUMBERS + 608}", node=node)
+            self.holds("films", self.quads)
+            self.execute("set auto_explain.log_min_duration = -1", node=node)
 
     def prepare_transaction_is_refused(self):
         for node in range(3):

@@ -258,7 +258,40 @@ pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
     if of_node <= MOST_PARALLEL {
         return body();
     }
+    over_one_connection(body)
+}
+
+/// Runs `body`, in which Citus sends everything that is for one node over one connection.
+pub fn over_one_connection<T>(body: impl FnOnce() -> T) -> T {
     with_settings(&[(c"citus.multi_shard_modify_mode", "sequential")], body)
+}
+
+/// Runs `body`, statements that auto_explain does not look at. Where they are measured (`EXPLAIN ANALYZE`), Citus
+/// refuses INSERT .. SELECT, and counts the rows of RETURNING otherwise, which SPI takes for an internal error.
+pub fn unexplained<T>(body: impl FnOnce() -> T) -> T {
+    const LEAST: &CStr = c"auto_explain.log_min_duration";
+    // SAFETY: a setting by its name, null where the module is not loaded; the level opened is closed below, or by the
+    // abort of the (sub)transaction.
+    unsafe {
+        if pg_sys::GetConfigOption(LEAST.as_ptr(), true, false).is_null() {
+            return body();
+        }
+        let level = pg_sys::NewGUCNestLevel();
+        // As a superuser: the owner of a store may not turn it off.
+        pg_sys::set_config_option(
+            LEAST.as_ptr(),
+            c"-1".as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        let result = body();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
+    }
 }
 
 /// Whether Citus reads and writes shards of this node in the process that asks: its setting

@@ -40,8 +40,6 @@ const PARAMETER_QUADS: usize = 1000;
 /// each prepares and commits by itself. Milliseconds on three nodes of one machine, 12 shards, one connection and many:
 /// 300 quads 11 and 60, 1,000 19 and 64, 10,000 73 and 114, 30,000 215 and 217.
 const ONE_CONNECTION_QUADS: usize = 20_000;
-/// Citus' setting for it.
-const CONNECTIONS: &CStr = c"citus.multi_shard_modify_mode";
 /// Quads of one DELETE: all of them go to every shard that one of them is in.
 const DELETE_CHUNK: usize = 10_000;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
@@ -102,6 +100,7 @@ pub fn others_can_answer() -> bool {
 pub fn as_writer<T>(owner: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
     citus::as_role(owner, || {
         allowed(|| {
+            let body = || citus::unexplained(body);
             citus::in_transaction_block(|| {
                 if LOCAL.get() && !citus::executes_locally() {
                     citus::locally(body)
@@ -462,9 +461,7 @@ fn in_memory(by_subject: Side, by_object: Side, mut keys: Vec<Key>) -> u64 {
     keys.sort_unstable();
     keys.dedup();
     if keys.len() <= ONE_CONNECTION_QUADS {
-        with_settings(&[(CONNECTIONS, "sequential")], || {
-            sorted_in_memory(by_subject, by_object, keys)
-        })
+        citus::over_one_connection(|| sorted_in_memory(by_subject, by_object, keys))
     } else {
         sorted_in_memory(by_subject, by_object, keys)
     }
