@@ -148,12 +148,9 @@ impl<S: PageStore> Tree<S> {
     /// # Errors
     /// Corrupt pages.
     pub fn has_own(&self, key: &Key, status: &dyn TxnStatus) -> Result<bool> {
-        let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
-        let mut versions = Vec::new();
-        LeafView::open(&page, block)?.versions(key, &mut versions)?;
         let own = |xid: u32| xid != NO_XID && status.status(xid) == XidStatus::Own;
         let there = |e: &Entry| own(e.xmin) && (e.lock_only || !own(e.xmax));
-        Ok(versions.iter().any(|(_, e)| there(e)))
+        Ok(self.versions_of(key)?.iter().any(there))
     }
 
     /// The number of versions of a key that a command of a (sub)transaction has marked as deleted.
@@ -161,11 +158,16 @@ impl<S: PageStore> Tree<S> {
     /// # Errors
     /// Corrupt pages.
     pub fn marked(&self, key: &Key, xid: u32, cid: u32) -> Result<usize> {
+        let by_it = |e: &&Entry| e.xmax == xid && e.cmax == cid && !e.lock_only;
+        Ok(self.versions_of(key)?.iter().filter(by_it).count())
+    }
+
+    /// All versions of a key.
+    fn versions_of(&self, key: &Key) -> Result<Vec<Entry>> {
         let (page, block, _) = self.find(Target::Holding(key), 0, &mut Path::new())?;
         let mut versions = Vec::new();
         LeafView::open(&page, block)?.versions(key, &mut versions)?;
-        let by_it = |e: &Entry| e.xmax == xid && e.cmax == cid && !e.lock_only;
-        Ok(versions.iter().filter(|(_, e)| by_it(e)).count())
+        Ok(versions.into_iter().map(|(_, entry)| entry).collect())
     }
 
     fn mark(

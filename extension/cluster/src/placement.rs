@@ -67,6 +67,36 @@ impl Placement {
     }
 }
 
+/// The shards of keys that come sorted: a key that repeats the one before is not hashed again.
+pub struct SortedKeys {
+    placement: Placement,
+    last: Option<(i64, usize)>,
+}
+
+impl SortedKeys {
+    /// Before the first key.
+    #[must_use]
+    pub fn new(placement: Placement) -> Self {
+        Self {
+            placement,
+            last: None,
+        }
+    }
+
+    /// As [`Placement::shard_of`].
+    #[inline]
+    pub fn shard_of(&mut self, key: i64) -> usize {
+        match self.last {
+            Some((same, shard)) if same == key => shard,
+            _ => {
+                let shard = self.placement.shard_of(key);
+                self.last = Some((key, shard));
+                shard
+            }
+        }
+    }
+}
+
 /// How far a hash is from the least one.
 fn distance(hash: i32) -> u64 {
     (i64::from(hash) - i64::from(i32::MIN)) as u64

@@ -7,7 +7,7 @@
 use pgquad_btree::{Quad, SIGN};
 
 use crate::wire::{Damaged, Reader, Result, Writer};
-use crate::Placement;
+use crate::{Placement, SortedKeys};
 
 /// Version of the bytes of a row.
 const VERSION: u8 = 1;
@@ -61,7 +61,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Quad>> {
 /// Makes rows of quads: each is a key whose shard holds all of its quads, and their bytes.
 pub struct QuadBatches<I> {
     quads: I,
-    placement: Placement,
+    shards: SortedKeys,
     /// Column of the key, of s, p, o, g.
     place: usize,
     /// What is collected for each shard.
@@ -82,7 +82,7 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
             collected: vec![Vec::new(); shards],
             most: (MOST_COLLECTED / shards).clamp(1, MOST_QUADS),
             rest: 0,
-            placement,
+            shards: SortedKeys::new(placement),
         }
     }
 
@@ -98,15 +98,8 @@ impl<I: Iterator<Item = Quad>> Iterator for QuadBatches<I> {
     type Item = (i64, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Sorted quads share their key with the one before.
-        let mut last = None;
         while let Some(quad) = self.quads.next() {
-            let key = quad[self.place];
-            let shard = match last {
-                Some((same, shard)) if same == key => shard,
-                _ => self.placement.shard_of(key),
-            };
-            last = Some((key, shard));
+            let shard = self.shards.shard_of(quad[self.place]);
             self.collected[shard].push(quad);
             if self.collected[shard].len() >= self.most {
                 return Some(self.row(shard));

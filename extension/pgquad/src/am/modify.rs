@@ -3,7 +3,6 @@
 use super::scan::store_quad;
 use super::{refuse, shape, tid};
 use crate::cluster::answer::damaged;
-use crate::cluster::guard::is_side;
 use crate::cluster::store::sides_of;
 use crate::cluster::write::{self, Changes};
 use crate::pg::error::{raise, raise_hint};
@@ -210,7 +209,8 @@ unsafe fn delete_quad(
             match table.delete(&quad, xid, cid, &view) {
                 Deleted::Done => {
                     pg_sys::pgstat_count_heap_delete(rel);
-                    if is_side((*rel).rd_id) {
+                    // A look at the descriptor: this is done for each row.
+                    if shape::has_quads(rel) {
                         write::note_marked(table.marked(&quad, xid, cid));
                     }
                     return pg_sys::TM_Result::TM_Ok;

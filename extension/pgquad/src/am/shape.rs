@@ -24,7 +24,7 @@ pub unsafe fn relation_name(rel: pg_sys::Relation) -> String {
     }
 }
 
-/// Whether `rel` has the column [`QUADS`].
+/// Whether `rel` has the column [`QUADS`]: it is a Citus table of a distributed store, or a shard of one.
 ///
 /// # Safety
 /// `rel` is open.

@@ -9,6 +9,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::pg::compat::CatalogPath;
 use crate::pg::error::{raise, raise_hint};
+use crate::pg::guc;
 use crate::store::with_settings;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction
@@ -278,16 +279,7 @@ pub fn unexplained<T>(body: impl FnOnce() -> T) -> T {
         }
         let level = pg_sys::NewGUCNestLevel();
         // As a superuser: the owner of a store may not turn it off.
-        pg_sys::set_config_option(
-            LEAST.as_ptr(),
-            c"-1".as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
+        guc::set_in_level_as(LEAST, c"-1".as_ptr(), pg_sys::GucContext::PGC_SUSET);
         let result = body();
         pg_sys::AtEOXact_GUC(true, level);
         result

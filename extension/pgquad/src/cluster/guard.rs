@@ -15,6 +15,7 @@ use std::ffi::CStr;
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::store::is_shard_schema;
 use super::{mirror, write};
 use crate::am;
 use crate::dictionary::Tables;
@@ -393,11 +394,8 @@ pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
 
 /// Whether a table is one of the two Citus tables that hold the quads of a distributed store, or one of their shards.
 pub fn is_side(relid: pg_sys::Oid) -> bool {
-    // SAFETY: look-ups in the catalogue.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"quad_shards".as_ptr(), true);
-        schema != pg_sys::InvalidOid && pg_sys::get_rel_namespace(relid) == schema
-    }
+    // SAFETY: a look-up in the catalogue.
+    is_shard_schema(unsafe { pg_sys::get_rel_namespace(relid) })
 }
 
 /// A catalogue of Citus; `InvalidOid` where Citus is not installed in this database.

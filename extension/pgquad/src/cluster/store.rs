@@ -126,7 +126,8 @@ pub fn side_name(base: &str, column: char) -> String {
 pub fn is_shard_schema(schema: pg_sys::Oid) -> bool {
     let name = c_string(SHARD_SCHEMA);
     // SAFETY: a look-up in the catalogue.
-    schema == unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) }
+    schema != pg_sys::InvalidOid
+        && schema == unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) }
 }
 
 /// A table of schema `quad_shards`.

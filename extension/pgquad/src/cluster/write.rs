@@ -19,7 +19,7 @@ use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
 use pgquad_cluster::quad_batches::QuadBatches;
 use pgquad_cluster::taken::Taken;
-use pgquad_cluster::Placement;
+use pgquad_cluster::{Placement, SortedKeys};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
@@ -610,7 +610,7 @@ fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> 
 /// the transaction has inserted into the first one, and no others. Were it to decide by itself, a moment later, quads
 /// that were there and are deleted meanwhile would be inserted into it alone.
 struct Decided {
-    placement: Placement,
+    shards: SortedKeys,
     /// Shards that have not said what they have decided: all at first.
     open: Open,
     /// A quad of each shard that is being written to, and the number of its quads.
@@ -618,8 +618,6 @@ struct Decided {
     answers: HashMap<usize, Taken>,
     /// Quads that were not there before.
     added: u64,
-    /// The last key and its shard: quads come sorted.
-    last: Option<(i64, usize)>,
 }
 
 enum Open {
@@ -632,23 +630,11 @@ impl Decided {
         // The shards stay as they are from here on.
         hold(side, None);
         Self {
-            placement: placement_of(side),
+            shards: SortedKeys::new(placement_of(side)),
             open: Open::All,
             asked: BTreeMap::new(),
             answers: HashMap::new(),
             added: 0,
-            last: None,
-        }
-    }
-
-    fn shard_of(&mut self, quad: &Quad) -> usize {
-        match self.last {
-            Some((key, shard)) if key == quad[0] => shard,
-            _ => {
-                let shard = self.placement.shard_of(quad[0]);
-                self.last = Some((quad[0], shard));
-                shard
-            }
         }
     }
 
@@ -662,7 +648,7 @@ impl Decided {
 
     /// Whether a quad is for a shard that is left; notes that it is written.
     fn is_due(&mut self, quad: &Quad) -> bool {
-        let shard = self.shard_of(quad);
+        let shard = self.shards.shard_of(quad[0]);
         if matches!(&self.open, Open::Some(shards) if !shards.contains(&shard)) {
             return false;
         }
@@ -708,7 +694,7 @@ impl Decided {
                     ),
                 );
             }
-            let shard = self.shard_of(&quads[at]);
+            let shard = self.shards.shard_of(quads[at][0]);
             open.remove(&shard);
             self.added += taken.added;
             self.answers.insert(shard, taken);
@@ -723,7 +709,7 @@ impl Decided {
             .map(|(shard, taken)| (shard, taken.each()))
             .collect();
         quads.filter(move |quad| {
-            let of_shard = answers.get_mut(&self.shard_of(quad));
+            let of_shard = answers.get_mut(&self.shards.shard_of(quad[0]));
             of_shard.and_then(Iterator::next).unwrap_or(false)
         })
     }

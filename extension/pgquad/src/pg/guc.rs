@@ -185,12 +185,25 @@ thread_local! {
 /// # Safety
 /// Within a level that was opened, whose end undoes it.
 pub unsafe fn set_in_level(name: &CStr, value: *const c_char) {
+    // SAFETY: the caller's promise.
+    unsafe { set_in_level_as(name, value, pg_sys::GucContext::PGC_USERSET) }
+}
+
+/// As [`set_in_level`], with the rights of a user or of a superuser (`PGC_SUSET`).
+///
+/// # Safety
+/// As [`set_in_level`].
+pub unsafe fn set_in_level_as(
+    name: &CStr,
+    value: *const c_char,
+    context: pg_sys::GucContext::Type,
+) {
     // SAFETY: the caller's promise; both texts are copied.
     unsafe {
         pg_sys::set_config_option(
             name.as_ptr(),
             value,
-            pg_sys::GucContext::PGC_USERSET,
+            context,
             pg_sys::GucSource::PGC_S_SESSION,
             pg_sys::GucAction::GUC_ACTION_SAVE,
             true,
