@@ -64,6 +64,7 @@ class Checks:
             self.plans_with_statistics_of_shards,
             self.planning_asks_each_node_once,
             self.delete_and_update,
+            self.joins_with_other_tables_are_batched,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
             self.errors_within_savepoints,
@@ -465,6 +466,37 @@ class Checks:
             self.holds("films", self.quads)
             same("DELETE", self.execute("delete from quad_stores.films where g = 77", node=node), 50)
             self.quads -= {(7, 7, i, 77) for i in range(2, 52)}
+
+    def joins_with_other_tables_are_batched(self):
+        """Rows of other tables ask for their quads in batches, and not with a message for each; DELETE and UPDATE too."""
+        self.create("batched")
+        quads = {(NUMBERS + n, NUMBERS + 5000 + n % 3, NUMBERS + n % 50, 0) for n in range(3000)}
+        self.copy("quad_stores.batched", quads)
+        self.execute("create table public.some as select s, p, o, g, s % 2 as half from quad_stores.batched; analyze public.some")
+        statements = {
+            "select count(*) from public.some m join quad_stores.batched x on x.s = m.s": 3000,
+            "select count(*) from public.some m left join quad_stores.batched x on x.s = m.s and x.o = m.o": 3000,
+            "delete from quad_stores.batched x using public.some m where x.s = m.s and m.half = 0": 1500,
+            "update quad_stores.batched x set g = 1 from public.some m where (x.s, x.p, x.o, x.g) = (m.s, m.p, m.o, m.g)": 3000,
+            "select quad.update('DELETE WHERE { ?s ?p ?o }', 'batched')": 3000,
+        }
+        sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'pull'"
+        try:
+            for statement, rows in statements.items():
+                with closing(self.cluster.servers[0].connect()) as new, new.cursor() as cursor:
+                    cursor.execute("begin")
+                    before = self.value(sent)
+                    cursor.execute(statement)
+                    changed = cursor.rowcount if "select" not in statement else cursor.fetchone()[0]
+                    asked = int(self.value(sent) - before)
+                    cursor.execute("rollback")
+                if "quad.update" not in statement:
+                    same(statement, changed, rows)
+                if asked > 150:
+                    raise Mismatch(f"{asked} messages for {rows} rows: {statement}")
+        finally:
+            self.execute("drop table public.some")
+            self.value("select quad.drop_store('batched')")
 
     def statements_as_on_one_node(self):
         self.create("small")

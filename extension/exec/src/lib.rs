@@ -36,7 +36,7 @@ pub use plan::{
 };
 pub use plan_data::{
     ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,
-    PlanData, ScanData, StepData, WalkData,
+    PlanData, RowIdentityData, ScanData, StepData, WalkData,
 };
 pub use source::{Source, ValueKey, Wanted};
 pub use stats::StepStats;

@@ -1,5 +1,5 @@
 //! Private data of plan nodes: what the planner tells the executor, for each kind of custom scan node. Example: a `Quad
-//! Walk` of pairs whose second column changes carries `arity = 2, at = 1`, in the list `1 2 1`: the version, then the
+//! Walk` of pairs whose second column changes carries `arity = 2, at = 1`, in the list `2 2 1`: the version, then the
 //! fields.
 
 use crate::operators::first_rows::SortKey;
@@ -8,7 +8,7 @@ use crate::plan::words::{DecodeError, Oid, Reader, Words};
 use crate::plan::{Plan, Slot};
 
 /// Version of the encodings below: the first integer of each. `docs/formats.md` says when it is raised.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The private data of one kind of plan node.
 pub trait PlanData: Words {
@@ -148,6 +148,14 @@ fields! {
         carried: Vec<(usize, usize)>,
     }
 
+    /// A relation whose rows are told apart, since DELETE or UPDATE changes them.
+    RowIdentityData {
+        /// The place of its `ctid` in `custom_scan_tlist`.
+        place: usize,
+        /// The places of s, p, o and g of the row there; none where rows are only looked for.
+        columns: Vec<usize>,
+    }
+
     /// The first rows of an order.
     FirstRowsData {
         /// How many.
@@ -172,6 +180,8 @@ fields! {
         tables: Vec<usize>,
         /// What is taken from a plan below.
         outer_input: Option<OuterInputData>,
+        /// The relations whose rows are told apart.
+        identities: Vec<RowIdentityData>,
         /// Whether perhaps only the first few rows will be asked for.
         limited: bool,
         /// The first rows of an order, where no others are wanted of the join.

@@ -6,7 +6,7 @@
 use pgquad_exec::{
     Bound, Child, Comparison, ConditionData, DecodeError, Filter, FirstRowsData, Group,
     GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Pattern, Plan,
-    PlanData, SameValue, ScanData, SortKey, StepData, Test, WalkData,
+    PlanData, RowIdentityData, SameValue, ScanData, SortKey, StepData, Test, WalkData,
 };
 use std::fmt::Debug;
 
@@ -172,6 +172,13 @@ fn join_data(with_all: bool) -> JoinData {
             keys: vec![(0, 3)],
             carried: vec![(1, 4), (2, 5)],
         }),
+        identities: with_all
+            .then(|| RowIdentityData {
+                place: 6,
+                columns: vec![0, 1, 2, 7],
+            })
+            .into_iter()
+            .collect(),
         limited: with_all,
         first_rows: with_all.then(|| FirstRowsData {
             most: 10,

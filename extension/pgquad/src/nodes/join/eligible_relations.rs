@@ -66,7 +66,7 @@ pub unsafe fn is_eligible(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelO
             return false;
         }
         let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
-        rel_allows(rel, rte) && level_allows(root)
+        rel_allows(root, rel, rte) && level_allows(root)
     }
 }
 
@@ -85,7 +85,7 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
         for rti in 1..(*root).simple_rel_array_size {
             let rel = *(*root).simple_rel_array.add(rti as usize);
             let rte = *(*root).simple_rte_array.add(rti as usize);
-            if !rel.is_null() && !rte.is_null() && rel_allows(rel, rte) {
+            if !rel.is_null() && !rte.is_null() && rel_allows(root, rel, rte) {
                 found = pg_sys::bms_add_member(found, rti);
                 count += 1;
             }
@@ -98,21 +98,20 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
     }
 }
 
-/// Rows that have to be found again (FOR UPDATE, DELETE, UPDATE) have no identity in a join. Expressions that an outer
-/// join has to null, and conditions on no relation at all, are left to PostgreSQL's own joins.
+/// Rows that are locked (FOR UPDATE) are looked at again after a wait, which a join cannot do. Expressions that an
+/// outer join has to null, and conditions on no relation at all, are left to PostgreSQL's own joins.
 unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
     // SAFETY: a live planner state.
     unsafe {
         let parse = (*root).parse;
-        let reads = matches!(
-            (*parse).commandType,
-            pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
-        );
+        let allowed = match (*parse).commandType {
+            pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT => (*root).rowMarks.is_null(),
+            _ => changes_quads(root),
+        };
         guc::ENABLE_QUAD_JOIN.get()
             && guc::ENABLE_QUAD_SCAN.get()
-            && reads
+            && allowed
             && (*parse).rowMarks.is_null()
-            && (*root).rowMarks.is_null()
             && (*root).placeholder_list.is_null()
             && !(*root).hasPseudoConstantQuals
             && list_iter::<pg_sys::SpecialJoinInfo>((*root).join_info_list)
@@ -120,7 +119,32 @@ unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
     }
 }
 
-unsafe fn rel_allows(rel: *mut pg_sys::RelOptInfo, rte: *mut pg_sys::RangeTblEntry) -> bool {
+/// Whether the level is a DELETE or UPDATE of a quad table. Whoever waits for a change of such a row finds it deleted
+/// or as it was, never changed (`am/modify.rs`): no row is looked at again (EvalPlanQual), so the row marks of the
+/// other relations are not used.
+unsafe fn changes_quads(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: a live planner state; the result relation of a DELETE or UPDATE is in its range table.
+    unsafe {
+        let parse = (*root).parse;
+        let changes = matches!(
+            (*parse).commandType,
+            pg_sys::CmdType::CMD_DELETE | pg_sys::CmdType::CMD_UPDATE
+        );
+        if !changes {
+            return false;
+        }
+        let rte = *(*root)
+            .simple_rte_array
+            .add((*parse).resultRelation as usize);
+        !(*rte).inh && am::is_quad_relid((*rte).relid)
+    }
+}
+
+unsafe fn rel_allows(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rte: *mut pg_sys::RangeTblEntry,
+) -> bool {
     // SAFETY: live planner nodes.
     unsafe {
         (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
@@ -129,12 +153,13 @@ unsafe fn rel_allows(rel: *mut pg_sys::RelOptInfo, rte: *mut pg_sys::RangeTblEnt
             && (*rte).tablesample.is_null()
             && (*rel).lateral_relids.is_null()
             && am::is_quad_relid((*rte).relid)
-            && uses_only_columns(rel)
+            && uses_only_columns(root, rel)
     }
 }
 
-/// Whether the level uses nothing of a relation but its four columns (no whole rows, no system columns).
-unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
+/// Whether the level uses nothing of a relation but its four columns, and the identity of its rows if it changes them
+/// (no whole rows, no other system columns).
+unsafe fn uses_only_columns(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: live planner nodes; attribute numbers are offset by FirstLowInvalidHeapAttributeNumber.
     unsafe {
         let mut attributes = std::ptr::null_mut();
@@ -143,6 +168,11 @@ unsafe fn uses_only_columns(rel: *mut pg_sys::RelOptInfo) -> bool {
             (*rel).relid,
             &mut attributes,
         );
+        if changes_quads(root) {
+            let identity =
+                pg_sys::SelfItemPointerAttributeNumber - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            attributes = pg_sys::bms_del_member(attributes, identity);
+        }
         for list in [(*rel).baserestrictinfo, (*rel).joininfo] {
             for clause in list_iter::<pg_sys::RestrictInfo>(list) {
                 let expr = (*clause).clause.cast::<pg_sys::Node>();

@@ -7,6 +7,7 @@ use super::push::{Pushed, Report};
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
+use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
@@ -18,7 +19,7 @@ use pgquad_btree::SIGN;
 use pgquad_cluster::push::{Cost, Start};
 use pgquad_exec::{
     Bindings, Column, FirstRowsData, Group, HashAggregation, JoinData, OuterInputData, Pipeline,
-    Plan, Slot, Tuning, Value,
+    Plan, RowIdentityData, Slot, Tuning, Value,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -52,6 +53,8 @@ pub struct QuadJoin {
     params: Vec<Parameter>,
     /// Place in the scan tuple of each variable of the answer.
     output: Vec<usize>,
+    /// The relations whose rows are told apart, each with the identity of its latest row.
+    identities: Vec<(RowIdentityData, pg_sys::ItemPointerData)>,
     pub(super) tuning: Tuning,
     /// Where the rows come from that everything starts with, if it is not from one empty row.
     pub(super) outer_input: Option<OuterInput>,
@@ -164,6 +167,9 @@ impl ScanNode for QuadJoin {
                 },
                 params,
                 output: data.output,
+                identities: (data.identities.into_iter())
+                    .map(|identity| (identity, pg_sys::ItemPointerData::default()))
+                    .collect(),
                 started: false,
                 rows: Bindings::default(),
                 at: 0,
@@ -219,6 +225,9 @@ impl ScanNode for QuadJoin {
                     }
                 }
             }
+            if !self.identities.is_empty() {
+                identify(self, slot);
+            }
             (*(*slot).tts_tupleDescriptor).natts as usize
         }
     }
@@ -257,6 +266,25 @@ impl ScanNode for QuadJoin {
     ) {
         // SAFETY: EXPLAIN's own arguments.
         unsafe { super::explain::explain(self, node, ancestors, es) }
+    }
+}
+
+/// Gives identities to the quads of a row. Where nothing has matched, there is none.
+#[pg_guard]
+unsafe extern "C-unwind" fn identify(join: *mut QuadJoin, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the columns of the row have been filled in; the identities live as long as the node.
+    unsafe {
+        for (identity, tid) in &mut (*join).identities {
+            let columns = &identity.columns;
+            let is_null =
+                columns.is_empty() || columns.iter().any(|&place| *(*slot).tts_isnull.add(place));
+            if !is_null {
+                let value = |place: usize| (*(*slot).tts_values.add(place)).value() as i64;
+                *tid = tid::remember(std::array::from_fn(|column| value(columns[column])));
+            }
+            *(*slot).tts_values.add(identity.place) = pg_sys::Datum::from(&raw mut *tid);
+            *(*slot).tts_isnull.add(identity.place) = is_null;
+        }
     }
 }
 

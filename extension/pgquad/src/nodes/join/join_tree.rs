@@ -51,6 +51,19 @@ impl JoinTree {
         self.relations.len() + inside.sum::<usize>()
     }
 
+    /// Whether a relation is only looked for (EXISTS, NOT EXISTS), so that its columns do not come out.
+    pub fn hides(&self, relation: pg_sys::Index) -> bool {
+        self.children.iter().any(|child| match child.kind {
+            Kind::Semi | Kind::Anti => child.group.contains(relation),
+            Kind::Left => child.group.hides(relation),
+        })
+    }
+
+    fn contains(&self, relation: pg_sys::Index) -> bool {
+        let mut groups = self.children.iter().map(|child| &child.group);
+        self.relations.contains(&relation) || groups.any(|group| group.contains(relation))
+    }
+
     /// The join of two groups; `None` for kinds of joins that the node does not know.
     ///
     /// # Safety

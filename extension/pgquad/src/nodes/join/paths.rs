@@ -17,8 +17,9 @@ static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
 thread_local! {
     /// The level whose quad relations are being joined; other levels and other joins are none of our business.
     static JOINING: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
-    /// The level in which results of patterns, or of subqueries over them, are being joined.
-    static ABOVE: Cell<*mut pg_sys::PlannerInfo> = const { Cell::new(std::ptr::null_mut()) };
+    /// The level in which the node's results or single quad tables are being joined with what it cannot read.
+    static ABOVE: Cell<(*mut pg_sys::PlannerInfo, Above)> =
+        const { Cell::new((std::ptr::null_mut(), Above::Tables)) };
 }
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
@@ -47,17 +48,26 @@ pub fn init() {
     }
 }
 
-/// While it lives, joins of a level with each other are planned with care.
-pub struct Above(*mut pg_sys::PlannerInfo);
+/// What is being joined in a level, besides other relations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Above {
+    /// Single quad tables at most. PostgreSQL's estimates of their joins stand.
+    Tables,
+    /// Results of patterns, or of subqueries over them, of which more rows are expected than PostgreSQL does.
+    Results,
+}
 
-impl Above {
-    /// Begins, if results of patterns are `joined` in the level.
-    pub fn new(root: *mut pg_sys::PlannerInfo, joined: bool) -> Self {
-        Self(ABOVE.replace(if joined { root } else { std::ptr::null_mut() }))
+/// While it lives, joins of a level may take the rows of other relations into a `Quad Join`.
+pub struct JoiningAbove((*mut pg_sys::PlannerInfo, Above));
+
+impl JoiningAbove {
+    /// Begins.
+    pub fn new(root: *mut pg_sys::PlannerInfo, above: Above) -> Self {
+        Self(ABOVE.replace((root, above)))
     }
 }
 
-impl Drop for Above {
+impl Drop for JoiningAbove {
     fn drop(&mut self) {
         ABOVE.set(self.0);
     }
@@ -122,9 +132,12 @@ unsafe extern "C-unwind" fn set_join_pathlist(
             previous(root, joined, outer, inner, kind, extra);
         }
         if JOINING.get() != root {
-            if ABOVE.get() == root {
+            let (level, above) = ABOVE.get();
+            if level == root {
                 outer_input_paths::add(root, joined, outer, inner, kind, extra);
-                row_estimates::expect_of_join(joined);
+                if above == Above::Results {
+                    row_estimates::expect_of_join(joined);
+                }
             }
             return;
         }
@@ -286,10 +299,15 @@ pub unsafe fn add_with_outer_input(
         (*path).path.custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         // Keys of a batch are sorted, so that a probe costs less than one of a nested loop.
         let probe = 0.5 * PROBE_OPERATORS * pg_sys::cpu_operator_cost;
+        // For a few rows, a nested loop with a single table is done before the node has begun.
+        let begin = match (*path).join_tree.as_ref() {
+            Some(tree) if tree.patterns() == 1 => BEGIN_OPERATORS * pg_sys::cpu_operator_cost,
+            _ => 0.0,
+        };
         let cost = &mut (*path).path.path;
         let out = cost.rows * (0.5 * pg_sys::cpu_tuple_cost + patterns * pg_sys::cpu_operator_cost);
-        cost.startup_cost = (*below).startup_cost;
-        cost.total_cost = (*below).total_cost + (*below).rows * patterns * probe + out;
+        cost.startup_cost = (*below).startup_cost + begin;
+        cost.total_cost = begin + (*below).total_cost + (*below).rows * patterns * probe + out;
         pg_sys::add_path(joined, path.cast());
     }
 }

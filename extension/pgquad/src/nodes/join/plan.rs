@@ -11,7 +11,7 @@ use super::required_properties::required_properties;
 use crate::nodes::custom;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
-use pgquad_exec::{JoinData, Oid};
+use pgquad_exec::{JoinData, Kind, Oid, RowIdentityData};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -45,8 +45,26 @@ pub unsafe extern "C-unwind" fn plan_path(
             .into_iter()
             .partition(of_patterns);
         let mut output: Vec<Cell> = Vec::new();
+        let mut identified: Vec<*mut pg_sys::Var> = Vec::new();
         for var in own {
+            if i32::from((*var).varattno) == pg_sys::SelfItemPointerAttributeNumber {
+                identified.push(var);
+                continue;
+            }
             let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
+            if !output.contains(&cell) {
+                output.push(cell);
+            }
+        }
+        // What identifies a row is the quad itself. PostgreSQL asks for the identity of rows in EXISTS, too, though
+        // nobody reads it.
+        let hidden = |var: *mut pg_sys::Var| {
+            let kind = outer_input.and_then(|outer_input| outer_input.kind);
+            matches!(kind, Some(Kind::Semi | Kind::Anti))
+                || join_tree.hides((*var).varno as pg_sys::Index)
+        };
+        let visible = identified.iter().filter(|&&var| !hidden(var));
+        for cell in visible.flat_map(|&var| quad_of_row(var)) {
             if !output.contains(&cell) {
                 output.push(cell);
             }
@@ -78,6 +96,16 @@ pub unsafe extern "C-unwind" fn plan_path(
         let place = |cell: &Cell| columns.iter().position(|c| c == cell).unwrap_or(0);
 
         let mut scan_tlist = scan_tlist(root, &columns, used);
+        let identities = carry(&mut scan_tlist, &identified)
+            .into_iter()
+            .map(|(var, at)| RowIdentityData {
+                place: at,
+                columns: match hidden(var) {
+                    true => Vec::new(),
+                    false => quad_of_row(var).iter().map(place).collect(),
+                },
+            })
+            .collect();
         let mut outer_input_data = None;
         let mut above = std::ptr::null_mut();
         if let (Some(outer_input), Some(slots)) = (outer_input, &compiled.outer_input) {
@@ -117,6 +145,7 @@ pub unsafe extern "C-unwind" fn plan_path(
             relations: compiled.relations.iter().map(relation).collect(),
             tables: compat::members(relids).iter().map(table).collect(),
             outer_input: outer_input_data,
+            identities,
             limited: is_limited,
             first_rows,
             plan: compiled.plan,
@@ -131,7 +160,14 @@ pub unsafe extern "C-unwind" fn plan_path(
     }
 }
 
-/// Adds variables of a plan below to the target entries; returns each with its place.
+/// The columns of the row that a system column belongs to.
+unsafe fn quad_of_row(var: *mut pg_sys::Var) -> [Cell; 4] {
+    // SAFETY: a live planner node.
+    let relation = unsafe { (*var).varno as pg_sys::Index };
+    std::array::from_fn(|column| (relation, column))
+}
+
+/// Adds variables that are no columns of patterns to the target entries; returns each with its place.
 unsafe fn carry(
     tlist: &mut *mut pg_sys::List,
     variables: &[*mut pg_sys::Var],

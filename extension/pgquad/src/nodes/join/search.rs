@@ -12,7 +12,7 @@
 
 use super::computed_equality;
 use super::eligible_relations;
-use super::paths::{self, Above, Joining};
+use super::paths::{self, Above, Joining, JoiningAbove};
 use super::row_estimates;
 use crate::am;
 use crate::nodes::scan;
@@ -47,7 +47,12 @@ unsafe extern "C-unwind" fn join_search(
         let candidates = eligible_relations::candidates(root);
         let rels: Vec<_> = list_iter(initial).collect();
         let over_quads = row_estimates::expect_of_subqueries(root, &rels);
-        let _above = Above::new(root, over_quads || !compat::is_empty(candidates));
+        let above = if over_quads || !compat::is_empty(candidates) {
+            Above::Results
+        } else {
+            Above::Tables
+        };
+        let _above = JoiningAbove::new(root, above);
         if compat::is_empty(candidates) {
             eligible_relations::forget(root);
             return search(root, levels, initial);
