@@ -1,7 +1,7 @@
 """Random joins of quad tables: the answers with `Quad Join` are those without it, and those of heap tables.
 
 Every case is a random query (patterns, optional groups, EXISTS and NOT EXISTS, filters of all kinds) over random small tables, run with
-random batch sizes and memory. A failing case is printed with what repeats it.
+random batch sizes and memory. One in six is a DELETE or UPDATE of what such a query finds. A failing case is printed with what repeats it.
 """
 import argparse
 import collections
@@ -180,6 +180,26 @@ class Maker:
         inner = f"({text})" if " JOIN " in text else text
         return f"SELECT {columns} FROM {self.feed()} LEFT JOIN {inner} ON {where}"
 
+    def change(self):
+        """A DELETE or UPDATE of a quad table, by patterns or by other rows; what it returns, and the table."""
+        c = self.chance
+        table = c.randrange(self.tables)
+        if c.random() < 0.3:
+            text, where, visible = self.feed(), "true", ["f.x"]
+        else:
+            text, where, visible = self.group([], 0)
+        keys = [f"changed.{c.choice(COLUMNS)} = {c.choice(visible) if visible == ['f.x'] else self.column(visible)}" for _ in range(c.randrange(1, 3))]
+        if c.random() < 0.3:
+            keys.append(f"changed.{c.choice(COLUMNS)} = {self.value()}")
+        condition = f"{' AND '.join(keys)} AND {where}"
+        kind = c.randrange(4)
+        if kind == 0:
+            # A set loses what a bag would keep, so that the new row is the old one.
+            return f"UPDATE {{{table}}} changed SET g = changed.g FROM {text} WHERE {condition} RETURNING changed.*", table
+        if kind == 1 and " JOIN " not in text:
+            return f"DELETE FROM {{{table}}} changed WHERE {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {text} WHERE {condition}) RETURNING changed.*", table
+        return f"DELETE FROM {{{table}}} changed USING {text} WHERE {condition} RETURNING changed.*", table
+
     def query(self):
         if self.chance.random() < 0.3:
             return self.fed_query()
@@ -269,10 +289,18 @@ def make_tables(tables, chance):
     return count, values, terms
 
 
-def answer(cursor, sql, limit):
+def answer(cursor, sql, limit, changed=None):
+    """The rows as a bag; of a change the rows that it returns and those that it leaves in table `changed`, which is then as before. None: too
+    many."""
+    cursor.execute("SAVEPOINT before")
     cursor.execute(sql)
     rows = cursor.fetchmany(limit + 1)
-    return None if len(rows) > limit else collections.Counter(rows)
+    found = [collections.Counter(rows)]
+    if changed:
+        cursor.execute(f"SELECT * FROM {changed}")
+        found.append(collections.Counter(cursor.fetchall()))
+    cursor.execute("ROLLBACK TO before")
+    return None if len(rows) > limit else found
 
 
 def main():
@@ -291,7 +319,9 @@ def main():
             count, values, terms = make_tables(places, tables)
         # Nodes are asked in turn.
         connection, cursor = (of_all[case % len(places.cursors)] for of_all in (places.connections, places.cursors))
-        sql = Maker(chance, count, values, terms).query()
+        maker = Maker(chance, count, values, terms)
+        sql, changed = maker.change() if chance.random() < 1 / 6 else (maker.query(), None)
+        of_heap, of_quad = (None, None) if changed is None else (f"join_heap{changed}", places.quad(changed))
         quad = sql.format(*(places.quad(n) for n in range(3)))
         heap = sql.format(*(f"join_heap{n}" for n in range(3)))
         batch = chance.choice([1, 2, 3, 7, 100, 10000])
@@ -305,7 +335,7 @@ def main():
         cursor.execute(f"SET LOCAL work_mem = '{memory}'")
         try:
             try:
-                expected = answer(cursor, heap, 20000)
+                expected = answer(cursor, heap, 20000, of_heap)
             except psycopg2.errors.QueryCanceled:
                 connection.rollback()
                 expected = None
@@ -314,13 +344,13 @@ def main():
                 continue
             # Longer than the heap's answer may take: the machine can be busier now.
             cursor.execute("SET LOCAL statement_timeout = '120s'")
-            found = answer(cursor, quad, 20000)
+            found = answer(cursor, quad, 20000, of_quad)
             cursor.execute("SET LOCAL statement_timeout = '20s'")
             cursor.execute("EXPLAIN " + quad)
             used += any("Quad Join" in row[0] for row in cursor.fetchall())
             cursor.execute("SET LOCAL quad.enable_quad_join = off")
             try:
-                without = answer(cursor, quad, 20000)
+                without = answer(cursor, quad, 20000, of_quad)
             except psycopg2.errors.QueryCanceled:
                 # PostgreSQL's own joins, by estimates without statistics, may take any time; the heap's answer is there to compare with.
                 slow += 1
