@@ -1,11 +1,20 @@
 -- Costs of plans are in PostgreSQL's unit, a page read in sequence, so that JIT does not start for plans of milliseconds.
 begin;
-select plan(6);
+select plan(8);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> ' || request $$;
 select quad.update(pg_temp.prefixed('INSERT DATA {' || string_agg(format(
     ':i%s :cat "category %s of things" ; :kind :k%s ; :name "name %s" .', n, n % 10, n % 50, n), ' ') || '}')) from generate_series(1, 6000) n;
+-- Before ANALYZE, the default graph is not taken for one of two hundred.
+create function pg_temp.rows_of(query text) returns numeric language plpgsql as $$
+declare line text;
+begin
+    execute 'EXPLAIN ' || query into line;
+    return (regexp_match(line, 'rows=([0-9]+)'))[1];
+end $$;
+select is(pg_temp.rows_of('select * from quad_stores.main where p = quad.find(''<http://e/cat>'') and g = 0'), 6000::numeric, 'quads of the default graph, before ANALYZE');
 analyze quad_stores.main;
+select is(pg_temp.rows_of('select * from quad_stores.main where p = quad.find(''<http://e/cat>'') and g = 0'), 6000::numeric, 'and after it');
 -- The total cost of the plan of a query.
 create function pg_temp.cost(query text) returns numeric language plpgsql as $$
 declare line text;

@@ -8,6 +8,12 @@ use crate::storage;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
 
+/// Column g of a quad table, and the graph that most quads are in. Before ANALYZE, PostgreSQL would take the default
+/// graph for one of 200 (`DEFAULT_NUM_DISTINCT` of utils/selfuncs.h), so that the first queries after a load were
+/// planned for a 200th of their rows.
+const GRAPH: usize = 3;
+const DEFAULT_GRAPH: i64 = 0;
+
 /// The number of quads of a table that pass `clauses`, of which `conditions` are the usable ones. It comes from the
 /// tree's count where known values bind a prefix of an order, and from column statistics for the rest. `None` when no
 /// value is known.
@@ -32,9 +38,18 @@ pub unsafe fn counted(
                     && bind_peeking::value(root, c.value).is_some_and(|v| key[c.column] == Some(v))
             })
         };
+        let excludes_nothing = |clause: *mut pg_sys::RestrictInfo| {
+            let mut conditions = conditions.iter();
+            key[GRAPH] == Some(DEFAULT_GRAPH)
+                && conditions
+                    .any(|c| c.clause == clause && c.bound == Bound::Eq && c.column == GRAPH)
+                && is_unknown(root, clause, GRAPH)
+        };
         // Conditions that no order can bind together stay with the column statistics.
         let mut rest = std::ptr::null_mut();
-        for clause in list_iter::<pg_sys::RestrictInfo>(clauses).filter(|&c| !covered(c)) {
+        for clause in list_iter::<pg_sys::RestrictInfo>(clauses)
+            .filter(|&c| !covered(c) && !excludes_nothing(c))
+        {
             rest = pg_sys::lappend(rest, clause.cast());
         }
         let rest = pg_sys::clauselist_selectivity(
@@ -45,6 +60,31 @@ pub unsafe fn counted(
             std::ptr::null_mut(),
         );
         Some((counted * rest).max(1.0))
+    }
+}
+
+/// Whether nothing is known of how many values a column of a clause's relation has.
+unsafe fn is_unknown(
+    root: *mut pg_sys::PlannerInfo,
+    clause: *mut pg_sys::RestrictInfo,
+    column: usize,
+) -> bool {
+    // SAFETY: live planner nodes; what is examined is released as ReleaseVariableStats of utils/selfuncs.h does.
+    unsafe {
+        let mut rti = 0;
+        if !pg_sys::bms_get_singleton_member((*clause).clause_relids, &mut rti) {
+            return false;
+        }
+        let (none, column) = (pg_sys::InvalidOid, column as i16 + 1);
+        let var = pg_sys::makeVar(rti, column, pg_sys::INT8OID, -1, none, 0);
+        let mut variable = pg_sys::VariableStatData::default();
+        pg_sys::examine_variable(root, var.cast(), rti, &mut variable);
+        let mut is_default = false;
+        pg_sys::get_variable_numdistinct(&mut variable, &mut is_default);
+        if let (false, Some(free)) = (variable.statsTuple.is_null(), variable.freefunc) {
+            free(variable.statsTuple);
+        }
+        is_default
     }
 }
 
