@@ -101,7 +101,10 @@ impl Cursor {
         let portal = Spi::connect(|_| {
             let portal = plan.open(&mut values);
             // SAFETY: SPI is connected, and the portal has just been opened.
-            unsafe { take(portal, &mut batch) }.then(|| name_of(portal))
+            unsafe {
+                outlive_commit(portal);
+                take(portal, &mut batch).then(|| name_of(portal))
+            }
         });
         Self {
             portal,
@@ -146,6 +149,21 @@ impl Cursor {
                 });
                 self.portal = more.then_some(name);
             }
+        }
+    }
+}
+
+/// Makes a portal one that a commit keeps, where the statement that reads it is one: a cursor WITH HOLD is read to its
+/// end while the transaction commits, when other portals may have been closed already.
+///
+/// # Safety
+/// The portal has just been opened.
+unsafe fn outlive_commit(portal: pg_sys::Portal) {
+    // SAFETY: the active portal is the one whose statement runs, or none.
+    unsafe {
+        let reader = pg_sys::ActivePortal;
+        if !reader.is_null() && (*reader).cursorOptions & pg_sys::CURSOR_OPT_HOLD as i32 != 0 {
+            (*portal).cursorOptions |= pg_sys::CURSOR_OPT_HOLD as i32;
         }
     }
 }
