@@ -14,7 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report, join_all, wait_until
+from nodes import settings as settings_of
+from pgquad_test import Report, base_backup, join_all, wait_until
 
 LINE = re.compile(
     r"(?P<name>.*?)[:.] +(?P<messages>[\d,]+) m/s  (?P<kb>[\d,]+) KB/s  (?P<cpu>\d+)% cpu  (?P<read>\d+)% read  (?P<clw>\d+)% clw  "
@@ -45,6 +46,8 @@ class Checks:
             self.counters_start_anew,
             self.waits_are_seen_while_they_last,
             self.roles,
+            self.reading_takes_no_transaction_id,
+            self.asked_on_a_standby,
             self.cancelled,
             self.node_that_is_down,
         ):
@@ -214,6 +217,40 @@ class Checks:
                     continue
                 raise Mismatch(f"{call} is open to everybody")
         connection.close()
+
+    # What tells of stores and nodes, and changes nothing.
+    TELLING = ("quad.stores", "quad.store_info('quad_stores.told')", "quad.cluster_stats", "quad.cluster_status(0.1)")
+
+    def made_to_be_told(self):
+        if not self.value("select to_regclass('quad_stores.told') is not null"):
+            self.rows("select quad.create_store('told', distributed => true, shards => 4)")
+            self.rows("select quad.load_text('<http://x/a> <http://x/b> 1 , \"a text too long for an id\" .', store => 'told')")
+
+    def reading_takes_no_transaction_id(self):
+        self.made_to_be_told()
+        for node in range(NODES):
+            for call in self.TELLING:
+                self.rows("begin", node=node)
+                self.rows(f"select * from {call}", node=node)
+                taken = self.value("select pg_current_xact_id_if_assigned()::text", node=node)
+                self.rows("rollback", node=node)
+                expect(f"{call} on node {node}", taken is None, taken)
+
+    def asked_on_a_standby(self):
+        self.made_to_be_told()
+        primary = self.cluster.workers[0]
+        standby = base_backup(primary, "cluster-standby", settings_of(1))
+        try:
+            standby.start()
+            for call in self.TELLING[:2]:
+                expect(call, standby.query(f"select * from {call} order by 1") == primary.query(f"select * from {call} order by 1"), "another answer")
+            expect("counters", len(standby.query("select * from quad.cluster_stats")) == 3 * NODES, "")
+            lines = standby.query("select quad.cluster_status(0.1)")
+            expect("lines", len(lines) == NODES + 1 and "does not answer" not in str(lines), lines)
+            query = "select quad.sparql('SELECT * { ?s ?p ?o }', 'told')::text order by 1"
+            expect("an answer", len(standby.query(query)) == 2, standby.query(query))
+        finally:
+            standby.remove()
 
     def cancelled(self):
         began = time.monotonic()

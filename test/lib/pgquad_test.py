@@ -296,6 +296,18 @@ class Server:
             shutil.rmtree(self.dir)
 
 
+def base_backup(primary, name, settings=None):
+    """A server whose data directory is a base backup of the primary, set up as its standby."""
+    standby = Server(name, settings)
+    standby.remove()
+    as_server(["mkdir", "-p", standby.dir])
+    as_server([bin_path("pg_basebackup"), "-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres", "-D", standby.data,
+               "-X", "stream", "-R", "--checkpoint=fast", "--no-sync"])
+    as_server([bin_path("pg_verifybackup"), "-n", standby.data])
+    standby.configure(max_standby_streaming_delay="2s")
+    return standby
+
+
 def reap(pid):
     """True when the process is gone; collects it when it is a dead child of ours."""
     try:

@@ -57,21 +57,9 @@ def same(report, primary, standby, name):
         report.check(not found, f"{name}: {table} is verified", "; ".join(found[:5]))
 
 
-def base_backup(primary, name):
-    """A server whose data directory is a base backup of the primary, set up as its standby."""
-    standby = t.Server(name)
-    standby.remove()
-    t.as_server(["mkdir", "-p", standby.dir])
-    t.as_server([t.bin_path("pg_basebackup"), "-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres", "-D", standby.data,
-                 "-X", "stream", "-R", "--checkpoint=fast", "--no-sync"])
-    t.as_server([t.bin_path("pg_verifybackup"), "-n", standby.data])
-    standby.configure(max_standby_streaming_delay="2s")
-    return standby
-
-
 def streaming(report, primary):
     change(primary, 0)
-    standby = base_backup(primary, "standby")
+    standby = t.base_backup(primary, "standby")
     change(primary, 1)
     standby.start()
     wait_for_replay(primary, standby)

@@ -2,8 +2,9 @@
 //! transaction.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString};
+use std::ffi::{c_char, CStr, CString};
 
+use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -336,23 +337,64 @@ pub fn with_catalog_path<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The rows of a query whose columns are all of type text.
-pub fn rows(sql: &str, parameters: &[pgrx::datum::DatumWithOid<'_>]) -> Vec<TextRow> {
-    let read = || -> Result<Vec<TextRow>, pgrx::spi::Error> {
-        Spi::connect_mut(|client| {
-            let table = client.update(sql, None, parameters)?;
-            let columns = table.columns()?;
-            table
-                .map(|row| (1..=columns).map(|n| row.get::<String>(n)).collect())
-                .collect()
+/// The rows of a query, with all columns as text.
+pub fn rows(sql: &str, parameters: &[DatumWithOid<'_>]) -> Vec<TextRow> {
+    with_catalog_path(|| Spi::connect(|_| read(sql, parameters)))
+}
+
+/// The same with SPI connected. With pgrx's `update` the transaction gets an id, which it cannot have on a standby.
+/// With its `select` the query does not see what the statement has done.
+fn read(sql: &str, parameters: &[DatumWithOid<'_>]) -> Vec<TextRow> {
+    let command = c_string(sql);
+    let mut types: Vec<pg_sys::Oid> = parameters.iter().map(DatumWithOid::oid).collect();
+    let mut values: Vec<pg_sys::Datum> = parameters
+        .iter()
+        .map(|value| {
+            value
+                .datum()
+                .map_or(pg_sys::Datum::null(), |datum| datum.sans_lifetime())
         })
-    };
-    with_catalog_path(read).unwrap_or_else(|error| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("\"{sql}\" failed: {error}"),
-        )
-    })
+        .collect();
+    let nulls: Vec<c_char> = parameters
+        .iter()
+        .map(|value| (if value.datum().is_none() { b'n' } else { b' ' }) as c_char)
+        .collect();
+    // SAFETY: SPI is connected; there are a type and a value for each parameter. The texts of the rows are copied
+    // before SPI frees them.
+    unsafe {
+        let status = pg_sys::SPI_execute_with_args(
+            command.as_ptr(),
+            parameters.len() as i32,
+            types.as_mut_ptr(),
+            values.as_mut_ptr(),
+            nulls.as_ptr(),
+            false,
+            0,
+        );
+        if status < 0 {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                format!("\"{sql}\" failed: SPI {status}"),
+            );
+        }
+        let table = pg_sys::SPI_tuptable;
+        if table.is_null() {
+            return Vec::new();
+        }
+        let descriptor = (*table).tupdesc;
+        let text = |tuple, column| {
+            let value = pg_sys::SPI_getvalue(tuple, descriptor, column);
+            (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
+        };
+        (0..pg_sys::SPI_processed as usize)
+            .map(|row| {
+                let tuple = *(*table).vals.add(row);
+                (1..=(*descriptor).natts)
+                    .map(|column| text(tuple, column))
+                    .collect()
+            })
+            .collect()
+    }
 }
 
 /// Runs a statement with no schema but `pg_catalog` in the search path.
