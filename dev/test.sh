@@ -168,7 +168,7 @@ run_suite() {
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     upgrade | pgtap | docs | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | http | workbench | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;
-    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all status push firewall docs soak-all suites-all ;;
+    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all disk status push firewall docs soak-all suites-all ;;
     *) die "no such suite: $1 (there are: $ALL)" ;;
     esac
 }

@@ -571,7 +571,7 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
 
 /// Runs `body`, in which Citus copies rows to other nodes. Of an error there Citus passes on the text and not the
 /// SQLSTATE (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again.
-fn with_sqlstate(body: impl FnOnce()) {
+pub fn with_sqlstate(body: impl FnOnce()) {
     PgTryBuilder::new(AssertUnwindSafe(body))
         .catch_others(|error| match &error {
             CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)

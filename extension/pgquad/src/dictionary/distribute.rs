@@ -9,6 +9,7 @@ use pgrx::{PgSqlErrorCode, Spi};
 use super::extents::EXTENT;
 use super::layout::Layout;
 use super::tables::Tables;
+use crate::cluster::write::with_sqlstate;
 use crate::cluster::{as_superuser, ensure_secret, guard, has_citus, making_shards};
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint};
@@ -92,7 +93,7 @@ pub fn distribute(shards: i32) {
         guard::allow_dictionary_changes();
         close_extents();
         PENDING.set(true);
-        making_shards(shards, || distribute_tables(shards));
+        making_shards(shards, || with_sqlstate(|| distribute_tables(shards)));
     });
 }
 
