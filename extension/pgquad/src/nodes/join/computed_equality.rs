@@ -2,8 +2,9 @@
 //!
 //! `Quad Join` could only test it pair by pair. PostgreSQL hashes both sides, so the groups are left to its own joins.
 
-use super::compile::equal_columns;
+use super::compile::{equal_columns, Cell};
 use super::value_equality;
+use crate::am;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
@@ -77,7 +78,7 @@ pub unsafe fn is_best(
             let expr = (*clause).clause.cast();
             let is_key = match equal_columns(clause, both) {
                 // The patterns of one graph are many, and few orders begin with it.
-                Some(((_, GRAPH), (_, GRAPH))) => continue,
+                Some((x, y)) if is_graph(root, x) || is_graph(root, y) => continue,
                 Some(_) => true,
                 None => value_equality::compared(expr, both).is_some(),
             };
@@ -87,6 +88,17 @@ pub unsafe fn is_best(
             hashed |= is_hashable(clause, (*a).relids, (*b).relids);
         }
         hashed
+    }
+}
+
+/// Whether a column is the graph of a pattern.
+unsafe fn is_graph(root: *mut pg_sys::PlannerInfo, (relation, column): Cell) -> bool {
+    // SAFETY: a relation of the level.
+    unsafe {
+        let rte = *(*root).simple_rte_array.add(relation as usize);
+        column == GRAPH
+            && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
+            && am::is_quad_relid((*rte).relid)
     }
 }
 

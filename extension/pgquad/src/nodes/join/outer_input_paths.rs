@@ -5,7 +5,7 @@
 
 use super::compile::{equal_columns, Cell};
 use super::join_tree::JoinTree;
-use super::{eligible_relations, paths, value_equality};
+use super::{computed_equality, eligible_relations, paths, value_equality};
 use crate::pg::error::raise;
 use crate::pg::list::list_iter;
 use pgquad_exec::{Kind, OuterInputData, Slot};
@@ -48,6 +48,10 @@ pub unsafe fn add(
         let Some(join_tree) = patterns(root, inner) else {
             return;
         };
+        // To look up the graph alone is to read all patterns for each row.
+        if computed_equality::is_best(root, outer, inner) {
+            return;
+        }
         if let Some(outer_input) =
             OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
         {
