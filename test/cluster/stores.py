@@ -72,6 +72,7 @@ class Checks:
             self.rights_reach_every_node,
             self.comments_reach_every_node,
             self.policies_reach_every_node,
+            self.triggers_rules_and_defaults_reach_every_node,
             self.policies_beside_tables_of_citus,
             self.owner_and_name_reach_every_node,
             self.roles_without_rights_of_their_own,
@@ -666,6 +667,45 @@ class Checks:
             self.execute("alter table quad_stores.films disable row level security", node=node)
             same("policies", self.same_everywhere(self.POLICIES), [])
         self.execute("revoke all on quad_stores.films from bob")
+
+    def triggers_rules_and_defaults_reach_every_node(self):
+        films = "quad_stores.films"
+        triggers = f"select tgname, tgenabled from pg_trigger where tgrelid = '{films}'::regclass and not tgisinternal"
+        rules = f"select rulename, ev_enabled from pg_rewrite where ev_class = '{films}'::regclass"
+        count = f"select count(*) from {films}"
+        new = 910_000_001
+        self.execute("create function public.object() returns trigger language plpgsql as 'begin raise check_violation; end'")
+        for node in range(3):
+            other, third = (node + 1) % 3, (node + 2) % 3
+            self.execute(f"create trigger object before insert on {films} execute function public.object()", node=node)
+            self.same_everywhere(triggers, [("object", "O")])
+            self.refused("23514", f"insert into {films} values ({new}, 1, 1, 1)", node=other)
+            self.execute(f"alter table {films} disable trigger object", node=node)
+            self.same_everywhere(triggers, [("object", "D")])
+            self.execute(f"grant select on {films} to bob", node=other)
+            self.same_everywhere(triggers, [("object", "D")])
+            self.execute(f"insert into {films} values ({new}, 1, 1, 1)", node=third)
+            self.execute(f"alter table {films} enable replica trigger object", node=third)
+            self.same_everywhere(triggers, [("object", "R")])
+            self.execute(f"drop trigger object on {films}", node=other)
+            self.execute(f"create rule stay as on delete to {films} where old.s = {new} do instead nothing", node=node)
+            self.same_everywhere(rules, [("stay", "O")])
+            before = self.value(count)
+            self.execute(f"delete from {films} where s = {new}", node=other)
+            same("quads that a rule keeps", self.value(count), before)
+            self.execute(f"alter table {films} disable rule stay", node=third)
+            self.same_everywhere(rules, [("stay", "D")])
+            self.execute(f"delete from {films} where s = {new}", node=other)
+            same("quads without it", self.value(count), before - 1)
+            self.execute(f"drop rule stay on {films}", node=other)
+            self.same_everywhere(rules, [])
+            self.execute(f"alter table {films} alter column g set default 3 + 4", node=node)
+            self.execute(f"insert into {films} (s, p, o) values ({new}, 1, 1)", node=other)
+            same("the default", self.rows(f"select g from {films} where s = {new}"), [(7,)])
+            self.execute(f"alter table {films} alter column g drop default", node=third)
+            self.same_everywhere(f"select adnum from pg_attrdef where adrelid = '{films}'::regclass", [])
+            self.execute(f"delete from {films} where s = {new}", node=other)
+        self.execute(f"revoke all on {films} from bob; drop function public.object()")
 
     def policies_beside_tables_of_citus(self):
         """Citus's planner crashes on the conditions of policies beside its tables: refused before it sees them."""

@@ -1,5 +1,5 @@
-//! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers and
-//! comment.
+//! The relation of a distributed store is on every node, with the same name, owner, rights, policies, triggers, rules,
+//! defaults and comment.
 //!
 //! After a statement that changed it on one node, its whole definition is sent to the others in the same transaction.
 //! Each of them brings its own relation in line (`quad.cluster_mirror`). So it does not matter which statement it was.
@@ -384,7 +384,7 @@ fn mirror(
         .execute();
 }
 
-/// The relation with this mark, made or renamed where needed, without rights, policies and triggers.
+/// The relation with this mark, made or renamed where needed, without rights, policies, triggers, rules and defaults.
 fn bare(base: &str, store: &str, owner: &str) -> pg_sys::Oid {
     let table = store::table_of(store);
     let owner = pgrx::spi::quote_identifier(owner);

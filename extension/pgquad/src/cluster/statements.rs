@@ -50,7 +50,9 @@ pub unsafe extern "C-unwind" fn before(
         }
         match (*node).type_ {
             T_GrantStmt | T_CreatePolicyStmt | T_AlterPolicyStmt | T_DropStmt | T_RenameStmt
-            | T_ReassignOwnedStmt | T_DropOwnedStmt | T_CreateTrigStmt => statement.watched = true,
+            | T_ReassignOwnedStmt | T_DropOwnedStmt | T_CreateTrigStmt | T_RuleStmt => {
+                statement.watched = true
+            }
             T_AlterTableStmt => {
                 refuse_alter(node.cast());
                 statement.watched = true;

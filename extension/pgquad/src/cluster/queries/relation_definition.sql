@@ -20,5 +20,14 @@ SELECT role, command FROM (
   UNION ALL SELECT '', pg_get_triggerdef(t.oid), 4, 0 FROM pg_trigger AS t WHERE tgrelid = {oid} AND NOT tgisinternal
   UNION ALL SELECT '', format('ALTER TABLE %s %s ROW LEVEL SECURITY, %s ROW LEVEL SECURITY', name,
     CASE WHEN relrowsecurity THEN 'ENABLE' ELSE 'DISABLE' END, CASE WHEN relforcerowsecurity THEN 'FORCE' ELSE 'NO FORCE' END), 5, 0 FROM this
-  UNION ALL SELECT '', format('COMMENT ON TABLE %s IS %L', name, obj_description({oid}, 'pg_class')), 6, 0 FROM this
+  UNION ALL SELECT '', format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', name, attname, pg_get_expr(adbin, adrelid)), 6, 0
+  FROM this, pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {oid}
+  UNION ALL SELECT '', pg_get_ruledef(oid), 7, 0 FROM pg_rewrite WHERE ev_class = {oid}
+  UNION ALL SELECT '', format('ALTER TABLE %s %s %s %I', name,
+    CASE enabled WHEN 'D' THEN 'DISABLE' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, kind, which), 8, 0
+  FROM this, (
+    SELECT 'TRIGGER' AS kind, tgname AS which, tgenabled AS enabled FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal
+    UNION ALL SELECT 'RULE', rulename, ev_enabled FROM pg_rewrite WHERE ev_class = {oid}) AS switched
+  WHERE enabled <> 'O'
+  UNION ALL SELECT '', format('COMMENT ON TABLE %s IS %L', name, obj_description({oid}, 'pg_class')), 9, 0 FROM this
 ) AS all_of_it ORDER BY step, command
