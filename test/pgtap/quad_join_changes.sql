@@ -1,6 +1,6 @@
--- DELETE and UPDATE of what a Quad Join finds: its rows have the identity that the change needs.
+-- DELETE, UPDATE and MERGE of what a Quad Join finds: its rows have the identity that the change needs.
 begin;
-select plan(52);
+select plan(56);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, i + 1, 0 from generate_series(1, 3000) i;
@@ -59,6 +59,24 @@ insert into shapes values
     ('conditions of both', 'delete from q using names n where q.s = n.id and (q.g = 0 or n.n < 50)');
 select matches(pg_temp.plan_of(change), pattern, 'a Quad Join: ' || name) from shapes;
 select pg_temp.changes(change, name) from shapes;
+
+-- MERGE returns nothing.
+create function pg_temp.merges(change text, setting text) returns jsonb language plpgsql as $f$
+declare state jsonb;
+begin
+    perform set_config('quad.enable_quad_join', setting, true);
+    execute change;
+    state := (select jsonb_agg(q order by q.*::text) from q);
+    raise exception using errcode = 'P0099';
+exception when sqlstate 'P0099' then return state;
+end $f$;
+create temp table merges (name text, change text);
+insert into merges values
+    ('MERGE', 'merge into q using (select distinct id, n % 3 as k from names where n <= 300) n on q.s = n.id and q.p = 3
+        when matched and k = 0 then delete when matched and k = 1 then update set g = 9 when not matched and id is not null then insert values (id, 5, 5, 5)'),
+    ('MERGE by patterns', 'merge into q using (select a.s, b.o from q a join q b on b.s = a.o and b.p = 3 where a.p = 1) n on q.s = n.s and q.o = n.o when matched then delete when not matched then insert values (n.s, 7, n.o, 0)');
+select matches(pg_temp.plan_of(change), 'Quad Join.*Pattern: ', 'a Quad Join: ' || name) from merges;
+select is(md5(pg_temp.merges(change, 'on')::text), md5(pg_temp.merges(change, 'off')::text), name || ': the same changes') from merges;
 
 -- The identity of a row is what a row-level trigger is given.
 create table log (s bigint, o bigint);
