@@ -73,6 +73,7 @@ class Checks:
             self.comments_reach_every_node,
             self.policies_reach_every_node,
             self.triggers_rules_and_defaults_reach_every_node,
+            self.sessions_that_the_other_nodes_have_ended,
             self.policies_beside_tables_of_citus,
             self.owner_and_name_reach_every_node,
             self.roles_without_rights_of_their_own,
@@ -706,6 +707,32 @@ class Checks:
             self.same_everywhere(f"select adnum from pg_attrdef where adrelid = '{films}'::regclass", [])
             self.execute(f"delete from {films} where s = {new}", node=other)
         self.execute(f"revoke all on {films} from bob; drop function public.object()")
+
+    def sessions_that_the_other_nodes_have_ended(self):
+        """As after a restart of a node: a session finds the connections gone that it has kept for its writes."""
+        new = 910_000_002
+        ended = "select count(pg_terminate_backend(pid, 10000)) from pg_stat_activity where application_name like 'citus\\_internal%' and pid <> pg_backend_pid()"
+        for node in range(3):
+            self.execute(f"insert into quad_stores.films select {new}, 1, i, 1 from generate_series(1, 300) i", node=node)
+            for other in range(3):
+                if other != node:
+                    self.value(ended, node=other)
+            insert = f"insert into quad_stores.films select i, 1, {new}, 1 from generate_series(1, 3000) i"
+            # Each attempt finds out about one node.
+            for _ in range(2):
+                try:
+                    self.execute(insert, node=node)
+                except psycopg2.Error as error:
+                    same("SQLSTATE", error.pgcode, "08006")
+                    if "127.0.0.1:" not in str(error):
+                        raise Mismatch(f"the message names no node: {error}") from None
+            self.execute(insert, node=node)
+            count = f"select count(*) from %s where {new} in (s, o)"
+            for table in ("quad_stores.films", "quad_shards.films_s", "quad_shards.films_o"):
+                same(f"quads of {table}", self.value(count % table, node=(node + 1) % 3), 3300)
+            self.execute(f"delete from quad_stores.films where {new} in (s, o)", node=node)
+        # Others of these sessions have connections that are gone, too.
+        self.reconnect()
 
     def policies_beside_tables_of_citus(self):
         """Citus's planner crashes on the conditions of policies beside its tables: refused before it sees them."""

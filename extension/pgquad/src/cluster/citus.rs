@@ -235,12 +235,14 @@ pub fn lock_shards(shards: &[u64]) {
         )
     });
     let shards: Vec<i64> = shards.iter().map(|&shard| shard as i64).collect();
-    // SAFETY: a function of these types.
-    unsafe {
-        let mode = pg_sys::Datum::from(pg_sys::ShareLock as i32);
-        let shards = shards.into_datum().unwrap_or(pg_sys::Datum::null());
-        pg_sys::OidFunctionCall2Coll(function, pg_sys::InvalidOid, mode, shards);
-    }
+    let mode = pg_sys::Datum::from(pg_sys::ShareLock as i32);
+    let shards = shards.into_datum().unwrap_or(pg_sys::Datum::null());
+    super::write::with_sqlstate(|| {
+        // SAFETY: a function of these types.
+        unsafe {
+            pg_sys::OidFunctionCall2Coll(function, pg_sys::InvalidOid, mode, shards);
+        }
+    });
 }
 
 /// Shards of a node that Citus may make over connections of their own. Citus does so where a statement or transaction

@@ -49,6 +49,8 @@ const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
 const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
 /// How the system calls ENOSPC, at the end of PostgreSQL's message.
 const FULL_DISK: &str = "No space left on device";
+/// What Citus says before the address of a node whose connection is gone when a transaction begins on it.
+const LOST_NODE: &str = "failure on connection marked as essential: ";
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MOST_DELETED: usize = 1 << 20;
 
@@ -569,20 +571,31 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
     SOURCE.take();
 }
 
-/// Runs `body`, in which Citus copies rows to other nodes. Of an error there Citus passes on the text and not the
-/// SQLSTATE (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again.
+/// Runs `body`, in which Citus writes to other nodes. Of an error of its COPY it passes on the text and not the
+/// SQLSTATE (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again. So has a node that has been
+/// restarted since this session wrote to it: Citus notices only now that the connection it has kept is gone.
 pub fn with_sqlstate(body: impl FnOnce()) {
     PgTryBuilder::new(AssertUnwindSafe(body))
         .catch_others(|error| match &error {
             CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
-                if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR
-                    && report.message().ends_with(FULL_DISK) =>
+                if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR =>
             {
-                raise_hint(
-                    PgSqlErrorCode::ERRCODE_DISK_FULL,
-                    report.message(),
-                    "Check free disk space on all nodes.",
-                )
+                let message = report.message();
+                if message.ends_with(FULL_DISK) {
+                    raise_hint(
+                        PgSqlErrorCode::ERRCODE_DISK_FULL,
+                        message,
+                        "Check free disk space on all nodes.",
+                    )
+                } else if let Some(node) = message.strip_prefix(LOST_NODE) {
+                    raise_hint(
+                        PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                        format!("lost the connection to node {node}"),
+                        "Nothing has been written. Run the transaction again.",
+                    )
+                } else {
+                    error.rethrow()
+                }
             }
             _ => error.rethrow(),
         })
