@@ -6,8 +6,6 @@ The shards and temporary files of one node are in a tablespace on a small file s
 import os
 import subprocess
 import sys
-import time
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
@@ -106,14 +104,7 @@ class Checks:
         cases.append(("a store is distributed", 0, "select quad.distribute_store('later', shards => 6)", 600_000))
         cases.append(("a shard is moved", 0, MOVE.format(port=self.small.port), 100_000))
         for name, node, sql, free in cases:
-            started = time.monotonic()
-            try:
-                self.refused(node, sql, free)
-            except Exception as error:  # whatever it is, the other checks still run
-                self.report.check(False, name, " ".join(str(error).splitlines()[:3]))
-                traceback.print_tb(error.__traceback__, limit=-3, file=sys.stdout)
-            else:
-                self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
+            self.report.attempt(name, self.refused, node, sql, free)
         self.cluster.check_crashes(self.report)
 
 

@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 import time
-import traceback
 from contextlib import ExitStack, closing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -446,14 +445,7 @@ class Checks:
         for name, check, *arguments in cases:
             if named and not any(part in name for part in named):
                 continue
-            started = time.monotonic()
-            try:
-                check(*arguments)
-            except Exception as error:  # whatever it is, the other checks still run
-                self.report.check(False, name, " ".join(str(error).splitlines()[:4]))
-                traceback.print_tb(error.__traceback__, limit=-3, file=sys.stdout)
-            else:
-                self.report.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
+            self.report.attempt(name, check, *arguments)
         self.cluster.check_crashes(self.report)
 
 

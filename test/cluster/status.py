@@ -6,7 +6,6 @@ import re
 import sys
 import threading
 import time
-import traceback
 from contextlib import closing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -51,14 +50,7 @@ class Checks:
             self.cancelled,
             self.node_that_is_down,
         ):
-            started = time.monotonic()
-            try:
-                check()
-            except Exception as error:  # whatever it is, the other checks still run
-                self.report.check(False, check.__name__, " ".join(str(error).splitlines()[:3]))
-                traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
-            else:
-                self.report.check(True, f"{check.__name__} ({time.monotonic() - started:.1f} s)")
+            self.report.attempt(check.__name__, check)
         self.cluster.check_crashes(self.report)
 
     def rows(self, query, parameters=None, node=0):

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 
 import psycopg2
 
@@ -46,6 +47,16 @@ class Report:
             self.failed += 1
             print(f"FAIL {self.suite}/{name}" + (f": {detail}" if detail else ""))
         return ok
+
+    def attempt(self, name, check, *arguments):
+        """Runs a check, which fails by an exception; whatever that is, the other checks still run. Returns whether it passed."""
+        started = time.monotonic()
+        try:
+            check(*arguments)
+        except Exception as error:
+            traceback.print_tb(error.__traceback__, limit=-4, file=sys.stdout)
+            return self.check(False, name, " ".join(str(error).splitlines()[:4]))
+        return self.check(True, f"{name} ({time.monotonic() - started:.1f} s)")
 
     def skip(self, name, why):
         self.skipped += 1
