@@ -5,9 +5,31 @@ GRANT USAGE, CREATE ON SCHEMA quad_stores TO PUBLIC;
 GRANT USAGE ON SCHEMA quad TO PUBLIC;
 COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.create_store';
 
-CREATE SCHEMA quad_shards;
-GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
-COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
+CREATE FUNCTION quad.quad_am_handler(internal) RETURNS pg_catalog.table_am_handler
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'quad_am_handler';
+CREATE ACCESS METHOD quad TYPE TABLE HANDLER quad.quad_am_handler;
+COMMENT ON ACCESS METHOD quad IS 'index-organised RDF quads: one B-link tree per order';
+
+CREATE VIEW quad.load_progress AS
+SELECT i.pid,
+       d.datname,
+       c.relname AS store,
+       pg_catalog.rtrim(pg_catalog.convert_from(
+           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
+           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
+           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
+           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
+       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
+       i.param1 AS bytes_done,
+       NULLIF(i.param2, 0) AS bytes_total,
+       i.param9 AS quads
+FROM pg_catalog.pg_stat_get_progress_info('COPY') i
+LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
+LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+                               AND c.oid = i.param10::pg_catalog.oid
+WHERE i.param7 = 5498867;
+COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
+GRANT SELECT ON quad.load_progress TO PUBLIC;
 
 CREATE TABLE quad.cluster_secret (
     id integer PRIMARY KEY CHECK (id = 1),
@@ -85,32 +107,6 @@ CREATE TYPE quad.term (
 );
 COMMENT ON TYPE quad.term IS 'RDF term in N-Triples form: IRI, blank node or literal';
 
-CREATE VIEW quad.load_progress AS
-SELECT i.pid,
-       d.datname,
-       c.relname AS store,
-       pg_catalog.rtrim(pg_catalog.convert_from(
-           pg_catalog.int8send(i.param11) || pg_catalog.int8send(i.param12) || pg_catalog.int8send(i.param13) ||
-           pg_catalog.int8send(i.param14) || pg_catalog.int8send(i.param15) || pg_catalog.int8send(i.param16) ||
-           pg_catalog.int8send(i.param17) || pg_catalog.int8send(i.param18) || pg_catalog.int8send(i.param19) ||
-           pg_catalog.int8send(i.param20), 'UTF8')) AS path,
-       CASE i.param8 WHEN 0 THEN 'reading' WHEN 1 THEN 'writing terms' WHEN 2 THEN 'writing quads' END AS phase,
-       i.param1 AS bytes_done,
-       NULLIF(i.param2, 0) AS bytes_total,
-       i.param9 AS quads
-FROM pg_catalog.pg_stat_get_progress_info('COPY') i
-LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
-LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
-                               AND c.oid = i.param10::pg_catalog.oid
-WHERE i.param7 = 5498867;
-COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
-GRANT SELECT ON quad.load_progress TO PUBLIC;
-
-CREATE FUNCTION quad.quad_am_handler(internal) RETURNS pg_catalog.table_am_handler
-LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'quad_am_handler';
-CREATE ACCESS METHOD quad TYPE TABLE HANDLER quad.quad_am_handler;
-COMMENT ON ACCESS METHOD quad IS 'index-organised RDF quads: one B-link tree per order';
-
 -- Ids by the 128-bit hash of the term: s and p are its halves, o is the id, g is 0.
 SET LOCAL quad.orders = 'spog';
 SET LOCAL quad.inner_fanout = '0';
@@ -126,6 +122,10 @@ RESET quad.inner_fanout;
 RESET quad.leaf_quads;
 COMMENT ON TABLE quad.term_ids IS 'dictionary: ids by the hash of the term';
 SELECT pg_catalog.pg_extension_config_dump('quad.term_ids', '');
+
+CREATE SCHEMA quad_shards;
+GRANT USAGE, CREATE ON SCHEMA quad_shards TO PUBLIC;
+COMMENT ON SCHEMA quad_shards IS 'Citus tables of distributed quad stores, two for each, made by quad.create_store and quad.distribute_store';
 
 CREATE FUNCTION "add"(
 	"a" quad.term,
@@ -630,6 +630,10 @@ CREATE FUNCTION "cluster_push"(
 STRICT
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cluster_push_wrapper';
+
+CREATE PROCEDURE "cluster_serve"("version" INT, "token" bytea)
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cluster_serve_wrapper';
 
 CREATE FUNCTION "cluster_source"() RETURNS TABLE (
 	"key" bigint, 

@@ -18,7 +18,7 @@ import psycopg2
 
 from model import random_quads
 from nodes import SETTINGS, Cluster
-from pgquad_test import Report, Server, join_all
+from pgquad_test import Report, Server, join_all, wait_until
 
 SHARDS = 6
 LONG_NAME = "s" * 63
@@ -74,6 +74,7 @@ class Checks:
             self.policies_reach_every_node,
             self.triggers_rules_and_defaults_reach_every_node,
             self.sessions_that_the_other_nodes_have_ended,
+            self.sessions_of_queries_are_idle_between_them,
             self.policies_beside_tables_of_citus,
             self.owner_and_name_reach_every_node,
             self.roles_without_rights_of_their_own,
@@ -733,6 +734,54 @@ class Checks:
             self.execute(f"delete from quad_stores.films where {new} in (s, o)", node=node)
         # Others of these sessions have connections that are gone, too.
         self.reconnect()
+
+    def sessions_of_queries_are_idle_between_them(self):
+        """Messages of queries are data of one long call; between queries it holds nothing, and can be ended, not cancelled."""
+        calls = "from pg_stat_activity where query like 'CALL quad.cluster_serve%'"
+        kept = ("select (select count(*) " + calls + " and (state <> 'idle' or backend_xmin is not null or xact_start is not null)), "
+                "(select count(*) from pg_locks where pid in (select pid " + calls + "))")
+        query, quads = "select count(*) from quad_stores.films", len(self.quads)
+
+        def elsewhere(sql):
+            return [self.rows(sql, node=node)[0] for node in (1, 2)]
+
+        def idle():
+            return elsewhere(kept) == [(0, 0)] * 2
+
+        for isolation in ("read committed", "repeatable read"):
+            self.execute(f"begin isolation level {isolation}")
+            self.execute("declare c cursor for select * from quad_stores.films")
+            self.execute("fetch 1 from c")
+            same("sessions under the cursor's snapshot", all(active > 0 and locks > 0 for active, locks in elsewhere(kept)), True)
+            self.execute("commit")
+            wait_until("idle sessions", idle)
+        for end, after in (("pg_cancel_backend(pid)", "is"), ("pg_terminate_backend(pid, 10000)", "is not")):
+            before = [self.rows(f"select pid {calls}", node=node) for node in (1, 2)]
+            for node in (1, 2):
+                same("sessions", self.value(f"select bool_and({end}) {calls}", node=node), True)
+            same("quads", self.value(query), quads)
+            wait_until("idle sessions", idle)
+            is_there = [set(self.rows(f"select pid {calls}", node=node)) >= set(pids) for node, pids in zip((1, 2), before)]
+            same(f"the session {after} the one of before", is_there, [after == "is"] * 2)
+        # A setting that is read anew reaches the session: a shard is locked for longer than that.
+        shards = [name for (name,) in self.rows("select oid::regclass::text from pg_class where relname ~ '^films_s_[0-9]+$'", node=1)]
+        pids = self.rows(f"select pid {calls}", node=1)
+        with closing(self.cluster.servers[1].connect()) as locking, locking.cursor() as cursor:
+            cursor.execute("set statement_timeout = 0; set citus.enable_manual_changes_to_shards = on")
+            self.execute("alter system set statement_timeout = '200ms'", node=1)
+            try:
+                self.execute("select pg_reload_conf()", node=1)
+                cursor.execute(f"begin; lock table {', '.join(shards)} in access exclusive mode")
+                message = self.refused("57014", query)
+                same("the node is named", f":{self.cluster.servers[1].port}" in message, True)
+                cursor.execute("rollback")
+            finally:
+                self.execute("alter system reset statement_timeout", node=1)
+                self.execute("select pg_reload_conf()", node=1)
+        same("calls that an error has ended", set(pids) & set(self.rows(f"select pid {calls}", node=1)), set())
+        for call, state in (("(7, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
+            self.refused(state, "call quad.cluster_serve" + call)
+        same("quads", self.value(query), quads)
 
     def policies_beside_tables_of_citus(self):
         """Citus's planner crashes on the conditions of policies beside its tables: refused before it sees them."""

@@ -8,7 +8,7 @@ use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
 
 /// Most rows that one answer may have; a reader believes no more.
 pub const MOST_ROWS: usize = 1 << 22;
@@ -38,6 +38,10 @@ pub enum Kind {
     TakeShard = 6,
     /// Nothing more; the answer is the name of the snapshot under which the session reads.
     ExportSnapshot = 7,
+    /// The name of the snapshot under which the messages that follow are to be answered. It has no answer.
+    ImportSnapshot = 8,
+    /// The end of the transaction of the messages before. It has no answer.
+    EndTransaction = 9,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -54,6 +58,8 @@ impl Kind {
             Self::Values,
             Self::TakeShard,
             Self::ExportSnapshot,
+            Self::ImportSnapshot,
+            Self::EndTransaction,
             Self::Dictionary,
         ]
         .into_iter()

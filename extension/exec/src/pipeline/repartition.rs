@@ -152,7 +152,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The first pattern for a join of all participants, and how much there is to do.
+    /// The first pattern for a join of all participants, and how much there is to do. Also begins the join with these
+    /// parameters, as [`Self::start`] does, so that a join that is not shared counts nothing twice.
     pub fn outlook_of<S: Source>(
         &mut self,
         source: &mut S,
@@ -165,7 +166,6 @@ impl Pipeline {
         // Groups inside can wait until all participants have rows for them.
         scope.children = 0;
         if scope.patterns == 0 {
-            self.stop();
             return Outlook {
                 quads: 1.0,
                 ..Outlook::default()
@@ -187,7 +187,6 @@ impl Pipeline {
             None => (1.0, None),
         };
         let column = first.map(|first| self.shared_by(source, first, second));
-        self.stop();
         Outlook {
             first,
             column: column.unwrap_or_default(),

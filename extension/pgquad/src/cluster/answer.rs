@@ -65,16 +65,22 @@ pub fn role_name(role: pg_sys::Oid) -> String {
 /// Called by another node when its session begins: with the version of its messages and the proof that it is one.
 #[pg_extern]
 fn cluster_hello(version: i32, token: &[u8]) -> String {
+    meet(version, token);
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// Trusts the current role of this session from now on where it has shown to be a node.
+pub fn meet(version: i32, token: &[u8]) {
     check_version(version as u8);
     if !secret::is_token(&current_role(), token) {
         refuse();
     }
     // SAFETY: plain session state.
     TRUSTED.set(unsafe { pg_sys::GetUserId() });
-    env!("CARGO_PKG_VERSION").to_owned()
 }
 
-fn refuse() -> ! {
+/// Refuses a call by somebody who is no node.
+pub fn refuse() -> ! {
     raise_hint(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         "this function answers other nodes of the cluster only",
@@ -100,6 +106,11 @@ pub fn check_trusted() {
 #[pg_extern]
 fn cluster_answer(request: &[u8]) -> Vec<u8> {
     check_trusted();
+    answer(request)
+}
+
+/// The answer to a message of a node.
+pub fn answer(request: &[u8]) -> Vec<u8> {
     let mut reader = Reader::new(request);
     check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
     let kind = reader.u8().unwrap_or_else(|e| damaged(e));
@@ -118,6 +129,7 @@ fn cluster_answer(request: &[u8]) -> Vec<u8> {
         Kind::TakeShard => moves::take_shard(&mut reader),
         Kind::ExportSnapshot => snapshots::export().into_bytes(),
         Kind::Dictionary => dictionary::answer(&mut reader),
+        Kind::ImportSnapshot | Kind::EndTransaction => damaged(Damaged),
     };
     counters::sent(counted, answer.len());
     counters::batches(counted, usize::from(kind.is_batch()));

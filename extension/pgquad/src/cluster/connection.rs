@@ -1,12 +1,14 @@
-//! Sessions to other nodes: libpq in pipeline mode, waited for on the latch.
+//! Sessions to other nodes over libpq, waited for on the latch.
 //!
 //! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next
-//! scope afterwards. In a query's scope all messages between two synchronisation points are one transaction of the
-//! other node, REPEATABLE READ and READ ONLY. It begins with the first message and ends with the scope, without a round
-//! trip of its own. In an autonomous scope each message is a transaction.
+//! scope afterwards. In a query's scope the messages go as data of one long call (`stream.rs`), and all of a scope are
+//! one transaction of the other node, REPEATABLE READ and READ ONLY. It begins with the first message and ends with the
+//! scope, without a round trip of its own. In other scopes each message is a statement in pipeline mode; in an
+//! autonomous one it is a transaction, too.
 
 mod connecting;
 mod participants;
+mod stream;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
@@ -88,6 +90,8 @@ struct Session {
     open: bool,
     /// Imports of snapshots whose results have not been taken.
     imports: usize,
+    /// The other node has ended the call in which it takes messages.
+    ended: bool,
     /// How long its answers take.
     polling: Polling,
     /// Where it is not established yet.
@@ -457,6 +461,15 @@ impl Session {
             pq_sys::PQconsumeInput(self.conn) == 1
                 && pq_sys::PQconsumeInput(self.conn) == 1
                 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK
+                && (self.mode != Mode::Query || self.is_silent())
+        }
+    }
+
+    /// Ends the transaction of the messages so far; false where they cannot be sent.
+    fn end_transaction(&mut self) -> bool {
+        match self.mode {
+            Mode::Query => self.put_end(),
+            Mode::Autonomous | Mode::Command | Mode::Push => self.sync(),
         }
     }
 
@@ -473,6 +486,12 @@ impl Session {
     fn import(&mut self, name: &str) {
         if let Some(connecting) = &mut self.connecting {
             connecting.snapshot = Some(name.to_owned());
+            return;
+        }
+        if self.mode == Mode::Query {
+            let mut message = message::request(Kind::ImportSnapshot);
+            message.bytes(name.as_bytes());
+            self.put(&message.finish());
             return;
         }
         let sql = format!(
@@ -505,6 +524,12 @@ impl Session {
             connecting.requests.push(request.to_vec());
             return;
         }
+        if self.mode == Mode::Query {
+            self.put(request);
+            self.waiting += 1;
+            self.flush();
+            return;
+        }
         let value = request.as_ptr().cast();
         // SAFETY: a live connection in pipeline mode; the parameter is copied.
         let sent = unsafe {
@@ -523,13 +548,7 @@ impl Session {
         }
         self.open = true;
         self.waiting += 1;
-        let pushed = match self.mode {
-            // SAFETY: as above.
-            Mode::Query => unsafe { pq_sys::PQsendFlushRequest(self.conn) == 1 },
-            Mode::Autonomous | Mode::Command => self.sync(),
-            Mode::Push => true,
-        };
-        if !pushed {
+        if !self.sync() {
             self.lost("lost the connection to");
         }
         self.flush();
@@ -587,8 +606,11 @@ impl Session {
                 "no answer is under way",
             );
         }
+        if self.mode == Mode::Query {
+            return self.take_answer();
+        }
         let result = self.take_result();
-        if matches!(self.mode, Mode::Autonomous | Mode::Command) {
+        if self.mode != Mode::Push {
             self.take_commit();
         }
         result.bytes()
@@ -637,9 +659,7 @@ impl Session {
     /// The next result, `None` at the end of those of one command. Waits.
     fn next_result(&mut self) -> Option<Received> {
         // SAFETY: a live connection.
-        if unsafe { pq_sys::PQisBusy(self.conn) } == 1 {
-            self.wait();
-        }
+        self.wait_until(|conn| unsafe { pq_sys::PQisBusy(conn) } == 0);
         // SAFETY: a live connection.
         unsafe {
             let result = pq_sys::PQgetResult(self.conn);
@@ -647,8 +667,11 @@ impl Session {
         }
     }
 
-    /// Waits until a result is there: looks for it for a while where it should come soon, then sleeps.
-    fn wait(&mut self) {
+    /// Waits until something is there: looks for it for a while where it should come soon, then sleeps.
+    fn wait_until(&mut self, mut is_there: impl FnMut(*mut PGconn) -> bool) {
+        if is_there(self.conn) {
+            return;
+        }
         let _waiting = counters::wait(self.mode.kind());
         let (since, most) = (
             Instant::now(),
@@ -657,7 +680,7 @@ impl Session {
         let budget = self.polling.budget(most);
         // SAFETY: a live connection; the latch of this process.
         unsafe {
-            while pq_sys::PQisBusy(self.conn) == 1 {
+            while !is_there(self.conn) {
                 if since.elapsed() < budget {
                     if !self.is_ready(libc::POLLIN) {
                         // Whoever answers may need this processor.
@@ -702,14 +725,7 @@ impl Session {
             self.lost("lost the connection to");
         }
         if result.status() == ExecStatusType::PGRES_PIPELINE_ABORTED {
-            raise_hint(
-                PgSqlErrorCode::ERRCODE_IN_FAILED_SQL_TRANSACTION,
-                format!(
-                    "the transaction that reads node {} has ended with an earlier error",
-                    self.node.name()
-                ),
-                "Run ROLLBACK and begin the transaction again: its snapshot of that node is gone.",
-            );
+            self.has_ended();
         }
         let field = |code: u8| {
             // SAFETY: a field is a C string of the result, or null.
@@ -726,6 +742,18 @@ impl Session {
             text += &format!(" ({hint})");
         }
         raise(code, text)
+    }
+
+    /// Raises the error for a message within a transaction that an earlier one has ended.
+    fn has_ended(&self) -> ! {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_IN_FAILED_SQL_TRANSACTION,
+            format!(
+                "the transaction that reads node {} has ended with an earlier error",
+                self.node.name()
+            ),
+            "Run ROLLBACK and begin the transaction again: its snapshot of that node is gone.",
+        )
     }
 
     /// Raises the error for a connection that is not there.
@@ -747,8 +775,9 @@ impl Session {
         unsafe {
             let is_sound = self.connecting.is_none()
                 && self.waiting == 0
+                && !self.ended
                 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK;
-            is_sound && (!self.open || self.sync()) && pq_sys::PQflush(self.conn) >= 0
+            is_sound && (!self.open || self.end_transaction()) && pq_sys::PQflush(self.conn) >= 0
         }
     }
 }

@@ -21,6 +21,7 @@ mod own_writes;
 pub mod reader;
 pub mod rebuild;
 mod secret;
+mod serve;
 mod shared_memory;
 pub mod snapshots;
 pub mod statements;

@@ -414,6 +414,15 @@ pub unsafe fn wait_event_set(events: i32) -> *mut pg_sys::WaitEventSet {
     }
 }
 
+/// The socket of this session's client: the first field of `Port` of `libpq/libpq-be.h`, which pgrx does not bind.
+///
+/// # Safety
+/// In a session that has a client.
+pub unsafe fn client_socket() -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { *pg_sys::MyProcPort.cast::<i32>() }
+}
+
 /// Whether this session has a lock on a relation, of whatever mode. `CheckRelationOidLockedByMe` is younger than the
 /// first minor versions of 15 and 16: a library that needs it does not load there.
 ///

@@ -22,7 +22,17 @@ pub struct ClusterParams {
 pub struct ClientMethods {
     _reset: Option<unsafe extern "C-unwind" fn()>,
     flush: Option<unsafe extern "C-unwind" fn() -> core::ffi::c_int>,
+    _flush_if_writable: Option<unsafe extern "C-unwind" fn() -> core::ffi::c_int>,
+    _is_send_pending: Option<unsafe extern "C-unwind" fn() -> bool>,
+    put: Option<PutMessage>,
 }
+
+/// Sends a message of a type: its bytes, their number.
+type PutMessage = unsafe extern "C-unwind" fn(
+    core::ffi::c_char,
+    *const core::ffi::c_char,
+    usize,
+) -> core::ffi::c_int;
 
 mod raw {
     use super::ClusterParams;
@@ -30,6 +40,14 @@ mod raw {
     extern "C-unwind" {
         #[link_name = "PqCommMethods"]
         pub static mut CLIENT_METHODS: *const super::ClientMethods;
+        pub fn pq_startmsgread();
+        pub fn pq_endmsgread();
+        pub fn pq_getbyte_if_available(byte: *mut u8) -> core::ffi::c_int;
+        pub fn pq_getbyte() -> core::ffi::c_int;
+        pub fn pq_getmessage(into: pg_sys::StringInfo, most: core::ffi::c_int) -> core::ffi::c_int;
+        pub fn pq_buffer_has_data() -> bool;
+        pub fn enable_timeout_after(id: core::ffi::c_int, milliseconds: core::ffi::c_int);
+        pub fn disable_timeout(id: core::ffi::c_int, keep_indicator: bool);
         pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
         pub fn CheckForSerializableConflictIn(
             relation: pg_sys::Relation,
@@ -223,6 +241,104 @@ pub fn flush_to_client() {
                 flush();
             }
         });
+    }
+}
+
+/// Gives the client of this session a message of this type (`pq_putmessage`), which waits to be sent.
+pub fn put_to_client(kind: u8, message: &[u8]) {
+    // SAFETY: as above; the bytes are copied.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if let Some(put) = (*raw::CLIENT_METHODS).put {
+                put(
+                    kind as core::ffi::c_char,
+                    message.as_ptr().cast(),
+                    message.len(),
+                );
+            }
+        });
+    }
+}
+
+/// What the client of this session has sent.
+pub enum FromClient {
+    /// A message of this type, in the current memory context.
+    Message(u8, pg_sys::StringInfoData),
+    /// Nothing so far.
+    Nothing,
+    /// It has gone.
+    End,
+}
+
+/// The next message of the client of this session, if one has begun to come (`libpq/pqcomm.c`). `is_coming`: that is
+/// known already.
+pub fn take_from_client(is_coming: bool) -> FromClient {
+    const EOF: core::ffi::c_int = -1;
+    // PQ_LARGE_MESSAGE_LIMIT of libpq/libpq.h: MaxAllocSize - 1.
+    const MOST: core::ffi::c_int = 0x3fff_fffe;
+    // SAFETY: called between messages; nothing in the closure owns anything.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raw::pq_startmsgread();
+            let mut kind = 0;
+            let come = if is_coming {
+                let byte = raw::pq_getbyte();
+                kind = byte as u8;
+                if byte == EOF {
+                    EOF
+                } else {
+                    1
+                }
+            } else {
+                raw::pq_getbyte_if_available(&mut kind)
+            };
+            if come == 0 {
+                raw::pq_endmsgread();
+                return FromClient::Nothing;
+            }
+            let mut message = pg_sys::StringInfoData::default();
+            pg_sys::initStringInfo(&mut message);
+            if come == EOF || raw::pq_getmessage(&mut message, MOST) == EOF {
+                return FromClient::End;
+            }
+            FromClient::Message(kind, message)
+        })
+    }
+}
+
+/// Whether something of the client's has been read from the socket and not been taken.
+pub fn has_client_data() -> bool {
+    // SAFETY: a look at a buffer of the session.
+    unsafe { raw::pq_buffer_has_data() }
+}
+
+/// A clock of `utils/timeout.h`.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Timeout {
+    /// `STATEMENT_TIMEOUT`.
+    Statement = 3,
+    /// `CLIENT_CONNECTION_CHECK_TIMEOUT`.
+    #[cfg(not(feature = "pg17"))]
+    ClientCheck = 10,
+    /// `CLIENT_CONNECTION_CHECK_TIMEOUT`.
+    #[cfg(feature = "pg17")]
+    ClientCheck = 11,
+}
+
+impl Timeout {
+    /// Starts the clock; not for 0 milliseconds, which a setting means by "never".
+    pub fn start(self, milliseconds: i32) {
+        if milliseconds > 0 {
+            // SAFETY: a registered timeout of a session.
+            unsafe { raw::enable_timeout_after(self as core::ffi::c_int, milliseconds) }
+        }
+    }
+
+    /// Stops the clock.
+    pub fn stop(self) {
+        // SAFETY: as above.
+        unsafe { raw::disable_timeout(self as core::ffi::c_int, false) }
     }
 }
 

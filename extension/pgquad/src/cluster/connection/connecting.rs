@@ -61,6 +61,9 @@ pub(super) fn establish(sessions: &mut [&mut Session]) {
         session.greet();
     }
     for session in sessions.iter_mut() {
+        if session.mode == Mode::Query {
+            session.is_served();
+        }
         for _ in 0..session.waiting {
             session.take_result();
         }
@@ -100,6 +103,7 @@ impl Session {
             syncs: 0,
             open: false,
             imports: 0,
+            ended: false,
             polling: Polling::default(),
             connecting: Some(Connecting {
                 since: Instant::now(),
@@ -178,8 +182,28 @@ impl Session {
         }
     }
 
-    /// Says who speaks, and prepares the calls; does not wait for the answers.
+    /// Says who speaks, and begins or prepares the calls; does not wait for the answers.
     fn greet(&mut self) {
+        match self.mode {
+            Mode::Query => self.call_serve(),
+            Mode::Push => {
+                self.say_hello();
+                self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
+                let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
+                self.prepare(c"push", push, 1);
+                self.sync();
+            }
+            Mode::Autonomous | Mode::Command => {
+                self.say_hello();
+                let answer = c"SELECT quad.cluster_answer($1::pg_catalog.bytea)";
+                self.prepare(c"answer", answer, 1);
+                self.sync();
+            }
+        }
+        self.flush();
+    }
+
+    fn say_hello(&mut self) {
         let token = secret::token(&role_name(self.role));
         // SAFETY: a live connection; parameters outlive the calls, which copy them.
         let sent = unsafe {
@@ -204,19 +228,6 @@ impl Session {
             self.lost("lost the connection to");
         }
         self.waiting = 1;
-        match self.mode {
-            Mode::Push => {
-                self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
-                let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
-                self.prepare(c"push", push, 1);
-            }
-            Mode::Query | Mode::Autonomous | Mode::Command => {
-                let answer = c"SELECT quad.cluster_answer($1::pg_catalog.bytea)";
-                self.prepare(c"answer", answer, 1);
-            }
-        }
-        self.sync();
-        self.flush();
     }
 
     /// Prepares a call of so many arguments, so that the other node parses and plans it once.

@@ -39,10 +39,16 @@ impl EventSet {
 
     /// Waits until something happens with a socket, or so many milliseconds (-1: any). An interrupt raises its error.
     pub fn wait(&mut self, milliseconds: i64) {
+        self.sleep(milliseconds);
+        check_for_interrupts!();
+    }
+
+    /// As [`Self::wait`], but leaves interrupts to the caller. False where nothing has happened in that time.
+    pub fn sleep(&mut self, milliseconds: i64) -> bool {
         let mut event = pg_sys::WaitEvent::default();
         // SAFETY: a set that is not freed; room for one event.
         unsafe {
-            pg_sys::WaitEventSetWait(
+            let happened = pg_sys::WaitEventSetWait(
                 self.set,
                 milliseconds,
                 &mut event,
@@ -52,8 +58,8 @@ impl EventSet {
             if event.events & pg_sys::WL_LATCH_SET != 0 {
                 pg_sys::ResetLatch(pg_sys::MyLatch);
             }
+            happened > 0
         }
-        check_for_interrupts!();
     }
 }
 

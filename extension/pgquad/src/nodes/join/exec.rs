@@ -71,6 +71,8 @@ pub struct QuadJoin {
     /// Values of the parameters.
     values: Vec<Value>,
     started: bool,
+    /// The pipeline has begun with these parameters.
+    pub is_begun: bool,
     rows: Bindings,
     at: usize,
     /// What the dictionary is told of the rows to come.
@@ -171,6 +173,7 @@ impl ScanNode for QuadJoin {
                     .map(|identity| (identity, pg_sys::ItemPointerData::default()))
                     .collect(),
                 started: false,
+                is_begun: false,
                 rows: Bindings::default(),
                 at: 0,
                 upcoming: Upcoming::new(),
@@ -545,11 +548,14 @@ impl QuadJoin {
                 .collect()
         };
         self.for_fed_rows = None;
+        self.is_begun = false;
         // SAFETY: as above.
         self.pushed = unsafe { self.push(state, &params, counting) };
         if self.outer_input.is_some() {
             self.values = params;
-        } else if self.pushed.is_none() {
+        } else if self.pushed.is_some() {
+            self.pipeline.stop();
+        } else if !self.is_begun {
             self.pipeline.start(params);
         }
     }

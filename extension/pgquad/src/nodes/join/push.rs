@@ -167,6 +167,7 @@ impl QuadJoin {
         let outlook = match is_fed {
             true => Outlook::default(),
             false => {
+                self.is_begun = true;
                 with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
             }
         };
