@@ -1,6 +1,6 @@
 -- Costs of plans are in PostgreSQL's unit, a page read in sequence, so that JIT does not start for plans of milliseconds.
 begin;
-select plan(8);
+select plan(9);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> ' || request $$;
 select quad.update(pg_temp.prefixed('INSERT DATA {' || string_agg(format(
@@ -29,6 +29,10 @@ select cmp_ok(pg_temp.cost('SELECT (COUNT(*) AS ?n) { ?a :cat ?c . ?b :cat ?c . 
 -- Decoding and functions of literals are some hundred nanoseconds, a tenth of a page.
 select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '<', 6000 * 0.2, 'a function of a literal');
 select cmp_ok(pg_temp.cost('SELECT (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x }'), '>', 6000 * 0.05, 'is not free');
+
+-- A subquery that is joined with several patterns: each of its rows meets those with its value, not a 200th of all.
+select cmp_ok(pg_temp.rows_of('select * from (select s from quad_stores.main where g = 0 group by s) a join quad_stores.main b on b.s = a.s and b.p = quad.find(''<http://e/cat>'')
+                                   and b.g = 0 join quad_stores.main c on c.s = b.s and c.p = quad.find(''<http://e/kind>'') and c.g = 0'), '<', 50000::numeric, 'rows of a subquery with patterns');
 
 create function pg_temp.jit(query text, above float8) returns boolean language plpgsql as $$
 begin

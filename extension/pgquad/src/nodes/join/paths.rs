@@ -360,12 +360,22 @@ pub unsafe fn add_parameterised(
             if known || compat::is_empty(needed) {
                 continue;
             }
+            // Without a join to be part of, `a = b` would count as a restriction, whose guess each clause remembers.
+            let mut join = pg_sys::SpecialJoinInfo {
+                type_: pg_sys::NodeTag::T_SpecialJoinInfo,
+                min_lefthand: needed,
+                min_righthand: (*joined).relids,
+                syn_lefthand: needed,
+                syn_righthand: (*joined).relids,
+                jointype: pg_sys::JoinType::JOIN_INNER,
+                ..std::mem::zeroed()
+            };
             let selectivity = pg_sys::clauselist_selectivity(
                 root,
                 clauses,
                 0,
                 pg_sys::JoinType::JOIN_INNER,
-                std::ptr::null_mut(),
+                &raw mut join,
             );
             let info =
                 pg_sys::palloc0(size_of::<pg_sys::ParamPathInfo>()).cast::<pg_sys::ParamPathInfo>();
