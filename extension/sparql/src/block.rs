@@ -13,6 +13,27 @@ pub(crate) struct Item {
     join: bool,
 }
 
+impl Item {
+    /// The alias of an entry that is a single table.
+    fn name(&self) -> Option<&str> {
+        let (_, alias) = self.sql.rsplit_once(" AS ")?;
+        let name = alias.split('(').next().unwrap_or(alias);
+        let is_name = !name.is_empty() && name.chars().all(is_of_name);
+        (is_name && !self.join).then_some(name)
+    }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Whether an SQL text may read a column of an alias.
+fn mentions(text: &str, alias: &str) -> bool {
+    let column = format!("{alias}.");
+    text.match_indices(&column)
+        .any(|(at, _)| !text[..at].ends_with(is_of_name))
+}
+
 /// A FROM list, a conjunction, and the variables that the columns of the list give. An empty list stands for one empty
 /// solution.
 ///
@@ -96,6 +117,42 @@ impl Block {
             row: self.row,
             lateral: self.lateral || right.lateral,
         }
+    }
+
+    /// The entries that conditions connect with the one of a column, and their conditions: all values of the column,
+    /// and more where an entry left out has no rows.
+    pub fn connected_with(&self, column: &str) -> Self {
+        let names: Option<Vec<&str>> = self.items.iter().map(Item::name).collect();
+        let Some(names) = names else {
+            return self.clone();
+        };
+        let mut connected: Vec<bool> = names.iter().map(|name| mentions(column, name)).collect();
+        let texts = || {
+            let items = self.items.iter().map(|item| item.sql.as_str());
+            items.chain(self.conditions.iter().map(String::as_str))
+        };
+        // What an entry mentions besides itself connects as a condition does.
+        loop {
+            let before = connected.clone();
+            for text in texts() {
+                let of_text: Vec<usize> = (0..names.len())
+                    .filter(|&n| mentions(text, names[n]) || self.items[n].sql == text)
+                    .collect();
+                if of_text.iter().any(|&n| connected[n]) {
+                    of_text.iter().for_each(|&n| connected[n] = true);
+                }
+            }
+            if connected == before {
+                break;
+            }
+        }
+        let is_out =
+            |text: &str| (0..names.len()).any(|n| !connected[n] && mentions(text, names[n]));
+        let mut block = self.clone();
+        let mut place = connected.iter();
+        block.items.retain(|_| place.next() == Some(&true));
+        block.conditions.retain(|condition| !is_out(condition));
+        block
     }
 
     /// `FROM ... WHERE ...`, each on a line of its own; empty for the one empty solution.

@@ -331,7 +331,8 @@ impl Translator<'_> {
         };
         let starts = env.starts.as_ref().filter(|_| start.lateral)?;
         let id = starts.vars.get(variable)?.id.as_ref()?;
-        let body = format!("SELECT DISTINCT {id} AS a{}", starts.body());
+        let body = starts.connected_with(id).body();
+        let body = format!("SELECT DISTINCT {id} AS a{body}");
         let name = format!("{alias}_start");
         let block = Block::of_item(format!("{} AS {name}", parenthesised(&body)));
         Some((block, format!("{name}.a")))

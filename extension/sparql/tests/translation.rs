@@ -714,6 +714,15 @@ WHERE q1.g = 0
 }
 
 #[test]
+fn what_is_not_connected_with_a_start_does_not_multiply_the_starts() {
+    let sql = translate("SELECT * { ?x :type :C . ?x :parent+ ?y . ?y :type :D }").sql();
+    let starts = "SELECT DISTINCT q1.s AS a
+      FROM quads AS q1
+      WHERE";
+    assert!(sql.contains(starts), "{sql}");
+}
+
+#[test]
 fn a_walk_starts_from_the_end_that_is_known() {
     let sql = translate("SELECT * { ?x :p+ ?y . ?y :q :c }").sql();
     // All starts are one frontier, of which each row keeps its own start.
