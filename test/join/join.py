@@ -42,6 +42,8 @@ class Maker:
         self.values = values
         self.terms = terms
         self.aliases = 0
+        # The table of each alias.
+        self.read = {}
 
     def value(self, below=8):
         return self.values[self.chance.randrange(below)]
@@ -94,7 +96,8 @@ class Maker:
         return f"{self.chance.choice(aliases)}.{self.chance.choice('sspoog')}"
 
     def relation(self, alias):
-        return f"{{{self.chance.randrange(self.tables)}}} AS {alias}"
+        self.read[alias] = self.chance.randrange(self.tables)
+        return f"{{{self.read[alias]}}} AS {alias}"
 
     def condition(self, own, outer):
         """A condition that has to do with the aliases `own`."""
@@ -115,6 +118,17 @@ class Maker:
             f"{left} % 8 + {right} % 8 < {c.randrange(14)}",
             f"{left} <> {right}",
         ][kind - 10]
+
+    def first_of_triple(self, alias):
+        """Of quads that differ in their graph only, the one in the least graph, or in the least of some graphs."""
+        c, other = self.chance, self.alias()
+        graphs = c.choice([None, None, f"= ANY (ARRAY[{self.value()}, {self.value()}]::bigint[])", f"= {self.value()}", f"<> {self.value()}", "% 2 = 0"])
+        test = f"SELECT FROM {{{self.read[alias]}}} AS {other} WHERE " + " AND ".join(f"{other}.{column} = {alias}.{column}" for column in "spo")
+        test += f" AND {other}.g < {alias}.g"
+        sides = [name for name in (alias, other) if graphs and c.random() < 0.9]
+        of_alias = f" AND {alias}.g {graphs}" if alias in sides else ""
+        of_other = f" AND {other}.g {graphs}" if other in sides else ""
+        return f"NOT EXISTS ({test}{of_other}){of_alias}"
 
     def conditions(self, own, outer):
         """A connected set of conditions, mostly."""
@@ -146,6 +160,9 @@ class Maker:
             for _ in range(c.choice([0, 0, 1, 2])):
                 inner, on, _ = self.group(visible, 2)
                 where += f" AND {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {inner} WHERE {on})"
+            for alias in own:
+                if c.random() < 0.15:
+                    where += f" AND {self.first_of_triple(alias)}"
             if len(visible) > len(own):
                 for _ in range(c.choice([0, 1])):
                     where += f" AND {self.condition(visible, [])}"

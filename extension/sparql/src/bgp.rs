@@ -112,23 +112,16 @@ impl Translator<'_> {
             }
             Graph::Default => match self.dataset.default.clone() {
                 Merge::Own => block.add_condition(format!("{g} = 0")),
-                Merge::All => {
-                    // Of the quads of one triple, the one in the first graph stands for it.
-                    block.add_condition(format!(
-                        "NOT EXISTS (SELECT 1 FROM {table} AS gx WHERE gx.s = {alias}.s AND gx.p = {alias}.p \
-                         AND gx.o = {alias}.o AND gx.g < {g})"
-                    ));
-                }
+                Merge::All => block.add_condition(first_of_triple(table, &alias, "")),
                 Merge::Of(graphs) if graphs.len() < 2 => {
                     let condition = self.is_one_of(&g, &graphs);
                     block.add_condition(condition);
                 }
                 Merge::Of(graphs) => {
-                    // The merge of graphs has each triple once.
-                    let condition = self.is_one_of("gx.g", &graphs);
-                    block = Block::of_item(format!(
-                        "(SELECT DISTINCT gx.s, gx.p, gx.o FROM {table} AS gx WHERE {condition}) AS {alias}"
-                    ));
+                    let condition = self.is_one_of(&g, &graphs);
+                    block.add_condition(condition);
+                    let same = format!(" AND {}", self.is_one_of("gx.g", &graphs));
+                    block.add_condition(first_of_triple(table, &alias, &same));
                 }
             },
         }
@@ -143,6 +136,15 @@ impl Translator<'_> {
             Graph::Each(_) => None,
         }
     }
+}
+
+/// The merge of graphs has each triple once: of its quads that are in them, the one in the first graph stands for it.
+/// Nodes of the executor know this condition (`pgquad/src/nodes/triples.rs`).
+fn first_of_triple(table: &str, alias: &str, of_graphs: &str) -> String {
+    format!(
+        "NOT EXISTS (SELECT 1 FROM {table} AS gx WHERE gx.s = {alias}.s AND gx.p = {alias}.p \
+         AND gx.o = {alias}.o AND gx.g < {alias}.g{of_graphs})"
+    )
 }
 
 /// What the predicate of a pattern may be.

@@ -454,7 +454,8 @@ fn data_set_clauses_choose_the_graphs() {
             .sql();
     assert!(
         sql.contains(
-            "(SELECT DISTINCT gx.s, gx.p, gx.o FROM quads AS gx WHERE gx.g IN ($1, $2)) AS q1"
+            "q1.g IN ($1, $2)
+  AND NOT EXISTS (SELECT 1 FROM quads AS gx WHERE gx.s = q1.s AND gx.p = q1.p AND gx.o = q1.o AND gx.g < q1.g AND gx.g IN ($1, $2))"
         ),
         "{sql}"
     );

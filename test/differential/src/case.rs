@@ -6,6 +6,7 @@ use crate::order::disorder;
 use crate::reference::{self, Answer};
 use crate::server::{Database, Session};
 use crate::syntax::name;
+use oxrdf::Dataset;
 
 /// Rows beyond which an answer is not compared: a product of everything with everything tells nothing new.
 const MOST_ROWS: usize = 3000;
@@ -98,13 +99,41 @@ impl Case {
                 return Outcome::Differed(format!("with {setting} = {value}: {how}"));
             }
         }
-        Outcome::Agreed
+        self.ask_merged(query, &text, &plain, session)
+    }
+
+    /// Answers a text about the merge of all graphs, whose quads the reference has in its default graph.
+    fn ask_merged(
+        &self,
+        query: &Query,
+        text: &str,
+        plain: &str,
+        session: &mut Session<'_>,
+    ) -> Outcome {
+        let merged = reference::merged(reference::dataset(&self.data));
+        session.set("quad.default_graph", "union");
+        let outcome = self.ask_about(&merged, query, (text, plain), session);
+        session.reset("quad.default_graph");
+        match outcome {
+            Outcome::Differed(how) => Outcome::Differed(format!("with all graphs merged: {how}")),
+            other => other,
+        }
     }
 
     /// Answers a text by both engines; `plain` is the text without what leaves a choice.
     fn ask(&self, query: &Query, text: &str, plain: &str, session: &mut Session<'_>) -> Outcome {
         let dataset = reference::dataset(&self.data);
-        let expected = match reference::query(&dataset, plain) {
+        self.ask_about(&dataset, query, (text, plain), session)
+    }
+
+    fn ask_about(
+        &self,
+        dataset: &Dataset,
+        query: &Query,
+        (text, plain): (&str, &str),
+        session: &mut Session<'_>,
+    ) -> Outcome {
+        let expected = match reference::query(dataset, plain) {
             Ok(answer) => answer,
             Err(error) => return Outcome::Left(error),
         };

@@ -179,6 +179,21 @@ fn delete_insert(
     Ok(())
 }
 
+/// The data set with the merge of all its graphs for a default graph.
+pub fn merged(mut dataset: Dataset) -> Dataset {
+    let quads: Vec<Quad> = dataset.iter().map(|quad| quad.into_owned()).collect();
+    for quad in quads {
+        let merged = Quad::new(
+            quad.subject,
+            quad.predicate,
+            quad.object,
+            GraphName::DefaultGraph,
+        );
+        dataset.insert(&merged);
+    }
+    dataset
+}
+
 fn clear(dataset: &mut Dataset, target: &GraphTarget) {
     let gone: Vec<Quad> = dataset
         .iter()

@@ -36,6 +36,9 @@ pub(crate) enum StarKey {
     Value(u64),
 }
 
+/// Place of the graph in the keys of tables of which triples are read.
+pub(crate) const GRAPH: usize = 3;
+
 /// Residual predicates of quads, with the places in the key that they are about.
 pub(crate) type Residuals = SmallVec<[(usize, Residual); 2]>;
 /// Constants on neighbouring places of the key.
@@ -70,6 +73,8 @@ pub(crate) struct AccessPath {
     pub residuals: Residuals,
     /// Variables that get their values, with the place in the key.
     pub fills: Places,
+    /// Where triples are read: the first place of the key that may differ between two quads of a range.
+    pub triples_from: Option<usize>,
     /// Places of the key that have to be read (bit `i` = place `i`).
     pub mask: u8,
     /// Columns of the quad bound by parameters, and by variables (bit `n` = column `n`).
@@ -141,6 +146,10 @@ impl AccessPath {
         let offered: SmallVec<[usize; 8]> = (0..conditions.len())
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
+                // Repeats of a triple would be in several ranges.
+                Operand::Param(_) if pattern.triples && usize::from(conditions[i].0) == GRAPH => {
+                    false
+                }
                 Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
                 Operand::PushedRanges(_) => true,
             })
@@ -167,6 +176,7 @@ impl AccessPath {
             compared: SmallVec::new(),
             residuals: SmallVec::new(),
             fills: SmallVec::new(),
+            triples_from: None,
             mask: 0,
             constant: 0,
             bound: 0,
@@ -216,7 +226,21 @@ impl AccessPath {
             access.mask |= 1 << at;
             access.fills.push((slot, at));
         }
+        if pattern.triples {
+            let is_fixed = |place: &usize| {
+                let column = columns[*place];
+                let mut used = access.used.iter();
+                used.any(|u| u.0 == column && matches!(u.1, Bound::Eq | Bound::Any))
+            };
+            access.tell_triples_from((0..GRAPH).take_while(is_fixed).count());
+        }
         access
+    }
+
+    /// From `place` of the key on, two quads of a range may be of different triples.
+    fn tell_triples_from(&mut self, place: usize) {
+        self.triples_from = Some(place);
+        self.mask |= (place..GRAPH).fold(0, |mask, at| mask | 1 << at);
     }
 
     /// The same for another part of the table, in whose orders it was made.
@@ -248,6 +272,9 @@ impl AccessPath {
             if let Residual::Same(other) = check {
                 self.mask |= 1 << other;
             }
+        }
+        if let Some(place) = self.triples_from {
+            self.tell_triples_from(place);
         }
     }
 
@@ -301,6 +328,9 @@ impl AccessPath {
                 self.mask |= 1 << place;
                 self.residuals.push((place, Residual::Param(bound, param)));
             }
+        }
+        if self.triples_from.is_some() {
+            self.tell_triples_from(at);
         }
     }
 

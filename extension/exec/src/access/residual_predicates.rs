@@ -1,8 +1,8 @@
 //! Residual predicates: conditions on quads that the key ranges do not enforce, tested a batch at a time.
 
-use crate::access::access_path::{holds, Residual};
+use crate::access::access_path::{holds, AccessPath, Residual, GRAPH};
 use crate::plan::condition::{Bound, Value};
-use pgquad_btree::Batch;
+use pgquad_btree::{Batch, Key, Span};
 
 /// Which quads of a batch have passed.
 #[derive(Default)]
@@ -36,6 +36,65 @@ impl ResidualMask {
         Self { passed }
     }
 
+    /// Makes the residuals of `access`, and where it reads triples, leaves out quads that repeat the triple of the one
+    /// before them. Quads of a range come in order, so that equal triples stand side by side.
+    pub fn of_access(
+        access: &AccessPath,
+        (batch, spans): (&Batch, &[Span]),
+        params: &[Value],
+        last: &mut LastTriple,
+    ) -> Self {
+        let mut mask = Self::new(&access.residuals, batch, params);
+        if let Some(from) = access.triples_from {
+            mask.leave_out_repeats(from, batch, spans, last);
+        }
+        mask
+    }
+
+    fn leave_out_repeats(
+        &mut self,
+        from: usize,
+        batch: &Batch,
+        spans: &[Span],
+        last: &mut LastTriple,
+    ) {
+        let columns = &batch.columns[from..GRAPH];
+        let mut repeats = Vec::new();
+        let mut start = 0;
+        for span in spans {
+            // The quad before, in this batch or at the end of an earlier one.
+            let mut before: Option<usize> = None;
+            let earlier = last.0.filter(|earlier| earlier.0 == span.range);
+            for row in start..span.end as usize {
+                if !self.accepts(row) {
+                    continue;
+                }
+                let is_repeat = match (before, earlier) {
+                    (Some(other), _) => columns.iter().all(|c| c[row] == c[other]),
+                    (None, Some((_, key))) => columns.iter().zip(key).all(|(c, k)| c[row] == k),
+                    (None, None) => false,
+                };
+                if is_repeat {
+                    repeats.push(row);
+                } else {
+                    before = Some(row);
+                }
+            }
+            if let Some(row) = before {
+                let mut key = Key::default();
+                for (place, column) in key.iter_mut().zip(columns) {
+                    *place = column[row];
+                }
+                last.0 = Some((span.range, key));
+            }
+            start = span.end as usize;
+        }
+        if !repeats.is_empty() {
+            self.passed.resize(batch.len(), true);
+            repeats.iter().for_each(|&row| self.passed[row] = false);
+        }
+    }
+
     /// Whether there is no quad that has failed.
     pub fn all(&self) -> bool {
         self.passed.is_empty()
@@ -46,6 +105,17 @@ impl ResidualMask {
     pub fn accepts(&self, row: usize) -> bool {
         self.passed.is_empty() || self.passed[row]
     }
+}
+
+/// The last triple that was read: the number of its range, and what its quad has from the first place on that may
+/// differ within the range.
+#[derive(Default)]
+pub(crate) struct LastTriple(Option<(u32, Key)>);
+
+/// Tells triples from repeats within the quads of one key.
+pub(crate) fn repeats_triple(from: usize, batch: &Batch, row: usize, before: Option<u32>) -> bool {
+    let columns = &batch.columns[from..GRAPH];
+    before.is_some_and(|other| columns.iter().all(|c| c[row] == c[other as usize]))
 }
 
 fn keep<T: Copy>(

@@ -78,7 +78,8 @@ pub(crate) fn repeats(
         conditions.any(|c| c.column == column && c.bound == Bound::Eq)
             || pattern.links.iter().any(|l| l.column == column)
     };
-    let open = (0..4u8).any(|c| pattern.cells[usize::from(c)].is_none() && !is_fixed(c));
+    let told_apart = if pattern.triples { 3u8 } else { 4 };
+    let open = (0..told_apart).any(|c| pattern.cells[usize::from(c)].is_none() && !is_fixed(c));
     open || !variables.within(live)
 }
 

@@ -5,7 +5,7 @@
 //! the first key to the last is read as one range and merged with the keys.
 
 use crate::access::access_path::AccessPath;
-use crate::access::residual_predicates::ResidualMask;
+use crate::access::residual_predicates::{LastTriple, ResidualMask};
 use crate::bindings::{Bindings, Column};
 use crate::cost::MERGE_QUADS_PER_KEY;
 use crate::operators::sort::sort_rows;
@@ -52,6 +52,7 @@ pub(crate) struct IndexProbe {
     spans: Vec<Span>,
     runs: Vec<Run>,
     residual_mask: ResidualMask,
+    last_triple: LastTriple,
     more: bool,
     /// Where to go on: run, quad of the batch, place among the rows of its key.
     run: usize,
@@ -100,6 +101,7 @@ impl IndexProbe {
             spans: Vec::new(),
             runs: Vec::new(),
             residual_mask: ResidualMask::default(),
+            last_triple: LastTriple::default(),
             more: true,
             run: 0,
             row: 0,
@@ -224,7 +226,12 @@ impl IndexProbe {
                 }
             }
         }
-        self.residual_mask = ResidualMask::new(&self.access.residuals, &self.batch, params);
+        self.residual_mask = ResidualMask::of_access(
+            &self.access,
+            (&self.batch, &self.spans),
+            params,
+            &mut self.last_triple,
+        );
         let quads = |run: &Run| match self.merge {
             // Those of other predicates that were passed over do not count.
             Some(_) => (run.start..run.end)

@@ -6,7 +6,7 @@
 //! them. Then everything from the first to the last is read, and each arm takes what is its own.
 
 use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
-use crate::access::residual_predicates::ResidualMask;
+use crate::access::residual_predicates::{repeats_triple, ResidualMask};
 use crate::bindings::{Bindings, Column};
 use crate::cost::{STAR_MERGED_KEYS, STAR_MERGED_QUADS_PER_KEY, STAR_MOST_BATCHES_PER_ROW};
 use crate::operators::sort::sort_rows;
@@ -379,8 +379,16 @@ impl Star {
             self.ends.resize(place - first, self.quads.len() as u32);
             let residual_mask = &residual_mask[self.checks_of[place % arms]];
             let quads = start..span.end;
+            // A range may have several spans.
+            let first = self.ends.last().map_or(0, |&end| end as usize);
             self.quads
                 .extend(quads.filter(|&quad| residual_mask.accepts(quad as usize)));
+            leave_out_repeats(
+                &self.arms[place % arms],
+                &self.batch,
+                &mut self.quads,
+                first,
+            );
             start = span.end;
         }
         self.ends.resize(until - first, self.quads.len() as u32);
@@ -393,14 +401,16 @@ impl Star {
         for &key in &self.keys[self.first..self.until] {
             at += column[at..].iter().take_while(|&&v| v < key).count();
             let end = at + column[at..].iter().take_while(|&&v| v == key).count();
-            for (arm, &residuals) in self.arms.iter().zip(&self.checks_of) {
+            for (number, &residuals) in self.checks_of.iter().enumerate() {
+                let first = self.quads.len();
                 for quad in at..end {
-                    let mut constants = arm.constants.iter().enumerate();
+                    let mut constants = self.arms[number].constants.iter().enumerate();
                     let is_own = constants.all(|(n, c)| self.batch.columns[n + 1][quad] == *c);
                     if is_own && residual_mask[residuals].accepts(quad) {
                         self.quads.push(quad as u32);
                     }
                 }
+                leave_out_repeats(&self.arms[number], &self.batch, &mut self.quads, first);
                 self.ends.push(self.quads.len() as u32);
             }
             at = end;
@@ -529,6 +539,22 @@ impl Star {
         }
         rows
     }
+}
+
+/// Of the quads of one key from place `first` on, an arm of triples takes the first of each triple.
+fn leave_out_repeats(arm: &Arm, batch: &Batch, quads: &mut Vec<u32>, first: usize) {
+    let Some(from) = arm.access.triples_from else {
+        return;
+    };
+    let mut kept = first;
+    for place in first..quads.len() {
+        let before = (kept > first).then(|| quads[kept - 1]);
+        if !repeats_triple(from, batch, quads[place] as usize, before) {
+            quads[kept] = quads[place];
+            kept += 1;
+        }
+    }
+    quads.truncate(kept);
 }
 
 /// The range of a key with constants behind it.

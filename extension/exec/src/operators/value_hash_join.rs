@@ -5,7 +5,7 @@
 //! of them at a time is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
 use crate::access::access_path::{AccessPath, Places};
-use crate::access::residual_predicates::ResidualMask;
+use crate::access::residual_predicates::{LastTriple, ResidualMask};
 use crate::bindings::Bindings;
 use crate::cost::READ_QUADS;
 use crate::operators::hash_probe::HashProbe;
@@ -50,6 +50,7 @@ struct Parts {
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
+    last_triple: LastTriple,
     /// Place of the column in the keys of the tree.
     place: usize,
     /// Quads that have to be compared with each row, so far.
@@ -81,7 +82,12 @@ impl Parts {
                 &mut self.batch,
                 &mut self.spans,
             );
-            let residual_mask = ResidualMask::new(&self.access.residuals, &self.batch, params);
+            let residual_mask = ResidualMask::of_access(
+                &self.access,
+                (&self.batch, &self.spans),
+                params,
+                &mut self.last_triple,
+            );
             let columns = &self.batch.columns;
             let keys = source.value_keys(&columns[self.place]);
             let number = |key: &ValueKey| match key {
@@ -200,6 +206,7 @@ impl ValueHashJoin {
             ranges,
             batch: Batch::new(),
             spans: Vec::new(),
+            last_triple: LastTriple::default(),
             place,
             each: None,
             room,

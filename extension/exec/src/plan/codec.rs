@@ -65,7 +65,7 @@ fn list<T>(out: &mut Vec<i32>, items: &[T], mut item: impl FnMut(&mut Vec<i32>, 
 
 fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.patterns, |out, p| {
-        out.push(i32::from(p.table));
+        out.push(i32::from(p.table) | if p.triples { TRIPLES } else { 0 });
         out.extend(p.cells.iter().map(|c| c.map_or(-1, i32::from)));
         list(out, &p.links, |out, l| {
             out.extend([i32::from(l.column), i32::from(l.slot)])
@@ -97,6 +97,9 @@ fn group(out: &mut Vec<i32>, g: &Group) {
     });
 }
 
+/// Set beside the number of a table of which triples are read.
+const TRIPLES: i32 = 1 << 16;
+
 /// Deeper nesting than any planner makes is damage.
 const MOST_DEPTH: usize = 200;
 
@@ -121,7 +124,8 @@ impl Reader<'_> {
     }
 
     fn pattern(&mut self) -> Result<Pattern, DecodeError> {
-        let table = self.slot()?;
+        let word = self.word()?;
+        let table = u16::try_from(word & !TRIPLES).map_err(|_| DecodeError)?;
         let mut cells = [None; 4];
         for cell in &mut cells {
             *cell = match self.word()? {
@@ -150,6 +154,7 @@ impl Reader<'_> {
                 let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;
                 Ok(Comparison::new(column, bound, r.slot()?))
             })?,
+            triples: word & TRIPLES != 0,
             lists_first: false,
         })
     }

@@ -153,6 +153,9 @@ pub struct Pattern {
     pub values: Vec<SameValue>,
     /// Comparisons of a column with a parameter.
     pub conditions: Vec<Comparison>,
+    /// It reads triples: of quads that differ in their graph only, the one in the least graph that passes the
+    /// conditions. Column g has no variable. The orders of its table end with g.
+    pub triples: bool,
     /// Where no variable is a key, a range is read for each member of a list instead of one of a constant. Decided when
     /// the parameters are known (`optimizer/list_ranges.rs`).
     pub lists_first: bool,

@@ -8,6 +8,7 @@ use pgquad_exec::{
 };
 use proptest::prelude::*;
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// Values of the variables of a row.
 pub type Row = Vec<Option<u64>>;
@@ -31,6 +32,7 @@ impl Model<'_> {
         if self.budget.get() < 0 {
             return found;
         }
+        let mut triples = HashSet::new();
         'quads: for quad in &self.tables[usize::from(pattern.table)] {
             let value = |c: usize| quad[c] as u64 ^ FLIP;
             for &Comparison {
@@ -50,6 +52,9 @@ impl Model<'_> {
                 if !ok {
                     continue 'quads;
                 }
+            }
+            if pattern.triples && !triples.insert([quad[0], quad[1], quad[2]]) {
+                continue;
             }
             let mut row = row.clone();
             for (c, cell) in pattern.cells.iter().enumerate() {
@@ -129,7 +134,7 @@ pub struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn pick(&mut self, n: usize) -> usize {
+    pub fn pick(&mut self, n: usize) -> usize {
         let choice = self.choices[self.at % self.choices.len()];
         self.at += 1;
         usize::from(choice) % n.max(1)

@@ -5,6 +5,7 @@ pub mod custom;
 pub mod groups;
 pub mod join;
 pub mod scan;
+mod triples;
 mod upper;
 mod walk;
 

@@ -146,6 +146,7 @@ fn fits(group: &Group) -> bool {
 /// A group with its conditions sorted out.
 struct Prepared {
     relations: Vec<pg_sys::Index>,
+    triples: Vec<pg_sys::Index>,
     conditions: Vec<Condition>,
     children: Vec<(pgquad_exec::Kind, Prepared)>,
 }
@@ -176,6 +177,7 @@ impl Compiler {
                 .collect();
             Prepared {
                 relations: join_tree.relations.clone(),
+                triples: join_tree.triples.clone(),
                 conditions,
                 children,
             }
@@ -261,6 +263,7 @@ impl Compiler {
             for &relation in &prepared.relations {
                 let mut pattern = Pattern {
                     table: self.tables[&relation],
+                    triples: prepared.triples.contains(&relation),
                     ..Pattern::default()
                 };
                 for column in 0..4 {

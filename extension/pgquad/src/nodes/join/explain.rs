@@ -178,7 +178,12 @@ unsafe fn line(shown: &Shown, es: *mut pg_sys::ExplainState) -> String {
         Some(Kind::Semi) => "exists ",
         Some(Kind::Anti) => "not exists ",
     };
-    let mut line = format!("{kind}{} ({})", shown.alias, shape(shown.pattern));
+    let of = if shown.pattern.triples {
+        "triples of "
+    } else {
+        ""
+    };
+    let mut line = format!("{kind}{of}{} ({})", shown.alias, shape(shown.pattern));
     // SAFETY: EXPLAIN's own state.
     let (analyze, timing, buffers) = unsafe { ((*es).analyze, (*es).timing, (*es).buffers) };
     if !analyze {
@@ -231,6 +236,9 @@ unsafe fn properties(shown: &Shown, es: *mut pg_sys::ExplainState) {
         custom::explain_text("Alias", &shown.alias, es);
         custom::explain_text("Columns", &shape(shown.pattern), es);
         custom::explain_text("Join Type", kind, es);
+        if shown.pattern.triples {
+            custom::explain_text("Read", "triples", es);
+        }
         if !(*es).analyze {
             return;
         }

@@ -5,6 +5,7 @@
 //! semi or anti join puts the inner group into the outer one. PostgreSQL has worked out which conditions belong to
 //! which join; nothing here re-decides that.
 
+use crate::nodes::triples;
 use crate::pg::list::list_iter;
 use pgquad_exec::Kind;
 use pgrx::pg_sys;
@@ -14,6 +15,10 @@ use pgrx::pg_sys;
 pub struct JoinTree {
     /// Range table indexes.
     pub relations: Vec<pg_sys::Index>,
+    /// Those of which triples are read, each once, whatever graphs it is in.
+    pub triples: Vec<pg_sys::Index>,
+    /// Relations that only told repeats of those triples.
+    tests: Vec<pg_sys::Index>,
     /// Conditions of the relations and of their joins.
     pub clauses: Vec<*mut pg_sys::RestrictInfo>,
     /// Groups inside, in an order in which they can run.
@@ -39,6 +44,8 @@ impl JoinTree {
         unsafe {
             Self {
                 relations: vec![(*rel).relid],
+                triples: Vec::new(),
+                tests: Vec::new(),
                 clauses: list_iter((*rel).baserestrictinfo).collect(),
                 children: Vec::new(),
             }
@@ -53,15 +60,49 @@ impl JoinTree {
 
     /// Whether a relation is only looked for (EXISTS, NOT EXISTS), so that its columns do not come out.
     pub fn hides(&self, relation: pg_sys::Index) -> bool {
-        self.children.iter().any(|child| match child.kind {
-            Kind::Semi | Kind::Anti => child.group.contains(relation),
-            Kind::Left => child.group.hides(relation),
-        })
+        let mut children = self.children.iter();
+        self.tests.contains(&relation)
+            || children.any(|child| match child.kind {
+                Kind::Semi | Kind::Anti => child.group.contains(relation),
+                Kind::Left => child.group.hides(relation),
+            })
     }
 
     fn contains(&self, relation: pg_sys::Index) -> bool {
         let mut groups = self.children.iter().map(|child| &child.group);
-        self.relations.contains(&relation) || groups.any(|group| group.contains(relation))
+        self.relations.contains(&relation)
+            || self.tests.contains(&relation)
+            || groups.any(|group| group.contains(relation))
+    }
+
+    /// The group with one quad of each triple, where that is what the anti-join with `inner` leaves.
+    ///
+    /// # Safety
+    /// As for [`Self::join`]; `restrictions` are those of an anti-join.
+    pub unsafe fn without_repeats(
+        &self,
+        root: *mut pg_sys::PlannerInfo,
+        inner: &Self,
+        restrictions: *mut pg_sys::List,
+    ) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let [test] = inner.relations[..] else {
+                return None;
+            };
+            if !inner.children.is_empty() || !inner.triples.is_empty() {
+                return None;
+            }
+            let clauses: Vec<*mut pg_sys::RestrictInfo> = list_iter(restrictions).collect();
+            let read = triples::repeats_of(root, test, &clauses)?;
+            let can = self.relations.contains(&read) && triples::is_readable(root, read);
+            can.then(|| {
+                let mut group = self.clone();
+                group.triples.push(read);
+                group.tests.push(test);
+                group
+            })
+        }
     }
 
     /// The join of two groups; `None` for kinds of joins that the node does not know.
@@ -82,6 +123,8 @@ impl JoinTree {
             let kind = match kind {
                 JOIN_INNER => {
                     self.relations.append(&mut inner.relations);
+                    self.triples.append(&mut inner.triples);
+                    self.tests.append(&mut inner.tests);
                     self.clauses.append(&mut inner.clauses);
                     self.children.append(&mut inner.children);
                     self.clauses.extend(clauses);

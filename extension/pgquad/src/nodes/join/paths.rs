@@ -151,7 +151,16 @@ unsafe extern "C-unwind" fn set_join_pathlist(
         let (Some(left), Some(right)) = (join_tree(root, outer), join_tree(root, inner)) else {
             return;
         };
-        let Some(join_tree) = left.join(right, kind, joined, (*extra).restrictlist) else {
+        let restrictions = (*extra).restrictlist;
+        let of_triples = (kind == pg_sys::JoinType::JOIN_ANTI)
+            .then(|| left.without_repeats(root, &right, restrictions))
+            .flatten();
+        if of_triples.is_some() {
+            // PostgreSQL takes the test for one that hardly a row passes.
+            (*joined).rows = (*outer).rows;
+        }
+        let Some(join_tree) = of_triples.or_else(|| left.join(right, kind, joined, restrictions))
+        else {
             return;
         };
         if kind == pg_sys::JoinType::JOIN_INNER {

@@ -55,7 +55,10 @@ pub unsafe fn match_unequal(
 }
 
 /// What an operator of the integer btree family says about its left side.
-unsafe fn comparison(operator: pg_sys::Oid) -> Option<Bound> {
+///
+/// # Safety
+/// Called within a transaction.
+pub unsafe fn comparison(operator: pg_sys::Oid) -> Option<Bound> {
     // SAFETY: a catalogue look-up.
     let strategy =
         unsafe { pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID) };

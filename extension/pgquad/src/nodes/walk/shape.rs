@@ -2,6 +2,7 @@
 //! quads, from a column of the table of results so far to the same column of the next results.
 
 use crate::nodes::scan::conditions::{self, Condition, Test};
+use crate::nodes::triples;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
 use crate::{am, storage};
@@ -55,13 +56,23 @@ impl Shape {
             if !is_plain(root) {
                 return None;
             }
+            // Whether a quad that leads on is the first of its triple is all the same.
+            let tests = tests_of_repeats(root)?;
+            let is_test = |rti: pg_sys::Index| tests.contains(&rti);
             let (mut results, mut quads) = (None, Vec::new());
             for rti in 1..(*root).simple_rel_array_size as pg_sys::Index {
                 let rel = *(*root).simple_rel_array.add(rti as usize);
                 if rel.is_null() || (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL {
                     continue;
                 }
-                if !(*rel).joininfo.is_null() || !compat::is_empty((*rel).lateral_relids) {
+                if is_test(rti) {
+                    continue;
+                }
+                let of_tests = list_iter::<pg_sys::RestrictInfo>((*rel).joininfo).all(|clause| {
+                    let mut relations = compat::members((*clause).clause_relids).into_iter();
+                    relations.any(|member| is_test(member as pg_sys::Index))
+                });
+                if !of_tests || !compat::is_empty((*rel).lateral_relids) {
                     return None;
                 }
                 let rte = *(*root).simple_rte_array.add(rti as usize);
@@ -108,7 +119,28 @@ impl Shape {
     }
 }
 
-/// Whether a level does nothing but select from inner joins.
+/// The relations that are only looked into for repeats of triples; `None` where there are other outer joins.
+unsafe fn tests_of_repeats(root: *mut pg_sys::PlannerInfo) -> Option<Vec<pg_sys::Index>> {
+    // SAFETY: a live planner state.
+    unsafe {
+        list_iter::<pg_sys::SpecialJoinInfo>((*root).join_info_list)
+            .map(|join| {
+                let [test] = compat::members((*join).syn_righthand)[..] else {
+                    return None;
+                };
+                let rel = *(*root).simple_rel_array.add(test as usize);
+                if (*join).jointype != pg_sys::JoinType::JOIN_ANTI || rel.is_null() {
+                    return None;
+                }
+                let clauses: Vec<*mut pg_sys::RestrictInfo> = list_iter((*rel).joininfo).collect();
+                triples::repeats_of(root, test as pg_sys::Index, &clauses)?;
+                Some(test as pg_sys::Index)
+            })
+            .collect()
+    }
+}
+
+/// Whether a level does nothing but select from joins.
 unsafe fn is_plain(root: *mut pg_sys::PlannerInfo) -> bool {
     // SAFETY: a live planner state.
     unsafe {
@@ -126,7 +158,6 @@ unsafe fn is_plain(root: *mut pg_sys::PlannerInfo) -> bool {
             && (*parse).limitCount.is_null()
             && (*parse).limitOffset.is_null()
             && (*parse).rowMarks.is_null()
-            && (*root).join_info_list.is_null()
             && (*root).placeholder_list.is_null()
             && !(*root).hasPseudoConstantQuals
     }
@@ -228,12 +259,7 @@ unsafe fn hop(root: *mut pg_sys::PlannerInfo, from: Place, to: usize) -> Option<
         let prefixes = orders.iter().map(|columns| match_order(columns, &compared));
         let (order, prefix) = prefixes
             .enumerate()
-            .filter(|(_, prefix)| {
-                let tested = |i: usize| !prefix.used.contains(&i);
-                let every_list =
-                    (0..usable.len()).all(|i| usable[i].bound != Bound::Any || !tested(i));
-                prefix.used.contains(&walked) && every_list
-            })
+            .filter(|(_, prefix)| prefix.used.contains(&walked))
             .max_by_key(|(order, p)| (p.exact, p.bound, p.range, std::cmp::Reverse(*order)))?;
         let (bounds, tested): (Vec<usize>, Vec<usize>) =
             (0..usable.len()).partition(|i| prefix.used.contains(i));

@@ -9,6 +9,7 @@ use super::shape::Shape;
 use crate::am::shape::COLUMNS;
 use crate::nodes::custom::{self, ScanNode};
 use crate::nodes::scan::compared::{self, Compared};
+use crate::nodes::scan::parameter;
 use crate::pg::compat;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_node;
@@ -118,6 +119,8 @@ struct Hop {
     /// Key ranges of a start that is yet to be filled in.
     templates: Vec<(Key, Key)>,
     filters: Vec<Filter>,
+    /// Columns of the key that have to be members of a list, which is sorted.
+    lists: Vec<(u8, Vec<u64>)>,
     /// Remembers the place in the tree from round to round.
     reading: Reading,
     rounds: u64,
@@ -187,6 +190,7 @@ impl ScanNode for QuadStep {
                     values,
                     templates: Vec::new(),
                     filters: Vec::new(),
+                    lists: Vec::new(),
                     reading: Reading::new(0),
                     rounds: 0,
                     keys: 0,
@@ -344,12 +348,32 @@ impl Hop {
         let columns = reader.orders()[self.order];
         let start = vec![(self.from, Bound::Eq, Value::One(0))];
         let conditions = self.compared.iter().zip(self.values.iter().copied());
+        let is_list =
+            |n: usize, compared: &Compared| n >= self.bounds && compared.bound == Bound::Any;
+        let (lists, others): (Vec<_>, Vec<_>) = conditions
+            .enumerate()
+            .partition(|(n, (compared, _))| is_list(*n, compared));
+        let others = others.into_iter().map(|(_, condition)| condition);
         // SAFETY: expressions of the node, whose context this is.
         (self.templates, self.filters) =
-            unsafe { compared::evaluate(start, conditions, self.bounds, &columns, context) };
+            unsafe { compared::evaluate(start, others, self.bounds, &columns, context) };
+        self.lists.clear();
+        for (_, (compared, expr)) in lists {
+            // SAFETY: as above.
+            let members = match unsafe { parameter(expr, context, compared.value_type) } {
+                Value::List(mut members) => {
+                    members.sort_unstable();
+                    members
+                }
+                _ => Vec::new(),
+            };
+            let place = reader.place(self.order, compared.column) as u8;
+            self.lists.push((place, members));
+        }
         let to = reader.place(self.order, self.to);
-        let tested = self.filters.iter().map(|filter| 1 << filter.column);
-        self.reading = Reading::new(tested.fold(1 << to, |mask, bit: u8| mask | bit));
+        let tested = self.filters.iter().map(|filter| filter.column);
+        let tested = tested.chain(self.lists.iter().map(|list| list.0));
+        self.reading = Reading::new(tested.fold(1 << to, |mask, place| mask | 1 << place));
     }
 
     /// Reads the quads of sorted starts, those of equal starts once.
@@ -397,7 +421,11 @@ impl Hop {
                 let group = groups[ranges[span.range as usize].1];
                 for row in at..span.end as usize {
                     let passes = |f: &Filter| f.passes(batch.columns[usize::from(f.column)][row]);
-                    if self.filters.iter().all(passes) {
+                    let is_member = |(place, members): &(u8, Vec<u64>)| {
+                        let value = batch.columns[usize::from(*place)][row];
+                        members.binary_search(&value).is_ok()
+                    };
+                    if self.filters.iter().all(passes) && self.lists.iter().all(is_member) {
                         self.rows += 1;
                         for start in group {
                             reached(batch.columns[to][row], start.1);
