@@ -80,6 +80,36 @@ fn a_hub_is_not_read_for_a_batch_of_few_subjects() {
     assert!(trees.read < QUADS / 2, "{}", trees.read);
 }
 
+/// A table of quads on another node has to be paid for by more probes: each of its quads is sent.
+#[test]
+fn quads_of_another_node_are_held_later() {
+    const QUADS: i64 = 20_000;
+    let batch = |len: i64| Bindings {
+        len: len as usize,
+        columns: vec![
+            Column::Ids((0..len).map(|n| FLIP + (n * QUADS / len) as u64).collect()),
+            Column::Absent,
+        ],
+    };
+    let is_held = |remote: bool, len: i64| {
+        let mut trees = trees((0..QUADS).map(|s| [s, 0, 7 * s, 0]).collect());
+        trees.remote = remote;
+        let mut pipeline = pipeline(vec![pattern(0, Some(0), 1)], 2, true);
+        pipeline.start_from(vec![Value::One(FLIP)], batch(len));
+        assert_eq!(
+            rows(&mut pipeline, &mut trees, usize::MAX).len(),
+            len as usize
+        );
+        pipeline.steps()[0].hashed > 0
+    };
+    let least = |remote: bool| (1..).map(|n| 250 * n).find(|&len| is_held(remote, len));
+    let (here, there) = (least(false), least(true));
+    assert!(
+        here.zip(there).is_some_and(|(here, there)| here < there),
+        "{here:?} {there:?}"
+    );
+}
+
 /// Subjects scattered over the objects of predicate 0, each with a quad of predicates 1 and 2.
 fn chain() -> Vec<Quad> {
     (0..20_000)

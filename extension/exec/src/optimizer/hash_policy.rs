@@ -11,8 +11,8 @@ use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
 use crate::cost::{
     BATCH_TABLE_SAMPLED_KEYS, CACHED_BYTES, FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS,
-    LOOKUP_COST, OVERDUE_BUILDS, PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS, SORT_COST,
-    TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
+    LOOKUP_COST, OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS,
+    SORT_COST, TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
 };
 use crate::operators::hash_build::{read_table, Limits};
 use crate::operators::hash_table::Table;
@@ -264,14 +264,17 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let now = len * build.share();
         let probes = build.probes + now;
         let large = rows.len >= LARGE_BATCH_BULKS * self.query.tuning.bulk_from;
+        let (near, far) = match self.source.is_remote() {
+            true => (REMOTE_PROBE_COST, REMOTE_PROBE_COST),
+            false => (PROBE_COST, FAR_PROBE_COST),
+        };
         let (paid, foreseen) = if bytes > CACHED_BYTES {
             let saved =
                 |probe: f64| (build.share() * probe + SORT_COST - UNCACHED_LOOKUP_COST).max(0.0);
             let rows_in = build.rows + len;
-            let paid = rows_in * saved(PROBE_COST) >= total
-                || rows_in * saved(FAR_PROBE_COST) >= total
-                    && is_far(query, self.source, probe, rows);
-            let foreseen = large && len * self.running.outlook() * saved(PROBE_COST) >= 2.0 * total;
+            let paid = rows_in * saved(near) >= total
+                || rows_in * saved(far) >= total && is_far(query, self.source, probe, rows);
+            let foreseen = large && len * self.running.outlook() * saved(near) >= 2.0 * total;
             (paid, foreseen)
         } else {
             // What is left as far as is known: more may come from outside.
@@ -281,9 +284,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
                 done >= total
                     && (left * probe >= SAVED_PER_BUILD * total || done >= OVERDUE_BUILDS * total)
             };
-            let paid =
-                pays(PROBE_COST) || pays(FAR_PROBE_COST) && is_far(query, self.source, probe, rows);
-            let foreseen = large && now * self.running.outlook() * PROBE_COST >= 2.0 * total;
+            let paid = pays(near) || pays(far) && is_far(query, self.source, probe, rows);
+            let foreseen = large && now * self.running.outlook() * near >= 2.0 * total;
             (paid, foreseen)
         };
         // Perhaps nobody asks for what is foreseen. Where variables are known in one batch and not in the next, a table

@@ -17,6 +17,8 @@ pub struct Trees {
     pub tables: Vec<(Quads<MemStore>, Vec<[u8; 4]>)>,
     /// Quads that have been read.
     pub read: usize,
+    /// Takes the quads for those of another node.
+    pub remote: bool,
     txns: Txns,
 }
 
@@ -45,6 +47,7 @@ impl Trees {
         Self {
             tables: tables.collect(),
             read: 0,
+            remote: false,
             txns: Txns::default(),
         }
     }
@@ -111,6 +114,10 @@ impl Source for Trees {
 
     fn orders(&self, table: u16) -> &[[u8; 4]] {
         &self.tables[usize::from(table)].1
+    }
+
+    fn is_remote(&self) -> bool {
+        self.remote
     }
 
     fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
