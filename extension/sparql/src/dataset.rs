@@ -57,6 +57,8 @@ pub struct Target<'a> {
     pub default_graph: DefaultGraph,
     /// The data set that was asked for beside the text.
     pub graphs: Option<&'a Graphs>,
+    /// Quads may be on other nodes, where looking one up is a message.
+    pub distributed: bool,
 }
 
 impl<'a> From<&'a str> for Target<'a> {
@@ -66,6 +68,7 @@ impl<'a> From<&'a str> for Target<'a> {
             table,
             default_graph: DefaultGraph::Own,
             graphs: None,
+            distributed: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use spargebra::algebra::PropertyPathExpression as Path;
-use spargebra::term::{TermPattern, Variable};
+use spargebra::term::{NamedNode, TermPattern, Variable};
 
 use crate::bgp::{Node, Predicate};
 use crate::block::{parenthesised, Block};
@@ -233,6 +233,8 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         let alias = self.alias();
+        // Elsewhere a look-up is a message.
+        let looks_up = !self.distributed;
         let together = self.starts(from, start, &alias, env);
         let start_id = match &together {
             Some((_, id)) => id.clone(),
@@ -253,7 +255,7 @@ impl Translator<'_> {
             vec![self.is_node(&start_id, env)]
         };
         let zero = format!("SELECT {own}{start_id} AS n{}", starts.body_and(&guard));
-        let (first, end) = self.step(&start_id, step, env)?;
+        let (first, end) = self.step(&start_id, step, looks_up, env)?;
         let first = starts.join(first, &mut self.params);
         let guard = if is_flat(step) { Vec::new() } else { guard };
         let first = format!("SELECT {own}{end} AS n{}", first.body_and(&guard));
@@ -261,7 +263,7 @@ impl Translator<'_> {
             Repeat::ZeroOrOne => format!("{zero}\nUNION\n{first}"),
             Repeat::ZeroOrMore | Repeat::OneOrMore => {
                 let walk = format!("{alias}_walk");
-                let (next, end) = self.step(&format!("{walk}.n"), step, env)?;
+                let (next, end) = self.step(&format!("{walk}.n"), step, looks_up, env)?;
                 let next = Block::of_item(walk.clone()).join(next, &mut self.params);
                 let first = if repeat == Repeat::ZeroOrMore {
                     zero
@@ -350,7 +352,14 @@ impl Translator<'_> {
     }
 
     /// One step from an id, and the id of its end.
-    fn step(&mut self, start: &str, step: &Path, env: &Env) -> Result<(Block, String), Error> {
+    /// `looks_up`: few ids are gone on from, each once.
+    fn step(
+        &mut self,
+        start: &str,
+        step: &Path,
+        looks_up: bool,
+        env: &Env,
+    ) -> Result<(Block, String), Error> {
         let (from, to) = (self.hidden("a"), self.hidden("b"));
         let mut inner = env.without_sideways();
         // What a step reaches is a node of the graph; the start of the walk itself is checked where it counts.
@@ -360,15 +369,33 @@ impl Translator<'_> {
             ..Col::of_quad(start.to_owned(), Kind::Any)
         };
         inner.sideways.set(from.clone(), col.clone());
-        let block = self.path_between(
-            &Node::Variable(from.clone()),
-            step,
-            &Node::Variable(to.clone()),
-            &inner,
-        )?;
         let mut tied = Block::default();
-        tied.vars.set(from, col);
-        let block = tied.join(block, &mut self.params);
+        tied.vars.set(from.clone(), col);
+        let mut blocks = Vec::new();
+        for branch in branches(step) {
+            let block = self.path_between(
+                &Node::Variable(from.clone()),
+                &branch,
+                &Node::Variable(to.clone()),
+                &inner,
+            )?;
+            blocks.push(block);
+        }
+        let block = if blocks.len() == 1 {
+            tied.join(blocks.remove(0), &mut self.params)
+        } else if looks_up {
+            // Each branch looks up what starts there. A join with all of them reads them whole in each round.
+            let mut each = Vec::new();
+            for block in blocks {
+                let mut branch = tied.clone().join(block, &mut self.params);
+                branch.lateral = true;
+                each.push(branch);
+            }
+            self.union_of(each)
+        } else {
+            let union = self.union_of(blocks);
+            tied.join(union, &mut self.params)
+        };
         let end = block
             .vars
             .get(&to)
@@ -423,7 +450,7 @@ impl Translator<'_> {
         let mut body = match repeat {
             Repeat::ZeroOrOne => single,
             Repeat::ZeroOrMore | Repeat::OneOrMore => {
-                let (block, end) = self.step(&format!("{walk}.b"), step, env)?;
+                let (block, end) = self.step(&format!("{walk}.b"), step, false, env)?;
                 let table = Block::of_item(walk.clone());
                 let joined = table.join(block, &mut self.params);
                 format!(
@@ -477,6 +504,44 @@ fn distinct_predicates(path: &Path) -> Option<Vec<String>> {
         iris.push(iri);
     }
     Some(iris)
+}
+
+/// The alternatives of a step, of which only the set of ends matters. Predicates of one direction are one.
+fn branches(step: &Path) -> Vec<Path> {
+    let (mut ways, mut others) = ([Vec::new(), Vec::new()], Vec::new());
+    collect_branches(step, false, &mut ways, &mut others);
+    let [forward, backward] = ways.map(|iris| {
+        let mut paths = iris.into_iter().map(Path::NamedNode);
+        let first = paths.next()?;
+        Some(paths.fold(first, |all, path| {
+            Path::Alternative(Box::new(all), Box::new(path))
+        }))
+    });
+    let backward = backward.map(|path| Path::Reverse(Box::new(path)));
+    forward.into_iter().chain(backward).chain(others).collect()
+}
+
+fn collect_branches(
+    path: &Path,
+    is_reversed: bool,
+    ways: &mut [Vec<NamedNode>; 2],
+    others: &mut Vec<Path>,
+) {
+    match path {
+        Path::NamedNode(iri) => {
+            let way = &mut ways[usize::from(is_reversed)];
+            if !way.contains(iri) {
+                way.push(iri.clone());
+            }
+        }
+        Path::Reverse(inner) => collect_branches(inner, !is_reversed, ways, others),
+        Path::Alternative(a, b) => {
+            collect_branches(a, is_reversed, ways, others);
+            collect_branches(b, is_reversed, ways, others);
+        }
+        other if is_reversed => others.push(Path::Reverse(Box::new(other.clone()))),
+        other => others.push(other.clone()),
+    }
 }
 
 fn alternatives<'p>(path: &'p Path, branches: &mut Vec<&'p Path>) {

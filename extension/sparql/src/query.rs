@@ -154,7 +154,7 @@ pub fn translate_query<'a>(
 ) -> Result<Translated, Error> {
     let target = target.into();
     let base = query.base_iri().map(|iri| iri.as_str().to_owned());
-    let mut translator = Translator::new(target.table, base, Dataset::new(query.dataset(), target));
+    let mut translator = Translator::new(target, base, Dataset::new(query.dataset(), target));
     let (form, answer) = match query {
         Query::Select { pattern, .. } => (Form::Select, translator.select(pattern)?),
         Query::Ask { pattern, .. } => (Form::Ask, translator.ask(pattern)?),

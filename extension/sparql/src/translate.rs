@@ -9,7 +9,7 @@ use spargebra::term::{GroundTerm, NamedNodePattern, Variable};
 use crate::bgp::{Node, Predicate};
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, same_sql, Col, Kind, Vars};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Target};
 use crate::distribute;
 use crate::error::Error;
 use crate::expression::{
@@ -151,6 +151,8 @@ pub(crate) struct Translator<'a> {
     pub params: Params,
     /// Quoted, schema-qualified name of the quad table.
     pub table: &'a str,
+    /// Looking up a quad may be a message.
+    pub distributed: bool,
     /// Base IRI of the query, for IRI().
     pub base: Option<String>,
     pub dataset: Dataset,
@@ -162,10 +164,11 @@ pub(crate) struct Translator<'a> {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(table: &'a str, base: Option<String>, dataset: Dataset) -> Self {
+    pub fn new(target: Target<'a>, base: Option<String>, dataset: Dataset) -> Self {
         Self {
             params: Params::default(),
-            table,
+            table: target.table,
+            distributed: target.distributed,
             base,
             dataset,
             keeps_terms: false,

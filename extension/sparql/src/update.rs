@@ -138,7 +138,7 @@ fn translate_operation(
     let table = target.table;
     let translator = |using| {
         let dataset = Dataset::new(using, target);
-        Translator::new(table, base.clone(), dataset)
+        Translator::new(target, base.clone(), dataset)
     };
     Ok(match operation {
         GraphUpdateOperation::InsertData { data } => Operation::InsertData(

@@ -64,6 +64,7 @@ const TARGET: Target<'static> = Target {
     table: "quads",
     default_graph: DefaultGraph::Own,
     graphs: None,
+    distributed: false,
 };
 
 /// The numbers of the placeholders in a text.

@@ -724,6 +724,18 @@ fn what_is_not_connected_with_a_start_does_not_multiply_the_starts() {
 }
 
 #[test]
+fn a_branch_of_a_step_is_all_predicates_of_a_direction_and_looks_up_its_start() {
+    let sql = translate("SELECT * { :a (:p|^:q|:r|^:s)* ?y }").sql();
+    assert_eq!(sql.matches("UNION ALL").count(), 1, "{sql}");
+    assert!(sql.contains("p IN ($3, $4)"), "{sql}");
+    assert!(sql.contains("FROM t1_walk, LATERAL ("), "{sql}");
+    assert_eq!(sql.matches("t1_walk.n = q").count(), 2, "{sql}");
+    let sql = translate("SELECT * { :a (^:p|^:q)* ?y }").sql();
+    assert!(!sql.contains("UNION ALL"), "{sql}");
+    assert!(sql.contains("SELECT q2.s AS n"), "{sql}");
+}
+
+#[test]
 fn a_walk_starts_from_the_end_that_is_known() {
     let sql = translate("SELECT * { ?x :p+ ?y . ?y :q :c }").sql();
     // All starts are one frontier, of which each row keeps its own start.

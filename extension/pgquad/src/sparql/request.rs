@@ -7,6 +7,7 @@ use pgquad_sparql::{
 use pgrx::PgSqlErrorCode;
 
 use super::cache::{self, Prepared};
+use crate::dictionary;
 use crate::pg::error::{raise, raise_all, raise_detail, raise_hint, required};
 use crate::pg::guc;
 use crate::store;
@@ -146,6 +147,7 @@ fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
         table,
         default_graph: guc::DEFAULT_GRAPH.get().into(),
         graphs,
+        distributed: dictionary::is_distributed(),
     }
 }
 
