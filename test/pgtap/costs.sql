@@ -7,10 +7,10 @@ select quad.update(pg_temp.prefixed('INSERT DATA {' || string_agg(format(
     ':i%s :cat "category %s of things" ; :kind :k%s ; :name "name %s" .', n, n % 10, n % 50, n), ' ') || '}')) from generate_series(1, 6000) n;
 -- Before ANALYZE, the default graph is not taken for one of two hundred.
 create function pg_temp.rows_of(query text) returns numeric language plpgsql as $$
-declare line text;
+declare plan json;
 begin
-    execute 'EXPLAIN ' || query into line;
-    return (regexp_match(line, 'rows=([0-9]+)'))[1];
+    execute 'EXPLAIN (FORMAT JSON) ' || query into plan;
+    return plan->0->'Plan'->>'Plan Rows';
 end $$;
 select is(pg_temp.rows_of('select * from quad_stores.main where p = quad.find(''<http://e/cat>'') and g = 0'), 6000::numeric, 'quads of the default graph, before ANALYZE');
 analyze quad_stores.main;

@@ -4,6 +4,8 @@ import os
 SITE = os.path.join(os.path.dirname(__file__), "..", "..", "server/workbench/dist/site")
 # Milliseconds after which what does not come to be seen is missed.
 WAIT = 60_000
+# The names of the data of `make demo`.
+SOLAR = "http://example.org/solar/"
 
 
 class Browser:

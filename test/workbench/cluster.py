@@ -3,11 +3,10 @@ import contextlib
 import os
 import re
 
-from browser import Browser, answered, shot, write
+from browser import SOLAR, Browser, answered, shot, write
 from endpoint import Endpoint, until
 from nodes import Cluster
 
-SOLAR = "http://example.org/solar/"
 MOONS = f"PREFIX : <{SOLAR}>\nSELECT ?moon ?planet ?r {{ ?moon a :Moon ; :orbits ?planet . ?planet :radius ?r }}"
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o FILTER(?c != ?f && ?i != ?l && ?o != ?c) }"
 TRIPLES = 300_000

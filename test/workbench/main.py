@@ -8,13 +8,12 @@ import time
 from playwright.sync_api import sync_playwright
 
 import cluster
-from browser import SITE, Browser, answered, shot, write
+from browser import SITE, SOLAR, Browser, answered, shot, write
 from endpoint import DATABASE, Endpoint, connect, sql, until
 from pgquad_test import Report
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 AXE = os.path.join(ROOT, "server/workbench/node_modules/axe-core/axe.min.js")
-SOLAR = "http://example.org/solar/"
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f && ?i != ?l) }"
 # A document that takes seconds to load.
 TRIPLES = 2_000_000

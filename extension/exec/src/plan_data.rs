@@ -148,7 +148,7 @@ fields! {
         carried: Vec<(usize, usize)>,
     }
 
-    /// A relation whose rows are told apart, since DELETE or UPDATE changes them.
+    /// A relation whose rows are told apart, since DELETE, UPDATE or MERGE changes them.
     RowIdentityData {
         /// The place of its `ctid` in `custom_scan_tlist`.
         place: usize,
