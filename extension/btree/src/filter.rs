@@ -1,10 +1,11 @@
 //! Conditions on columns behind those that a key range binds, tested while a leaf is read.
 
 use crate::inner::{ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
+use crate::key::GRAPH;
 use crate::key::{Key, Order};
 use crate::packed::Run;
 use crate::scan::Sink;
-use crate::visibility_marks::{DEFAULT_GRAPH_KEY, GRAPH};
+use crate::visibility_marks::DEFAULT_GRAPH_KEY;
 
 /// A condition on a column of a key: its value lies in a range, or outside of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,9 @@ pub const KEY_MAX: Key = [u64::MAX; 4];
 /// A quad as SQL sees it: subject, predicate, object, graph.
 pub type Quad = [i64; 4];
 
+/// The column of the graph in a quad. The columns of a triple are those before it.
+pub const GRAPH: usize = 3;
+
 /// The bit in which a column of a key differs from that of its quad: signed numbers in the order of unsigned ones.
 pub const SIGN: u64 = 1 << 63;
 

@@ -46,7 +46,7 @@ pub use groups::{GroupCursor, Groups};
 pub use inner_page_cache::{CacheBudget, InnerPageCache};
 pub use insert::{Mode, Writer};
 pub use key::{
-    key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, KEY_MAX, KEY_MIN, SIGN,
+    key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, GRAPH, KEY_MAX, KEY_MIN, SIGN,
 };
 pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};

@@ -5,11 +5,12 @@ use crate::error::Result;
 use crate::filter::{known_count, Filter, Filtered};
 use crate::inner::DEFAULT_GRAPH_ONLY;
 use crate::key::Key;
+use crate::key::GRAPH;
 use crate::packed::Run;
 use crate::scan::Sink;
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
-use crate::visibility_marks::{DEFAULT_GRAPH_KEY, GRAPH};
+use crate::visibility_marks::DEFAULT_GRAPH_KEY;
 
 /// Hands on the values of a column, those of neighbours together.
 struct Values<F> {

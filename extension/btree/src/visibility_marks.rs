@@ -16,14 +16,12 @@
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::inner::{set_marks, Child, InnerView, ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
-use crate::key::{Key, Order};
+use crate::key::{Key, Order, GRAPH};
 use crate::leaf::LeafView;
 use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
 use crate::store::{Change, PageStore};
 use crate::tree::Tree;
 
-/// The column of the graph in a quad.
-pub(crate) const GRAPH: usize = 3;
 /// The default graph, 0, in a key.
 pub(crate) const DEFAULT_GRAPH_KEY: u64 = 1 << 63;
 

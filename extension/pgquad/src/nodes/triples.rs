@@ -9,11 +9,9 @@ use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::{list_iter, list_node};
 use crate::{am, storage};
+use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
-
-/// The columns of a triple are those before this one.
-const GRAPH: usize = 3;
 
 /// The relation of whose quads one of each triple remains, if that is what the anti-join with relation `test` under
 /// `clauses` means.

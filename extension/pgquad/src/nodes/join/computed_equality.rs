@@ -8,10 +8,8 @@ use crate::am;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
+use pgquad_btree::GRAPH;
 use pgrx::pg_sys;
-
-/// The column of the graph.
-const GRAPH: usize = 3;
 
 /// Whether any equality of `rels` is one of computed values: if not, there is nothing to look for pair by pair.
 ///

@@ -5,13 +5,13 @@ use super::conditions::{match_clause, Condition};
 use crate::am;
 use crate::pg::list::list_iter;
 use crate::storage;
+use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
 
-/// Column g of a quad table, and the graph that most quads are in. Before ANALYZE, PostgreSQL would take the default
+/// The graph that most quads are in. Before ANALYZE, PostgreSQL would take the default
 /// graph for one of 200 (`DEFAULT_NUM_DISTINCT` of utils/selfuncs.h), so that the first queries after a load were
 /// planned for a 200th of their rows.
-const GRAPH: usize = 3;
 const DEFAULT_GRAPH: i64 = 0;
 
 /// The number of quads of a table that pass `clauses`, of which `conditions` are the usable ones. It comes from the
