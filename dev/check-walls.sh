@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The walls of the PostgreSQL-facing crate: pg/, which adapts PostgreSQL, imports nothing from above.
+# The walls of the PostgreSQL-facing crate: pg/, which adapts PostgreSQL, imports nothing from above. And no circles of
+# imports in the crates that have none.
 set -euo pipefail
 cd "$(dirname "$0")/../extension/pgquad/src"
 failed=0
@@ -15,4 +16,7 @@ only() {
 }
 
 only pg 'pg'
+
+cd ../..
+"${PYTHON:-/usr/bin/python3}" ../dev/check-circles.py exec reader remote sort term || failed=1
 exit $failed

@@ -8,9 +8,9 @@ use crate::bindings::Bindings;
 use crate::cost::{
     STAR_LAST_ARM_QUADS_PER_ROW, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
 };
-use crate::operators::star_join::{range, Optional, MOST_ARMS};
+use crate::operators::star_join::{range, Optional, Star, MOST_ARMS};
 use crate::optimizer::estimates::Estimator;
-use crate::optimizer::hash_policy::{about_distinct, HashPolicy, Running};
+use crate::optimizer::hash_policy::{about_distinct, HashBuild, HashPolicy, Running};
 use crate::optimizer::range_pushdown::pushed_ranges;
 use crate::plan::layout::{bits, Ahead, Layout, Scope};
 use crate::plan::part::whole;
@@ -282,4 +282,11 @@ pub(crate) fn without(scopes: &[Scope], parts: &[StarMember]) -> Vec<Scope> {
         }
     }
     scopes
+}
+
+/// Keeps the patterns of a star from being arms again: there is a key with more quads than stars are made for.
+pub(crate) fn crowd(hash_builds: &mut [HashBuild], star: &Star) {
+    for arm in star.arms() {
+        hash_builds[arm.step].crowded = true;
+    }
 }

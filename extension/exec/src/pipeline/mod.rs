@@ -5,6 +5,7 @@
 //! there is. What comes next is chosen batch by batch (`optimizer/join_order.rs`), so a wrong guess costs one batch,
 //! not the query.
 
+pub(crate) mod participant;
 pub(crate) mod pattern;
 pub(crate) mod repartition;
 pub(crate) mod stack;
@@ -21,10 +22,10 @@ use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
 use crate::optimizer::read_ahead::wanted;
+use crate::optimizer::star_planning::crowd;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
-use crate::pipeline::repartition::{Role, Share};
+use crate::pipeline::participant::{Role, Share};
 use crate::pipeline::stack::{Entered, Origin, Stack, Stage, Work};
-use crate::pipeline::star::crowd;
 use crate::plan::condition::Value;
 use crate::plan::layout::{Ahead, Scope};
 use crate::plan::query::Query;

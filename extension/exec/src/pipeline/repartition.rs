@@ -15,6 +15,7 @@ use crate::bindings::{Bindings, Column};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::estimates::count_pattern;
 use crate::optimizer::join_order::{choose, Next};
+use crate::pipeline::participant::{Parcel, Role, Share};
 use crate::pipeline::stack::Origin;
 use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
@@ -22,20 +23,6 @@ use crate::plan::layout::{bits, Ahead, Scope};
 use crate::plan::part::part_by;
 use crate::plan::{Pattern, Slot, SlotSet};
 use crate::source::Source;
-
-/// Rows for another participant.
-#[derive(Debug)]
-pub struct Parcel {
-    /// Number of the participant.
-    pub to: usize,
-    /// What is left to do for them, as [`Pipeline::take`] reads it. The first byte is the number of steps that are
-    /// done, 255 at most.
-    pub state: Vec<u8>,
-    /// Number of rows.
-    pub rows: usize,
-    /// The variables that are bound, in ascending order of their numbers.
-    pub columns: Vec<Vec<u64>>,
-}
 
 /// Where a join begins, by what one participant expects.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -52,16 +39,6 @@ pub struct Outlook {
 /// A batch whose state is none of this join's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damaged;
-
-/// What a participant knows of its role.
-pub(crate) struct Role {
-    /// Its number.
-    me: u16,
-    /// Smaller batches are joined where they are.
-    least: usize,
-    /// Rows to be given away.
-    parcels: Vec<Parcel>,
-}
 
 /// What rows are given away by: quads of `table` with the values of `slot` in `column`.
 #[derive(Clone, Copy)]
@@ -526,14 +503,6 @@ impl Pipeline {
             (0..self.query.slots).map(|slot| state[FIXED + slot / 4] >> (2 * (slot % 4)) & 3);
         Ok((scope, ahead, kinds.collect()))
     }
-}
-
-/// How the first pattern is read.
-pub(crate) enum Share {
-    /// As always.
-    All,
-    /// A part of its table.
-    Part(u16),
 }
 
 /// A pattern as all participants have it. Who reads what must not depend on counts that only one of them has

@@ -5,8 +5,9 @@ use crate::cost::{NEXT_ARM_COST, PROBE_COST};
 use crate::operators::distinct;
 use crate::operators::star_join::{Arm, Star};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
-use crate::optimizer::hash_policy::HashBuild;
-use crate::optimizer::star_planning::{drop_hash_joined, merges, optional, pattern_of, without};
+use crate::optimizer::star_planning::{
+    crowd, drop_hash_joined, merges, optional, pattern_of, without,
+};
 use crate::optimizer::star_planning::{MemberKind, StarPlan};
 use crate::pipeline::stack::{Origin, StarFrame, Work};
 use crate::pipeline::Pipeline;
@@ -140,12 +141,5 @@ impl Pipeline {
             step,
             repeats,
         }
-    }
-}
-
-/// Keeps the patterns of a star from being arms again: there is a key with more quads than stars are made for.
-pub(crate) fn crowd(hash_builds: &mut [HashBuild], star: &Star) {
-    for arm in star.arms() {
-        hash_builds[arm.step].crowded = true;
     }
 }
