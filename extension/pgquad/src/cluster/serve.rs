@@ -5,13 +5,16 @@
 //! Describe, Execute and the executor were 45 % (Explore 1M on three nodes, eight clients).
 
 use std::ffi::CString;
+use std::time::Instant;
 
 use pgquad_cluster::message::{self, Kind};
 use pgquad_cluster::wire::{Damaged, Reader};
+use pgquad_cluster::Polling;
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 
 use super::answer::{answer, check_version, damaged, meet, refuse};
+use super::connection::poll_time;
 use super::exchange::EventSet;
 use crate::pg::compat;
 use crate::pg::ffi::{self, FromClient, Timeout};
@@ -73,6 +76,8 @@ struct Served {
     is_open: bool,
     /// Answers wait to be sent.
     is_full: bool,
+    /// How long the next message of a transaction takes to come.
+    polling: Polling,
 }
 
 impl Served {
@@ -86,6 +91,7 @@ impl Served {
             events,
             is_open: true,
             is_full: true,
+            polling: Polling::default(),
         };
         // SAFETY: a procedure that was called outside of a block, whose caller needs no snapshot afterwards.
         unsafe { pg_sys::ForgetPortalSnapshots() };
@@ -148,8 +154,10 @@ impl Served {
                     patience = -1;
                 }
             }
-            let happened = self.events.sleep(patience);
-            if !self.is_open {
+            if self.is_open {
+                self.wait_within();
+            } else {
+                let happened = self.events.sleep(patience);
                 idle(happened);
                 if !happened {
                     patience = -1;
@@ -157,6 +165,22 @@ impl Served {
             }
             check_for_interrupts!();
         }
+    }
+
+    /// Waits for the next message of a transaction: looks for it for a while where it should come soon, then sleeps.
+    fn wait_within(&mut self) {
+        let (since, most) = (Instant::now(), poll_time());
+        let budget = self.polling.budget(most);
+        while !is_readable() {
+            if since.elapsed() >= budget {
+                self.events.sleep(-1);
+                break;
+            }
+            // Whoever asks may need this processor.
+            // SAFETY: a plain system call.
+            unsafe { libc::sched_yield() };
+        }
+        self.polling.waited(since.elapsed(), most);
     }
 
     fn answer(&mut self, request: &[u8]) {
@@ -226,6 +250,18 @@ impl Served {
             pg_sys::MemoryContextSwitchTo(context);
         }
     }
+}
+
+/// Whether the socket of the client has something to read, or is broken.
+fn is_readable() -> bool {
+    let mut socket = libc::pollfd {
+        // SAFETY: the session has a client.
+        fd: unsafe { compat::client_socket() },
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one descriptor, which outlives the call; it does not wait.
+    unsafe { libc::poll(&mut socket, 1, 0) == 1 }
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).
