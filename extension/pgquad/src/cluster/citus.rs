@@ -3,8 +3,10 @@
 
 use std::collections::HashSet;
 use std::ffi::{c_char, CStr, CString};
+use std::panic::AssertUnwindSafe;
 
 use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -22,6 +24,11 @@ type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 const LOCK_SHARDS: &CStr = c"lock_shard_metadata";
 
 const LOCAL_EXECUTION: &CStr = c"citus.enable_local_execution";
+
+/// How the system calls ENOSPC, at the end of PostgreSQL's message.
+const FULL_DISK: &str = "No space left on device";
+/// What Citus says before the address of a node whose connection is gone when a transaction begins on it.
+const LOST_NODE: &str = "failure on connection marked as essential: ";
 
 /// One row of text columns.
 pub type TextRow = Vec<Option<String>>;
@@ -163,6 +170,37 @@ fn state_of_node() -> String {
     )
 }
 
+/// Runs `body`, in which Citus writes to other nodes. Of an error of its COPY it passes on the text and not the
+/// SQLSTATE (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again. So has a node that has been
+/// restarted since this session wrote to it: Citus notices only now that the connection it has kept is gone.
+pub fn with_sqlstate<T>(body: impl FnOnce() -> T) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(body))
+        .catch_others(|error| match &error {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
+                if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR =>
+            {
+                let message = report.message();
+                if message.ends_with(FULL_DISK) {
+                    raise_hint(
+                        PgSqlErrorCode::ERRCODE_DISK_FULL,
+                        message,
+                        "Check free disk space on all nodes.",
+                    )
+                } else if let Some(node) = message.strip_prefix(LOST_NODE) {
+                    raise_hint(
+                        PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                        format!("lost the connection to node {node}"),
+                        "Nothing has been written. Run the transaction again.",
+                    )
+                } else {
+                    error.rethrow()
+                }
+            }
+            _ => error.rethrow(),
+        })
+        .execute()
+}
+
 /// Runs a command on every other node of the cluster, as the superuser of Citus, in the running transaction (2PC). An
 /// error there is raised here; its context names the node.
 pub fn on_other_nodes(command: &str) {
@@ -186,7 +224,7 @@ pub fn on_other_nodes(command: &str) {
             );
         }
         let run: RunOnOthers = std::mem::transmute(found);
-        pg_sys::ffi::pg_guard_ffi_boundary(|| run(command.as_ptr()));
+        with_sqlstate(|| pg_sys::ffi::pg_guard_ffi_boundary(|| run(command.as_ptr())));
     }
 }
 
@@ -237,7 +275,7 @@ pub fn lock_shards(shards: &[u64]) {
     let shards: Vec<i64> = shards.iter().map(|&shard| shard as i64).collect();
     let mode = pg_sys::Datum::from(pg_sys::ShareLock as i32);
     let shards = shards.into_datum().unwrap_or(pg_sys::Datum::null());
-    super::write::with_sqlstate(|| {
+    with_sqlstate(|| {
         // SAFETY: a function of these types.
         unsafe {
             pg_sys::OidFunctionCall2Coll(function, pg_sys::InvalidOid, mode, shards);

@@ -271,7 +271,7 @@ fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) 
 fn copy(from: &str, to: &str) {
     store::with_settings(&[(c"row_security", "off")], || {
         write::allowed(|| {
-            write::with_sqlstate(|| {
+            citus::with_sqlstate(|| {
                 citus::run(&format!(
                     "INSERT INTO {to} (s, p, o, g) SELECT q.s, q.p, q.o, q.g FROM {from} AS q"
                 ));

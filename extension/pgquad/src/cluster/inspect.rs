@@ -5,7 +5,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::citus::{self, literal, text_array};
 use super::mirror::qualified_name;
 use super::store::{owner_of, Sides};
-use super::write::{as_writer, has_written, with_sqlstate};
+use super::write::{as_writer, has_written};
 use crate::pg::error::{raise, raise_hint};
 
 /// Most shards of a node that are asked at once, each over a connection of its own. Citus opens as many for a
@@ -77,7 +77,7 @@ pub fn problems(sides: Sides) -> Vec<String> {
         qualified_name(sides.by_object),
     );
     citus::as_role(owner_of(sides.by_subject), || {
-        with_sqlstate(|| citus::run(&format!("LOCK TABLE {s}, {o} IN SHARE MODE")));
+        citus::with_sqlstate(|| citus::run(&format!("LOCK TABLE {s}, {o} IN SHARE MODE")));
     });
     let mut problems = Vec::new();
     for side in [sides.by_subject, sides.by_object] {

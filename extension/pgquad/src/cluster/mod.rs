@@ -32,7 +32,7 @@ mod stores_view;
 pub mod write;
 
 pub use answer::{check_trusted, check_version, damaged, is_trusted};
-pub use citus::{lock_shards, making_shards};
+pub use citus::{lock_shards, making_shards, with_sqlstate};
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;

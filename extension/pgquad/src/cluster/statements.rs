@@ -268,13 +268,11 @@ unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
             };
             super::write::note_reshaped("truncate");
             super::write::as_writer(super::store::owner_of(relid), || {
-                super::write::with_sqlstate(|| {
-                    citus::run(&format!(
-                        "TRUNCATE {}, {}",
-                        mirror::qualified_name(sides.by_subject),
-                        mirror::qualified_name(sides.by_object)
-                    ));
-                });
+                citus::run(&format!(
+                    "TRUNCATE {}, {}",
+                    mirror::qualified_name(sides.by_subject),
+                    mirror::qualified_name(sides.by_object)
+                ));
             });
         }
     }

@@ -11,7 +11,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
 use std::ops::Range;
-use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use pgquad_cluster::quad_batches::QuadBatches;
 use pgquad_cluster::taken::Taken;
 use pgquad_cluster::{Placement, SortedKeys};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -47,10 +45,6 @@ const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
 const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
 /// Between two attempts to delete what another transaction is about to commit.
 const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
-/// How the system calls ENOSPC, at the end of PostgreSQL's message.
-const FULL_DISK: &str = "No space left on device";
-/// What Citus says before the address of a node whose connection is gone when a transaction begins on it.
-const LOST_NODE: &str = "failure on connection marked as essential: ";
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MOST_DELETED: usize = 1 << 20;
 
@@ -100,9 +94,9 @@ pub fn others_can_answer() -> bool {
 
 /// Runs `body`, statements on the tables of Citus in a transaction that has written to some, as the owner of the store.
 pub fn as_writer<T>(owner: pg_sys::Oid, body: impl FnOnce() -> T) -> T {
+    let body = || citus::with_sqlstate(|| citus::unexplained(body));
     citus::as_role(owner, || {
         allowed(|| {
-            let body = || citus::unexplained(body);
             citus::in_transaction_block(|| {
                 if LOCAL.get() && !citus::executes_locally() {
                     citus::locally(body)
@@ -567,39 +561,8 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
         qualified_name(side.relid)
     );
     let buffer = local_buffer(side).to_string();
-    with_sqlstate(|| with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql)));
+    with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql));
     SOURCE.take();
-}
-
-/// Runs `body`, in which Citus writes to other nodes. Of an error of its COPY it passes on the text and not the
-/// SQLSTATE (`ReportCopyError` of its `multi_copy.c`): a full disk has its own again. So has a node that has been
-/// restarted since this session wrote to it: Citus notices only now that the connection it has kept is gone.
-pub fn with_sqlstate(body: impl FnOnce()) {
-    PgTryBuilder::new(AssertUnwindSafe(body))
-        .catch_others(|error| match &error {
-            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
-                if report.sql_error_code() == PgSqlErrorCode::ERRCODE_INTERNAL_ERROR =>
-            {
-                let message = report.message();
-                if message.ends_with(FULL_DISK) {
-                    raise_hint(
-                        PgSqlErrorCode::ERRCODE_DISK_FULL,
-                        message,
-                        "Check free disk space on all nodes.",
-                    )
-                } else if let Some(node) = message.strip_prefix(LOST_NODE) {
-                    raise_hint(
-                        PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
-                        format!("lost the connection to node {node}"),
-                        "Nothing has been written. Run the transaction again.",
-                    )
-                } else {
-                    error.rethrow()
-                }
-            }
-            _ => error.rethrow(),
-        })
-        .execute();
 }
 
 /// Bytes that Citus collects for each shard of this node before it writes them; its default is 512 kB. What comes at
