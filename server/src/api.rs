@@ -50,7 +50,7 @@ const ACTIVITY: &str = "SELECT json_build_object(\
          FROM pg_stat_activity a WHERE a.state = 'active' AND a.backend_type = 'client backend' \
          AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgquad-server' \
          AND NOT a.application_name ~ '^citus_(internal|run_command) ' \
-         AND NOT (a.application_name = 'pgquad' AND a.query ~ '^SELECT quad\\.cluster_')))::text";
+         AND NOT (a.application_name = 'pgquad' AND a.query ~ '^(SELECT|CALL) quad\\.cluster_')))::text";
 
 /// Whether the caller may signal sessions of a role, by the rule of pg_cancel_backend.
 const MAY_CANCEL: &str = "SELECT coalesce((SELECT \
