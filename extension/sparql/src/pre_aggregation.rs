@@ -21,13 +21,14 @@ pub(crate) fn by_value(
 ) -> Option<(GraphPattern, Vec<(Variable, AggregateExpression)>)> {
     let found = Computed::of(inner)?;
     let is_known = |variable: &Variable| found.knows(variable);
+    let is_bound = |variable: &Variable| variable == found.subject || variable == found.value;
     if !found.heavy || !variables.iter().all(is_known) {
         return None;
     }
     let over_groups = |(name, aggregate): &(Variable, AggregateExpression)| {
         Some((
             name.clone(),
-            over_groups(aggregate, is_known, found.value, count)?,
+            over_groups(aggregate, is_known, is_bound, count)?,
         ))
     };
     let aggregates = aggregates.iter().map(over_groups).collect::<Option<_>>()?;
@@ -36,6 +37,7 @@ pub(crate) fn by_value(
 
 /// Filters and computed variables over a single triple pattern that depend on nothing but its object.
 struct Computed<'p> {
+    subject: &'p Variable,
     value: &'p Variable,
     variables: Vec<&'p Variable>,
     heavy: bool,
@@ -45,11 +47,15 @@ impl<'p> Computed<'p> {
     fn of(pattern: &'p GraphPattern) -> Option<Self> {
         match pattern {
             GraphPattern::Bgp { patterns } => match patterns.as_slice() {
-                [triple] => Some(Self {
-                    value: object_of(triple)?,
-                    variables: Vec::new(),
-                    heavy: false,
-                }),
+                [triple] => {
+                    let (subject, value) = ends_of(triple)?;
+                    Some(Self {
+                        subject,
+                        value,
+                        variables: Vec::new(),
+                        heavy: false,
+                    })
+                }
                 _ => None,
             },
             GraphPattern::Extend {
@@ -77,24 +83,24 @@ impl<'p> Computed<'p> {
     }
 }
 
-/// The variable object of a pattern with a constant predicate and another variable as its subject.
-fn object_of(triple: &TriplePattern) -> Option<&Variable> {
+/// Subject and object of a pattern with a constant predicate, if they are two variables.
+fn ends_of(triple: &TriplePattern) -> Option<(&Variable, &Variable)> {
     match (&triple.subject, &triple.predicate, &triple.object) {
         (
             TermPattern::Variable(subject),
             NamedNodePattern::NamedNode(_),
             TermPattern::Variable(object),
-        ) => (subject != object).then_some(object),
+        ) => (subject != object).then_some((subject, object)),
         _ => None,
     }
 }
 
 /// The aggregate over groups of values that equals an aggregate over solutions. `None` for an aggregate that depends on
-/// more than the values and their counts.
+/// more than the values and their counts. Variables that are bound in every solution are counted as solutions are.
 fn over_groups(
     aggregate: &AggregateExpression,
     is_known: impl Fn(&Variable) -> bool,
-    value: &Variable,
+    is_bound: impl Fn(&Variable) -> bool,
     count: &Variable,
 ) -> Option<AggregateExpression> {
     let sum = AggregateExpression::FunctionCall {
@@ -109,7 +115,7 @@ fn over_groups(
             name: AggregateFunction::Count,
             expr: Expression::Variable(variable),
             distinct: false,
-        } if variable == value => Some(sum),
+        } if is_bound(variable) => Some(sum),
         AggregateExpression::FunctionCall {
             name,
             expr,
@@ -151,7 +157,7 @@ fn grouped(pattern: &GraphPattern, value: &Variable, count: &Variable) -> GraphP
 
 /// Whether computing an expression costs more than making a group. That is arithmetic, whose numbers are written and
 /// read at each step, and what goes through a text several times. Parts of texts and what ids tell cost less where most
-/// values are different.
+/// values are different. Parts of dates are worth it, for many things have one date.
 fn is_heavy(expression: &Expression) -> bool {
     any(expression, |e| match e {
         Expression::Add(..)
@@ -171,6 +177,9 @@ fn is_heavy(expression: &Expression) -> bool {
                 | Function::Sha256
                 | Function::Sha384
                 | Function::Sha512
+                | Function::Year
+                | Function::Month
+                | Function::Day
         ),
         _ => false,
     })

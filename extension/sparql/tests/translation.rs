@@ -568,8 +568,13 @@ FROM (
         "(COUNT(?y) AS ?n) (MAX(?y) AS ?m) (COUNT(DISTINCT ?y) AS ?d)",
         "?x :p ?y FILTER(?y > 3)"
     ));
+    assert!(keyed("(COUNT(?x) AS ?n)", "?x :p ?y"));
+    assert!(pre(
+        "SELECT ?k (COUNT(?x) AS ?n) { ?x :p ?y } GROUP BY (YEAR(?y) AS ?k)"
+    ));
     // What depends on more than the value and the number of solutions.
-    assert!(!keyed("(COUNT(?x) AS ?n)", "?x :p ?y"));
+    assert!(!keyed("(COUNT(DISTINCT ?x) AS ?n)", "?x :p ?y"));
+    assert!(!keyed("(COUNT(?k) AS ?n)", "?x :p ?y"));
     assert!(!keyed("(COUNT(DISTINCT *) AS ?n)", "?x :p ?y"));
     assert!(!keyed("(SUM(?y) AS ?n)", "?x :p ?y"));
     assert!(!keyed("(COUNT(*) AS ?n)", "?x :p ?y FILTER(?x != :a)"));
