@@ -1,6 +1,6 @@
 -- What a quad table refuses, each with its SQLSTATE and message.
 begin;
-select plan(36);
+select plan(38);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i, i, 0 from generate_series(1, 10) i;
 
@@ -30,6 +30,12 @@ select throws_ok($$select * from q a where exists (select from q b where b.ctid 
 declare cur cursor for select * from q where s = 3;
 move from cur;
 select throws_ok('delete from q where current of cur', '0A000', null::text, 'row of a cursor without FOR UPDATE');
+close cur;
+declare cur cursor for select o from q where s = 3;
+move from cur;
+select throws_ok('delete from q where current of cur', '0A000', null::text, 'of which it selects one column');
+move forward all from cur;
+select throws_ok('delete from q where current of cur', '24000', null::text, 'no row after the last one');
 close cur;
 declare cur cursor for select * from q where s = 3 for update;
 move from cur;

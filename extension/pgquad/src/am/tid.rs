@@ -12,6 +12,16 @@ pub use pgquad_btree::Quad;
 const OFFSETS_PER_BLOCK: u64 = 2048;
 const QUAD_BYTES: usize = 32;
 
+/// What rows have whose identity nobody asks for. It is given to no row, and PostgreSQL takes it for a valid one
+/// (`execCurrentOf` of `executor/execCurrent.c`).
+pub const NO_IDENTITY: pg_sys::ItemPointerData = pg_sys::ItemPointerData {
+    ip_blkid: pg_sys::BlockIdData {
+        bi_hi: u16::MAX,
+        bi_lo: u16::MAX,
+    },
+    ip_posid: OFFSETS_PER_BLOCK as u16,
+};
+
 #[derive(Default)]
 struct TidMap {
     /// The latest quads; all earlier ones are in `file`.

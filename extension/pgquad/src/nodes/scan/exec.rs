@@ -200,6 +200,9 @@ impl ScanNode for QuadScan {
         unsafe {
             let slot = (*state).ss_ScanTupleSlot;
             (*slot).tts_tableOid = (*(*state).ss_currentRelation).rd_id;
+            (*slot).tts_tid = tid::NO_IDENTITY;
+            // `WHERE CURRENT OF` looks whether there is a row, also where it goes straight to the result.
+            (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
             (*slot).tts_isnull.cast::<u32>().write_unaligned(0);
             if self.columns > 4 {
                 *(*slot).tts_isnull.add(4) = true;
@@ -329,6 +332,7 @@ unsafe fn next_projected(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTab
     unsafe {
         let slot = (*state).ps.ps_ResultTupleSlot;
         let Some(scan) = custom::at_next_row::<QuadScan>(state) else {
+            clear((*state).ss_ScanTupleSlot);
             return clear(slot);
         };
         // Not before: another order may have been chosen, and both have their columns or none has.
