@@ -34,6 +34,15 @@ fn mentions(text: &str, alias: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_of_name))
 }
 
+/// The term whose id a condition compares with a column of ids. The term is bound where that holds, so that to test it
+/// before would be to compute it twice.
+fn looked_up(condition: &str) -> Option<&str> {
+    let (column, term) = condition.split_once(" = quad.find(")?;
+    // No parentheses and no space: not an alternative beside others.
+    let is_column = !column.contains(['(', ' ']);
+    term.strip_suffix(')').filter(|_| is_column)
+}
+
 /// A FROM list, a conjunction, and the variables that the columns of the list give. An empty list stands for one empty
 /// solution.
 ///
@@ -73,6 +82,7 @@ impl Block {
 
     /// Join (SPARQL 1.1 section 18.5).
     pub fn join(mut self, other: Self, params: &mut Params) -> Self {
+        let mut implied: Vec<String> = Vec::new();
         for (variable, col) in other.vars {
             let Some(mine) = self.vars.get_mut(&variable) else {
                 self.vars.set(variable, col);
@@ -80,10 +90,12 @@ impl Block {
             };
             let condition = compatible_sql(mine, &col, params);
             *mine = merged(mine, &col, params);
+            implied.extend(looked_up(&condition).map(|term| format!("{term} IS NOT NULL")));
             self.conditions.push(condition);
         }
         self.items.extend(other.items);
         self.conditions.extend(other.conditions);
+        self.conditions.retain(|c| !implied.contains(c));
         self.row = self.row.or(other.row);
         self.lateral |= other.lateral;
         self

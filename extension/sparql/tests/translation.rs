@@ -184,6 +184,9 @@ fn a_computed_variable_makes_two_joins() {
         assert!(!sql.contains(" OR "), "{sql}");
         assert_eq!(sql.matches("UNION ALL").count(), 1, "{sql}");
     }
+    // What is looked up is bound: nothing computes it once more to see that.
+    let sql = translate(&format!("SELECT * {{ {bind} ?z :q ?w }}")).sql();
+    assert_eq!(sql.matches("IS NOT NULL").count(), 0, "{sql}");
     // So it does with OPTIONALs in a row, and the next one is joined with those who have no match.
     let sql = translate(&format!(
         "SELECT * {{ {bind} OPTIONAL {{ ?z :q ?a }} OPTIONAL {{ ?z :r ?b }} OPTIONAL {{ ?z :s ?c }} }}"
