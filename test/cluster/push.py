@@ -116,6 +116,13 @@ def peak_kilobytes(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 
 
+def nodes_of(plan):
+    """A plan of EXPLAIN (FORMAT JSON) and all below it."""
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes_of(child)
+
+
 class Push:
     def __init__(self, cluster):
         self.cluster = cluster
@@ -186,6 +193,22 @@ class Push:
             lines = [line for line in plan.splitlines() if "Participant:" in line]
             pushed = sum(int(line.split("pushed=")[1].split()[0]) for line in lines)
             self.report.check("Exchange: push nodes=3" in plan and len(lines) == 3 and (pushed > 0) == (name != "own filter"), f"{name} is pushed", plan[:800])
+        # For programs, each figure has a property, and each participant an object of its own.
+        chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")
+        with self.connections[1].cursor() as cursor:
+            for mode in "push", "pull":
+                cursor.execute(f"set quad.exchange_mode = {mode}")
+                cursor.execute("explain (analyze, format json) " + chain)
+                nodes = list(nodes_of(cursor.fetchone()[0][0]["Plan"]))
+                joins = [node for node in nodes if node.get("Custom Plan Provider") == "Quad Join"]
+                messages = [pattern["Shard Messages"] for join in joins for pattern in join["Patterns"]]
+                participants = [participant for join in joins for participant in join.get("Participants", [])]
+                if mode == "push":
+                    ok = len({participant["Node"] for participant in participants}) == 3 and sum(p["Messages"] for p in participants) > 0
+                else:
+                    ok = not participants and sum(messages) > 0
+                self.report.check(ok, f"JSON of a join in mode {mode}", (messages, participants))
+            cursor.execute("reset quad.exchange_mode")
         # The node that was asked gets counts, not rows.
         count = self.explain(QUERIES["count"].replace(" t ", " quad_stores.many "), 0, exchange_mode="push")
         received = int(count.split("received=")[1].split("kB")[0])

@@ -2,7 +2,7 @@
  * The plan of a query as a picture: nodes from the outside in; joins with their patterns in the order in which they
  * were first used.
  */
-import { count, h, time } from './dom';
+import { bytes, count, h, time } from './dom';
 import { prefixesOf } from './state';
 import { shorten } from './terms';
 
@@ -71,8 +71,8 @@ const FACTS = [
     'Rows Removed by Join Filter',
     'Sort Method',
     'Exchange',
-    'Participant',
-    'Shards',
+    'Exchange Reason',
+    'Exchange Bytes Received',
 ];
 
 function node(plan: Node_, drawing: Drawing): HTMLElement {
@@ -113,7 +113,7 @@ function node(plan: Node_, drawing: Drawing): HTMLElement {
                 drawing,
             ),
             drawing.isMeasured ? pages(number(plan, 'Shared Hit Blocks'), number(plan, 'Shared Read Blocks')) : null,
-            h('div', { class: 'facts' }, ...facts),
+            h('div', { class: 'facts' }, ...facts, ...shards(plan), ...nodes(plan, 'Participants').map(participant)),
             patterns.length > 0
                 ? h(
                       'ol',
@@ -166,7 +166,6 @@ function patternStep(step: Node_, exchange: string | null, drawing: Drawing): HT
         fact(step, 'Probes', 'probes'),
         fact(step, 'Pushed Rows', 'pushed rows'),
         fact(step, 'Peak Memory Usage', 'memory kB'),
-        text(step, 'Shards'),
     ].filter((fact): fact is string => fact !== null && fact !== '');
     return h(
         'li',
@@ -187,7 +186,35 @@ function patternStep(step: Node_, exchange: string | null, drawing: Drawing): HT
             ? null
             : figures(number(step, 'Plan Rows'), number(step, 'Actual Rows'), number(step, 'Actual Time'), drawing),
         drawing.isMeasured && !isNever ? pages(number(step, 'Hit Blocks'), number(step, 'Read Blocks')) : null,
-        h('div', { class: 'facts' }, ...facts.map(fact => h('span', {}, fact))),
+        h('div', { class: 'facts' }, ...facts.map(fact => h('span', {}, fact)), ...shards(step)),
+    );
+}
+
+/** What reading the shards of other nodes has cost. */
+function shards(plan: Node_): HTMLElement[] {
+    if (text(plan, 'Shards') !== 'pull') return [];
+    const sent = (number(plan, 'Shard Bytes Sent') ?? 0) + (number(plan, 'Shard Bytes Received') ?? 0);
+    const waiting = number(plan, 'Shard Waiting Time');
+    return [
+        h(
+            'span',
+            {},
+            `${count(number(plan, 'Shard Messages') ?? 0)} messages, ${bytes(sent)}`,
+            waiting === null ? '' : `, waiting ${time(waiting)}`,
+        ),
+    ];
+}
+
+/** What a node has done in a join that is pushed from node to node. */
+function participant(of: Node_): HTMLElement {
+    const waiting = number(of, 'Waiting Time');
+    return h(
+        'span',
+        {},
+        `${text(of, 'Node') ?? ''}: ${count(number(of, 'Actual Rows') ?? 0)} rows, `,
+        `${count(number(of, 'Pushed Rows') ?? 0)} pushed, ${bytes(number(of, 'Bytes Sent') ?? 0)} sent, `,
+        `${count(number(of, 'Blocked Writes') ?? 0)} writes blocked`,
+        waiting === null ? '' : `, waiting ${time(waiting)}`,
     );
 }
 
@@ -200,9 +227,9 @@ function fact(step: Node_, name: string, shown: string): string | null {
 
 /** Where the work was: at the node that was asked, by asking others, or by pushing rows on. */
 function where(exchange: string | null, shards: string | null): HTMLElement {
-    const how = exchange?.startsWith('push')
+    const how = exchange === 'push'
         ? 'push'
-        : shards?.startsWith('read=pull') || exchange?.startsWith('pull')
+        : shards === 'pull' || exchange === 'pull'
           ? 'pull'
           : 'here';
     return h('span', { class: `badge ${how}` }, how);

@@ -97,15 +97,38 @@ pub unsafe fn deparse(
     }
 }
 
-/// Shows how the quads of shards were read.
+/// Whether EXPLAIN writes for people.
+///
+/// # Safety
+/// `es` is the state that EXPLAIN passes.
+pub unsafe fn is_text(es: *mut pg_sys::ExplainState) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT }
+}
+
+/// Shows how the quads of shards were read: a line, or a property for each figure.
 ///
 /// # Safety
 /// `es` is the state that EXPLAIN passes.
 pub unsafe fn explain_traffic(went: &Traffic, es: *mut pg_sys::ExplainState) {
     // SAFETY: the caller's promise.
     unsafe {
-        let text = traffic(went, (*es).timing);
-        explain_text("Shards", text.trim_start(), es);
+        if is_text(es) {
+            let text = traffic(went, (*es).timing);
+            explain_text("Shards", text.trim_start(), es);
+            return;
+        }
+        explain_text(
+            "Shards",
+            if went.messages == 0 { "here" } else { "pull" },
+            es,
+        );
+        explain_integer(c"Shard Messages", went.messages as i64, es);
+        explain_integer(c"Shard Bytes Sent", went.sent as i64, es);
+        explain_integer(c"Shard Bytes Received", went.received as i64, es);
+        if (*es).timing {
+            explain_milliseconds(c"Shard Waiting Time", went.waited, es);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod plan;
 
 pub use explain::{
     deparse, explain_group, explain_integer, explain_milliseconds, explain_text, explain_traffic,
-    relation_name, traffic,
+    is_text, relation_name, traffic,
 };
 pub use node::{
     at_next_row, begin_children, clear, exec_methods, exec_scan, next, own, register, rescan_now,

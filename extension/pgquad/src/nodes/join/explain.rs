@@ -11,6 +11,7 @@ use crate::nodes::custom;
 use crate::pg::list::list_iter;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
+use std::ffi::CStr;
 use std::fmt::Write;
 
 /// A pattern as EXPLAIN shows it.
@@ -60,7 +61,7 @@ pub unsafe fn explain(
             0 => u32::MAX,
             turn => turn,
         });
-        if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+        if custom::is_text(es) {
             for shown in &shown {
                 custom::explain_text("Pattern", &line(shown, es), es);
             }
@@ -81,6 +82,20 @@ pub unsafe fn explain(
 /// How rows and the quads of shards came together: where the join was pushed from node to node, what it has cost each
 /// of them.
 unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
+    if report.times == 0 && report.refused.is_none() {
+        return;
+    }
+    // SAFETY: EXPLAIN's own state.
+    unsafe {
+        if custom::is_text(es) {
+            exchange_lines(report, es);
+        } else {
+            exchange_properties(report, es);
+        }
+    }
+}
+
+unsafe fn exchange_lines(report: &Report, es: *mut pg_sys::ExplainState) {
     // SAFETY: EXPLAIN's own state.
     let shows_time = unsafe { (*es).timing };
     let waiting = |nanoseconds: u64| match shows_time {
@@ -89,7 +104,6 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
     };
     let how = match &report.refused {
         Some(why) if report.times == 0 => format!("pull ({why})"),
-        _ if report.times == 0 => return,
         _ => format!(
             "push nodes={} received={}kB{}",
             report.nodes.len(),
@@ -118,6 +132,48 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
         text += &waiting(cost.waited);
         // SAFETY: as above.
         unsafe { custom::explain_text("Participant", &text, es) };
+    }
+}
+
+/// The same with a property for each figure, and a list of the participants.
+unsafe fn exchange_properties(report: &Report, es: *mut pg_sys::ExplainState) {
+    // SAFETY: EXPLAIN's own state.
+    unsafe {
+        let waiting = |label: &CStr, nanoseconds: u64| {
+            if (*es).timing {
+                custom::explain_milliseconds(label, nanoseconds, es);
+            }
+        };
+        if report.times == 0 {
+            custom::explain_text("Exchange", "pull", es);
+            if let Some(why) = &report.refused {
+                custom::explain_text("Exchange Reason", &why.to_string(), es);
+            }
+            return;
+        }
+        custom::explain_text("Exchange", "push", es);
+        custom::explain_integer(c"Exchange Bytes Received", report.received as i64, es);
+        waiting(c"Exchange Waiting Time", report.waited);
+        custom::explain_group(c"Participants", false, es, || {
+            for (name, cost) in &report.nodes {
+                custom::explain_group(c"Participant", true, es, || {
+                    custom::explain_text("Node", name, es);
+                    let counts = [
+                        (c"Actual Rows", cost.answered),
+                        (c"Pushed Rows", cost.rows),
+                        (c"Messages", cost.messages),
+                        (c"Bytes Sent", cost.bytes),
+                        (c"Blocked Writes", cost.blocked_writes),
+                        (c"Bytes Spilled", cost.spilled),
+                        (c"Group Bytes Spilled", cost.groups_spilled),
+                    ];
+                    for (label, value) in counts {
+                        custom::explain_integer(label, value as i64, es);
+                    }
+                    waiting(c"Waiting Time", cost.waited);
+                });
+            }
+        });
     }
 }
 
@@ -153,9 +209,8 @@ unsafe fn explain_filters(
             }
             custom::explain_text(label, &conditions.join(" AND "), es);
             let removed: u64 = of_kind().map(|(test, _)| test.removed).sum();
-            let is_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
             // As PostgreSQL does, the text leaves out a zero.
-            if (*es).analyze && (removed > 0 || !is_text) {
+            if (*es).analyze && (removed > 0 || !custom::is_text(es)) {
                 custom::explain_integer(removed_label, removed as i64, es);
             }
         }
