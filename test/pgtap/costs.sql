@@ -44,6 +44,7 @@ create temp table plans as select query, pg_temp.cost(query)::float8 as cost
     from (values ('SELECT ?k (SUM(STRLEN(?x)) AS ?n) { ?a :name ?x ; :kind ?k } GROUP BY ?k')) as queries(query);
 select is(pg_temp.jit(query, cost / 2), false, 'what JIT costs, SPARQL statements do not win back soon') from plans;
 select case when pg_jit_available() then is(pg_temp.jit(query, cost / 50), true, 'but in the end they may') else skip('no JIT here', 1) end from plans;
-select is(current_setting('jit_above_cost'), set_config('jit_above_cost', (cost / 50)::text, true), 'the setting is as it was') from plans;
+select case when pg_jit_available() then is(current_setting('jit_above_cost'), set_config('jit_above_cost', (cost / 50)::text, true), 'the setting is as it was')
+    else skip('no JIT here', 1) end from plans;
 select * from finish();
 rollback;

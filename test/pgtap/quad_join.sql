@@ -75,7 +75,11 @@ select pg_temp.same('select v, (select sum(n * o) as total from (select a.o, cou
 select pg_temp.same('select a.o, count(distinct b.o) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o', 'COUNT(DISTINCT) of many groups');
 declare many_groups cursor for select a.o, count(*) as n from many a, many b where a.s = b.s and a.p = 1 group by a.o;
 select isnt_empty('fetch 100 from many_groups', 'the first groups');
-select throws_ok('declare others cursor for select 1 / (count(*) - 2), a.o from many a, many b where a.s = b.s and a.p = 1 group by a.o; fetch all from others', '22012', null, 'an error while groups are in a file');
+-- One by one: an assertion of PostgreSQL 15 fails where one call declares a cursor and reads it.
+select throws_ok($call$do $do$ begin
+    execute 'declare others cursor for select 1 / (count(*) - 2), a.o from many a, many b where a.s = b.s and a.p = 1 group by a.o';
+    execute 'fetch all from others';
+end $do$ $call$, '22012', null, 'an error while groups are in a file');
 select isnt_empty('fetch 100 from many_groups', 'other groups after that error');
 close many_groups;
 reset work_mem;

@@ -91,7 +91,7 @@ fn quads_of_another_node_are_held_later() {
             Column::Absent,
         ],
     };
-    let is_held = |remote: bool, len: i64| {
+    let is_hashed = |remote: bool, len: i64| {
         let mut trees = trees((0..QUADS).map(|s| [s, 0, 7 * s, 0]).collect());
         trees.remote = remote;
         let mut pipeline = pipeline(vec![pattern(0, Some(0), 1)], 2, true);
@@ -102,7 +102,7 @@ fn quads_of_another_node_are_held_later() {
         );
         pipeline.steps()[0].hashed > 0
     };
-    let least = |remote: bool| (1..).map(|n| 250 * n).find(|&len| is_held(remote, len));
+    let least = |remote: bool| (1..).map(|n| 250 * n).find(|&len| is_hashed(remote, len));
     let (here, there) = (least(false), least(true));
     assert!(
         here.zip(there).is_some_and(|(here, there)| here < there),

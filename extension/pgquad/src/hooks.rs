@@ -210,8 +210,8 @@ unsafe extern "C-unwind" fn process_utility(
     }
 }
 
-/// Refuses an index before any of it is made: CREATE INDEX CONCURRENTLY commits the index before it asks the access
-/// method to build it, and an index that cannot be built is in the way of TRUNCATE and VACUUM FULL.
+/// Refuses an index before any of it is made. CREATE INDEX CONCURRENTLY commits the index before it asks the access
+/// method to build it. An index that cannot be built is in the way of TRUNCATE and VACUUM FULL.
 #[pg_guard]
 unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
     // SAFETY: the statement and its table's name come from the parser; nothing is locked, the statement does that.

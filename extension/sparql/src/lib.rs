@@ -24,8 +24,8 @@ mod pre_aggregation;
 mod prefixes;
 mod pushdown;
 mod query;
+mod select_all;
 mod service;
-mod star;
 mod template;
 mod text;
 mod translate;
@@ -55,8 +55,8 @@ pub use update::{
 pub fn parse_query(text: &str, base: Option<&str>) -> Result<Query, Error> {
     limits::check(text)?;
     let mut query = parse(text, base, |text| Ok(parser(base)?.parse_query(text)?))?;
-    if star::selects_all(text) {
-        star::in_order_of_appearance(&mut query);
+    if select_all::selects_all(text) {
+        select_all::in_order_of_appearance(&mut query);
     }
     Ok(query)
 }

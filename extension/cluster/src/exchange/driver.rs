@@ -313,7 +313,7 @@ impl<T: Transport, W: Work> Exchange<T, W> {
     /// Sends what is due; with `all` everything.
     ///
     /// Invariant: a link is blocked only while it takes nothing. What was due when there was no room goes out as soon
-    /// as there is, also where it does not fill a message: [`Self::wait`] would return at once, again and again.
+    /// as there is, also where it does not fill a message. Otherwise [`Self::wait`] would return at once for ever.
     fn flush(&mut self, all: bool) -> Result<(), Error<W::Error>> {
         for to in 0..self.dealt.peers() {
             let due = |own: &Self| {

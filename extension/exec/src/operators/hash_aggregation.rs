@@ -109,7 +109,7 @@ pub struct SetParcel {
 }
 
 /// Groups that a set is counted into at once.
-const FOLDED_GROUPS: usize = 4096;
+const GROUPS_AT_ONCE: usize = 4096;
 
 /// What groups become when they take too much memory.
 struct Overflow {
@@ -341,8 +341,8 @@ impl HashAggregation {
         let of_groups = (0..self.by.len()).chain([set.by.len()]);
         let columns: Vec<&[u64]> = of_groups.map(|place| set.keys.column(place)).collect();
         let one = counted.map(|(place, _)| self.first_word(place));
-        for first in (0..values).step_by(FOLDED_GROUPS) {
-            let some = first..values.min(first + FOLDED_GROUPS);
+        for first in (0..values).step_by(GROUPS_AT_ONCE) {
+            let some = first..values.min(first + GROUPS_AT_ONCE);
             let counts: Vec<Vec<u64>> = (0..self.words())
                 .map(|word| vec![u64::from(one == Some(word)); some.len()])
                 .collect();

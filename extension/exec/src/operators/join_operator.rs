@@ -74,10 +74,10 @@ impl JoinOperator {
         }
     }
 
-    /// Memory of tables that are not among those that `is_held` knows.
-    pub fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
+    /// Memory of tables that are not among those that `is_hash_build` knows.
+    pub fn own_bytes(&self, is_hash_build: impl Fn(&Rc<Table>) -> bool) -> usize {
         match self {
-            Self::HashProbe(hash_probe) if !is_held(hash_probe.table()) => {
+            Self::HashProbe(hash_probe) if !is_hash_build(hash_probe.table()) => {
                 hash_probe.table().bytes()
             }
             Self::ValueHashJoin(join) => join.own_bytes(),

@@ -108,7 +108,7 @@ pub(crate) struct Star {
     spans: Vec<Span>,
     /// Residual predicates that arms test on quads, each list once, and the list of each arm.
     residuals: Vec<Residuals>,
-    checks_of: Vec<usize>,
+    residuals_of: Vec<usize>,
     more: bool,
     /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not
     /// joined.
@@ -168,7 +168,7 @@ impl Star {
             batch: Batch::new(),
             spans: Vec::new(),
             residuals: Vec::new(),
-            checks_of: Vec::new(),
+            residuals_of: Vec::new(),
             more: true,
             crowded: false,
             first: 0,
@@ -192,7 +192,8 @@ impl Star {
                 .residuals
                 .iter()
                 .position(|c| *c == arm.access.residuals);
-            self.checks_of.push(known.unwrap_or(self.residuals.len()));
+            self.residuals_of
+                .push(known.unwrap_or(self.residuals.len()));
             if known.is_none() {
                 self.residuals.push(arm.access.residuals.clone());
             }
@@ -377,7 +378,7 @@ impl Star {
                 break;
             }
             self.ends.resize(place - first, self.quads.len() as u32);
-            let residual_mask = &residual_mask[self.checks_of[place % arms]];
+            let residual_mask = &residual_mask[self.residuals_of[place % arms]];
             let quads = start..span.end;
             // A range may have several spans.
             let first = self.ends.last().map_or(0, |&end| end as usize);
@@ -401,7 +402,7 @@ impl Star {
         for &key in &self.keys[self.first..self.until] {
             at += column[at..].iter().take_while(|&&v| v < key).count();
             let end = at + column[at..].iter().take_while(|&&v| v == key).count();
-            for (number, &residuals) in self.checks_of.iter().enumerate() {
+            for (number, &residuals) in self.residuals_of.iter().enumerate() {
                 let first = self.quads.len();
                 for quad in at..end {
                     let mut constants = self.arms[number].constants.iter().enumerate();

@@ -161,8 +161,8 @@ pub(crate) trait Running {
     /// The factor by which rows will grow from now to the end, judged by the work that the steps before have done.
     fn outlook(&self) -> f64;
 
-    /// Bytes of tables that batches have for themselves: those that `is_held` does not know.
-    fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize;
+    /// Bytes of tables that batches have for themselves: those that `is_hash_build` does not know.
+    fn own_bytes(&self, is_hash_build: impl Fn(&Rc<Table>) -> bool) -> usize;
 }
 
 /// Bytes that are left for another table; the one that `step` keeps would be replaced.
@@ -174,11 +174,11 @@ pub(crate) fn room<R: Running>(
 ) -> usize {
     let others = builds.iter().enumerate().filter(|h| Some(h.0) != step);
     let build_side: usize = others.map(|(_, h)| h.bytes()).sum();
-    let is_held = |table: &Rc<Table>| builds.iter().any(|h| h.has(table));
+    let is_hash_build = |table: &Rc<Table>| builds.iter().any(|h| h.has(table));
     query
         .tuning
         .memory
-        .saturating_sub(build_side + running.own_bytes(is_held))
+        .saturating_sub(build_side + running.own_bytes(is_hash_build))
 }
 
 /// What the choice between probes and a table is made from.

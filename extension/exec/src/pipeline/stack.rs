@@ -257,9 +257,9 @@ impl Running for Stack {
     }
 
     /// Bytes of tables that batches have for themselves.
-    fn own_bytes(&self, is_held: impl Fn(&Rc<Table>) -> bool) -> usize {
+    fn own_bytes(&self, is_hash_build: impl Fn(&Rc<Table>) -> bool) -> usize {
         let bytes = self.0.iter().map(|frame| match &frame.work {
-            Work::Join(joined) => joined.operator.own_bytes(&is_held),
+            Work::Join(joined) => joined.operator.own_bytes(&is_hash_build),
             Work::Star(_) | Work::Child(_) | Work::IncrementalSemiJoin(_) | Work::Rows(..) => 0,
         });
         bytes.sum()

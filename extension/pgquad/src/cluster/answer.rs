@@ -169,7 +169,7 @@ impl Open {
         open
     }
 
-    /// Opens what a move has left behind of a shard, until Citus drops it: the statement that asks began before the
+    /// Opens what a move has left behind of a shard, until Citus drops it. The statement that asks began before the
     /// shard was moved, and need not see what has been written since. An empty one may be the beginning of a copy.
     fn left_behind(&mut self, shard: u64) {
         let oid = map::left_behind(shard).unwrap_or_else(|| map::not_here(shard));

@@ -37,9 +37,9 @@ static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 /// Milliseconds after which a node that does not acknowledge what it was sent counts as lost.
 static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 /// Microseconds for which an answer, or the next message of a transaction, that should come soon is looked for before
-/// the process sleeps. Three nodes on two processors, Explore 1M, one client: 1.2 times the mixes of 0 where only
-/// answers are looked for; messages, too: another 1.08 times, and 1.15 times the Business Intelligence queries. Eight
-/// clients: the same.
+/// the process sleeps. Measured on three nodes of two processors, Explore 1M, one client: 1.2 times the mixes of 0
+/// where answers are looked for. Looking for messages, too, gives another 1.08 times, and 1.15 times the Business
+/// Intelligence queries. With eight clients nothing changes.
 static POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
 /// Keepalive probes without an answer after which a connection counts as lost.

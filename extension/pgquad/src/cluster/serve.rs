@@ -1,8 +1,8 @@
 //! The long call in which a session answers another node: messages and answers go as CopyData of one statement, as
 //! those of replication do (PostgreSQL's documentation, "COPY Operations": copy-both mode).
 //!
-//! A statement of its own for each message costs more than most answers: of what a node spends on a short one, Bind,
-//! Describe, Execute and the executor were 45 % (Explore 1M on three nodes, eight clients).
+//! A statement of its own for each message costs more than most answers. Bind, Describe, Execute and the executor were
+//! 45 % of what a node spends on a short one (Explore 1M on three nodes, eight clients).
 
 use std::ffi::CString;
 use std::time::Instant;

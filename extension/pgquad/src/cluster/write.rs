@@ -253,7 +253,7 @@ fn hold(side: Side, keys: Option<&[i64]>) {
     }
 }
 
-/// Deletes quads from both tables. The table by subject decides which: what it does not have any more stays in the
+/// Deletes quads from both tables. The table by subject decides which. What it does not have any more stays in the
 /// other one, where the transaction that has deleted it, or inserts it anew, sees to it.
 ///
 /// A commit reaches one node after the other, and each table is read a moment later than the one before. What the first

@@ -153,8 +153,8 @@ impl Cursor {
     }
 }
 
-/// Makes a portal one that a commit keeps, where the statement that reads it is one: a cursor WITH HOLD is read to its
-/// end while the transaction commits, when other portals may have been closed already.
+/// Makes a portal one that a commit keeps, where the statement that reads it is one. A cursor WITH HOLD is read to its
+/// end while the transaction commits. Other portals may have been closed by then.
 ///
 /// # Safety
 /// The portal has just been opened.

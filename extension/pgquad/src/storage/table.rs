@@ -355,7 +355,8 @@ impl Table {
         self.quads.set_counters(live, 0).unwrap_or_else(|e| fail(e));
     }
 
-    /// Folds and cleans every order, in at most so many parallel workers beside this session.
+    /// Prunes and freezes every order and takes empty pages out, in at most so many parallel workers beside this
+    /// session.
     pub fn vacuum(&self, workers: i32) -> Vacuumed {
         // Pages that an earlier vacuum gave up, or that a crash kept from the free space map.
         self.quads.reclaim();

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum Task {
     /// Check its invariants.
     Verify,
-    /// Fold and clean it.
+    /// Prune and freeze its leaves, and take empty pages out.
     Vacuum,
 }
 

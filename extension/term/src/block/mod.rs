@@ -69,8 +69,8 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-/// Splits an encoded term into its affix and the rest. The affix is the kind with the namespace of an IRI (up to the
-/// last `/`, `#` or `:` that is not its last byte), with the language tag, or with the datatype.
+/// Splits an encoded term into its affix and the rest. The affix is the kind with the namespace of an IRI, with the
+/// language tag, or with the datatype. A namespace ends at the last `/`, `#` or `:` that is not the last byte.
 fn split(encoded: &str) -> (&str, &str) {
     let bytes = encoded.as_bytes();
     let end = match bytes.first() {

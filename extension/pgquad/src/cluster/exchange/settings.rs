@@ -15,9 +15,9 @@ static PORTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(S
 static HOST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Bytes of rows that are collected for a node before they are sent.
 static BATCH_BYTES: GucSetting<i32> = GucSetting::<i32>::new(0);
-/// Quads that a join has to be expected to find before it is pushed. Measured on three nodes of two cores, Berlin data,
-/// 1M, milliseconds pulled and pushed: of 32,000 quads 1.5 and 3.4, of 100,000 1.8 and 7.1, of 185,000 1.4 and 7, of
-/// 280,000 12 and 7.
+/// Quads that a join has to be expected to find before it is pushed. Milliseconds pulled and pushed, on three nodes of
+/// two cores (Berlin data, 1M): 32,000 quads 1.5 and 3.4; 100,000 quads 1.8 and 7.1. 185,000 quads took 1.4 and 7;
+/// 280,000 quads 12 and 7.
 static MIN_QUADS: GucSetting<i32> = GucSetting::<i32>::new(200_000);
 
 /// Defines the settings; called once from `_PG_init`.

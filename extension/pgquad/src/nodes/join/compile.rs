@@ -85,7 +85,7 @@ pub unsafe fn compile(
         };
         let mut join_tree = join_tree.clone();
         let mut visible = Visible::new();
-        let fed_slots = outer_input.map(|outer_input| {
+        let outer_slots = outer_input.map(|outer_input| {
             join_tree.clauses.extend(&outer_input.keys);
             let columns = outer_input.columns.iter().map(|&column| {
                 let slot = compiler.slot();
@@ -109,7 +109,7 @@ pub unsafe fn compile(
         };
         let mut relations = Vec::new();
         order_of_steps(&join_tree, &mut relations);
-        let row = fed_slots.as_ref().map(|outer_input| outer_input.1);
+        let row = outer_slots.as_ref().map(|outer_input| outer_input.1);
         let required = required_properties(root);
         (compiler.slots <= MOST_SLOTS && fits(&group)).then(|| Compiled {
             plan: Plan {
@@ -123,7 +123,7 @@ pub unsafe fn compile(
             params: compiler.params,
             tests: compiler.tests,
             relations,
-            outer_input: fed_slots,
+            outer_input: outer_slots,
         })
     }
 }

@@ -120,7 +120,7 @@ unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
 }
 
 /// Whether the level is a DELETE, UPDATE or MERGE of a quad table. Whoever waits for a change of such a row finds it
-/// deleted or as it was, never changed (`am/modify.rs`): no row is looked at again (EvalPlanQual), so the row marks of
+/// deleted or as it was, never changed (`am/modify.rs`). No row is looked at again (EvalPlanQual), so the row marks of
 /// the other relations are not used.
 unsafe fn changes_quads(root: *mut pg_sys::PlannerInfo) -> bool {
     // SAFETY: a live planner state; the result relation of such a command is in its range table.

@@ -49,8 +49,8 @@ thread_local! {
 
 /// Whether a join that is expected to find so many quads is better pushed to the nodes of these groups; or why not.
 ///
-/// A session that has to start participants for it does so once all that it would have pushed adds up to what that
-/// costs, as one rents skis until the rent has come to their price.
+/// A session may have to start participants first. It does so once all that it would have pushed adds up to what that
+/// costs. (The ski-rental problem: one rents until the rent has come to the price.)
 fn check_worth(quads: f64, groups: &[i32]) -> Result<(), &'static str> {
     let least = exchange::min_quads();
     if quads < least {
@@ -128,15 +128,15 @@ impl QuadJoin {
         counting: Option<&HashAggregation>,
         mode: ExchangeMode,
     ) -> Result<(Start, Vec<i32>), Refused> {
-        // Rows that are fed are looked at batch by batch.
-        let is_fed = self.outer_input.is_some();
+        // Rows of an outer input come batch by batch.
+        let has_outer_input = self.outer_input.is_some();
         if !snapshots::can_export() {
             if snapshots::is_kept() {
                 return Err("the transaction keeps its snapshot".into());
             }
             // Each batch is a push of its own, and all read the statement's snapshot.
-            if is_fed {
-                return Err("rows are fed within a savepoint".into());
+            if has_outer_input {
+                return Err("an outer input is read within a savepoint".into());
             }
         }
         let (mut groups, mut placement) = (Vec::new(), 0);
@@ -160,18 +160,18 @@ impl QuadJoin {
         if mode == ExchangeMode::Auto && self.limited && counting.is_none() {
             return Err("few rows may be enough".into());
         }
-        if mode == ExchangeMode::Auto && self.report.times > 0 && !is_fed {
+        if mode == ExchangeMode::Auto && self.report.times > 0 && !has_outer_input {
             return Err("it is run again and again".into());
         }
         let (pipeline, source) = (&mut self.pipeline, &mut self.source);
-        let outlook = match is_fed {
+        let outlook = match has_outer_input {
             true => Outlook::default(),
             false => {
                 self.is_begun = true;
                 with_feedback(|feedback| pipeline.outlook_of(source, feedback, params.to_vec()))
             }
         };
-        if mode == ExchangeMode::Auto && !is_fed {
+        if mode == ExchangeMode::Auto && !has_outer_input {
             check_worth(outlook.quads, &groups)?;
         }
         let apart = exchange::remembered(&groups).filter(|_| mode == ExchangeMode::Auto);

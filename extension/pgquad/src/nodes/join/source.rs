@@ -74,11 +74,11 @@ pub struct NodeSource {
 impl NodeSource {
     /// Prepares for a new run, in which parameters may have other values.
     pub fn restart(&mut self) {
-        let natives = self
+        let vectorised = self
             .tests
             .iter_mut()
             .filter_map(|test| test.vectorised.as_mut());
-        natives.for_each(VectorisedFilter::restart);
+        vectorised.for_each(VectorisedFilter::restart);
     }
 
     fn reader(&self, table: u16) -> &TableReader {

@@ -7,12 +7,12 @@ use crate::pg::list::list_iter;
 use crate::storage;
 use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
+use pgquad_term::TermId;
 use pgrx::pg_sys;
 
-/// The graph that most quads are in. Before ANALYZE, PostgreSQL would take the default
-/// graph for one of 200 (`DEFAULT_NUM_DISTINCT` of utils/selfuncs.h), so that the first queries after a load were
-/// planned for a 200th of their rows.
-const DEFAULT_GRAPH: i64 = 0;
+/// The graph that most quads are in. Before ANALYZE, PostgreSQL would take it for one of 200 (`DEFAULT_NUM_DISTINCT` of
+/// utils/selfuncs.h). The first queries after a load would be planned for a 200th of their rows.
+const DEFAULT_GRAPH: i64 = TermId::DEFAULT_GRAPH.to_i64();
 
 /// The number of quads of a table that pass `clauses`, of which `conditions` are the usable ones. It comes from the
 /// tree's count where known values bind a prefix of an order, and from column statistics for the rest. `None` when no

@@ -29,8 +29,8 @@ const DESCENT_OPERATORS: f64 = 20.0;
 /// Share of `random_page_cost` charged for the leaf of a probe: inner pages and most leaves are cached.
 const PROBE_PAGE_SHARE: f64 = 0.1;
 
-/// Cost of asking another node for the quads of a row of a nested loop: 25 microseconds, where a page read in sequence
-/// is five (2026-11, three nodes of one machine).
+/// Cost of asking another node for the quads of a row of a nested loop. That takes 25 microseconds, and a page read in
+/// sequence five (2026-11, three nodes of one machine).
 const MESSAGE_COST: f64 = 5.0;
 
 /// CPU cost of beginning a `Quad Join`, in units of `cpu_operator_cost`.
