@@ -75,6 +75,7 @@ class Checks:
             self.triggers_rules_and_defaults_reach_every_node,
             self.sessions_that_the_other_nodes_have_ended,
             self.sessions_of_queries_are_idle_between_them,
+            self.sessions_of_queries_end_with_their_asker,
             self.policies_beside_tables_of_citus,
             self.owner_and_name_reach_every_node,
             self.roles_without_rights_of_their_own,
@@ -747,6 +748,29 @@ class Checks:
                     raise Mismatch(f"the message names no node: {error}") from None
         self.execute(statement, node=node)
 
+    def sessions_of_queries_end_with_their_asker(self):
+        """Whether it closes its connection or is ended in the middle of a query, other nodes take it for no error of theirs."""
+        calls = "select count(*) from pg_stat_activity where query like 'CALL quad.cluster_serve%%' and pid <> all (%s)"
+        signs = ("unexpected EOF on client connection", "protocol synchronization was lost", "unexpected message type")
+
+        def complaints():
+            return [sum(line.count(sign) for line in open(server.log, errors="replace") for sign in signs) for server in self.cluster.servers]
+
+        for how in ("closed", "ended"):
+            known = [[row[0] for row in self.rows("select pid from pg_stat_activity", node=node)] for node in (1, 2)]
+            before = complaints()
+            asker = self.cluster.servers[0].connect()
+            with asker.cursor() as cursor:
+                cursor.execute("begin")
+                cursor.execute("declare c cursor for select * from quad_stores.films")
+                cursor.execute("fetch 1 from c")
+            if how == "ended":
+                self.value("select pg_terminate_backend(%s, 10000)", (asker.info.backend_pid,))
+            asker.close()
+            for node in (1, 2):
+                wait_until(f"end of the sessions of an asker that is {how}", lambda node=node, pids=known[node - 1]: self.value(calls, (pids,), node=node) == 0)
+            same(f"complaints about an asker that is {how}", complaints()[1:], before[1:])
+
     def sessions_of_queries_are_idle_between_them(self):
         """Messages of queries are data of one long call; between queries it holds nothing, and can be ended, not cancelled."""
         calls = "from pg_stat_activity where query like 'CALL quad.cluster_serve%'"
@@ -761,9 +785,12 @@ class Checks:
             return elsewhere(kept) == [(0, 0)] * 2
 
         for isolation in ("read committed", "repeatable read"):
+            began = [self.value("select clock_timestamp()", node=node) for node in (1, 2)]
             self.execute(f"begin isolation level {isolation}")
             self.execute("declare c cursor for select * from quad_stores.films")
             self.execute("fetch 1 from c")
+            since = [self.value(f"select min(query_start) {calls} and state = 'active'", node=node) for node in (1, 2)]
+            same("at work since the query has begun", [at >= then for at, then in zip(since, began)], [True] * 2)
             same("sessions under the cursor's snapshot", all(active > 0 and locks > 0 for active, locks in elsewhere(kept)), True)
             self.execute("commit")
             wait_until("idle sessions", idle)

@@ -190,7 +190,7 @@ pub fn with_sqlstate<T>(body: impl FnOnce() -> T) -> T {
                     raise_hint(
                         PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
                         format!("lost the connection to node {node}"),
-                        "Nothing has been written. Run the transaction again.",
+                        "The transaction is rolled back. Run it again.",
                     )
                 } else {
                     error.rethrow()

@@ -17,6 +17,7 @@ use super::answer::{answer, check_version, damaged, meet, refuse};
 use super::connection::poll_time;
 use super::exchange::EventSet;
 use crate::pg::compat;
+use crate::pg::error::raise;
 use crate::pg::ffi::{self, FromClient, Timeout};
 
 /// The types of messages of PostgreSQL's protocol.
@@ -25,6 +26,7 @@ mod protocol {
     pub const COPY_DATA: u8 = b'd';
     pub const FLUSH: u8 = b'H';
     pub const SYNC: u8 = b'S';
+    pub const TERMINATE: u8 = b'X';
     /// The body of a CopyBothResponse: text, no columns.
     pub const NO_COLUMNS: [u8; 3] = [0; 3];
 }
@@ -36,8 +38,11 @@ mod protocol {
 /// transactions the session is idle, as one that waits for a statement: it can be ended, not cancelled, and takes up
 /// changed settings.
 ///
+/// The session ends with the connection and not with the call. After that, PostgreSQL would miss the end of the
+/// statement (Sync), which has been taken here, and complain of a client that is gone.
+///
 /// # Errors
-/// That of a message ends the call. 42501 for callers who are no node.
+/// That of a message ends the call. 42501 for callers who are no node, 08P01 for what is no message.
 #[pg_extern(sql = r#"
 CREATE PROCEDURE "cluster_serve"("version" INT, "token" bytea)
 LANGUAGE c
@@ -58,14 +63,10 @@ fn cluster_serve(version: Option<i32>, token: Option<&[u8]>) {
     let mut context = PgMemoryContexts::new("message of another node");
     loop {
         // SAFETY: what the closure allocates does not outlive the reset.
-        let goes_on = unsafe { context.switch_to(|_| served.next()) };
+        unsafe { context.switch_to(|_| served.next()) };
         // SAFETY: as above.
         unsafe { context.reset() };
-        if !goes_on {
-            break;
-        }
     }
-    served.leave();
 }
 
 /// A session in the long call.
@@ -100,17 +101,17 @@ impl Served {
         served
     }
 
-    /// Takes the next message and answers it; false where there will be none.
-    fn next(&mut self) -> bool {
-        let (kind, message) = match self.take() {
-            FromClient::Message(kind, message) => (kind, message),
-            FromClient::Nothing | FromClient::End => return false,
-        };
-        if matches!(kind, protocol::FLUSH | protocol::SYNC) {
-            return true;
-        }
-        if kind != protocol::COPY_DATA {
-            return false;
+    /// Takes the next message and answers it. Where there will be none, the session ends.
+    fn next(&mut self) {
+        let (kind, message) = self.take();
+        match kind {
+            protocol::FLUSH | protocol::SYNC => return,
+            protocol::TERMINATE => exit(pg_sys::SessionEndType::DISCONNECT_NORMAL),
+            protocol::COPY_DATA => {}
+            other => raise(
+                PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
+                format!("unexpected message type 0x{other:02X} between nodes"),
+            ),
         }
         // SAFETY: the bytes of the message, in a memory context that outlives this call.
         let request =
@@ -131,39 +132,41 @@ impl Served {
                 self.answer(request);
             }
         }
-        true
     }
 
-    /// What has come from the other node; waits for it, after all answers have been sent.
-    fn take(&mut self) -> FromClient {
+    /// What has come from the other node, with its type; waits for it, after all answers have been sent.
+    fn take(&mut self) -> (u8, pg_sys::StringInfoData) {
         let mut patience = -1;
         loop {
             // A secure connection may have taken from the socket what it has not given yet: so this comes first.
-            let taken = ffi::take_from_client(ffi::has_client_data());
-            if !matches!(taken, FromClient::Nothing) {
-                return taken;
+            match ffi::take_from_client(ffi::has_client_data()) {
+                FromClient::Message(kind, message) => return (kind, message),
+                FromClient::End => exit(pg_sys::SessionEndType::DISCONNECT_CLIENT_EOF),
+                FromClient::Nothing => {}
             }
             if self.is_full {
                 ffi::flush_to_client();
                 self.is_full = false;
             }
-            if !self.is_open && patience < 0 {
+            // Before each sleep: sending may have reset the latch that told of an interrupt.
+            attend(self.is_open);
+            check_for_interrupts!();
+            if self.is_open {
+                self.wait_within();
+                continue;
+            }
+            if patience < 0 {
                 // SAFETY: outside of a transaction.
                 patience = unsafe { pg_sys::pgstat_report_stat(false) };
                 if patience == 0 {
                     patience = -1;
                 }
             }
-            if self.is_open {
-                self.wait_within();
-            } else {
-                let happened = self.events.sleep(patience);
-                idle(happened);
-                if !happened {
-                    patience = -1;
-                }
+            if !self.events.sleep(patience) {
+                // SAFETY: as above.
+                unsafe { pg_sys::pgstat_report_stat(true) };
+                patience = -1;
             }
-            check_for_interrupts!();
         }
     }
 
@@ -210,7 +213,8 @@ impl Served {
             let context = pg_sys::CurrentMemoryContext;
             pg_sys::SetCurrentStatementStartTimestamp();
             let running = pg_sys::BackendState::STATE_RUNNING;
-            pg_sys::pgstat_report_activity(running, std::ptr::null());
+            // With the text, PostgreSQL notes when the work began, too.
+            pg_sys::pgstat_report_activity(running, pg_sys::debug_query_string);
             pg_sys::StartTransactionCommand();
             if let Some(name) = snapshot {
                 pg_sys::ImportSnapshot(name.as_ptr());
@@ -236,19 +240,15 @@ impl Served {
             pg_sys::pgstat_report_activity(idle, std::ptr::null());
         }
     }
+}
 
-    /// Leaves a transaction to the caller, as it expects one.
-    fn leave(mut self) {
-        // SAFETY: as in `begin` and `commit`.
-        unsafe {
-            let context = pg_sys::CurrentMemoryContext;
-            if self.is_open {
-                pg_sys::PopActiveSnapshot();
-                self.commit();
-            }
-            pg_sys::StartTransactionCommand();
-            pg_sys::MemoryContextSwitchTo(context);
-        }
+/// Ends the session whose client has gone, as `ProcessRepliesIfAny` of `replication/walsender.c` does. What is open is
+/// aborted: it has read only.
+fn exit(cause: pg_sys::SessionEndType::Type) -> ! {
+    // SAFETY: plain session state; the process runs its own callbacks and ends.
+    unsafe {
+        pg_sys::pgStatSessionEndCause = cause;
+        pg_sys::proc_exit(0)
     }
 }
 
@@ -265,20 +265,21 @@ fn is_readable() -> bool {
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).
-fn idle(happened: bool) {
-    // SAFETY: flags of this process; outside of a transaction.
+fn attend(is_open: bool) {
+    // SAFETY: flags of this process; between two messages.
     unsafe {
-        // There is nothing to cancel.
-        pg_sys::QueryCancelPending = 0;
         if pg_sys::catchupInterruptPending != 0 {
             pg_sys::ProcessCatchupInterrupt();
         }
+        if is_open {
+            return;
+        }
+        // There is nothing to cancel, and no client to look for.
+        pg_sys::QueryCancelPending = 0;
+        pg_sys::CheckClientConnectionPending = 0;
         if pg_sys::ConfigReloadPending != 0 {
             pg_sys::ConfigReloadPending = 0;
             pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
-        }
-        if !happened {
-            pg_sys::pgstat_report_stat(true);
         }
     }
 }

@@ -9,7 +9,7 @@ use pq_sys::ExecStatusType;
 use super::Session;
 use crate::cluster::answer::role_name;
 use crate::cluster::secret;
-use crate::pg::error::raise;
+use crate::pg::error::{raise, raise_hint};
 
 impl Session {
     /// Begins the call; does not wait until the other node takes messages.
@@ -41,6 +41,13 @@ impl Session {
     pub(super) fn is_served(&mut self) {
         match self.next_result() {
             Some(result) if result.status() == ExecStatusType::PGRES_COPY_BOTH => {}
+            Some(result) if result.code() == Some(PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION) => {
+                raise_hint(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    format!("node {} has an older version of pgquad", self.node.name()),
+                    "Every node needs the extension pgquad of the same version, preloaded after citus.",
+                )
+            }
             Some(result) => self.fail(&result),
             None => self.lost("lost the connection to"),
         }
