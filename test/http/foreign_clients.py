@@ -1,7 +1,7 @@
-"""Clients that do not come with Debian: Apache Jena's RDFConnection and Comunica, where somebody has installed them.
+"""Clients that do not come with Debian: Apache Jena's RDFConnection and Comunica. `run` installs them where Maven and npm are, by the files
+`foreign/pom.xml` and `foreign/package.json`.
 
-PGQUAD_JENA: a directory of jars (`mvn dependency:copy-dependencies` of org.apache.jena:jena-rdfconnection). PGQUAD_COMUNICA: a directory in
-which `npm install @comunica/query-sparql` was run (that of 2026-11 needs Node.js 22.15, or undici 7 by "overrides").
+PGQUAD_JENA: a directory of jars. PGQUAD_COMUNICA: a directory in which `npm install` was run.
 """
 import os
 import shutil
