@@ -43,8 +43,11 @@ impl Session {
             Some(result) if result.status() == ExecStatusType::PGRES_COPY_BOTH => {}
             Some(result) if result.code() == Some(PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION) => {
                 raise_hint(
-                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    format!("node {} has an older version of pgquad", self.node.name()),
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!(
+                        "node {} has no pgquad, or one of an older version",
+                        self.node.name()
+                    ),
                     "Every node needs the extension pgquad of the same version, preloaded after citus.",
                 )
             }

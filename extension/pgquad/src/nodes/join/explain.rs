@@ -147,7 +147,7 @@ unsafe fn exchange_properties(report: &Report, es: *mut pg_sys::ExplainState) {
         if report.times == 0 {
             custom::explain_text("Exchange", "pull", es);
             if let Some(why) = &report.refused {
-                custom::explain_text("Exchange Reason", &why.to_string(), es);
+                custom::explain_text("Exchange Reason", why, es);
             }
             return;
         }
