@@ -754,7 +754,7 @@ class Checks:
         signs = ("unexpected EOF on client connection", "protocol synchronization was lost", "unexpected message type")
 
         def complaints():
-            return [sum(line.count(sign) for line in open(server.log, errors="replace") for sign in signs) for server in self.cluster.servers]
+            return [len(server.lines_in_log(signs)) for server in self.cluster.servers]
 
         for how in ("closed", "ended"):
             known = [[row[0] for row in self.rows("select pid from pg_stat_activity", node=node)] for node in (1, 2)]

@@ -296,9 +296,13 @@ class Server:
         """Lines of the log that tell of a crash, a failed assertion or corruption."""
         signs = ("PANIC", "was terminated by signal 11", "was terminated by signal 6", "TRAP:", "panicked", "already borrowed",
                  "shared lock object", "invalid page", "corrupt")
+        # After a crash in recovery PostgreSQL always hints that data "might be corrupted".
+        return [line for line in self.lines_in_log(signs) if "might be corrupted" not in line]
+
+    def lines_in_log(self, signs):
+        """Lines of the log in which one of these texts stands."""
         with open(self.log, encoding="utf-8", errors="replace") as file:
-            # After a crash in recovery PostgreSQL always hints that data "might be corrupted".
-            return [line.rstrip() for line in file if any(sign in line for sign in signs) and "might be corrupted" not in line]
+            return [line.rstrip() for line in file if any(sign in line for sign in signs)]
 
     def remove(self):
         if self.pid():

@@ -2,7 +2,7 @@
 
 use spargebra::term::Variable;
 
-use crate::column::{compatible_sql, merged, Vars};
+use crate::column::{compatible_sql, looked_up, merged, Vars};
 use crate::params::{quote_identifier, Params};
 
 /// An entry of the FROM list.
@@ -32,15 +32,6 @@ fn mentions(text: &str, alias: &str) -> bool {
     let column = format!("{alias}.");
     text.match_indices(&column)
         .any(|(at, _)| !text[..at].ends_with(is_of_name))
-}
-
-/// The term whose id a condition compares with a column of ids. The term is bound where that holds, so that to test it
-/// before would be to compute it twice.
-fn looked_up(condition: &str) -> Option<&str> {
-    let (column, term) = condition.split_once(" = quad.find(")?;
-    // No parentheses and no space: not an alternative beside others.
-    let is_column = !column.contains(['(', ' ']);
-    term.strip_suffix(')').filter(|_| is_column)
 }
 
 /// A FROM list, a conjunction, and the variables that the columns of the list give. An empty list stands for one empty
@@ -89,8 +80,13 @@ impl Block {
                 continue;
             };
             let condition = compatible_sql(mine, &col, params);
+            // A term that is looked up is bound: to test that before would be to compute it twice.
+            if let (false, false, Some((_, term))) =
+                (mine.nullable, col.nullable, looked_up(mine, &col))
+            {
+                implied.push(format!("{term} IS NOT NULL"));
+            }
             *mine = merged(mine, &col, params);
-            implied.extend(looked_up(&condition).map(|term| format!("{term} IS NOT NULL")));
             self.conditions.push(condition);
         }
         self.items.extend(other.items);

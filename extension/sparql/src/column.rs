@@ -248,16 +248,22 @@ pub(crate) fn label(ntriples: &str, kind: Kind, params: &mut Params) -> Col {
     col
 }
 
+/// The id of one column and the term of the other, where the term is looked up to compare them.
+pub(crate) fn looked_up<'c>(a: &'c Col, b: &'c Col) -> Option<(&'c str, &'c str)> {
+    match (&a.id, &b.id) {
+        (Some(id), None) if a.unknown.is_empty() => Some((id, b.any())),
+        (None, Some(id)) if b.unknown.is_empty() => Some((id, a.any())),
+        _ => None,
+    }
+}
+
 /// SQL condition: both are bound to the same term. NULL (not true) when one is unbound.
 pub(crate) fn same_sql(a: &Col, b: &Col, params: &mut Params) -> String {
+    if let Some((id, term)) = looked_up(a, b) {
+        return format!("{id} = quad.find({term})");
+    }
     match (&a.id, &b.id) {
         (Some(x), Some(y)) => format!("{x} = {y}"),
-        (Some(x), None) if a.unknown.is_empty() => {
-            format!("{x} = quad.find({})", b.any())
-        }
-        (None, Some(y)) if b.unknown.is_empty() => {
-            format!("{y} = quad.find({})", a.any())
-        }
         _ => format!(
             "{} OPERATOR(quad.=) {}",
             a.term_sql(params),

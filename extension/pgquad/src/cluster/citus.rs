@@ -30,6 +30,10 @@ const FULL_DISK: &str = "No space left on device";
 /// What Citus says before the address of a node whose connection is gone when a transaction begins on it.
 const LOST_NODE: &str = "failure on connection marked as essential: ";
 
+/// What to do where a node has no pgquad, or another one.
+pub const SAME_VERSION_HINT: &str =
+    "Every node needs the extension pgquad of the same version, preloaded after citus.";
+
 /// One row of text columns.
 pub type TextRow = Vec<Option<String>>;
 
@@ -146,14 +150,14 @@ pub fn check_nodes() {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("pgquad does not answer on node {node}: {result}"),
-                "Every node needs the extension pgquad of the same version, preloaded after citus.",
+                SAME_VERSION_HINT,
             );
         }
         if result != expected {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("node {node} has pgquad {result}, this node {expected}"),
-                "Every node needs the extension pgquad of the same version, preloaded after citus.",
+                SAME_VERSION_HINT,
             );
         }
     }

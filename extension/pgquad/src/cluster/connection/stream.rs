@@ -8,6 +8,7 @@ use pq_sys::ExecStatusType;
 
 use super::Session;
 use crate::cluster::answer::role_name;
+use crate::cluster::citus::SAME_VERSION_HINT;
 use crate::cluster::secret;
 use crate::pg::error::{raise, raise_hint};
 
@@ -48,7 +49,7 @@ impl Session {
                         "node {} has no pgquad, or one of an older version",
                         self.node.name()
                     ),
-                    "Every node needs the extension pgquad of the same version, preloaded after citus.",
+                    SAME_VERSION_HINT,
                 )
             }
             Some(result) => self.fail(&result),

@@ -257,7 +257,7 @@ impl ScanNode for QuadStep {
                     (c"Probes", "probes", hop.probes),
                     (c"Actual Rows", "rows", hop.rows),
                 ];
-                if (*es).format != pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+                if !custom::is_text(es) {
                     custom::explain_group(c"Hop", true, es, || {
                         custom::explain_text("Alias", &alias, es);
                         custom::explain_text("From", from, es);
@@ -285,7 +285,7 @@ impl ScanNode for QuadStep {
                 }
                 custom::explain_text("Hop", &line, es);
             };
-            if (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT {
+            if custom::is_text(es) {
                 self.hops.iter().for_each(show);
             } else {
                 custom::explain_group(c"Hops", false, es, || self.hops.iter().for_each(show));
