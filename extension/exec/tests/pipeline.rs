@@ -12,7 +12,7 @@ use common::Trees;
 use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    CardinalityFeedback, Column, Counted, Group, HashAggregation, Pipeline, Plan, Tuning, Value,
+    CardinalityFeedback, Column, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
 };
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
@@ -63,19 +63,6 @@ fn run(
         });
     }
     rows
-}
-
-/// Lets some of the patterns that bind no graph read triples.
-fn read_triples(maker: &mut Maker<'_>, group: &mut Group) {
-    for pattern in &mut group.patterns {
-        let of_graph = pattern.cells[3].is_some()
-            || pattern.links.iter().any(|link| link.column == 3)
-            || pattern.values.iter().any(|value| value.column == 3);
-        pattern.triples = !of_graph && maker.pick(3) > 0;
-    }
-    for child in &mut group.children {
-        read_triples(maker, &mut child.group);
-    }
 }
 
 /// The groups of rows of which only the set matters, against the rows.
@@ -190,7 +177,7 @@ proptest! {
         let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: tables.len() };
         let (mut root, output) = maker.group(&[], 0);
         if orders.iter().all(|order| order.ends_with('g')) {
-            read_triples(&mut maker, &mut root);
+            maker.read_triples(&mut root);
         }
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
@@ -211,7 +198,7 @@ proptest! {
         let tables = [quads.clone(), quads];
         let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
         let (mut root, output) = maker.star();
-        read_triples(&mut maker, &mut root);
+        maker.read_triples(&mut root);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
         check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from, range_pushdown_from: 4, memory })?;
@@ -231,7 +218,7 @@ proptest! {
         let tables = [quads.clone(), quads];
         let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
         let (mut root, output) = maker.apart();
-        read_triples(&mut maker, &mut root);
+        maker.read_triples(&mut root);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: false };
         check(&plan, &params, &tables, &["spog", "posg", "ospg"], Tuning { first, most, bulk_from: 4, range_pushdown_from, memory })?;

@@ -474,7 +474,8 @@ proptest! {
         distinct: bool,
     ) {
         let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: tables.len() };
-        let (root, output) = maker.group(&[], 0);
+        let (mut root, output) = maker.group(&[], 0);
+        maker.read_triples(&mut root);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: true };
         check(&plan, &params, &tables, (participants, tuning(first, most, bulk_from, memory), least), &turns)?;
@@ -495,7 +496,8 @@ proptest! {
         let quads: Vec<Quad> = quads.into_iter().collect();
         let tables = [quads.clone(), quads];
         let mut maker = Maker { choices: &choices, at: 0, slots: 0, params: Vec::new(), tables: 2 };
-        let (root, output) = if by_value { maker.apart() } else { maker.star() };
+        let (mut root, output) = if by_value { maker.apart() } else { maker.star() };
+        maker.read_triples(&mut root);
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct, whole: true };
         check(&plan, &params, &tables, (participants, tuning(first, most, bulk_from, memory), 0), &turns)?;

@@ -3,6 +3,7 @@
 use crate::access::access_path::{holds, AccessPath, Residual, GRAPH};
 use crate::plan::condition::{Bound, Value};
 use pgquad_btree::{Batch, Key, Span};
+use rustc_hash::FxHashSet;
 
 /// Which quads of a batch have passed.
 #[derive(Default)]
@@ -37,12 +38,12 @@ impl ResidualMask {
     }
 
     /// Makes the residuals of `access`, and where it reads triples, leaves out quads that repeat the triple of the one
-    /// before them. Quads of a range come in order, so that equal triples stand side by side.
+    /// before them. Within a span quads are in order, so that equal triples stand side by side.
     pub fn of_access(
         access: &AccessPath,
         (batch, spans): (&Batch, &[Span]),
         params: &[Value],
-        last: &mut LastTriple,
+        last: &mut LastTriples,
     ) -> Self {
         let mut mask = Self::new(&access.residuals, batch, params);
         if let Some(from) = access.triples_from {
@@ -56,23 +57,28 @@ impl ResidualMask {
         from: usize,
         batch: &Batch,
         spans: &[Span],
-        last: &mut LastTriple,
+        last: &mut LastTriples,
     ) {
         let columns = &batch.columns[from..GRAPH];
+        let key_of = |row: usize| {
+            let mut key = Key::default();
+            for (place, column) in key.iter_mut().zip(columns) {
+                *place = column[row];
+            }
+            key
+        };
         let mut repeats = Vec::new();
         let mut start = 0;
         for span in spans {
-            // The quad before, in this batch or at the end of an earlier one.
+            // The quad before, in this span.
             let mut before: Option<usize> = None;
-            let earlier = last.0.filter(|earlier| earlier.0 == span.range);
             for row in start..span.end as usize {
                 if !self.accepts(row) {
                     continue;
                 }
-                let is_repeat = match (before, earlier) {
-                    (Some(other), _) => columns.iter().all(|c| c[row] == c[other]),
-                    (None, Some((_, key))) => columns.iter().zip(key).all(|(c, k)| c[row] == k),
-                    (None, None) => false,
+                let is_repeat = match before {
+                    Some(other) => columns.iter().all(|c| c[row] == c[other]),
+                    None => last.contains(span.range, || key_of(row)),
                 };
                 if is_repeat {
                     repeats.push(row);
@@ -81,11 +87,7 @@ impl ResidualMask {
                 }
             }
             if let Some(row) = before {
-                let mut key = Key::default();
-                for (place, column) in key.iter_mut().zip(columns) {
-                    *place = column[row];
-                }
-                last.0 = Some((span.range, key));
+                last.insert(span.range, key_of(row));
             }
             start = span.end as usize;
         }
@@ -107,10 +109,45 @@ impl ResidualMask {
     }
 }
 
-/// The last triple that was read: the number of its range, and what its quad has from the first place on that may
-/// differ within the range.
-#[derive(Default)]
-pub(crate) struct LastTriple(Option<(u32, Key)>);
+/// The last triples of the spans that have been read: the number of their range, and what their quads have from the
+/// first place on that may differ within the range.
+///
+/// A range goes on in a later span, whose first quad may repeat the last one of the earlier span. Of a table on one
+/// node that is the span read just before. Of shards, the spans of one range take turns: those of one shard follow
+/// each other in order, those of other shards come between them. Equal triples are in the same shard.
+pub(crate) enum LastTriples {
+    /// Spans come in the order of the keys.
+    One(Option<(u32, Key)>),
+    /// Spans of several shards take turns.
+    OfShards(FxHashSet<(u32, Key)>),
+}
+
+impl LastTriples {
+    /// For reading a table whose spans are in order, or not.
+    pub fn new(is_ordered: bool) -> Self {
+        if is_ordered {
+            Self::One(None)
+        } else {
+            Self::OfShards(FxHashSet::default())
+        }
+    }
+
+    fn contains(&self, range: u32, key: impl FnOnce() -> Key) -> bool {
+        match self {
+            Self::One(last) => last.is_some_and(|last| last.0 == range && last.1 == key()),
+            Self::OfShards(last) => !last.is_empty() && last.contains(&(range, key())),
+        }
+    }
+
+    fn insert(&mut self, range: u32, key: Key) {
+        match self {
+            Self::One(last) => *last = Some((range, key)),
+            Self::OfShards(last) => {
+                last.insert((range, key));
+            }
+        }
+    }
+}
 
 /// Tells triples from repeats within the quads of one key.
 pub(crate) fn repeats_triple(from: usize, batch: &Batch, row: usize, before: Option<u32>) -> bool {

@@ -2,7 +2,7 @@
 //! `executor/nodeHash.c`.
 
 use crate::access::access_path::AccessPath;
-use crate::access::residual_predicates::{LastTriple, ResidualMask};
+use crate::access::residual_predicates::{LastTriples, ResidualMask};
 use crate::cost::READ_QUADS;
 use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
@@ -30,7 +30,7 @@ pub(crate) fn read_table<S: Source>(
     let mut reading = Reading::new(access.mask | places);
     let (mut batch, mut spans) = (Batch::new(), Vec::new());
     let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
-    let (mut read, mut last_triple) = (0, LastTriple::default());
+    let (mut read, mut last_triples) = (0, LastTriples::new(source.is_ordered(access.table)));
     loop {
         source.interrupt();
         let more = source.read(
@@ -43,7 +43,7 @@ pub(crate) fn read_table<S: Source>(
             &mut spans,
         );
         let found = (&batch, spans.as_slice());
-        let residual_mask = ResidualMask::of_access(access, found, params, &mut last_triple);
+        let residual_mask = ResidualMask::of_access(access, found, params, &mut last_triples);
         let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
         let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
         let values: Vec<&[u64]> = access.fills.iter().map(column).collect();

@@ -5,7 +5,7 @@
 //! the first key to the last is read as one range and merged with the keys.
 
 use crate::access::access_path::AccessPath;
-use crate::access::residual_predicates::{LastTriple, ResidualMask};
+use crate::access::residual_predicates::{LastTriples, ResidualMask};
 use crate::bindings::{Bindings, Column};
 use crate::cost::MERGE_QUADS_PER_KEY;
 use crate::operators::sort::sort_rows;
@@ -52,7 +52,7 @@ pub(crate) struct IndexProbe {
     spans: Vec<Span>,
     runs: Vec<Run>,
     residual_mask: ResidualMask,
-    last_triple: LastTriple,
+    last_triples: LastTriples,
     more: bool,
     /// Where to go on: run, quad of the batch, place among the rows of its key.
     run: usize,
@@ -86,6 +86,7 @@ impl IndexProbe {
             .filter_map(|s| input.ids(s))
             .collect();
         let sorted = sort_rows(&columns, access.keys.len().min(columns.len()), input.len);
+        let last_triples = LastTriples::new(source.is_ordered(access.table));
         let mut index_probe = Self {
             chunk: first.max(input.len).clamp(1, most.max(1)),
             reading: Reading::new(access.mask),
@@ -101,7 +102,7 @@ impl IndexProbe {
             spans: Vec::new(),
             runs: Vec::new(),
             residual_mask: ResidualMask::default(),
-            last_triple: LastTriple::default(),
+            last_triples,
             more: true,
             run: 0,
             row: 0,
@@ -230,7 +231,7 @@ impl IndexProbe {
             &self.access,
             (&self.batch, &self.spans),
             params,
-            &mut self.last_triple,
+            &mut self.last_triples,
         );
         let quads = |run: &Run| match self.merge {
             // Those of other predicates that were passed over do not count.

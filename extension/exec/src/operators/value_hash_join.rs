@@ -5,7 +5,7 @@
 //! of them at a time is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
 use crate::access::access_path::{AccessPath, Places};
-use crate::access::residual_predicates::{LastTriple, ResidualMask};
+use crate::access::residual_predicates::{LastTriples, ResidualMask};
 use crate::bindings::Bindings;
 use crate::cost::READ_QUADS;
 use crate::operators::hash_probe::HashProbe;
@@ -50,7 +50,7 @@ struct Parts {
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
-    last_triple: LastTriple,
+    last_triples: LastTriples,
     /// Place of the column in the keys of the tree.
     place: usize,
     /// Quads that have to be compared with each row, so far.
@@ -86,7 +86,7 @@ impl Parts {
                 &self.access,
                 (&self.batch, &self.spans),
                 params,
-                &mut self.last_triple,
+                &mut self.last_triples,
             );
             let columns = &self.batch.columns;
             let keys = source.value_keys(&columns[self.place]);
@@ -206,7 +206,7 @@ impl ValueHashJoin {
             ranges,
             batch: Batch::new(),
             spans: Vec::new(),
-            last_triple: LastTriple::default(),
+            last_triples: LastTriples::new(source.is_ordered(table)),
             place,
             each: None,
             room,

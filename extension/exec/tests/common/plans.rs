@@ -140,6 +140,19 @@ impl Maker<'_> {
         usize::from(choice) % n.max(1)
     }
 
+    /// Lets some of the patterns that bind no graph read triples.
+    pub fn read_triples(&mut self, group: &mut Group) {
+        for pattern in &mut group.patterns {
+            let of_graph = pattern.cells[3].is_some()
+                || pattern.links.iter().any(|link| link.column == 3)
+                || pattern.values.iter().any(|value| value.column == 3);
+            pattern.triples = !of_graph && self.pick(3) > 0;
+        }
+        for child in &mut group.children {
+            self.read_triples(&mut child.group);
+        }
+    }
+
     fn slot(&mut self) -> Slot {
         self.slots += 1;
         self.slots - 1

@@ -75,10 +75,6 @@ pub unsafe fn is_readable(root: *mut pg_sys::PlannerInfo, read: pg_sys::Index) -
     // SAFETY: the caller's promise.
     unsafe {
         let table = (**(*root).simple_rte_array.add(read as usize)).relid;
-        // Quads of many nodes come in no order.
-        if storage::is_sharded(table) {
-            return false;
-        }
         let last_is_graph = |orders: Vec<[u8; 4]>| {
             orders
                 .iter()
