@@ -61,6 +61,7 @@ class Checks:
             self.writes_from_every_node,
             self.aggregates_over_all_shards,
             self.reads_ahead,
+            self.common_parts_are_asked_once,
             self.plans_with_statistics_of_shards,
             self.planning_asks_each_node_once,
             self.delete_and_update,
@@ -408,6 +409,36 @@ class Checks:
         self.execute("rollback", node=1)
         same("after a rollback", got(s, 1), expected(s, changed))
         self.execute("select quad.drop_store('ahead')")
+
+    def common_parts_are_asked_once(self):
+        """Parts of a query that read the same quads take them from one answer of each node; another statement asks anew."""
+        products, p, q = range(NUMBERS, NUMBERS + 60), NUMBERS + 1000, NUMBERS + 1001
+        offers = {(product + 10_000 + 100 * n, product) for product in products for n in range(3)}
+        quads = {(product, p, NUMBERS, 0) for product in products} | {(offer, q, product, 0) for offer, product in offers}
+        self.create("common")
+        self.copy("quad_stores.common", quads)
+        table = "quad_stores.common"
+        part = f"(select b.o, count(*) n from {table} a join {table} b on b.o = a.s where a.p = {p} and a.o = {NUMBERS} and b.p = {q} group by b.o)"
+        sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'pull'"
+
+        def asked(query, node):
+            before = self.value(sent)
+            found = self.rows(query, node=node)
+            return found, int(self.value(sent) - before)
+
+        one, both = f"select count(*), sum(x.n) from {part} x", f"select count(*), sum(x.n + y.n) from {part} x join {part} y on y.o = x.o"
+        for node in range(3):
+            for query in (one, both):
+                self.rows(query, node=node)
+            (found, few), (found_both, same_number) = asked(one, node), asked(both, node)
+            same(f"one part on node {node}", found, [(60, 180)])
+            same(f"both parts on node {node}", found_both, [(60, 360)])
+            if not few:
+                raise Mismatch(f"node {node} asks nobody")
+            same(f"messages of both parts on node {node}", same_number, few)
+        self.copy(table, [(NUMBERS + 50_000, q, NUMBERS, 0)])
+        same("a new statement", self.rows(both), [(60, 362)])
+        self.execute("select quad.drop_store('common')")
 
     def plans_with_statistics_of_shards(self):
         """Generic plans expect of an unknown value as many quads as values have, on every node."""

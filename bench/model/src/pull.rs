@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use pgquad_btree::{Batch, Key, Probe, Span, ALL_COLUMNS, SIGN};
 use pgquad_cluster::message::{Read, Rows};
@@ -123,7 +124,7 @@ impl Shards for Side<'_, '_> {
         asker.coming.insert(group, (sent + costs.latency, rows));
     }
 
-    fn receive(&self, group: i32) -> Rows {
+    fn receive(&self, group: i32) -> Rc<Rows> {
         let mut asker = self.asker.borrow_mut();
         let (there, rows) = asker.coming.remove(&group).expect("a request");
         let costs = *asker.costs;
@@ -131,7 +132,7 @@ impl Shards for Side<'_, '_> {
         asker.way_in = asker.way_in.max(there);
         asker.now = asker.now.max(asker.way_in);
         asker.works(costs.message);
-        rows
+        Rc::new(rows)
     }
 }
 

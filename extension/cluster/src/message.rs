@@ -323,6 +323,12 @@ impl Read {
 }
 
 impl Rows {
+    /// Bytes of memory that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let columns = self.batch.columns.iter().map(Vec::len);
+        8 * columns.sum::<usize>() + size_of::<Span>() * self.spans.len() + size_of::<Self>()
+    }
+
     /// The message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

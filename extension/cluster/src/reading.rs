@@ -12,6 +12,7 @@ use crate::deal::{shard_of_range, shards_of, Deal, ALL};
 use crate::message::{Part, Read, Rows, Stop};
 use crate::placement::Placement;
 use pgquad_btree::{Batch, Key, Probe, Span};
+use std::rc::Rc;
 
 /// The shards of a table, as a [`Reading`] sees them.
 pub trait Shards {
@@ -51,7 +52,7 @@ pub trait Shards {
     fn send(&self, group: i32, request: &Read);
 
     /// Waits for the answer to the request sent to that node.
-    fn receive(&self, group: i32) -> Rows;
+    fn receive(&self, group: i32) -> Rc<Rows>;
 }
 
 /// How ranges belong together; see [`Probe::grouped`].

@@ -14,6 +14,7 @@ use pgquad_cluster::{
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// What identifies the table of a cluster.
 const TABLE: u32 = 7;
@@ -192,12 +193,12 @@ impl Shards for Cluster {
         assert!(before.is_none(), "one request at a time for each node");
     }
 
-    fn receive(&self, group: i32) -> Rows {
+    fn receive(&self, group: i32) -> Rc<Rows> {
         if let Some(rows) = self.known.borrow_mut().remove(&group) {
-            return rows;
+            return Rc::new(rows);
         }
         let bytes = self.asked.borrow_mut().remove(&group).expect("a request");
-        self.answer_of(group, &bytes)
+        Rc::new(self.answer_of(group, &bytes))
     }
 }
 

@@ -17,6 +17,7 @@ use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 const ORDERS: [&str; 4] = ["spog", "psog", "ospg", "posg"];
 
@@ -126,14 +127,15 @@ impl Shards for View<'_> {
         self.asked.borrow_mut().insert(group, request);
     }
 
-    fn receive(&self, group: i32) -> Rows {
+    fn receive(&self, group: i32) -> Rc<Rows> {
         let request = self.asked.borrow_mut().remove(&group).unwrap();
-        answer(&request, |part, probe, ranges, enough, batch, spans| {
+        let rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
             batch.clear(request.mask);
             spans.clear();
             let shard = (request.parts[part].shard - 100) as usize;
             self.append(shard, probe, ranges, enough, (batch, spans))
-        })
+        });
+        Rc::new(rows)
     }
 }
 

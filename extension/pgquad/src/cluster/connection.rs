@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
-use pgquad_cluster::{Polling, ReadAhead, Traffic};
+use pgquad_cluster::{Polling, ReadAhead, ReadCache, Traffic};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -236,6 +236,8 @@ pub struct Scope {
     sessions: RefCell<HashMap<i32, Session>>,
     /// What is read ahead of what is asked for, under the snapshots of this scope.
     ahead: RefCell<ReadAhead>,
+    /// What has been asked for, under the same snapshots.
+    read_cache: RefCell<ReadCache>,
     traffic: Cell<Traffic>,
 }
 
@@ -248,6 +250,7 @@ impl Scope {
             exported: RefCell::default(),
             sessions: RefCell::default(),
             ahead: RefCell::default(),
+            read_cache: RefCell::default(),
             traffic: Cell::default(),
         }
     }
@@ -255,6 +258,11 @@ impl Scope {
     /// What is read ahead.
     pub fn ahead(&self) -> RefMut<'_, ReadAhead> {
         self.ahead.borrow_mut()
+    }
+
+    /// Answers that are used again.
+    pub fn read_cache(&self) -> RefMut<'_, ReadCache> {
+        self.read_cache.borrow_mut()
     }
 
     /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as

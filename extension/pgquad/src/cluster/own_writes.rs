@@ -3,6 +3,7 @@
 //! each time.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use pgquad_btree::{Batch, Filter, Groups, Key, Span, SIGN};
 use pgquad_cluster::message::{Read, Rows, Stop};
@@ -343,7 +344,7 @@ impl Shards for Written {
         self.answer.replace(Some(rows));
     }
 
-    fn receive(&self, _group: i32) -> Rows {
-        self.answer.take().unwrap_or_default()
+    fn receive(&self, _group: i32) -> Rc<Rows> {
+        Rc::new(self.answer.take().unwrap_or_default())
     }
 }

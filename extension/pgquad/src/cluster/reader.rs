@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, SIGN};
-use pgquad_cluster::ahead::parts_of;
+use pgquad_cluster::ahead::{parts_of, Found};
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
 use pgquad_cluster::{
@@ -56,10 +56,10 @@ pub struct ShardedReader {
 
 /// A read of other nodes that has been asked for.
 enum UnderWay {
-    /// It is answered from what was read ahead.
-    Known(Box<Rows>),
-    /// A message is on its way, which reads this ahead.
-    Asked(Vec<Wish>),
+    /// It is answered from what was read before, or ahead.
+    Known(Rc<Rows>),
+    /// A message is on its way, which reads this ahead. Beside it is the request, with the group of the node.
+    Asked(Vec<Wish>, (i32, Vec<u8>)),
     /// The same where the message says nothing of the read itself, as all of it is read ahead.
     Ahead(Vec<Wish>, Box<Read>),
 }
@@ -184,55 +184,70 @@ impl ShardedReader {
     fn send_read(&self, table: u32, group: i32, request: &Read) {
         let known = self.scope.ahead().answer(table, request);
         let under_way = match known {
-            Some(rows) => UnderWay::Known(Box::new(rows)),
+            Some(rows) => UnderWay::Known(Rc::new(rows)),
             None => self.ask_read(table, group, request),
         };
         self.under_way.borrow_mut().push((group, under_way));
     }
 
     fn ask_read(&self, table: u32, group: i32, request: &Read) -> UnderWay {
+        let encoded = (group, request.encode());
+        if let Some(rows) = self.scope.read_cache().get(&encoded) {
+            return UnderWay::Known(rows);
+        }
         let (wishes, is_covered) = {
             let mut ahead = self.scope.ahead();
             let wishes = ahead.take(group);
             let is_covered = !wishes.is_empty() && ahead.covers(table, request, &wishes);
             (wishes, is_covered)
         };
-        let parts = if is_covered {
-            &[][..]
-        } else {
-            &request.parts[..]
-        };
-        self.send(group, &request.encode_with(parts, &parts_of(&wishes)));
         if is_covered {
+            self.send(group, &request.encode_with(&[], &parts_of(&wishes)));
             return UnderWay::Ahead(wishes, Box::new(request.clone()));
         }
-        UnderWay::Asked(wishes)
+        if wishes.is_empty() {
+            self.send(group, &encoded.1);
+        } else {
+            let with_wishes = request.encode_with(&request.parts, &parts_of(&wishes));
+            self.send(group, &with_wishes);
+        }
+        UnderWay::Asked(wishes, encoded)
     }
 
     /// The answer to the read that was sent to a node. Meanwhile the other nodes read ahead.
-    fn receive_read(&self, table: u32, group: i32) -> Rows {
+    fn receive_read(&self, table: u32, group: i32) -> Rc<Rows> {
         let under_way = {
             let mut all = self.under_way.borrow_mut();
             let at = all.iter().position(|(of, _)| *of == group);
             at.map(|at| all.remove(at).1)
         };
-        let (wishes, request) = match under_way {
-            Some(UnderWay::Known(rows)) => return *rows,
-            Some(UnderWay::Asked(wishes)) => (wishes, None),
-            Some(UnderWay::Ahead(wishes, request)) => (wishes, Some(request)),
-            None => (Vec::new(), None),
-        };
+        match under_way {
+            Some(UnderWay::Known(rows)) => rows,
+            Some(UnderWay::Asked(wishes, request)) => {
+                let mut rows = self.receive_with_others(group, &wishes);
+                rows.ahead = Found::default();
+                let rows = Rc::new(rows);
+                self.scope.read_cache().keep(request, &rows);
+                rows
+            }
+            Some(UnderWay::Ahead(wishes, request)) => {
+                self.receive_with_others(group, &wishes);
+                let known = self.scope.ahead().answer(table, &request);
+                Rc::new(known.unwrap_or_else(|| {
+                    self.send(group, &request.encode());
+                    self.receive_rows(group, &[])
+                }))
+            }
+            None => Rc::new(self.receive_with_others(group, &[])),
+        }
+    }
+
+    /// The answer of a node. Meanwhile other nodes read ahead.
+    fn receive_with_others(&self, group: i32, wishes: &[Wish]) -> Rows {
         let others = self.ask_others();
-        let mut rows = self.receive_rows(group, &wishes);
+        let rows = self.receive_rows(group, wishes);
         for (group, wishes) in others {
             self.receive_rows(group, &wishes);
-        }
-        if let Some(request) = request {
-            let known = self.scope.ahead().answer(table, &request);
-            rows = known.unwrap_or_else(|| {
-                self.send(group, &request.encode());
-                self.receive_rows(group, &[])
-            });
         }
         rows
     }
@@ -887,7 +902,7 @@ impl Shards for Side<'_> {
         self.reader.send_read(table, group, request);
     }
 
-    fn receive(&self, group: i32) -> Rows {
+    fn receive(&self, group: i32) -> Rc<Rows> {
         let table = self.table().relid.to_u32();
         self.reader.receive_read(table, group)
     }
