@@ -61,6 +61,8 @@ QUERIES = {
     "union": "select a.s, b.o from t a join t b on b.s = a.o where a.p = {p[0]} union all "
              "select a.s, c.o from t a join t b on b.s = a.o join t c on c.s = b.o where a.p = {p[1]}",
     "own filter": "select a.s, b.o from t a join t b on b.s = a.o where (a.s % 5 + b.o % 5) % 3 = 0 and a.p = {p[0]}",
+    "case of a test": "select a.s, b.o from t a join t b on b.s = a.o where (case a.s % 3 = b.o % 3 when true then a.s % 2 = 0 else b.o % 2 = 0 end) "
+                      "and case a.s % 5 when b.o % 5 then false when 1 then case b.o % 2 when 0 then true end else true end",
     "statement inside": "select a.s, b.o from t a join t b on b.s = a.o where a.p = (select min(p) from t where p > {p[0]})",
     "rescans": "select v.p, (select count(*) from t a join t b on b.s = a.o where a.p = v.p) from (select distinct p from t order by 1 limit 3) v",
 }
@@ -99,6 +101,9 @@ WORDS = {
     "samples": "SELECT ?v (COUNT(?n) AS ?rows) WHERE { { SELECT ?v (SAMPLE(?b) AS ?n) WHERE { ?a :next ?b . ?b :value ?v } GROUP BY ?v } } GROUP BY ?v",
     "sums of computed values": "SELECT ?v (SUM(?w * ?price) AS ?sum) (AVG(?w + 1) AS ?avg) WHERE { ?a :next ?b . ?b :weight ?w ; :price ?price . ?a :value ?v } GROUP BY ?v",
     "sums of computed errors": "SELECT (SUM(?n + 1) AS ?sum) (SUM(STRLEN(?n)) AS ?lengths) WHERE { ?a :next ?b . ?b :name ?n }",
+    "choices": "SELECT ?a ?b WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w FILTER(IF(?v > ?w, ?w > 3, IF(?v = 7, true, ?w < 2))) }",
+    "sums of choices": "SELECT (SUM(IF(?v = ?w, 1, 0)) AS ?n) (MAX(IF(?v > ?w, ?v, ?w)) AS ?m) WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w }",
+    "choices that are errors": "SELECT ?a WHERE { ?a :next ?b . ?b :name ?n OPTIONAL { ?b :value ?v FILTER(IF(?n > 3, true, ?v > 5)) } FILTER(IF(BOUND(?v), ?v > 3, true)) }",
     "dates": "SELECT ?a WHERE { ?a :next ?b . ?b :value ?v FILTER(?v * 2 < YEAR(NOW()) - 1950) }",
 }
 
@@ -159,7 +164,7 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.participants_are_started_for_much, self.what_is_not_pushed, self.snapshots, self.limits, self.cancels, self.errors,
+        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.participants_are_started_for_much, self.what_is_not_pushed, self.settings_of_the_session, self.snapshots, self.limits, self.cancels, self.errors,
                       self.roles, self.many_at_once, self.nothing_stays]:
             try:
                 check()
@@ -381,6 +386,41 @@ class Push:
             cursor.execute("select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o where a.p = 2 and b.p = 2 and a.s = 1")
             self.report.check(cursor.fetchall() == [(1, 5)], "the transaction has written")
             cursor.execute("rollback")
+
+    def settings_of_the_session(self):
+        """What a filter means is what the session that was asked takes it for."""
+        names = 'SELECT ?a WHERE { ?a :next ?b . ?b :name ?n FILTER(REGEX(?n, "^name \\\\d\\\\d$")) }'
+        times = "SELECT ?a ?t ?n WHERE { ?a :at ?t ; :name ?n }"
+        # Times without a zone are of the session's, and which number is the month is its matter, too.
+        of_zone = f"select a from quad.query($q${PREFIX}{times}$q$, store => 'words') as t(a text, t timestamptz, n text) where t >= '2020-01-01 12:00:00+00'"
+        of_order = (f"select a from quad.query($q${PREFIX}{times.replace(':at', ':on')}$q$, store => 'words') as t(a text, t date, n text) "
+                    "where t < '2020-03-01'::date")
+        of_type = f"select a from quad.query($q${PREFIX}{times}$q$, store => 'words') as t(a text, t text, n pg_temp.kind) where n > 'name 1'"
+        data = "\n".join(f':h{n} :at "2020-01-01T{n:02}:00:00"^^<http://www.w3.org/2001/XMLSchema#dateTime> ; :on "{n % 12 + 1:02}/02/2020" ; :name "name {n % 3}" .'
+                         for n in range(24))
+        for store in "words", "one_words":
+            self.ask(f"select quad.load_text($q$@prefix : <http://e/> .\n{data}$q$, format => 'turtle', store => '{store}')")
+        for what, sql, prepare in [
+            ("backslashes", f"select quad.sparql($q${PREFIX}{names}$q$, store => 'words')", "set standard_conforming_strings = off"),
+            ("the time zone", of_zone, "set timezone = 'Asia/Tokyo'"),
+            ("days before months", of_order, "set datestyle = 'ISO, DMY'"),
+            ("a type of the session", of_type, "create type pg_temp.kind as enum ('name 0', 'name 1', 'name 2')"),
+            ("digits of floats", "select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o "
+                                 "where (a.s % 1000)::float8 * 1.23456789012345678 > (b.o % 1000)::float8 * 1.23456789012345612", "set extra_float_digits = -10"),
+        ]:
+            with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+                connection.autocommit = True
+                cursor.execute(prepare)
+
+                def found(query, mode, cursor=cursor):
+                    cursor.execute(f"set quad.exchange_mode = {mode}")
+                    cursor.execute(query)
+                    return Counter(map(repr, cursor.fetchall()))
+
+                expected = found(sql.replace("'words'", "'one_words'").replace("stores.many", "stores.one"), "pull")
+                self.report.check(bool(expected) and found(sql, "push") == expected, what, f"{sum(expected.values())} rows")
+        for store in "words", "one_words":
+            self.ask(f"select quad.update($q${PREFIX} DELETE {{ ?s ?p ?o }} WHERE {{ ?s :at ?t ; ?p ?o }}$q$, store => '{store}')")
 
     def snapshots(self):
         """Pushed, pulled, pushed again: a REPEATABLE READ transaction sees one state of each node, its own and the others."""

@@ -6,9 +6,10 @@
 //! immutable ones of PostgreSQL. Others may depend on the session, or not be there.
 
 use crate::pg::compat::CatalogPath;
-use crate::pg::ffi;
 use crate::pg::list::list_iter;
+use crate::pg::{ffi, guc};
 use crate::rights::{self, SEEN};
+use crate::term::TermOut;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::prelude::*;
@@ -56,9 +57,33 @@ pub unsafe fn to_sql(
         }
         // Names outside of pg_catalog are then qualified.
         let path = CatalogPath::push();
-        let text = pg_sys::deparse_expression(folded, std::ptr::null_mut(), false, false);
+        let text = with_portable_settings(|| {
+            pg_sys::deparse_expression(folded, std::ptr::null_mut(), false, false)
+        });
         path.pop();
         CStr::from_ptr(text).to_str().ok().map(str::to_owned)
+    }
+}
+
+/// Constants as SQL that says the same in every session. postgres_fdw sets the same (`set_transmission_modes`).
+const PORTABLE_SETTINGS: [(&CStr, &CStr); 4] = [
+    (c"standard_conforming_strings", c"on"),
+    (c"datestyle", c"ISO"),
+    (c"intervalstyle", c"postgres"),
+    (c"extra_float_digits", c"3"),
+];
+
+/// Writes or reads SQL under [`PORTABLE_SETTINGS`]. An error undoes them, too, with its transaction.
+unsafe fn with_portable_settings<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: settings that any user may change, undone with their level.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in PORTABLE_SETTINGS {
+            guc::set_in_level(name, value.as_ptr());
+        }
+        let result = act();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
     }
 }
 
@@ -129,7 +154,44 @@ unsafe extern "C-unwind" fn fix(
                 shipping.refused = true;
                 node
             }
+            T_CaseExpr => searched(ffi::expression_tree_mutator(node, fix, argument).cast()),
             _ => ffi::expression_tree_mutator(node, fix, argument),
+        }
+    }
+}
+
+/// `CASE WHEN test = 1 THEN ..` of `CASE test WHEN 1 THEN ..`. The planner makes `test` of `test = true`, and that has no
+/// form in SQL where `test` is a placeholder.
+unsafe fn searched(case: *mut pg_sys::CaseExpr) -> *mut pg_sys::Node {
+    // SAFETY: a copy of a live expression; nodes are cast after a look at their tag.
+    unsafe {
+        if !(*case).arg.is_null() {
+            for when in list_iter::<pg_sys::CaseWhen>((*case).args) {
+                let test = (*case).arg.cast::<c_void>();
+                (*when).expr = tested((*when).expr.cast(), test).cast();
+            }
+            (*case).arg = std::ptr::null_mut();
+        }
+        case.cast()
+    }
+}
+
+/// Puts the tested expression in the place of its placeholder.
+#[pg_guard]
+unsafe extern "C-unwind" fn tested(
+    node: *mut pg_sys::Node,
+    test: *mut c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `test` is an expression.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        match (*node).type_ {
+            T_CaseTestExpr => pg_sys::copyObjectImpl(test).cast(),
+            // Its placeholders stand for elements of its array.
+            T_ArrayCoerceExpr => node,
+            _ => ffi::expression_tree_mutator(node, tested, test),
         }
     }
 }
@@ -162,6 +224,8 @@ unsafe extern "C-unwind" fn look(node: *mut pg_sys::Node, argument: *mut c_void)
             (*node).type_,
             T_SQLValueFunction | T_XmlExpr | T_CurrentOfExpr
         ) || pg_sys::check_functions_in_node(node, Some(is_foreign), argument)
+            || has_foreign_type(node)
+            || depends_on_session(node)
         {
             return true;
         }
@@ -185,6 +249,62 @@ unsafe extern "C-unwind" fn is_foreign(function: pg_sys::Oid, argument: *mut c_v
         let is_built_in = function.to_u32() < pg_sys::FirstNormalObjectId
             && pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_IMMUTABLE;
         !is_ours && !is_built_in
+    }
+}
+
+/// Whether an expression has a type or a collation that other nodes may not have.
+unsafe fn has_foreign_type(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: an expression, cast after a look at its tag.
+    unsafe {
+        let is_typed = matches!(
+            (*node).type_,
+            T_Const
+                | T_FuncExpr
+                | T_RelabelType
+                | T_CoerceViaIO
+                | T_ArrayCoerceExpr
+                | T_ConvertRowtypeExpr
+                | T_CoerceToDomain
+                | T_ArrayExpr
+                | T_RowExpr
+                | T_CaseExpr
+        );
+        let is_new = |oid: pg_sys::Oid| oid.to_u32() >= pg_sys::FirstNormalObjectId;
+        let collation = match (*node).type_ {
+            T_CollateExpr => (*node.cast::<pg_sys::CollateExpr>()).collOid,
+            _ => pg_sys::InvalidOid,
+        };
+        is_typed && is_new(pg_sys::exprType(node)) && !is_own_type(pg_sys::exprType(node))
+            || is_new(collation)
+    }
+}
+
+/// Whether a type belongs to this extension, or is an array of such a type.
+unsafe fn is_own_type(oid: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        let element = pg_sys::get_element_type(oid);
+        [oid, element].contains(&TermOut::type_oid())
+    }
+}
+
+/// Whether a call makes a value of a term as the session's settings say: a time without a zone is one of the session's.
+/// That is the case for types whose texts are read so.
+unsafe fn depends_on_session(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: an expression, cast after a look at its tag; look-ups in the catalogue.
+    unsafe {
+        if (*node).type_ != T_FuncExpr {
+            return false;
+        }
+        let call = node.cast::<pg_sys::FuncExpr>();
+        let is_fixed =
+            |function| pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_IMMUTABLE;
+        if is_fixed((*call).funcid) || is_own_type((*call).funcresulttype) {
+            return false;
+        }
+        let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+        pg_sys::getTypeInputInfo((*call).funcresulttype, &mut input, &mut parameter);
+        !is_fixed(input)
     }
 }
 
@@ -233,15 +353,17 @@ pub unsafe fn from_sql(text: &str, variables: usize) -> *mut pg_sys::Expr {
     let types = vec![pg_sys::INT8OID; variables];
     // SAFETY: text and types outlive the calls; the statement is one SELECT of one expression.
     unsafe {
-        let statements = pg_sys::raw_parser(sql.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        let statement = pg_sys::list_nth(statements, 0).cast::<pg_sys::RawStmt>();
-        let query = pg_sys::parse_analyze_fixedparams(
-            statement,
-            sql.as_ptr(),
-            types.as_ptr(),
-            variables as i32,
-            std::ptr::null_mut(),
-        );
+        let query = with_portable_settings(|| {
+            let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
+            let statements = pg_sys::raw_parser(sql.as_ptr(), mode);
+            pg_sys::parse_analyze_fixedparams(
+                pg_sys::list_nth(statements, 0).cast(),
+                sql.as_ptr(),
+                types.as_ptr(),
+                variables as i32,
+                std::ptr::null_mut(),
+            )
+        });
         let entry = pg_sys::list_nth((*query).targetList, 0).cast::<pg_sys::TargetEntry>();
         let mut schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
         let expr = columns((*entry).expr.cast(), (&raw mut schema).cast());
