@@ -261,6 +261,9 @@ class Checks:
         self.refused("0A000", "alter table quad_stores.films set access method heap")
         self.refused("0A000", "alter table quad_stores.films set schema public")
         self.refused("0A000", "alter table quad_stores.films set (shards = 'other')")
+        for change in "add constraint one_graph check (g = 0)", "replica identity nothing", "set (leaf_quads = 'spog=64')":
+            self.refused("0A000", f"alter table quad_stores.films {change}")
+        self.refused("0A000", "create table public.child () inherits (quad_stores.films)")
         self.refused("2BP01", "drop table quad_shards.films_s")
         # A store of another node's own with the same name: all or nothing.
         self.execute("create table quad_stores.taken (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad", node=2)

@@ -1,6 +1,6 @@
 -- Documents that cannot be loaded, and what is said about them.
 BEGIN;
-SELECT plan(48);
+SELECT plan(52);
 SELECT quad.create_store('l');
 SET LOCAL quad.store = 'l';
 
@@ -79,6 +79,19 @@ SELECT is(:'csv'::text, '0A000', 'so is CSV with quotes');
 SELECT lives_ok($$COPY quad.load_stdin FROM PROGRAM 'true' (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')$$, 'CSV without any is right');
 SET LOCAL quad.stdin_format = 'word';
 SELECT throws_ok($$INSERT INTO quad.load_stdin VALUES ('')$$, '22023', 'format "word" is not known');
+
+-- A load would write past what the table asks of rows.
+ALTER TABLE quad_stores.l ADD CONSTRAINT l_default CHECK (g = 0);
+SELECT throws_ok($$SELECT quad.load_text('<http://x/s> <http://x/p> 3 .')$$, '0A000',
+                 'cannot load into store "l", whose table has constraints, triggers or rules', 'a constraint');
+SELECT throws_ok($$SELECT quad.update('INSERT DATA { GRAPH <http://x/s> { <http://x/s> <http://x/p> 3 } }')$$, '23514', NULL, 'updates are tested');
+ALTER TABLE quad_stores.l DROP CONSTRAINT l_default;
+CREATE FUNCTION pg_temp.none() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER l_none BEFORE INSERT ON quad_stores.l FOR EACH ROW EXECUTE FUNCTION pg_temp.none();
+SELECT throws_ok($$SELECT quad.load_text('<http://x/s> <http://x/p> 3 .')$$, '0A000', NULL, 'a trigger');
+ALTER TABLE quad_stores.l DISABLE TRIGGER l_none;
+SELECT is(quad.load_text('<http://x/s> <http://x/p> 1 .'), 0::bigint, 'a trigger that is off');
+DROP TRIGGER l_none ON quad_stores.l;
 
 -- Nothing of all that is in the store.
 SELECT results_eq('SELECT quad.export()', ARRAY['<http://x/s> <http://x/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .'], 'one quad is in the store');

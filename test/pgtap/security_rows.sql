@@ -1,6 +1,6 @@
 -- Row-level security on the table of a store: queries see, and updates touch, what the policies let through.
 BEGIN;
-SELECT plan(27);
+SELECT plan(28);
 SELECT quad.load_text($$
     PREFIX : <http://x/>
     :ada :name "Ada"; :knows :grace . :grace :name "Grace"; :knows :alan .
@@ -35,6 +35,8 @@ SELECT is((SELECT x ->> 'n' FROM quad.sparql('SELECT (COUNT(*) AS ?n) { { ?s ?p 
 SELECT is((SELECT count(*) FROM quad.describe('DESCRIBE <http://x/alan>')), 0::bigint, 'in DESCRIBE');
 SELECT is((SELECT count(*) FROM quad.construct('CONSTRUCT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }')), 0::bigint, 'in CONSTRUCT');
 SELECT throws_ok('SELECT quad.export()', '0A000', NULL, 'exports are refused');
+SELECT throws_ok($$SELECT quad.range_count('quad_stores.main', NULL, NULL, NULL, NULL)$$, '0A000',
+                 'cannot count the quads of "main" by its index, as it has row-level security', 'counts of the index, too');
 SET quad.default_graph = 'union';
 SELECT is(pg_temp.number('SELECT * { ?s ?p ?o }'), 4::bigint, 'in the union of all graphs');
 RESET quad.default_graph;

@@ -1,6 +1,6 @@
 -- Whose term an id may be: a role decodes what it sees through a store, and no id that it has counted up to.
 begin;
-select plan(90);
+select plan(95);
 select quad.create_store('open'), quad.create_store('secret');
 select quad.load_text($$<http://x/a> <http://x/knows> <http://x/b> . <http://x/b> <http://x/knows> <http://x/c> .
     <http://x/a> <http://x/name> "a name that fits into no id" . <http://x/b> <http://x/name> "another such name of some length"@en .
@@ -65,6 +65,8 @@ select pg_temp.refused('with x as (insert into own select s, p, o, g from heap r
 select pg_temp.refused('with x as (insert into own select s, p, o, g from heap) select 1', 'INSERT in WITH that nobody reads');
 select pg_temp.refused('merge into own using heap h on own.s = h.s when not matched then insert values (h.s, h.p, h.o, h.g)', 'MERGE');
 select pg_temp.refused(format('insert into own values (quad.encode(''<http://x/1>''), 2, 3, 0); update own set s = %s', :secret), 'UPDATE');
+select pg_temp.refused(format('insert into own values (quad.encode(''<http://x/1>''), quad.encode(''<http://x/2>''), %s, 0)', n), n || ' is no term')
+from unnest(array[-1, 0, 9223372036854775807]) n;
 select pg_temp.refused('create table made using quad as select * from heap', 'CREATE TABLE AS');
 set application_name = 'citus_internal gpid=1';
 select pg_temp.refused('insert into own select * from heap', 'in the name of another node');
@@ -149,5 +151,13 @@ set role quad_terms_nobody;
 select pg_temp.refused(format('execute any_id(%s)', :secret), 'a plan of a superuser');
 select pg_temp.refused(format('execute any_quad(%s)', :secret), 'one that writes');
 reset role;
+-- Those who may write any number are told what it is when it is read.
+reset role;
+select quad.create_store('numbers');
+insert into quad_stores.numbers values (-1, -1, -1, 0);
+select throws_ok('select quad.sparql(''SELECT * { ?s ?p ?o }'', ''numbers'')', '22023', '-1 is not a term id', 'a number that is no term id, in SPARQL');
+delete from quad_stores.numbers;
+insert into quad_stores.numbers values (0, 0, 0, 0);
+select throws_ok('select quad.export(''numbers'')', '22023', '0 is not a term id', 'a quad of the default graph''s id, in an export');
 select * from finish();
 rollback;

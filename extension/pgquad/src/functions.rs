@@ -52,6 +52,22 @@ fn check(rel: &PgRelation, right: u32, what: &str) {
     guard::refuse_citus_table(rel.oid(), what, BY_SHARDS);
 }
 
+/// Refuses a relation whose policies hide quads from the caller: the counts in the index are those of all quads.
+fn check_policies(rel: &PgRelation) {
+    // SAFETY: the relation is open.
+    let policies = unsafe { pg_sys::check_enable_rls(rel.oid(), pg_sys::InvalidOid, false) };
+    if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "cannot count the quads of \"{}\" by its index, as it has row-level security",
+                rel.name()
+            ),
+            "SELECT count(*) counts the quads that you may see.",
+        );
+    }
+}
+
 /// One row per order: options, height, pages by kind, quads, bytes per quad over all pages of the order, mean fill of
 /// its leaves.
 #[pg_extern(
@@ -158,6 +174,7 @@ fn range_count(
 ) -> i64 {
     let relation = open(required("relation", relation));
     check(&relation, pg_sys::ACL_SELECT, "count the quads of");
+    check_policies(&relation);
     let key = [s, p, o, g];
     // SAFETY: the relation is open.
     if let Some(sides) = unsafe { sides_of(relation.as_ptr()) } {

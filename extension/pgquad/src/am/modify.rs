@@ -362,7 +362,7 @@ pub unsafe extern "C-unwind" fn lock(
                     "rows of distributed store \"{}\" cannot be locked",
                     shape::relation_name(rel)
                 ),
-                "Lock the relation instead (LOCK TABLE), or use an advisory lock.",
+                "Lock the relation instead (LOCK TABLE), or use an advisory lock. Both are of one node of a cluster.",
             );
         }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();

@@ -61,6 +61,7 @@ pub unsafe extern "C-unwind" fn before(
                 let range = (*node.cast::<pg_sys::AlterObjectSchemaStmt>()).relation;
                 refuse_when_distributed(range, "be moved to another schema");
             }
+            T_CreateStmt => refuse_children(node.cast()),
             T_CommentStmt => statement.commented = commented(node.cast()),
             T_TruncateStmt => {
                 check_truncated(node.cast());
@@ -169,6 +170,16 @@ unsafe fn refuse_when_distributed(range: *mut pg_sys::RangeVar, what: &str) {
     }
 }
 
+/// Refuses a table that inherits from a distributed store: it would be on one node only.
+unsafe fn refuse_children(create: *mut pg_sys::CreateStmt) {
+    // SAFETY: the parser's list of RangeVar.
+    unsafe {
+        for parent in list_iter::<pg_sys::RangeVar>((*create).inhRelations) {
+            refuse_when_distributed(parent, "have tables that inherit from it");
+        }
+    }
+}
+
 unsafe fn refuse_alter(alter: *mut pg_sys::AlterTableStmt) {
     use pg_sys::AlterTableType as Kind;
     // SAFETY: the parser's list of AlterTableCmd.
@@ -185,6 +196,9 @@ unsafe fn refuse_alter(alter: *mut pg_sys::AlterTableStmt) {
                 Kind::AT_SetLogged | Kind::AT_SetUnLogged => "change its persistence",
                 Kind::AT_AddInherit | Kind::AT_AttachPartition => "be part of another table",
                 Kind::AT_SetTableSpace => "be moved to another tablespace",
+                Kind::AT_AddConstraint => "get a constraint",
+                Kind::AT_ReplicaIdentity => "get another replica identity",
+                Kind::AT_SetRelOptions | Kind::AT_ResetRelOptions => "get other storage parameters",
                 _ => continue,
             };
             refuse_when_distributed((*alter).relation, what);

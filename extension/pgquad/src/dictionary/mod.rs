@@ -43,7 +43,7 @@ pub use bulk::BulkEncoder;
 pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};
 pub use layout::relation_changed;
 pub use shared_cache::PIECE as TERMS_OF_OTHER_NODES;
-pub use sql::term_id;
+pub use sql::{no_term_id, term_id};
 pub use state::BuildHash;
 pub use tables::Tables;
 pub use values::{number, numbers};

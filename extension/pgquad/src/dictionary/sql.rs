@@ -37,10 +37,13 @@ fn dictionary_stats() -> TableIterator<'static, (name!(decoded, i64), name!(bloc
 
 /// The id that a `bigint` stands for.
 pub fn term_id(id: i64) -> TermId {
-    TermId::from_i64(id).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{id} is not a term id"),
-        )
-    })
+    TermId::from_i64(id).unwrap_or_else(|| no_term_id(id))
+}
+
+/// Says that a number is not the id of a term.
+pub fn no_term_id(id: i64) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{id} is not a term id"),
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pgquad_btree::{quad_of, KEY_MAX, KEY_MIN};
+use pgquad_btree::{quad_of, GRAPH, KEY_MAX, KEY_MIN};
 use pgquad_term::{Term, TermId};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys};
@@ -99,6 +99,9 @@ impl Lines {
         let mut line = String::new();
         for quad in batch.drain(..) {
             line.clear();
+            if quad[..GRAPH].contains(&TermId::DEFAULT_GRAPH) {
+                dictionary::no_term_id(0);
+            }
             for id in quad.iter().filter(|id| **id != TermId::DEFAULT_GRAPH) {
                 let _ = write!(line, "{} ", text(id));
             }

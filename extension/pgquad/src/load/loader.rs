@@ -85,6 +85,48 @@ enum Work {
     Large(Box<BulkEncoder>, Rows),
 }
 
+/// What to do where quads cannot be loaded.
+const INSTEAD: &str = "Use INSERT statements, or quad.update, instead.";
+
+/// Refuses a store whose table tests rows or does something with them: a load writes quads into the trees, past
+/// constraints, triggers and rules.
+fn refuse_conditions(store: &Store) {
+    let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+    // As the session's role of replication has it by default.
+    let is_on = |enabled: core::ffi::c_char| matches!(enabled as u8, b'O' | b'A');
+    // SAFETY: the table of the store is locked; it is closed here. Arrays have the lengths that stand beside them.
+    let has_some = unsafe {
+        let rel = pg_sys::table_open(store.oid, lock);
+        let constraints = (*(*rel).rd_att).constr;
+        let is_tested = !constraints.is_null() && (*constraints).num_check > 0;
+        let is_watched = (*rel).trigdesc.as_ref().is_some_and(|all| {
+            let triggers = std::slice::from_raw_parts(all.triggers, all.numtriggers as usize);
+            let of_insert =
+                |t: &pg_sys::Trigger| t.tgtype as u32 & pg_sys::TRIGGER_TYPE_INSERT != 0;
+            triggers.iter().any(|t| of_insert(t) && is_on(t.tgenabled))
+        });
+        let is_rewritten = (*rel).rd_rules.as_ref().is_some_and(|all| {
+            let rules = std::slice::from_raw_parts(all.rules, all.numLocks as usize);
+            let of_insert = |&rule: &*mut pg_sys::RewriteRule| {
+                (*rule).event == pg_sys::CmdType::CMD_INSERT && is_on((*rule).enabled)
+            };
+            rules.iter().any(of_insert)
+        });
+        pg_sys::table_close(rel, lock);
+        is_tested || is_watched || is_rewritten
+    };
+    if has_some {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "cannot load into store \"{}\", whose table has constraints, triggers or rules",
+                store.name
+            ),
+            INSTEAD,
+        );
+    }
+}
+
 impl Loader {
     /// Starts to read `source`. The caller must have the right to insert into the store.
     pub fn start(
@@ -102,7 +144,8 @@ impl Loader {
         }
         let store = store::resolve(request.store, true);
         let right = pg_sys::ACL_INSERT;
-        store.check(right, "load into", "Use INSERT statements instead.");
+        store.check(right, "load into", INSTEAD);
+        refuse_conditions(&store);
         progress.set_store(store.oid);
         let options = Options {
             format: request.format,

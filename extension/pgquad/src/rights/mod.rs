@@ -13,7 +13,8 @@ pub mod mark;
 pub mod notes;
 mod origin;
 
-use pgquad_term::TermId;
+use pgquad_btree::GRAPH;
+use pgquad_term::{tag, TermId};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::dictionary::Tables;
@@ -51,6 +52,15 @@ fn check_bare(ids: &[i64]) {
 /// Whether the term of an id is in the dictionary; others are in their ids.
 fn is_of_dictionary(id: i64) -> bool {
     TermId::from_i64(id).is_some_and(|id| id.dictionary_number().is_some())
+}
+
+/// Whether a number can be a term id in this column of a quad. Others are errors for whoever reads the quad.
+fn is_term_id(column: usize, id: i64) -> bool {
+    match TermId::from_i64(id) {
+        None => false,
+        Some(TermId::DEFAULT_GRAPH) => column == GRAPH,
+        Some(id) => id.tag() <= tag::SHORT_STRING,
+    }
 }
 
 /// Whether the current user may decode any id.

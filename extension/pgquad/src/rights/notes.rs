@@ -86,14 +86,13 @@ pub fn forget() {
 /// An open relation.
 pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
     let allowed = ALLOWED.get();
-    if allowed.writes {
+    let is_bare = |&(column, &id): &(usize, &i64)| {
+        !super::is_term_id(column, id) || !allowed.writes && super::is_of_dictionary(id)
+    };
+    let mut ids = quads.iter().flat_map(|quad| quad.iter().enumerate());
+    let Some((_, id)) = ids.find(is_bare) else {
         return;
-    }
-    let bare = quads
-        .iter()
-        .flatten()
-        .find(|&&id| super::is_of_dictionary(id));
-    let Some(id) = bare else { return };
+    };
     // SAFETY: the caller's promise.
     let decided = || unsafe { guard::is_written_by_citus(rel) };
     if !super::may_decode() && !decided() {

@@ -5,7 +5,7 @@ use pgquad_term::{Term, TermBuf, TermId};
 use pgrx::{pg_sys, FromDatum};
 
 use super::execute::parse_term;
-use crate::dictionary;
+use crate::dictionary::{self, no_term_id};
 use crate::term::TermOut;
 
 /// A value of a row.
@@ -137,7 +137,12 @@ impl Row<'_> {
 
 /// The term of minus the number of a parameter.
 pub fn constant(id: i64, params: &[Param]) -> TermBuf {
-    parse_term(&params[(-id - 1) as usize].text)
+    let place = id.checked_neg().and_then(|id| usize::try_from(id - 1).ok());
+    match place.and_then(|place| params.get(place)) {
+        Some(param) => parse_term(&param.text),
+        // A quad table takes any number from those who may write bare ids.
+        None => no_term_id(id),
+    }
 }
 
 /// Terms by id.
