@@ -1,7 +1,7 @@
 //! Hooks that guard the shape of quad tables and tell the access method what statement creates a table. Every hook
 //! calls the one that was installed before it.
 
-use crate::am::{self, shape, table_options};
+use crate::am::{self, shape, table_as, table_options};
 use crate::cluster::{self, guard};
 use crate::pg::error::raise_hint;
 use crate::pg::exit::is_exiting;
@@ -10,22 +10,12 @@ use crate::rights::notes;
 use crate::storage::pending;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
-use std::cell::Cell;
 
 static mut PREVIOUS_UTILITY: pg_sys::ProcessUtility_hook_type = None;
 static mut PREVIOUS_RUN: pg_sys::ExecutorRun_hook_type = None;
 static mut PREVIOUS_START: pg_sys::ExecutorStart_hook_type = None;
 static mut PREVIOUS_FINISH: pg_sys::ExecutorFinish_hook_type = None;
 static mut PREVIOUS_ACCESS: pg_sys::object_access_hook_type = None;
-
-thread_local! {
-    static IN_TABLE_AS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the running utility statement is a `CREATE TABLE AS` or its kin, which cannot declare NOT NULL columns.
-pub fn creating_table_as() -> bool {
-    IN_TABLE_AS.get()
-}
 
 /// Installs the hooks; called once from `_PG_init`.
 pub fn init() {
@@ -73,7 +63,7 @@ extern "C-unwind" fn at_transaction_end(
         cluster::mirror::forget();
         cluster::write::forget();
         notes::forget();
-        IN_TABLE_AS.set(false);
+        table_as::forget();
     }
 }
 
@@ -172,8 +162,7 @@ unsafe extern "C-unwind" fn process_utility(
         if tag == pg_sys::NodeTag::T_IndexStmt {
             before_index((*pstmt).utilityStmt.cast());
         }
-        let outer = IN_TABLE_AS.get();
-        IN_TABLE_AS.set(matches!(
+        let outer = table_as::enter(matches!(
             tag,
             pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
         ));
@@ -198,7 +187,7 @@ unsafe extern "C-unwind" fn process_utility(
         );
         notes::leave(writer);
         // An error leaves the flag to the transaction's end.
-        IN_TABLE_AS.set(outer);
+        table_as::leave(outer);
         table_options::after(statement);
         cluster::statements::after(distributed);
         if matches!(

@@ -14,7 +14,7 @@ use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
 use crate::pg::error::{raise, raise_hint, required};
 use crate::pg::guc;
-use crate::sparql;
+use crate::pg::replan;
 
 /// Schema that holds the tables of all stores.
 pub const SCHEMA: &str = "quad_stores";
@@ -56,7 +56,7 @@ pub fn init() {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn default_store_changes(_new: *const c_char, _extra: *mut c_void) {
-    sparql::settings_change();
+    replan::settings_change();
 }
 
 /// A store that exists, locked against being dropped until the transaction ends.

@@ -1,7 +1,6 @@
 //! Creating, truncating, copying and rebuilding quad tables.
 
-use super::{shape, table_options};
-use crate::hooks;
+use super::{shape, table_as, table_options};
 use crate::pg::compat::FileLocator;
 use crate::pg::ffi;
 use crate::storage::{self, options};
@@ -29,7 +28,7 @@ pub unsafe extern "C-unwind" fn set_new_file(
         let name = rewritten
             .and_then(name_of)
             .unwrap_or_else(|| shape::relation_name(rel));
-        shape::check(rel, &name, !was_quad && !hooks::creating_table_as());
+        shape::check(rel, &name, !was_quad && !table_as::is_running());
         let options = storage::replaced_options(rel, &*newrnode)
             .or_else(|| rewritten.and_then(storage::rebuild::wanted))
             .or_else(|| rewritten.filter(|_| was_quad).and_then(storage::options_of))

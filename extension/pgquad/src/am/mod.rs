@@ -8,6 +8,7 @@ mod refuse;
 mod scan;
 pub mod shape;
 mod size;
+pub mod table_as;
 pub mod table_options;
 pub mod tid;
 mod vacuum;

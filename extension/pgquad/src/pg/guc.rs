@@ -1,9 +1,9 @@
 //! Settings of the storage layer and of SPARQL.
 
+use super::replan;
 use pgquad_sparql::DefaultGraph;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
-use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr, CString};
 
 /// Orders of a new `quad` table: `quad.orders`.
@@ -170,15 +170,6 @@ pub fn init() {
     );
 }
 
-/// Has `notified` called before each change of `quad.default_graph`. Called once from `_PG_init`.
-pub fn before_default_graph_changes(notified: fn()) {
-    DEFAULT_GRAPH_CHANGES.set(notified);
-}
-
-thread_local! {
-    static DEFAULT_GRAPH_CHANGES: Cell<fn()> = const { Cell::new(|| ()) };
-}
-
 /// Sets a setting until its nesting level ends (`NewGUCNestLevel`, `AtEOXact_GUC`), as the clause SET of a function
 /// does.
 ///
@@ -215,5 +206,5 @@ pub unsafe fn set_in_level_as(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn default_graph_changes(_new: core::ffi::c_int, _extra: *mut c_void) {
-    DEFAULT_GRAPH_CHANGES.get()();
+    replan::settings_change();
 }

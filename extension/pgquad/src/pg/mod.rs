@@ -7,6 +7,7 @@ pub mod exit;
 pub mod ffi;
 pub mod guc;
 pub mod list;
+pub mod replan;
 pub mod subtransaction;
 pub mod threads;
 

@@ -7,12 +7,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::origin::{Level, Origins};
-use super::{notes, SEEN};
+use super::{notes, own_statements, SEEN};
+use crate::am::table_as;
 use crate::cluster::{guard, moves};
-use crate::hooks;
 use crate::pg::list::list_iter;
 use crate::pg::{ffi, guc};
-use crate::sparql;
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 
@@ -58,7 +57,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
         if guc::MOVE_AS_SORTED_RUNS.get() {
             moves::take_over_copy(query);
         }
-        let origins = Origins::new(schema, sparql::is_statement(text));
+        let origins = Origins::new(schema, own_statements::contains(text));
         let level = Level {
             query,
             parent: None,
@@ -77,7 +76,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
         if walk.sorts_seen {
             found |= notes::SORTS_SEEN;
         }
-        if hooks::creating_table_as() && notes::are_rows_seen(&origins, &level) {
+        if table_as::is_running() && notes::are_rows_seen(&origins, &level) {
             found |= notes::ROWS_SEEN;
         }
         found

@@ -12,6 +12,7 @@
 pub mod mark;
 pub mod notes;
 mod origin;
+pub mod own_statements;
 
 use pgquad_btree::GRAPH;
 use pgquad_term::{tag, TermId};

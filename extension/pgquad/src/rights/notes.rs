@@ -11,10 +11,10 @@ use pgquad_btree::Quad;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::origin::{Level, Origins};
+use crate::am::{self, table_as};
 use crate::cluster::guard;
 use crate::pg::error::raise_all;
 use crate::pg::list::list_iter;
-use crate::{am, hooks};
 
 /// Notes of a plan, in bits of its JIT flags that PostgreSQL does not use. They say what holds no bare ids: what its
 /// INSERTs and UPDATEs write, the rows of its answer, or what it sorts in the order of terms.
@@ -48,7 +48,7 @@ pub unsafe fn enter(plan: *const pg_sys::PlannedStmt) -> Allowed {
         // SAFETY: the caller's promise.
         unsafe { (*plan).jitFlags }
     };
-    let rows = hooks::creating_table_as();
+    let rows = table_as::is_running();
     ALLOWED.replace(Allowed {
         writes: notes & WRITES_SEEN != 0 && (!rows || notes & ROWS_SEEN != 0),
         sorts: notes & SORTS_SEEN != 0,

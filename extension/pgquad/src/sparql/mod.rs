@@ -21,16 +21,10 @@ mod table;
 mod update;
 mod view;
 
-use crate::pg::guc;
-
-pub use plan::is_statement;
-pub use table::settings_change;
-
 /// Defines settings; called once from `_PG_init`.
 pub fn init() {
     cache::init();
     plan::init();
     stream::init();
     table::init();
-    guc::before_default_graph_changes(settings_change);
 }

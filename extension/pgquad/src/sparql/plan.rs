@@ -3,9 +3,8 @@
 //! PostgreSQL itself watches over a kept plan. The plan is made anew when a table or a function it uses has changed, or
 //! when row-level security makes it depend on the role. Rights are checked at each execution.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
-use std::ffi::{c_char, CStr, CString};
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
 use std::ptr::NonNull;
 
 use pgquad_sparql::ParamKind;
@@ -18,6 +17,7 @@ use crate::nodes::scan::BindPeeking;
 use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::pg::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
+use crate::rights::own_statements;
 use crate::term::TermOut;
 
 /// How the SQL of a query whose constants are parameters is planned.
@@ -72,17 +72,6 @@ impl Settings {
     }
 }
 
-thread_local! {
-    /// Where the texts of all plans are.
-    static TEXTS: RefCell<HashSet<usize>> = RefCell::default();
-}
-
-/// Whether a statement is one of a [`Plan`]. It is if its text is at the very address where PostgreSQL keeps the plan's
-/// text: no other statement can have it there.
-pub fn is_statement(text: *const c_char) -> bool {
-    TEXTS.with_borrow(|texts| texts.contains(&(text as usize)))
-}
-
 /// A plan of SPI that outlives the transaction, until it is dropped. Portals that run it survive that.
 pub struct Plan {
     plan: NonNull<pg_sys::_SPI_plan>,
@@ -124,7 +113,7 @@ impl Plan {
             settings,
             generic: None,
         };
-        TEXTS.with_borrow_mut(|texts| texts.insert(plan.text()));
+        own_statements::add(plan.text());
         plan
     }
 
@@ -284,8 +273,7 @@ impl Drop for Plan {
         // SAFETY: kept in `prepare`, freed only here. A process that exits frees its memory as a whole.
         unsafe {
             if !pg_sys::proc_exit_inprogress {
-                let text = self.text();
-                TEXTS.with_borrow_mut(|texts| texts.remove(&text));
+                own_statements::remove(self.text());
                 pg_sys::SPI_freeplan(self.plan.as_ptr());
             }
         }

@@ -4,7 +4,6 @@
 //! rewritten as a statement of the calling user. Rights and policies are the user's, and the plan depends on the tables
 //! that it names, as any plan.
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr};
 
 use pgquad_sparql::{Form, Graphs, Translated};
@@ -19,17 +18,13 @@ use crate::pg::error::raise;
 use crate::pg::ffi;
 use crate::pg::guc;
 use crate::pg::list::list_iter;
-use crate::sparql::plan::{c_string, is_statement, Planning};
+use crate::pg::replan;
+use crate::rights::own_statements;
+use crate::sparql::plan::{c_string, Planning};
 use crate::sparql::request;
 use crate::term::sql_value::conversion;
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
-
-thread_local! {
-    /// Plans that were made for the settings of the moment are noted to depend on this: the hash of `quad.query` in the
-    /// catalogue cache of functions.
-    static INLINED: Cell<Option<u32>> = const { Cell::new(None) };
-}
 
 /// Installs the hook. Called once from `_PG_init`, after the hook of `rights::mark`, which must see what this one puts
 /// in.
@@ -41,17 +36,6 @@ pub fn init() {
     }
 }
 
-/// The store or the default graph of queries that name none is about to change. Plans with a query in them that was
-/// translated for the old one are to be made anew.
-pub fn settings_change() {
-    if let Some(hash) = INLINED.take() {
-        // SAFETY: calls back those who depend on the entry of the cache, as its invalidation does.
-        unsafe { pg_sys::CallSyscacheCallbacks(PROCEDURES, hash) }
-    }
-}
-
-const PROCEDURES: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
-
 /// What has been put into a statement.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -60,7 +44,7 @@ struct Inlined {
     tables: i32,
     /// Policies of row-level security have been applied for the user.
     secured: bool,
-    /// See [`INLINED`].
+    /// Hash of `quad.query` in the catalogue cache of functions.
     hash: u32,
 }
 
@@ -113,15 +97,11 @@ unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
 /// Makes a plan depend on what its queries were translated for.
 #[pg_guard]
 unsafe extern "C-unwind" fn note(planned: *mut pg_sys::PlannedStmt, inlined: Inlined) {
-    // SAFETY: a live plan; the item is of its memory context, which is the current one.
+    // SAFETY: a live plan, whose memory context is the current one.
     unsafe {
         (*planned).dependsOnRole |= inlined.secured;
-        let mut item = PgBox::<pg_sys::PlanInvalItem>::alloc_node(pg_sys::NodeTag::T_PlanInvalItem);
-        item.cacheId = PROCEDURES;
-        item.hashValue = inlined.hash;
-        (*planned).invalItems = pg_sys::lappend((*planned).invalItems, item.into_pg().cast());
+        replan::note_dependency(planned, inlined.hash);
     }
-    INLINED.set(Some(inlined.hash));
 }
 
 /// Puts queries into a statement.
@@ -137,7 +117,7 @@ unsafe extern "C-unwind" fn inline_all(
         hash: 0,
     };
     let mut walk = Walk { params, inlined };
-    if !is_statement(text) {
+    if !own_statements::contains(text) {
         // SAFETY: a live query.
         unsafe { walk.query(query) }
     }
@@ -248,7 +228,13 @@ unsafe fn hash(function: pg_sys::Oid) -> u32 {
     let none = pg_sys::Datum::null();
     // SAFETY: computes a hash of the number.
     unsafe {
-        pg_sys::GetSysCacheHashValue(PROCEDURES, pg_sys::Datum::from(function), none, none, none)
+        pg_sys::GetSysCacheHashValue(
+            replan::PROCEDURES,
+            pg_sys::Datum::from(function),
+            none,
+            none,
+            none,
+        )
     }
 }
 

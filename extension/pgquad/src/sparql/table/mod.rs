@@ -21,7 +21,7 @@ use super::request::{graphs, query_of_any_form};
 use crate::pg::error::required;
 use crate::term::sql_value::SqlType;
 
-pub use inline::{init, settings_change};
+pub use inline::init;
 
 /// Answers a query with a row for each solution, whose columns are those of the column definition list.
 #[pg_extern(
