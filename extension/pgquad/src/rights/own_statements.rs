@@ -19,8 +19,8 @@ pub fn remove(text: usize) {
     TEXTS.with_borrow_mut(|texts| texts.remove(&text));
 }
 
-/// Whether a statement is one of such a plan. It is if its text is at the very address where PostgreSQL keeps the plan's
-/// text: no other statement can have it there.
+/// Whether a statement is one of such a plan. It is if its text is at the very address where PostgreSQL keeps the
+/// plan's text: no other statement can have it there.
 pub fn contains(text: *const c_char) -> bool {
     TEXTS.with_borrow(|texts| texts.contains(&(text as usize)))
 }

@@ -4,7 +4,7 @@ use pgquad_sparql::{Output, Param};
 use pgquad_term::{Term, TermBuf, TermId};
 use pgrx::{pg_sys, FromDatum};
 
-use super::execute::parse_term;
+use super::parameters::parse_term;
 use crate::dictionary::{self, no_term_id};
 use crate::term::TermOut;
 

@@ -2,9 +2,10 @@
 
 use pgrx::prelude::*;
 
-use super::execute::{run, values};
+use super::execute::run;
+use super::parameters::values;
 use super::plan::{type_of, Plan};
-use super::request::query;
+use super::translate::query;
 use crate::pg::error::required;
 
 /// Shows what becomes of a query: its algebra, its SQL, and PostgreSQL's plan for it (`analyze`: run it and show what

@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
 use super::answer::{Batch, Row};
-use super::request::query_of_form;
+use super::prepared::query_of_form;
 use super::results::{check_size, is_of_xml, to_oxrdf, Buffer};
 use crate::pg::error::{raise, raise_hint, required};
 

@@ -4,26 +4,29 @@
 //! A request is translated by the crate `pgquad-sparql`; the SQL runs through SPI with the rights of the caller.
 
 mod answer;
-mod cache;
+mod cache_functions;
 mod execute;
 mod explain;
 mod graph_text;
 mod joins;
 mod json;
+mod parameters;
 mod plan;
+mod prepared;
 mod query;
 mod receiver;
-mod request;
 mod results;
 mod statements;
 mod stream;
 mod table;
+mod template_cache;
+mod translate;
 mod update;
 mod view;
 
 /// Defines settings; called once from `_PG_init`.
 pub fn init() {
-    cache::init();
+    template_cache::init();
     plan::init();
     stream::init();
     table::init();

@@ -6,9 +6,10 @@ use pgrx::JsonB;
 use serde_json::{Map, Value as Json};
 
 use super::answer::Row;
-use super::cache::Prepared;
-use super::execute::{run, values, Cursor};
-use super::request::{query, query_of_form};
+use super::execute::{run, Cursor};
+use super::parameters::values;
+use super::prepared::{query_of_form, Prepared};
+use super::translate::query;
 use crate::pg::error::required;
 use crate::term::TermOut;
 

@@ -4,9 +4,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::answer::Batch;
-use super::cache::Prepared;
-use super::execute::values;
+use super::parameters::values;
 use super::plan::Planning;
+use super::prepared::Prepared;
 
 /// Rows that are decoded at once.
 const BATCH: usize = 1000;

@@ -13,8 +13,8 @@ use sparesults::{QueryResultsFormat, QueryResultsSerializer, WriterSolutionsSeri
 
 use super::answer::Batch;
 use super::json;
+use super::prepared::query_of_form;
 use super::query::run_ask;
-use super::request::query_of_form;
 use crate::pg::error::{raise, raise_hint, required};
 
 macro_rules! format_function {

@@ -8,8 +8,8 @@ use pgquad_sparql::{Shape, Statement};
 use pgquad_term::cache::Cache;
 use pgrx::pg_sys;
 
-use super::cache;
 use super::plan::{type_of, Plan};
+use super::template_cache;
 
 type Key = (String, Vec<pg_sys::Oid>);
 
@@ -26,7 +26,7 @@ pub fn plan_of(statement: &Statement) -> Rc<Plan> {
 
 /// The plan of an SQL text with parameters of these types.
 pub fn plan(sql: String, types: Vec<pg_sys::Oid>) -> Rc<Plan> {
-    let size = cache::size();
+    let size = template_cache::size();
     if size == 0 || sql.len() > Shape::LONGEST {
         return Rc::new(Plan::prepare(&sql, &types));
     }

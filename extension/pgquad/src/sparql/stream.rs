@@ -13,12 +13,12 @@ use pgrx::PgSqlErrorCode;
 use sparesults::QueryResultsFormat;
 
 use super::answer::Batch;
-use super::cache::Prepared;
 use super::execute::Cursor;
 use super::graph_text::{graph_format, GraphWriter};
+use super::prepared::{own_query, query_of_any_form, Prepared};
 use super::query::run_ask;
-use super::request::{graphs, name_of, own_query, query_of_any_form};
 use super::results::{boolean, SolutionsWriter};
+use super::translate::{graphs, name_of};
 use crate::pg::error::{raise_hint, required};
 
 /// Bytes that make a piece: some writes to a socket, and little beside a batch of decoded rows.

@@ -5,10 +5,11 @@ use pgquad_term::{Term, TermBuf, TermId};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::execute::{datum, parse_term, run, values};
+use super::execute::run;
+use super::parameters::{datum, parse_term, values};
 use super::plan::Plan;
-use super::request;
 use super::statements::{plan, plan_of};
+use super::translate;
 use crate::dictionary;
 use crate::pg::error::{raise, raise_hint, required};
 use crate::pg::subtransaction;
@@ -27,8 +28,8 @@ fn update(
     using_named_graphs: default!(Option<Vec<Option<String>>>, "NULL"),
 ) -> i64 {
     let request = required("request", request);
-    let graphs = request::graphs(using_graphs, using_named_graphs);
-    let (operations, table) = request::update(request, store, base, graphs.as_ref());
+    let graphs = translate::graphs(using_graphs, using_named_graphs);
+    let (operations, table) = translate::update(request, store, base, graphs.as_ref());
     let mut changed = 0;
     for operation in operations {
         changed += match operation {

@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, JsonB, PgSqlErrorCode};
 
 use super::plan::Planning;
-use super::request;
+use super::translate;
 use crate::pg::error::{raise, raise_hint, required};
 
 /// Longest name of a column in bytes.
@@ -28,7 +28,7 @@ fn create_view(
     let name = required("name", name);
     let query = required("query", query);
     let view = qualified(name);
-    let (parsed, translated) = request::query_for_view(query, store, base);
+    let (parsed, translated) = translate::query_for_view(query, store, base);
     if translated.columns.is_empty() {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_TABLE_DEFINITION,

@@ -21,7 +21,7 @@ use crate::pg::list::list_iter;
 use crate::pg::replan;
 use crate::rights::own_statements;
 use crate::sparql::plan::{c_string, Planning};
-use crate::sparql::request;
+use crate::sparql::translate;
 use crate::term::sql_value::conversion;
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
@@ -286,7 +286,7 @@ impl Arguments {
                 query: text(query)?,
                 store: text(store),
                 base: text(base),
-                graphs: request::graphs(texts(default_graphs), texts(named_graphs)),
+                graphs: translate::graphs(texts(default_graphs), texts(named_graphs)),
             })
         }
     }
@@ -295,7 +295,7 @@ impl Arguments {
     /// notice that.
     fn translated(&self) -> Option<Translated> {
         let (store, base) = (self.store.as_deref(), self.base.as_deref());
-        request::query_of_existing(&self.query, store, base, self.graphs.as_ref())
+        translate::query_of_existing(&self.query, store, base, self.graphs.as_ref())
     }
 }
 

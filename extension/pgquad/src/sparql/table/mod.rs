@@ -14,10 +14,10 @@ use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 
 use self::columns::Columns;
 use super::answer::Row;
-use super::cache::Prepared;
 use super::execute::Cursor;
+use super::prepared::{query_of_any_form, Prepared};
 use super::query::run_ask;
-use super::request::{graphs, query_of_any_form};
+use super::translate::graphs;
 use crate::pg::error::required;
 use crate::term::sql_value::SqlType;
 

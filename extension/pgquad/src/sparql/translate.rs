@@ -6,7 +6,6 @@ use pgquad_sparql::{
 };
 use pgrx::PgSqlErrorCode;
 
-use super::cache::{self, Prepared};
 use crate::dictionary;
 use crate::pg::error::{raise, raise_all, raise_detail, raise_hint, required};
 use crate::pg::guc;
@@ -57,48 +56,6 @@ pub fn try_translate(
     translate_query(&parse_query(text, base)?, target)
 }
 
-/// As [`query`], ready to be run, refusing all forms but these.
-pub fn query_of_form(
-    text: &str,
-    store: Option<&str>,
-    base: Option<&str>,
-    forms: &[Form],
-) -> Prepared {
-    let prepared = query_of_any_form(text, store, base, None);
-    let form = prepared.form();
-    if !forms.contains(&form) {
-        let function = match form {
-            Form::Select => "quad.sparql",
-            Form::Ask => "quad.ask",
-            Form::Construct => "quad.construct",
-            Form::Describe => "quad.describe",
-        };
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("a query of the form {} has no such result", name_of(form)),
-            format!("Call {function}."),
-        );
-    }
-    prepared
-}
-
-/// As [`query`], ready to be run, on the graphs that were named beside the text.
-pub fn query_of_any_form(
-    text: &str,
-    store: Option<&str>,
-    base: Option<&str>,
-    graphs: Option<&Graphs>,
-) -> Prepared {
-    cache::prepare(text, target(&table_to_read(store), graphs), base)
-}
-
-/// A query of the extension's own, ready to be run on the store whose default graph is its own, whatever the settings
-/// say.
-pub fn own_query(text: &str, store: Option<&str>) -> Prepared {
-    let table = table_to_read(store);
-    cache::prepare(text, Target::from(table.as_str()), None)
-}
-
 /// A list of graphs out of SQL, `None` where neither is given.
 pub fn graphs(
     default: Option<Vec<Option<String>>>,
@@ -142,7 +99,8 @@ pub fn update(
     (operations, table)
 }
 
-fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
+/// What a query of the table is translated for, under the settings in force.
+pub fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
     Target {
         table,
         default_graph: guc::DEFAULT_GRAPH.get().into(),
@@ -151,7 +109,8 @@ fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
     }
 }
 
-fn table_to_read(store: Option<&str>) -> String {
+/// The quoted name of the table of a store, or what stands for one that has not been made yet.
+pub fn table_to_read(store: Option<&str>) -> String {
     if store.is_none() && store::default_name() == DEFAULT_STORE {
         return store::find(None).map_or_else(|| EMPTY_STORE.to_owned(), |store| store.table());
     }

@@ -9,16 +9,13 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 
-use pgquad_sparql::{
-    DefaultGraph, Form, Graphs, Output, Param, Shape, Target, Template, Translated,
-};
+use pgquad_sparql::{DefaultGraph, Form, Graphs, Param, Shape, Target, Template, Translated};
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
-use pgrx::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::execute::values;
+use super::parameters::values;
 use super::plan::{type_of, Plan};
-use super::{request, statements};
+use super::translate::{translate, try_translate};
 
 static SIZE: GucSetting<i32> = GucSetting::<i32>::new(200);
 
@@ -45,50 +42,8 @@ pub fn size() -> usize {
     SIZE.get() as usize
 }
 
-/// What a query is translated to, ready to be run with its own constants.
-pub struct Prepared {
-    entry: Rc<Entry>,
-    /// Values of the parameters.
-    pub params: Vec<Param>,
-}
-
-impl Prepared {
-    /// Form of the query.
-    pub fn form(&self) -> Form {
-        self.entry.template.translated().form
-    }
-
-    /// Names of the columns of the answer.
-    pub fn columns(&self) -> &[String] {
-        &self.entry.template.translated().columns
-    }
-
-    /// How the columns of the answer are read.
-    pub fn outputs(&self) -> &[Output] {
-        &self.entry.template.translated().undecoded.outputs
-    }
-
-    /// The plan, made if need be.
-    pub fn plan(&self) -> Rc<Plan> {
-        let kept = self.entry.plan.borrow().clone();
-        if let Some(plan) = kept.filter(|plan| plan.is_current()) {
-            return plan;
-        }
-        let undecoded = &self.entry.template.translated().undecoded;
-        let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
-        let sql = undecoded.sql();
-        let plan = Rc::new(if self.entry.kept {
-            Plan::settle(&sql, &types, &values(&self.params))
-        } else {
-            Plan::prepare(&sql, &types)
-        });
-        *self.entry.plan.borrow_mut() = Some(plan.clone());
-        plan
-    }
-}
-
-/// A template in the cache.
-struct Entry {
+/// A template with its plan. Most are in the cache.
+pub struct Entry {
     template: Template,
     /// The text with numbers for constants; the whole text of a query that is its own template.
     text: String,
@@ -99,6 +54,31 @@ struct Entry {
     hits: Cell<i64>,
     /// When it was last used, in queries of this backend.
     used: Cell<u64>,
+}
+
+impl Entry {
+    /// What the template was made of.
+    pub fn translated(&self) -> &Translated {
+        self.template.translated()
+    }
+
+    /// The plan, made if need be; the parameters of the query at hand say what to expect.
+    pub fn plan(&self, params: &[Param]) -> Rc<Plan> {
+        let kept = self.plan.borrow().clone();
+        if let Some(plan) = kept.filter(|plan| plan.is_current()) {
+            return plan;
+        }
+        let undecoded = &self.translated().undecoded;
+        let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
+        let sql = undecoded.sql();
+        let plan = Rc::new(if self.kept {
+            Plan::settle(&sql, &types, &values(params))
+        } else {
+            Plan::prepare(&sql, &types)
+        });
+        *self.plan.borrow_mut() = Some(plan.clone());
+        plan
+    }
 }
 
 /// What is known of a shape.
@@ -176,18 +156,21 @@ impl Cache {
     }
 }
 
+/// A template and the values that its parameters have in a query.
+pub type Filled = (Rc<Entry>, Vec<Param>);
+
 /// What the cache says of a query.
 enum Found {
-    Prepared(Prepared),
+    Filled(Filled),
     /// Its shape has no template, or not for these constants.
     NoTemplate,
     Unknown,
 }
 
-/// A query, translated or from the cache. Raises the errors of [`request::translate`].
-pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
+/// The template of a query, from the cache or made anew. Raises the errors of [`translate()`].
+pub fn template_of(text: &str, target: Target<'_>, base: Option<&str>) -> Filled {
     if size() == 0 || text.len() > Shape::LONGEST {
-        return alone(request::translate(text, target, base), text, target, false);
+        return alone(translate(text, target, base), text, target, false);
     }
     let key = |text: &str, whole| Key {
         table: target.table.to_owned(),
@@ -201,18 +184,17 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
     if let Some(shape) = Shape::of(text) {
         let key = key(shape.key(), false);
         match find(&key, |template| template.params(shape.constants())) {
-            Found::Prepared(prepared) => return prepared,
+            Found::Filled(filled) => return filled,
             Found::NoTemplate => {}
             Found::Unknown => {
-                let own = request::translate(text, target, base);
-                let template = Template::of_shape(&shape, &own, |text| {
-                    request::try_translate(text, target, base)
-                });
+                let own = translate(text, target, base);
+                let template =
+                    Template::of_shape(&shape, &own, |text| try_translate(text, target, base));
                 if let Some(template) = template {
                     let entry = entry(template, shape.readable(), target, true);
                     keep(key, Known::Template(entry.clone()));
                     let params = own.undecoded.params;
-                    return Prepared { entry, params };
+                    return (entry, params);
                 }
                 keep(key, Known::None(Cell::new(0)));
                 translated = Some(own);
@@ -220,16 +202,16 @@ pub fn prepare(text: &str, target: Target<'_>, base: Option<&str>) -> Prepared {
         }
     }
     let key = key(text, true);
-    if let Found::Prepared(found) = find(&key, |t| Some(t.translated().undecoded.params.clone())) {
+    if let Found::Filled(found) = find(&key, |t| Some(t.translated().undecoded.params.clone())) {
         return found;
     }
-    let translated = translated.unwrap_or_else(|| request::translate(text, target, base));
+    let translated = translated.unwrap_or_else(|| translate(text, target, base));
     let again = CACHE.with_borrow_mut(|cache| cache.is_seen(&key));
-    let prepared = alone(translated, text, target, again);
+    let filled = alone(translated, text, target, again);
     if again {
-        keep(key, Known::Template(prepared.entry.clone()));
+        keep(key, Known::Template(filled.0.clone()));
     }
-    prepared
+    filled
 }
 
 /// Looks a template up and fills it in.
@@ -245,7 +227,7 @@ fn find(key: &Key, params: impl FnOnce(&Template) -> Option<Vec<Param>>) -> Foun
         };
         entry.hits.set(entry.hits.get() + 1);
         cache.hits += 1;
-        Found::Prepared(Prepared { entry, params })
+        Found::Filled((entry, params))
     })
 }
 
@@ -257,10 +239,10 @@ fn keep(key: Key, known: Known) {
 }
 
 /// A query that is its own template. `kept`: it will be in the cache.
-fn alone(translated: Translated, text: &str, target: Target<'_>, kept: bool) -> Prepared {
+fn alone(translated: Translated, text: &str, target: Target<'_>, kept: bool) -> Filled {
     let params = translated.undecoded.params.clone();
     let entry = entry(Template::of_one(translated), text.to_owned(), target, kept);
-    Prepared { entry, params }
+    (entry, params)
 }
 
 fn entry(template: Template, text: String, target: Target<'_>, kept: bool) -> Rc<Entry> {
@@ -275,22 +257,18 @@ fn entry(template: Template, text: String, target: Target<'_>, kept: bool) -> Rc
     })
 }
 
-/// The templates that this session keeps, the last used first. A template is the text of its queries with `$1`, `$2`,
-/// ... for the constants that may differ; a text without them stands for itself. `hits` counts the queries that found
-/// it; the last two columns say how often its SQL took a plan for all constants and one for those at hand.
-#[pg_extern(volatile)]
-#[allow(clippy::type_complexity)]
-fn template_cache() -> TableIterator<
-    'static,
-    (
-        name!(kind, String),
-        name!(store, String),
-        name!(template, String),
-        name!(hits, i64),
-        name!(generic_plans, i64),
-        name!(custom_plans, i64),
-    ),
-> {
+/// A template as the view of the cache shows it.
+pub struct Listed {
+    pub form: Form,
+    pub table: String,
+    pub text: String,
+    pub hits: i64,
+    /// How often its SQL took a plan for all constants, and one for those at hand.
+    pub plans: (i64, i64),
+}
+
+/// The templates of this session, the last used first.
+pub fn listed() -> Vec<Listed> {
     let mut rows: Vec<_> = CACHE.with_borrow(|cache| {
         let entries = cache.templates.values().filter_map(|known| match known {
             Known::Template(entry) => Some(entry),
@@ -299,55 +277,44 @@ fn template_cache() -> TableIterator<
         entries
             .map(|entry| {
                 let plan = entry.plan.borrow();
-                let (generic, custom) = plan.as_ref().map_or((0, 0), |plan| plan.counts());
-                let row = (
-                    request::name_of(entry.template.translated().form).to_owned(),
-                    entry.table.clone(),
-                    entry.text.clone(),
-                    entry.hits.get(),
-                    generic,
-                    custom,
-                );
+                let row = Listed {
+                    form: entry.translated().form,
+                    table: entry.table.clone(),
+                    text: entry.text.clone(),
+                    hits: entry.hits.get(),
+                    plans: plan.as_ref().map_or((0, 0), |plan| plan.counts()),
+                };
                 (entry.used.get(), row)
             })
             .collect()
     });
     rows.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
-    TableIterator::new(rows.into_iter().map(|(_, row)| row))
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What the cache of templates did in this session. It counts queries that found their template, queries that made one,
-/// and templates that gave way to others. It also counts plans of updates that are kept, and how often one was found.
-#[pg_extern(volatile)]
-fn template_cache_stats() -> TableIterator<
-    'static,
-    (
-        name!(templates, i64),
-        name!(hits, i64),
-        name!(misses, i64),
-        name!(evictions, i64),
-        name!(update_plans, i64),
-        name!(update_hits, i64),
-    ),
-> {
-    TableIterator::once(CACHE.with_borrow(|cache| {
+/// What the cache did in this session.
+pub struct Counts {
+    pub templates: i64,
+    pub hits: i64,
+    pub misses: i64,
+    pub evictions: i64,
+}
+
+/// The counters of this session.
+pub fn counts() -> Counts {
+    CACHE.with_borrow(|cache| {
         let templates = cache.templates.values();
         let templates = templates.filter(|known| matches!(known, Known::Template(_)));
-        let (update_plans, update_hits) = statements::counts();
-        (
-            templates.count() as i64,
-            cache.hits,
-            cache.misses,
-            cache.evictions,
-            update_plans,
-            update_hits,
-        )
-    }))
+        Counts {
+            templates: templates.count() as i64,
+            hits: cache.hits,
+            misses: cache.misses,
+            evictions: cache.evictions,
+        }
+    })
 }
 
 /// Forgets all templates of this session and sets its counters to zero.
-#[pg_extern(volatile)]
-fn template_cache_reset() {
+pub fn reset() {
     CACHE.take();
-    statements::reset();
 }
