@@ -29,6 +29,13 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// What has a piece of the server's shared memory.
+const SHARED_MEMORY: [pg::shared_memory::Piece; 3] = [
+    cluster::counters::PIECE,
+    cluster::exchange::UNREACHABLE_NODES,
+    dictionary::TERMS_OF_OTHER_NODES,
+];
+
 /// Runs once when PostgreSQL loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
@@ -43,6 +50,7 @@ pub extern "C-unwind" fn _PG_init() {
     nodes::init();
     store::init();
     cluster::init();
+    pg::shared_memory::init(&SHARED_MEMORY);
     dictionary::init();
     load::init();
     sparql::init();

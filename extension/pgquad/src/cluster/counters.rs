@@ -12,7 +12,7 @@ use std::time::Duration;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::shared_memory::Piece;
+use crate::pg::shared_memory::Piece;
 
 /// What messages are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

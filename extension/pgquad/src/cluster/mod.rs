@@ -22,7 +22,6 @@ pub mod reader;
 pub mod rebuild;
 mod secret;
 mod serve;
-mod shared_memory;
 pub mod snapshots;
 pub mod statements;
 mod statistics;
@@ -37,12 +36,10 @@ pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use reader::ShardedReader;
 pub use secret::{ensure as ensure_secret, number_of_cluster};
-pub use shared_memory::Piece;
 
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {
     connection::init();
     exchange::init();
-    shared_memory::init();
     statistics::init();
 }

@@ -11,8 +11,7 @@ use std::cell::{Cell, RefCell};
 use pgquad_btree::SIGN;
 use pgquad_term::TermId;
 
-use super::run::{self, Texts};
-use super::state::State;
+use super::texts::Texts;
 
 /// Rows of a chunk. A chunk of labels is a quarter of a megabyte.
 const CHUNK_ROWS: usize = 4096;
@@ -198,18 +197,6 @@ impl Ahead {
         let near = chunks.iter_mut().position(|chunk| chunk.find_near(number));
         near.or_else(|| chunks.iter_mut().position(|chunk| chunk.find(number)))
     }
-}
-
-/// Makes a chunk that begins with this id, if a column that was offered has it.
-pub fn fetch(state: &mut State, id: TermId) -> bool {
-    let Some(rows) = offered(id) else {
-        return false;
-    };
-    let mut numbers = rows.numbers();
-    let texts = run::read(state, &numbers, CHUNK_BYTES);
-    numbers.truncate(texts.ends.len());
-    state.ahead.put(rows, numbers, texts);
-    true
 }
 
 /// The rows of a chunk that begins with this id, if a column that was offered has it.

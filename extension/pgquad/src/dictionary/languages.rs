@@ -5,13 +5,11 @@
 use std::collections::HashMap;
 
 use pgquad_term::id::MAX_LANGUAGE_NUMBER;
-use pgquad_term::{encoded, LiteralKind, Term, TermBuf};
+use pgquad_term::TermBuf;
 use pgrx::pg_sys;
 
 use super::relation::{for_each_row, Inserter, Relation};
-use super::state::{with_state, State};
 use super::tables::Tables;
-use super::{layout::Layout, remote};
 
 /// The language tags this backend knows of.
 #[derive(Default)]
@@ -21,55 +19,12 @@ pub struct Languages {
     terms: Vec<Option<TermBuf>>,
 }
 
-/// What `find` gives. A node that has no copy of the table asks another one for it when there is nothing.
-pub fn look_up<T>(find: impl Fn(&mut State) -> Option<T>) -> Option<T> {
-    let found = with_state(&find);
-    if found.is_some() || Layout::current().tables.languages != pg_sys::InvalidOid {
-        return found;
-    }
-    let all = remote::languages();
-    with_state(|state| {
-        state.languages.note(all);
-        find(state)
-    })
-}
-
-/// The numbers of the languages of encoded terms in a distributed dictionary. New languages get numbers while there are
-/// numbers left. 0 for a term without a language.
-pub fn numbers_or_add<'a>(terms: impl Iterator<Item = &'a str> + Clone) -> Vec<u16> {
-    let tags = terms.map(tag_of);
-    let mut missing: Vec<&str> = Vec::new();
-    for tag in tags.clone().flatten() {
-        let known = |state: &mut State| match state.languages.is_full() {
-            true => Some(0),
-            false => state.languages.find(&state.layout.tables, tag),
-        };
-        if !missing.contains(&tag) && look_up(known).is_none() {
-            missing.push(tag);
-        }
-    }
-    if !missing.is_empty() {
-        let added = remote::add_languages(&missing);
-        with_state(|state| state.languages.note(added));
-    }
-    with_state(|state| {
-        let number = |tag: &str| state.languages.numbers.get(tag).copied();
-        tags.map(|tag| tag.and_then(number).unwrap_or(0)).collect()
-    })
-}
-
-/// The language tag of an encoded term.
-fn tag_of(text: &str) -> Option<&str> {
-    match encoded::decode(text)? {
-        Term::Literal(literal) => match literal.kind {
-            LiteralKind::Language(tag) => Some(tag),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 impl Languages {
+    /// The number of `tag`, as far as it was read or noted.
+    pub fn known_number(&self, tag: &str) -> Option<u16> {
+        self.numbers.get(tag).copied()
+    }
+
     /// The number of `tag`, or `None` when it has none.
     pub fn find(&mut self, tables: &Tables, tag: &str) -> Option<u16> {
         if let Some(number) = self.numbers.get(tag) {
@@ -104,7 +59,7 @@ impl Languages {
     }
 
     /// Takes in languages that another node knows.
-    fn note(&mut self, languages: Vec<(u16, String)>) {
+    pub fn note(&mut self, languages: Vec<(u16, String)>) {
         let tags = languages.into_iter().map(|(number, tag)| (tag, number));
         self.numbers.extend(tags);
     }
@@ -135,7 +90,7 @@ impl Languages {
     }
 
     /// Whether all numbers are given out.
-    fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.numbers.len() >= usize::from(MAX_LANGUAGE_NUMBER)
     }
 

@@ -16,6 +16,7 @@ mod bulk;
 mod compare;
 mod distribute;
 mod extents;
+mod language_numbers;
 mod languages;
 mod layout;
 mod lock;
@@ -31,6 +32,7 @@ mod state;
 mod symbol_tables;
 mod tables;
 mod term_ids;
+mod texts;
 mod values;
 mod write;
 
@@ -58,8 +60,8 @@ use crate::cluster::damaged;
 use layout::Layout;
 use read::Reader;
 use relation::Relation;
-use run::Texts;
 use state::{with_state, ID_BYTES};
+use texts::Texts;
 use write::Encoded;
 
 /// Numbers of blank nodes that a session fetches at least when it has none in stock.
@@ -288,7 +290,7 @@ fn find_or_add(terms: &[(u128, &str)]) -> Vec<TermId> {
 
 /// Has the nodes of a distributed dictionary find or add the terms at `missing`.
 fn add_to_shards(missing: Vec<usize>, terms: &[(u128, &str)], ids: &mut [Option<TermId>]) {
-    let numbers = languages::numbers_or_add(terms.iter().map(|(_, text)| *text));
+    let numbers = language_numbers::numbers_or_add(terms.iter().map(|(_, text)| *text));
     let with_languages: Vec<(u128, NewTerm<'_>)> = terms
         .iter()
         .zip(numbers)
@@ -326,7 +328,7 @@ pub fn with_encoded<T>(id: TermId, body: impl FnOnce(&str) -> T) -> Option<T> {
         if let Some(term) = state.terms.look(&number, state::term_bytes) {
             return checked(term.as_encoded());
         }
-        if state.layout.shards.is_none() && ahead::fetch(state, id) {
+        if state.layout.shards.is_none() && run::fetch_ahead(state, id) {
             if let Some(encoded) = state.ahead.look(number) {
                 return checked(encoded);
             }
@@ -540,19 +542,19 @@ pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option
 
 /// The language tag with this number ([`TermId::language_number`]).
 pub fn language(number: u16) -> Option<String> {
-    languages::look_up(|state| state.languages.tag(&state.layout.tables, number))
+    language_numbers::look_up(|state| state.languages.tag(&state.layout.tables, number))
 }
 
 /// Numbers of language tags; it may lack some that were given out lately.
 pub fn languages() -> Vec<(u16, String)> {
     let some = |all: Vec<_>| (!all.is_empty()).then_some(all);
-    let all = languages::look_up(|state| some(state.languages.all(&state.layout.tables)));
+    let all = language_numbers::look_up(|state| some(state.languages.all(&state.layout.tables)));
     all.unwrap_or_default()
 }
 
 /// The number of a language tag (in lower case), `None` when no term in the dictionary has it.
 pub fn language_number(tag: &str) -> Option<u16> {
-    languages::look_up(|state| state.languages.find(&state.layout.tables, tag))
+    language_numbers::look_up(|state| state.languages.find(&state.layout.tables, tag))
 }
 
 /// Whether an encoded term that was found by the number in `id` is of the kind that the tag of `id` says.

@@ -5,26 +5,20 @@
 use std::rc::Rc;
 
 use pgquad_term::block::{self, Block, BlockError, View, MAX_TERMS};
+use pgquad_term::TermId;
 use pgrx::{check_for_interrupts, pg_sys};
 
+use super::ahead;
 use super::blocks::CachedBlock;
 use super::read::{count_block, damaged};
 use super::relation::{IndexScan, Relation};
 use super::state::State;
+use super::texts::Texts;
 
 /// A block of which less than one term in so many is wanted is not kept.
 const SPARSE: usize = 8;
 /// Rows that are looked at before the index is searched again.
 const STEPS: usize = 3;
-
-/// Encoded terms, one behind the other, each UTF-8.
-#[derive(Default)]
-pub struct Texts {
-    /// The terms.
-    pub bytes: Vec<u8>,
-    /// Where each ends.
-    pub ends: Vec<usize>,
-}
 
 /// Reads the terms with these numbers, which ascend, until one is not there or there are `enough` bytes.
 pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
@@ -51,6 +45,18 @@ pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
         }
     }
     texts
+}
+
+/// Makes a chunk that begins with this id, if a column that was offered has it.
+pub fn fetch_ahead(state: &mut State, id: TermId) -> bool {
+    let Some(rows) = ahead::offered(id) else {
+        return false;
+    };
+    let mut numbers = rows.numbers();
+    let texts = read(state, &numbers, ahead::CHUNK_BYTES);
+    numbers.truncate(texts.ends.len());
+    state.ahead.put(rows, numbers, texts);
+    true
 }
 
 /// The table of blocks, read upwards.

@@ -15,7 +15,8 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 
 use super::layout::Layout;
-use crate::cluster::{number_of_cluster, Piece};
+use crate::cluster::number_of_cluster;
+use crate::pg::shared_memory::Piece;
 
 /// Kilobytes for all of it.
 static SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);

@@ -8,6 +8,7 @@ pub mod ffi;
 pub mod guc;
 pub mod list;
 pub mod replan;
+pub mod shared_memory;
 pub mod subtransaction;
 pub mod threads;
 

@@ -10,7 +10,7 @@ use pgquad_cluster::exchange::{has_rows, Error, Lost, Transport};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::event_set::EventSet;
-use super::mesh::{keep, Connected, Mesh, Peer};
+use super::peers::{keep, Connected, Mesh, Peer};
 use crate::cluster::counters::{self, Kind};
 use crate::pg::error::{raise, raise_detail};
 

@@ -1,7 +1,6 @@
 //! How the participants of a query come to have links: each connects to those after it and accepts those before it, all
 //! at once.
 
-use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -15,20 +14,12 @@ use super::descriptor::Descriptor;
 use super::event_set::EventSet;
 use super::links::Links;
 use super::listener::{wants_seals, with_listener};
+use super::peers::{take_kept, Connected, Mesh, Peer};
 use crate::cluster::{connection, secret};
 use crate::term::random_bytes;
 
 /// Most connections that have not shown who they are, beyond those that are expected. Further ones wait in the kernel.
 const MOST_STRANGERS: usize = 32;
-
-/// A participant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Peer {
-    /// How messages name its node.
-    pub name: String,
-    /// Where it takes connections.
-    pub address: SocketAddr,
-}
 
 /// What a participant is told about the others.
 #[derive(Clone, Debug)]
@@ -46,41 +37,12 @@ pub struct Meeting {
     pub patience: Duration,
 }
 
-/// A link to another participant.
-pub struct Connected {
-    pub link: Link<TcpStream>,
-    _descriptor: Descriptor,
-}
-
-/// Links to all others.
-#[derive(Default)]
-pub struct Mesh {
-    pub id: [u8; MESH_BYTES],
-    pub me: usize,
-    pub peers: Vec<Peer>,
-    /// By participant; none for this one.
-    pub links: Vec<Option<Connected>>,
-}
-
-thread_local! {
-    /// The links of the last query that came to its end.
-    static IDLE_MESH: RefCell<Option<Mesh>> = const { RefCell::new(None) };
-}
-
-/// Keeps links for the next query.
-pub fn keep(mesh: Mesh) {
-    IDLE_MESH.set(Some(mesh));
-}
-
 /// The links for a query: those that were kept, or new ones. Waits until all participants are linked.
 ///
 /// # Errors
 /// A participant that cannot be reached.
 pub fn join(meeting: Meeting) -> Result<Links, Lost> {
-    let kept = IDLE_MESH.take().filter(|mesh| {
-        mesh.id == meeting.mesh && mesh.me == meeting.me && mesh.peers == meeting.peers
-    });
-    let mesh = match kept {
+    let mesh = match take_kept(&meeting.mesh, meeting.me, &meeting.peers) {
         Some(mesh) => mesh,
         None => Joining::new(&meeting).run()?,
     };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Re
 use pgrx::pg_sys;
 
 use crate::cluster::counters::now;
-use crate::cluster::shared_memory::Piece;
+use crate::pg::shared_memory::Piece;
 
 /// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened
 /// port helps.

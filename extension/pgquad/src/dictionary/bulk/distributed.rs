@@ -14,7 +14,7 @@ use pgrx::check_for_interrupts;
 use super::super::layout::Layout;
 use super::super::remote::{self, Asked};
 use super::super::state::{with_state, BuildHash};
-use super::super::{is_label, languages, take_numbers};
+use super::super::{is_label, language_numbers, take_numbers};
 use super::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
@@ -170,7 +170,7 @@ impl DistributedEncoder {
         }
         self.choose_symbols();
         let terms = std::mem::take(&mut self.collected);
-        let languages = languages::numbers_or_add(terms.texts());
+        let languages = language_numbers::numbers_or_add(terms.texts());
         let layout = Layout::newest();
         let nodes = match &layout.shards {
             None => Vec::new(),

@@ -1,6 +1,7 @@
 //! Execution of `Quad Groups`: the conditions become key ranges and filters once per (re)scan; groups come in batches.
 
-use super::plan::Decoded;
+use super::decoded::Decoded;
+use super::explain::{explain, Shown};
 use super::shape::Output;
 use crate::nodes::custom::{self, ScanNode};
 use crate::nodes::scan::compared;
@@ -27,9 +28,9 @@ const MOST_GROUPS: usize = 1024;
 /// The node's own part.
 pub struct QuadGroups {
     /// The plan, decoded.
-    pub plan: Decoded,
+    plan: Decoded,
     /// What it reads from.
-    pub reader: TableReader,
+    reader: TableReader,
     /// Lives as long as the query.
     context: pg_sys::MemoryContext,
     values: Vec<*mut pg_sys::ExprState>,
@@ -50,7 +51,7 @@ pub struct QuadGroups {
     len: usize,
     at: usize,
     /// Pages read and skipped, over all rescans.
-    pub work: Work,
+    work: Work,
 }
 
 /// A group under way.
@@ -150,8 +151,13 @@ impl ScanNode for QuadGroups {
         ancestors: *mut pg_sys::List,
         es: *mut pg_sys::ExplainState,
     ) {
+        let shown = Shown {
+            plan: &self.plan,
+            reader: &self.reader,
+            work: &self.work,
+        };
         // SAFETY: EXPLAIN's own arguments.
-        unsafe { super::explain::explain(self, node, ancestors, es) }
+        unsafe { explain(shown, node, ancestors, es) }
     }
 }
 

@@ -1,27 +1,39 @@
 //! EXPLAIN of `Quad Groups`: the order read, the columns grouped by, and what conditions do. With ANALYZE also how many
 //! leaves were read, and how many were counted without being read.
 
-use super::exec::QuadGroups;
+use super::decoded::Decoded;
 use crate::am::shape::COLUMNS;
 use crate::nodes::custom::{self, explain_text as text};
 use crate::nodes::scan::compared::Compared;
 use crate::pg::list::list_iter;
+use crate::storage::TableReader;
+use pgquad_btree::Work;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
+
+/// What is shown of a node.
+pub struct Shown<'a> {
+    /// The plan, decoded.
+    pub plan: &'a Decoded,
+    /// What it reads from.
+    pub reader: &'a TableReader,
+    /// Pages read and skipped, over all rescans.
+    pub work: &'a Work,
+}
 
 /// Shows a node.
 ///
 /// # Safety
-/// `groups` is the own part of `node`, begun; the rest is EXPLAIN's own.
+/// `groups` is of `node`, begun; the rest is EXPLAIN's own.
 pub unsafe fn explain(
-    groups: &QuadGroups,
+    groups: Shown<'_>,
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let plan = &groups.plan;
+        let plan = groups.plan;
         let order = groups.reader.orders()[plan.order];
         let names = |columns: &[u8]| {
             let names: Vec<&str> = columns.iter().map(|&c| COLUMNS[usize::from(c)]).collect();

@@ -1,6 +1,7 @@
 //! `Quad Groups`: counts, DISTINCT and GROUP BY over one quad table from the trees' own counts and loose scans. See
 //! README.md beside this file.
 
+mod decoded;
 mod exec;
 mod explain;
 mod paths;

@@ -1,6 +1,6 @@
 //! Planning of `Quad Groups`: a path beside PostgreSQL's own for grouping, aggregates and DISTINCT.
 
-use super::plan::plan_path;
+use super::plan::{plan_path, GroupsPath};
 use super::shape::{Shape, Wanted};
 use crate::am;
 use crate::nodes::counts::parts;
@@ -16,14 +16,6 @@ use pgrx::pg_sys;
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Groups", plan_path);
-
-/// PostgreSQL's path with ours behind it; the first field must be the path.
-#[repr(C)]
-pub struct GroupsPath {
-    path: pg_sys::CustomPath,
-    /// How the query is answered; lives in the planner's memory.
-    pub shape: *const Shape,
-}
 
 /// Adds a path for the distinct rows of a level.
 ///

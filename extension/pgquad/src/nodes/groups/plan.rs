@@ -1,39 +1,23 @@
-//! The plan node of `Quad Groups`.
+//! The path and the plan node of `Quad Groups`.
 //!
 //! `custom_scan_tlist` = the columns and aggregates that the target list, HAVING and conditions on groups use;
 //! `custom_exprs` = the values of conditions; the private data is a [`GroupsData`].
 
 use super::exec;
-use super::paths::GroupsPath;
-use super::shape::{output_of, Output};
+use super::shape::{output_of, Shape};
 use crate::nodes::counts::parts;
 use crate::nodes::custom;
-use crate::nodes::scan::compared::Compared;
 use crate::pg::list::list_iter;
 use pgquad_exec::GroupsData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// The plan as the executor sees it.
-pub struct Decoded {
-    /// The order that is read.
-    pub order: usize,
-    /// Columns that make the groups.
-    pub depth: usize,
-    /// Columns of the groups that are read.
-    pub inner_depth: usize,
-    /// The column that makes the groups if they are scattered over the order.
-    pub scattered: Option<usize>,
-    /// Whether rows are counted.
-    pub counting: bool,
-    /// Whether no rows make no group.
-    pub grouped: bool,
-    /// How many of the conditions make the key ranges; the others are tested on the way.
-    pub bounds: usize,
-    /// All conditions.
-    pub compared: Vec<Compared>,
-    /// What the scan tuple holds.
-    pub outputs: Vec<Output>,
+/// PostgreSQL's path with ours behind it; the first field must be the path.
+#[repr(C)]
+pub struct GroupsPath {
+    pub path: pg_sys::CustomPath,
+    /// How the query is answered; lives in the planner's memory.
+    pub shape: *const Shape,
 }
 
 /// PlanCustomPath.
@@ -94,27 +78,5 @@ pub unsafe extern "C-unwind" fn plan_path(
         custom::set_private(scan, &data);
         (*scan).custom_scan_tlist = columns;
         scan.cast()
-    }
-}
-
-impl Decoded {
-    /// Reads what a plan carries.
-    ///
-    /// # Safety
-    /// `plan` is a plan made by [`plan_path`], or a copy of one.
-    pub unsafe fn read(plan: *mut pg_sys::CustomScan) -> Self {
-        // SAFETY: the caller's promise.
-        let data: GroupsData = unsafe { custom::private_data(plan) };
-        Self {
-            order: data.order,
-            depth: data.depth,
-            inner_depth: data.inner_depth,
-            scattered: data.scattered,
-            counting: data.counting,
-            grouped: data.grouped,
-            bounds: data.bounds,
-            compared: data.compared.into_iter().map(Compared::from).collect(),
-            outputs: data.outputs,
-        }
     }
 }

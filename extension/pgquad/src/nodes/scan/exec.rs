@@ -3,6 +3,7 @@
 //! lists of parameters and subqueries are not known before.
 
 use super::compared::Compared;
+use super::explain::{explain, Counters, Shown};
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
@@ -11,7 +12,6 @@ use crate::pg::list::{list_iter, list_node};
 use crate::storage::{interrupt, OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::message::KEYS_AHEAD;
-use pgquad_cluster::Traffic;
 use pgquad_exec::{
     holds, key_ranges, match_order, most_ranges, read_cost, Bound, ScanData, Value,
     MOST_LIST_RANGES,
@@ -25,17 +25,6 @@ pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_metho
 
 static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadScan>();
 
-/// Counters shown by EXPLAIN ANALYZE.
-#[derive(Default, Clone, Copy)]
-pub struct Counters {
-    /// Key ranges walked.
-    pub probes: u64,
-    /// Leaves (batches) read.
-    pub leaves: u64,
-    /// Rows that have not passed the conditions which the key ranges do not enforce.
-    pub removed: u64,
-}
-
 /// One condition as the executor sees it.
 struct BoundExpr {
     column: usize,
@@ -45,9 +34,9 @@ struct BoundExpr {
 }
 
 /// One order, and how the scan reads it.
-pub struct Way {
+struct Way {
     /// The order.
-    pub order: Order,
+    order: Order,
     /// Its number.
     number: usize,
     columns: [u8; 4],
@@ -55,7 +44,7 @@ pub struct Way {
     needed: u8,
     output: Option<Output>,
     /// The conditions that its key ranges enforce, by number.
-    pub used: Vec<usize>,
+    used: Vec<usize>,
     cursor: OrderCursor,
 }
 
@@ -75,9 +64,9 @@ impl Way {
 /// The node's own part, allocated in the executor's per-query context.
 pub struct QuadScan {
     /// The order that is walked.
-    pub way: Way,
+    way: Way,
     /// The order that may be walked instead.
-    pub other: Option<Way>,
+    other: Option<Way>,
     /// How often the two have been there to choose from.
     choices: u64,
     needs_tid: bool,
@@ -85,7 +74,7 @@ pub struct QuadScan {
     is_inner: bool,
     bounds: Vec<BoundExpr>,
     /// Whether quads come in descending order.
-    pub backward: bool,
+    backward: bool,
     ranges: Vec<(Key, Key)>,
     /// Conditions that the key ranges do not enforce: place in the key, kind of bound, value.
     tests: Vec<(usize, Bound, Value)>,
@@ -99,7 +88,7 @@ pub struct QuadScan {
     /// What the dictionary is told of the rows to come.
     upcoming: Upcoming,
     /// Totals over all rescans.
-    pub counters: Counters,
+    counters: Counters,
 }
 
 impl ScanNode for QuadScan {
@@ -289,8 +278,16 @@ impl ScanNode for QuadScan {
         ancestors: *mut pg_sys::List,
         es: *mut pg_sys::ExplainState,
     ) {
+        let shown = Shown {
+            order: self.way.order,
+            other: self.other.as_ref().map(|other| other.order),
+            backward: self.backward,
+            enforced: &self.way.used,
+            counters: self.counters,
+            traffic: self.way.cursor.traffic(),
+        };
         // SAFETY: EXPLAIN's own arguments.
-        unsafe { super::explain::explain(self, node, ancestors, es) }
+        unsafe { explain(shown, node, ancestors, es) }
     }
 }
 
@@ -401,11 +398,6 @@ unsafe extern "C-unwind" fn remember(
 }
 
 impl QuadScan {
-    /// What has gone over the wire, where the quads are in shards.
-    pub fn traffic(&self) -> Option<Traffic> {
-        self.way.cursor.traffic()
-    }
-
     /// Reads the next non-empty leaf's worth of quads; false at the end.
     unsafe fn read_batch(&mut self, state: *mut pg_sys::ScanState) -> bool {
         // SAFETY: a begun node.

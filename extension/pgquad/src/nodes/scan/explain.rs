@@ -1,16 +1,44 @@
 //! EXPLAIN of `Quad Scan`: the order walked, the conditions its key range enforces, and with ANALYZE what it cost.
 
-use super::exec::QuadScan;
 use crate::nodes::custom::{self, explain_text as text};
 use crate::pg::list::list_iter;
+use pgquad_btree::Order;
+use pgquad_cluster::Traffic;
 use pgrx::pg_sys;
+
+/// Counters shown by EXPLAIN ANALYZE.
+#[derive(Default, Clone, Copy)]
+pub struct Counters {
+    /// Key ranges walked.
+    pub probes: u64,
+    /// Leaves (batches) read.
+    pub leaves: u64,
+    /// Rows that have not passed the conditions which the key ranges do not enforce.
+    pub removed: u64,
+}
+
+/// What is shown of a node.
+pub struct Shown<'a> {
+    /// The order that is walked.
+    pub order: Order,
+    /// The order that may be walked instead.
+    pub other: Option<Order>,
+    /// Whether quads come in descending order.
+    pub backward: bool,
+    /// The conditions that its key ranges enforce, by number.
+    pub enforced: &'a [usize],
+    /// Totals over all rescans.
+    pub counters: Counters,
+    /// What has gone over the wire, where the quads are in shards.
+    pub traffic: Option<Traffic>,
+}
 
 /// Shows a node.
 ///
 /// # Safety
-/// `scan` is the own part of `node`, begun; the rest is EXPLAIN's own.
+/// `scan` is of `node`, begun; the rest is EXPLAIN's own.
 pub unsafe fn explain(
-    scan: &QuadScan,
+    scan: Shown<'_>,
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
@@ -18,9 +46,9 @@ pub unsafe fn explain(
     // SAFETY: the caller's promise.
     unsafe {
         let direction = if scan.backward { " backward" } else { "" };
-        text("Index Order", &format!("{}{direction}", scan.way.order), es);
+        text("Index Order", &format!("{}{direction}", scan.order), es);
         if let Some(other) = &scan.other {
-            text("Other Index Order", &other.order.to_string(), es);
+            text("Other Index Order", &other.to_string(), es);
         }
         let plan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         // The values of the conditions are followed by the conditions.
@@ -28,7 +56,7 @@ pub unsafe fn explain(
         let shown = custom::deparse(node, &exprs[exprs.len() / 2..], ancestors, es);
         let (mut enforced, mut tested) = (Vec::new(), Vec::new());
         for (i, condition) in shown.into_iter().enumerate() {
-            match scan.way.used.contains(&i) {
+            match scan.enforced.contains(&i) {
                 true => enforced.push(condition),
                 false => tested.push(condition),
             }
@@ -47,7 +75,7 @@ pub unsafe fn explain(
                 let removed = counters.removed as i64;
                 custom::explain_integer(c"Rows Removed by Filter on Ids", removed, es);
             }
-            if let Some(traffic) = scan.traffic() {
+            if let Some(traffic) = scan.traffic {
                 custom::explain_traffic(&traffic, es);
             }
         }

@@ -5,7 +5,6 @@ use super::exec;
 use super::shape::Shape;
 use super::step;
 use crate::nodes::custom;
-use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
 use crate::pg::guc;
 use crate::pg::list::list_iter;
@@ -132,12 +131,4 @@ unsafe extern "C-unwind" fn plan_path(
         (*scan).custom_scan_tlist = columns;
         scan.cast()
     }
-}
-
-/// A value that lives as long as the plan is made.
-///
-/// # Safety
-/// Called while planning.
-pub unsafe fn keep<T>(value: T) -> *const T {
-    keep_in_context(value)
 }

@@ -4,13 +4,13 @@
 //!
 //! `custom_exprs` = the values of all conditions, hop by hop; the private data is a [`StepData`].
 
-use super::paths::keep;
 use super::shape::Shape;
 use crate::am::shape::COLUMNS;
 use crate::nodes::custom::{self, ScanNode};
 use crate::nodes::scan::compared::{self, Compared};
 use crate::nodes::scan::parameter;
 use crate::pg::compat;
+use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_node;
 use crate::storage;
@@ -55,7 +55,7 @@ pub unsafe fn new_path(
     unsafe {
         let path: *mut StepPath = custom::new_path(joined, &PATH_METHODS);
         (*path).path.path.pathtarget = target;
-        (*path).shape = keep(shape);
+        (*path).shape = keep_in_context(shape);
         path.cast()
     }
 }

@@ -1,13 +1,10 @@
-//! Pieces of the server's shared memory, for what all sessions count and remember of the cluster. Where the library is
+//! Pieces of the server's shared memory, for what all sessions count and remember together. Where the library is
 //! not preloaded there are none.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
-use super::{counters, exchange};
-use crate::dictionary;
 
 /// A piece of shared memory.
 pub struct Piece {
@@ -20,23 +17,19 @@ pub struct Piece {
     pub start: unsafe fn(piece: *mut u8, is_new: bool),
 }
 
-/// All of them.
-const PIECES: [Piece; 3] = [
-    counters::PIECE,
-    exchange::UNREACHABLE_NODES,
-    dictionary::TERMS_OF_OTHER_NODES,
-];
-
+/// All of them; set once, before the server starts.
+static mut PIECES: &[Piece] = &[];
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Asks for shared memory; called once from `_PG_init`.
-pub fn init() {
+/// Asks for these pieces of shared memory; called once from `_PG_init`.
+pub fn init(pieces: &'static [Piece]) {
     // SAFETY: `_PG_init` runs once, in the postmaster when the library is preloaded.
     unsafe {
         if !pg_sys::process_shared_preload_libraries_in_progress {
             return;
         }
+        PIECES = pieces;
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
