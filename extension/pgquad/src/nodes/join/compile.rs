@@ -1,25 +1,19 @@
 //! From a described join to a plan of the pipeline. Columns that must be equal share a variable, and comparisons with
 //! values that are fixed for a run become parameters. Everything else becomes an expression over rows.
 
+use super::columns::{columns_of, equal_columns, Cell};
 use super::join_tree::JoinTree;
 use super::outer_input_paths::OuterInputPath;
 use super::required_properties::required_properties;
 use super::value_equality;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
-use crate::pg::list::{list_iter, list_node};
 use pgquad_exec::{
     Bound, Child, Comparison, Filter, Group, Link, Pattern, Plan, SameValue, Slot, Test,
     MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
-
-/// A column of a relation: range table index and column number (0 = s .. 3 = g).
-pub type Cell = (pg_sys::Index, usize);
-
-/// `bigint = bigint` (`pg_operator.dat`).
-const INT8_EQUAL: pg_sys::Oid = pg_sys::Oid::from_u32(410);
 
 /// A compiled join.
 pub struct Compiled {
@@ -496,61 +490,5 @@ impl Classes {
             .iter()
             .flat_map(|&r| (0..4).map(move |c| (r, c)));
         cells.filter(|&cell| self.find(cell) == class).count()
-    }
-}
-
-/// The two columns of `relids` that an equality of whole numbers compares, if that is what the clause is.
-///
-/// # Safety
-/// A live clause.
-pub unsafe fn equal_columns(
-    clause: *mut pg_sys::RestrictInfo,
-    relids: pg_sys::Relids,
-) -> Option<(Cell, Cell)> {
-    // SAFETY: live planner nodes; each cast follows a check of the tag.
-    unsafe {
-        let expr = (*clause).clause.cast::<pg_sys::Node>();
-        if (*expr).type_ != pg_sys::NodeTag::T_OpExpr {
-            return None;
-        }
-        let op = expr.cast::<pg_sys::OpExpr>();
-        if (*op).opno != INT8_EQUAL || pg_sys::list_length((*op).args) != 2 {
-            return None;
-        }
-        let column = |n: usize| {
-            let node = list_node((*op).args, n);
-            if (*node).type_ != pg_sys::NodeTag::T_Var {
-                return None;
-            }
-            let var = node.cast::<pg_sys::Var>();
-            let own = (*var).varlevelsup == 0
-                && (*var).varattno > 0
-                && pg_sys::bms_is_member((*var).varno, relids);
-            own.then(|| ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1))
-        };
-        Some((column(0)?, column(1)?))
-    }
-}
-
-/// The columns that an expression reads.
-///
-/// # Safety
-/// `node` is a live planner node, or a list of them.
-pub unsafe fn columns_of(node: *mut pg_sys::Node) -> Vec<Cell> {
-    // SAFETY: the caller's promise. Aggregates and window functions of a target list are looked into; placeholders do
-    // not occur.
-    unsafe {
-        let flags = pg_sys::PVC_RECURSE_AGGREGATES
-            | pg_sys::PVC_RECURSE_WINDOWFUNCS
-            | pg_sys::PVC_RECURSE_PLACEHOLDERS;
-        let vars = pg_sys::pull_var_clause(node, flags as i32);
-        let mut cells = Vec::new();
-        for var in list_iter::<pg_sys::Var>(vars) {
-            let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
-            if !cells.contains(&cell) {
-                cells.push(cell);
-            }
-        }
-        cells
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `Quad Join` could only test it pair by pair. PostgreSQL hashes both sides, so the groups are left to its own joins.
 
-use super::compile::{equal_columns, Cell};
+use super::columns::{equal_columns, Cell};
 use super::value_equality;
 use crate::am;
 use crate::nodes::scan::conditions;

@@ -1,20 +1,19 @@
 //! Execution of `Quad Count` (hash aggregation). The join below counts its rows, and adds up numbers, group by group.
 //! Groups that memory has no room for wait in temporary files.
 
-use super::count_paths::{argument, Aggregate};
+use super::aggregate::{argument, Aggregate};
 use super::exec;
+use super::group_spill::{group_room, spill_file, term_order};
 use crate::dictionary;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
-use crate::storage::{interrupt, TempFile};
-use crate::term::{average, average_id, order_of, sum_id, total};
+use crate::term::{average, average_id, sum_id, total};
 use pgquad_btree::SIGN;
-use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
+use pgquad_exec::{Counted, HashAggregation, Slot};
 use pgquad_term::aggregate::Sum;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
-use std::cmp::Ordering;
 use std::ffi::CStr;
 
 /// What plans point at.
@@ -42,32 +41,6 @@ pub struct QuadCount {
     row: Option<Vec<Option<pg_sys::Datum>>>,
     /// Of the query.
     context: pg_sys::MemoryContext,
-}
-
-/// Where groups wait; there is no file before there are any.
-struct Waiting {
-    file: Option<TempFile<u64>>,
-    context: pg_sys::MemoryContext,
-}
-
-impl Spill for Waiting {
-    fn append(&mut self, words: &[u64]) {
-        let file = self.file.get_or_insert_with(|| TempFile::new(self.context));
-        file.append(words);
-    }
-
-    fn read(&mut self, at: u64, words: &mut [u64]) {
-        interrupt();
-        if let Some(file) = &self.file {
-            file.read(at, words);
-        }
-    }
-
-    fn close(&mut self) {
-        if let Some(file) = self.file.take() {
-            file.close();
-        }
-    }
 }
 
 impl ScanNode for QuadCount {
@@ -299,25 +272,6 @@ impl QuadCount {
             aggregation.close();
         }
     }
-}
-
-/// Bytes for groups.
-pub fn group_room() -> usize {
-    // SAFETY: a plain setting.
-    unsafe { pg_sys::get_hash_memory_limit() }
-}
-
-/// A file for groups that memory has no room for; it lasts as long as the memory context.
-pub fn spill_file(context: pg_sys::MemoryContext) -> Box<dyn Spill> {
-    Box::new(Waiting {
-        file: None,
-        context,
-    })
-}
-
-/// The order of the terms with two ids, in the form of keys.
-pub fn term_order(a: u64, b: u64) -> Ordering {
-    order_of((a ^ SIGN) as i64, (b ^ SIGN) as i64)
 }
 
 /// Runs the join, counting with `aggregation`.

@@ -3,8 +3,9 @@
 
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
-use super::push::{Pushed, Report};
+use super::pushed::Report;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
+use super::state::QuadJoin;
 use super::vectorised_filters::VectorisedFilter;
 use super::with_feedback;
 use crate::am::tid;
@@ -16,10 +17,10 @@ use crate::pg::guc;
 use crate::pg::list::{list_iter, list_node};
 use crate::storage::TableReader;
 use pgquad_btree::SIGN;
-use pgquad_cluster::push::{Cost, Start};
+use pgquad_cluster::push::Cost;
 use pgquad_exec::{
-    Bindings, Column, FirstRowsData, Group, HashAggregation, JoinData, OuterInputData, Pipeline,
-    Plan, RowIdentityData, Slot, Tuning, Value,
+    Bindings, Column, Group, HashAggregation, JoinData, OuterInputData, Pipeline, Plan, Slot,
+    Tuning, Value,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -37,47 +38,6 @@ const FIRST_BATCH: usize = 100;
 const BULK_BATCH: usize = 128;
 /// Quads from which on it is worth to see what filters leave of them.
 const RANGE_PUSHDOWN_FROM: usize = 1000;
-
-/// The node's own part, in the executor's per-query context.
-pub struct QuadJoin {
-    /// The plan, decoded.
-    pub plan: Plan,
-    /// The join under way.
-    pub pipeline: Pipeline,
-    /// Range table index of each step's relation.
-    pub relations: Vec<i32>,
-    /// What it reads from.
-    pub source: NodeSource,
-    /// The relation of each of its readers.
-    pub relids: Vec<pg_sys::Oid>,
-    params: Vec<Parameter>,
-    /// Place in the scan tuple of each variable of the answer.
-    output: Vec<usize>,
-    /// The relations whose rows are told apart, each with the identity of its latest row.
-    identities: Vec<(RowIdentityData, pg_sys::ItemPointerData)>,
-    pub(super) tuning: Tuning,
-    /// Where the rows come from that everything starts with, if it is not from one empty row.
-    pub(super) outer_input: Option<OuterInput>,
-    /// What the participants find, where the join is pushed from node to node.
-    pushed: Option<Pushed>,
-    /// Perhaps only the first few rows will be asked for.
-    pub(super) limited: bool,
-    /// The first rows of an order that are wanted, where that is not all.
-    pub(super) first_rows: Option<FirstRowsData>,
-    /// The message that starts participants for rows from the plan below, where the join is pushed for these rows.
-    pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
-    /// What that has cost.
-    pub report: Report,
-    /// Values of the parameters.
-    values: Vec<Value>,
-    started: bool,
-    /// The pipeline has begun with these parameters.
-    pub is_begun: bool,
-    rows: Bindings,
-    at: usize,
-    /// What the dictionary is told of the rows to come.
-    upcoming: Upcoming,
-}
 
 impl ScanNode for QuadJoin {
     const NAME: &'static CStr = c"Quad Join";

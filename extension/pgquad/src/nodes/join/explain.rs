@@ -4,9 +4,9 @@
 //! The text format has one line per pattern. The other formats (JSON, XML, YAML) have a group `Patterns` with one
 //! property per figure.
 
-use super::exec::QuadJoin;
-use super::push::Report;
+use super::pushed::Report;
 use super::source::TestExpr;
+use super::state::QuadJoin;
 use crate::nodes::custom;
 use crate::pg::list::list_iter;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};

@@ -1,6 +1,6 @@
 //! ORDER BY .. LIMIT right above a `Quad Join`: what each node may leave out of the rows that it sends.
 
-use super::compile::Cell;
+use super::columns::Cell;
 use crate::pg::list::list_iter;
 use pgquad_exec::{FirstRowsData, SortKey};
 use pgrx::pg_sys;

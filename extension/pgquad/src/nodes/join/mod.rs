@@ -1,6 +1,8 @@
 //! `Quad Join`: one custom scan node for all quad tables of a query level that are joined with each other. See
 //! README.md beside this file.
 
+mod aggregate;
+mod columns;
 mod compile;
 mod computed_equality;
 mod count_exec;
@@ -9,21 +11,25 @@ mod eligible_relations;
 mod exec;
 mod explain;
 mod first_rows;
+mod group_spill;
 mod join_tree;
 mod operators;
 mod outer_input;
 mod outer_input_paths;
 mod parameters;
 mod participant;
+mod path;
 mod paths;
 mod plan;
 mod push;
+mod pushed;
 mod required_properties;
 mod row_estimates;
 mod search;
 mod shipped_filters;
 mod single_pattern;
 mod source;
+mod state;
 mod value_equality;
 mod vectorised_filters;
 

@@ -3,9 +3,8 @@
 //! The patterns are neither probed for each of those rows (nested loop) nor read whole (hash join). The pipeline takes
 //! the rows in batches, as if an earlier pattern had found them.
 
-use super::compile::{equal_columns, Cell};
-use super::join_tree::JoinTree;
-use super::{computed_equality, eligible_relations, paths, value_equality};
+use super::columns::{equal_columns, Cell};
+use super::value_equality;
 use crate::pg::error::raise;
 use crate::pg::list::list_iter;
 use pgquad_exec::{Kind, OuterInputData, Slot};
@@ -25,53 +24,6 @@ pub struct OuterInputPath {
     pub by_value: Vec<Cell>,
     /// Conditions on joined rows.
     pub above: Vec<*mut pg_sys::RestrictInfo>,
-}
-
-/// Adds a path for the join of any relation with patterns, where an equality connects them.
-///
-/// # Safety
-/// Arguments are those of `set_join_pathlist_hook`.
-pub unsafe fn add(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) {
-    // SAFETY: live planner nodes.
-    unsafe {
-        let below = (*outer).cheapest_total_path;
-        if below.is_null() || !(*below).param_info.is_null() {
-            return;
-        }
-        let Some(join_tree) = patterns(root, inner) else {
-            return;
-        };
-        // To look up the graph alone is to read all patterns for each row.
-        if computed_equality::is_best(root, outer, inner) {
-            return;
-        }
-        if let Some(outer_input) =
-            OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
-        {
-            paths::add_with_outer_input(joined, below, join_tree, outer_input);
-        }
-    }
-}
-
-/// What an inner side joins, when it is nothing but patterns.
-unsafe fn patterns(
-    root: *mut pg_sys::PlannerInfo,
-    inner: *mut pg_sys::RelOptInfo,
-) -> Option<JoinTree> {
-    // SAFETY: live planner nodes.
-    unsafe {
-        if (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_JOINREL {
-            return paths::quad_join_of(inner).map(|path| (*(*path).join_tree).clone());
-        }
-        eligible_relations::is_eligible(root, inner).then(|| JoinTree::relation(inner))
-    }
 }
 
 impl OuterInputPath {
@@ -141,7 +93,10 @@ impl OuterInputPath {
     }
 
     /// `None` where no equality connects the two sides, or some condition cannot be tested.
-    unsafe fn new(
+    ///
+    /// # Safety
+    /// Live planner nodes of one join.
+    pub unsafe fn new(
         joined: *mut pg_sys::RelOptInfo,
         outer: *mut pg_sys::RelOptInfo,
         inner: *mut pg_sys::RelOptInfo,

@@ -1,7 +1,7 @@
 //! The part of one node in a pushed join: an ordinary pipeline over the store's shards, driven by the exchange. The
 //! node that asks calls it through SQL; only nodes of the cluster may.
 
-use super::count_exec::{spill_file, term_order};
+use super::group_spill::{spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;

@@ -1,7 +1,8 @@
 //! Paths of `Quad Join`.
 
 use super::join_tree::JoinTree;
-use super::outer_input_paths::{self, OuterInputPath};
+use super::outer_input_paths::OuterInputPath;
+use super::path::QuadJoinPath;
 use super::{computed_equality, eligible_relations, plan, row_estimates};
 use crate::nodes::custom;
 use crate::pg::compat;
@@ -28,16 +29,6 @@ static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
 /// The path of a join with an outer input, told from the others by its methods.
 static OUTER_INPUT_METHODS: Methods<pg_sys::CustomPathMethods> =
     custom::path_methods(c"Quad Join", plan::plan_path);
-
-/// PostgreSQL's path with ours behind it; the first field must be the path.
-#[repr(C)]
-pub struct QuadJoinPath {
-    path: pg_sys::CustomPath,
-    /// What is joined; lives in the planner's memory.
-    pub join_tree: *const JoinTree,
-    /// What is taken from a plan below; NULL where there is none.
-    pub outer_input: *const OuterInputPath,
-}
 
 /// Installs the hook; called once from `_PG_init`.
 pub fn init() {
@@ -134,7 +125,7 @@ unsafe extern "C-unwind" fn set_join_pathlist(
         if JOINING.get() != root {
             let (level, above) = ABOVE.get();
             if level == root {
-                outer_input_paths::add(root, joined, outer, inner, kind, extra);
+                add_outer_input(root, joined, outer, inner, kind, extra);
                 if above == Above::Results {
                     row_estimates::expect_of_join(joined);
                 }
@@ -289,11 +280,58 @@ unsafe fn cost_no_more(
     }
 }
 
+/// Adds a path for the join of any relation with patterns, where an equality connects them.
+///
+/// # Safety
+/// Arguments are those of `set_join_pathlist_hook`.
+unsafe fn add_outer_input(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let below = (*outer).cheapest_total_path;
+        if below.is_null() || !(*below).param_info.is_null() {
+            return;
+        }
+        let Some(join_tree) = patterns(root, inner) else {
+            return;
+        };
+        // To look up the graph alone is to read all patterns for each row.
+        if computed_equality::is_best(root, outer, inner) {
+            return;
+        }
+        if let Some(outer_input) =
+            OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
+        {
+            add_with_outer_input(joined, below, join_tree, outer_input);
+        }
+    }
+}
+
+/// What an inner side joins, when it is nothing but patterns.
+unsafe fn patterns(
+    root: *mut pg_sys::PlannerInfo,
+    inner: *mut pg_sys::RelOptInfo,
+) -> Option<JoinTree> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        if (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_JOINREL {
+            return quad_join_of(inner).map(|path| (*(*path).join_tree).clone());
+        }
+        eligible_relations::is_eligible(root, inner).then(|| JoinTree::relation(inner))
+    }
+}
+
 /// Adds the path of a join with the rows of `below`.
 ///
 /// # Safety
 /// Live planner nodes of one join.
-pub unsafe fn add_with_outer_input(
+unsafe fn add_with_outer_input(
     joined: *mut pg_sys::RelOptInfo,
     below: *mut pg_sys::Path,
     join_tree: JoinTree,

@@ -3,10 +3,11 @@
 //! `custom_scan_tlist` = all columns that the answer or a filter reads; `custom_exprs` = the values of the parameters,
 //! then the expressions of the filters; the private data is a [`JoinData`].
 
-use super::compile::{compile, Cell};
+use super::columns::Cell;
+use super::compile::compile;
 use super::exec;
 use super::first_rows;
-use super::paths::QuadJoinPath;
+use super::path::QuadJoinPath;
 use super::required_properties::required_properties;
 use crate::nodes::custom;
 use crate::pg::compat;

@@ -1,7 +1,7 @@
 //! `quad.eq(a, b)`: equality of the values of two columns of ids, which is equality of ids where one of them holds
 //! nothing but IRIs, blank nodes and strings.
 
-use super::compile::Cell;
+use super::columns::Cell;
 use crate::dictionary;
 use crate::pg::list::list_node;
 use pgquad_btree::SIGN;
