@@ -4,7 +4,7 @@ use crate::am;
 use crate::cluster::store::sides_of;
 use crate::cluster::{guard, inspect, rebuild};
 use crate::pg::error::{raise, raise_hint, required};
-use crate::storage::{self, Table};
+use crate::storage::{self, pending, Table};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
@@ -153,6 +153,7 @@ fn verify(relation: pg_sys::Oid) -> SetOfIterator<'static, String> {
         if !pg_sys::RecoveryInProgress() {
             pg_sys::LockRelationOid(relation.oid(), pg_sys::ShareLock as i32);
         }
+        pending::flush(relation.oid());
         Table::open(relation.as_ptr()).verify()
     };
     SetOfIterator::new(problems)

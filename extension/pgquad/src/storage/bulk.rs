@@ -1,8 +1,9 @@
 //! Bulk load: many quads at once, sorted per order on threads, built bottom-up into an empty table or merged leaf by
 //! leaf into a filled one.
 
+use super::error::fail;
 use super::run_files::RunFiles;
-use super::table::{fail, Table};
+use super::table::Table;
 use crate::pg::error::{raise, raise_detail};
 use pgquad_btree::{quad_of, Key, Order, Quad, FROZEN_XID};
 use pgquad_cluster::taken::Taken;

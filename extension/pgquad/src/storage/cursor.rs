@@ -1,8 +1,10 @@
 //! Ordered reading of one order of a table.
 
+use super::buffers::RelationStore;
+use super::error::fail;
+use super::pending;
 use super::snapshot::{is_serializable, PgSnapshot};
-use super::table::{fail, tree_to_read};
-use super::{pending, RelationStore};
+use super::trees::tree_to_read;
 use crate::cluster::{store, ShardedReader};
 use crate::pg::error::raise;
 use crate::pg::ffi;

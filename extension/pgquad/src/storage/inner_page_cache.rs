@@ -1,8 +1,8 @@
 //! The inner pages that this session remembers of the tables it reads ([`pgquad_btree::InnerPageCache`]).
 
-use super::table::ReadTrees;
+use super::buffers::RelationStore;
 use crate::pg::compat::{self, FileLocator};
-use pgquad_btree::{CacheBudget, InnerPageCache};
+use pgquad_btree::{CacheBudget, InnerPageCache, Tree};
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -15,6 +15,14 @@ const FRESH: Duration = Duration::from_secs(10);
 /// leaves: all orders of about a hundred million quads. Where there are more, a look-up waits for its leaf rather than
 /// for the pages above it. The memory of many sessions is then better spent on a cache of leaves.
 const MOST: usize = 32 << 20;
+
+/// The trees of a relation for reading.
+pub struct ReadTrees {
+    /// One for each order.
+    pub trees: Vec<Tree<RelationStore>>,
+    /// Their column permutations.
+    pub orders: Vec<[u8; 4]>,
+}
 
 struct Kept {
     file: FileLocator,

@@ -1,14 +1,18 @@
 //! Reading all orders of a table by sorted batches of key ranges.
 
+use super::buffers::RelationStore;
+use super::error::fail;
+use super::inner_page_cache::ReadTrees;
+use super::key_range::range_for;
+use super::pending;
 use super::snapshot::{is_serializable, PgSnapshot};
-use super::table::{fail, trees_to_read, ReadTrees};
-use super::{pending, RelationStore};
+use super::trees::trees_to_read;
 use crate::cluster::groups::ShardedGroups;
 use crate::cluster::{store, ShardedReader};
 use crate::pg::ffi;
 use pgquad_btree::{
-    prefix_range, Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS,
-    KEY_MAX, KEY_MIN, SIGN,
+    Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS, KEY_MAX,
+    KEY_MIN, SIGN,
 };
 use pgquad_cluster::{Reading, Traffic};
 use pgrx::pg_sys;
@@ -421,18 +425,4 @@ pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u6
         reader.close();
         count
     }
-}
-
-/// The order that has the most columns of `key` (NULL = any) as a prefix, the first of the best ones, and the range of
-/// them.
-pub fn range_for(orders: &[[u8; 4]], key: [Option<i64>; 4]) -> (usize, Key, Key) {
-    let prefix = |order: usize| -> Vec<u64> {
-        let columns = orders[order].iter();
-        let values = columns.map_while(|&c| key[usize::from(c)]);
-        values.map(|v| v as u64 ^ SIGN).collect()
-    };
-    let best = (0..orders.len()).rev().max_by_key(|&n| prefix(n).len());
-    let order = best.unwrap_or(0);
-    let (low, high) = prefix_range(&prefix(order));
-    (order, low, high)
 }

@@ -1,45 +1,16 @@
 //! One open quad table: its metapage and operations on all its orders.
 
-use super::reader::range_for;
+use super::buffers::RelationStore;
+use super::error::fail;
+use super::key_range::range_for;
 use super::snapshot::{PgSnapshot, PgStatus};
-use super::workers::{self, Task};
-use super::RelationStore;
-use super::{inner_page_cache, pending};
+use super::trees::cached_meta;
 use crate::cluster::guard::is_side;
-use crate::pg::error::{raise, raise_hint};
 use pgquad_btree::{
-    key_of, Deletion, Entry, Error, InnerPageCache, Key, Meta, Mode, Order, Quad, Quads, Snapshot,
-    Stats, Tree, TxnStatus, VacuumStats, Writer, NO_XID,
+    key_of, Deletion, Entry, Key, Meta, Mode, Order, Quad, Quads, Snapshot, Stats, Tree, Writer,
 };
 use pgquad_cluster::taken::Taken;
-use pgrx::{pg_sys, PgSqlErrorCode};
-use std::rc::Rc;
-
-/// Raises an error of the tree crate with its SQLSTATE.
-pub fn fail(e: Error) -> ! {
-    use PgSqlErrorCode::*;
-    match e {
-        Error::Corrupt { .. } => raise_hint(
-            ERRCODE_INDEX_CORRUPTED,
-            e.to_string(),
-            "Run quad.verify on the table; VACUUM FULL rebuilds its orders from the first one.",
-        ),
-        Error::OtherFormat { .. } => raise_hint(
-            ERRCODE_FEATURE_NOT_SUPPORTED,
-            e.to_string(),
-            "Export the quads with the library that wrote the table, and load them with this one.",
-        ),
-        Error::TooManyVersions { .. } => raise_hint(
-            ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            "too many versions of one quad are in use by running transactions",
-            "One page holds at most about 150 versions; commit, or wait until older transactions have ended.",
-        ),
-        Error::BadOptions(_) => raise(ERRCODE_INVALID_PARAMETER_VALUE, e.to_string()),
-        Error::NotEmpty | Error::Unsorted | Error::NoSuchOrder(_) => {
-            raise(ERRCODE_INTERNAL_ERROR, e.to_string())
-        }
-    }
-}
+use pgrx::pg_sys;
 
 /// The outcome of deleting or locking a quad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,74 +61,12 @@ pub enum Sampled {
     Dead,
 }
 
-/// What VACUUM found and did, over all orders; numbers of quads are those of the first.
-#[derive(Default)]
-pub struct Vacuumed {
-    /// Quads that are live.
-    pub live: u64,
-    /// Deleted quads that some snapshot may still see.
-    pub dead: u64,
-    /// Versions removed.
-    pub removed: u64,
-    /// Pages given back to the free space map.
-    pub freed_pages: u64,
-    /// Oldest transaction number left in any order.
-    pub oldest_xid: Option<u32>,
-}
-
-/// Bytes for the problems that are found in an order; there may be more of them than find room.
-const PROBLEM_BYTES: usize = 4 * 1024;
-
-/// What has come out of a task with one order. It lies in shared memory.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct OrderReport {
-    vacuumed: VacuumStats,
-    visible: u64,
-    digest: u128,
-    /// Problems, each ended by a line feed.
-    text: [u8; PROBLEM_BYTES],
-    length: usize,
-}
-
-impl Default for OrderReport {
-    fn default() -> Self {
-        Self {
-            vacuumed: VacuumStats::default(),
-            visible: 0,
-            digest: 0,
-            text: [0; PROBLEM_BYTES],
-            length: 0,
-        }
-    }
-}
-
-impl OrderReport {
-    /// Adds a problem if there is room.
-    fn note(&mut self, problem: &str) {
-        let end = self.length + problem.len() + 1;
-        if let Some(room) = self.text.get_mut(self.length..end) {
-            room[..problem.len()].copy_from_slice(problem.as_bytes());
-            room[problem.len()] = b'\n';
-            self.length = end;
-        }
-    }
-
-    fn problems(&self) -> impl Iterator<Item = String> + '_ {
-        String::from_utf8_lossy(&self.text[..self.length])
-            .lines()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-            .into_iter()
-    }
-}
-
 /// An open quad table.
 pub struct Table {
-    rel: pg_sys::Relation,
+    pub(super) rel: pg_sys::Relation,
     meta: Meta,
-    quads: Quads<RelationStore>,
-    status: PgStatus,
+    pub(super) quads: Quads<RelationStore>,
+    pub(super) status: PgStatus,
 }
 
 impl Table {
@@ -196,7 +105,8 @@ impl Table {
         self.quads.trees()
     }
 
-    fn tree(&self, n: usize) -> &Tree<RelationStore> {
+    /// The tree of order `n`.
+    pub(super) fn tree(&self, n: usize) -> &Tree<RelationStore> {
         self.quads.tree(n).unwrap_or_else(|e| fail(e))
     }
 
@@ -355,49 +265,6 @@ impl Table {
         self.quads.set_counters(live, 0).unwrap_or_else(|e| fail(e));
     }
 
-    /// Prunes and freezes every order and takes empty pages out, in at most so many parallel workers beside this
-    /// session.
-    pub fn vacuum(&self, workers: i32) -> Vacuumed {
-        // Pages that an earlier vacuum gave up, or that a crash kept from the free space map.
-        self.quads.reclaim();
-        // SAFETY: the relation is open, and locked by VACUUM.
-        let reports = unsafe { workers::for_each_order(self.rel, self, Task::Vacuum, workers) };
-        let first = &reports[0].vacuumed;
-        let mut all = Vacuumed {
-            live: first.live,
-            dead: first.dead,
-            removed: first.removed,
-            ..Vacuumed::default()
-        };
-        for OrderReport { vacuumed: one, .. } in &reports {
-            all.freed_pages += one.freed;
-            if one.oldest_xid != NO_XID {
-                all.oldest_xid = Some(match all.oldest_xid {
-                    Some(other) if self.status.precedes(other, one.oldest_xid) => other,
-                    _ => one.oldest_xid,
-                });
-            }
-        }
-        self.quads
-            .set_counters(all.live, all.dead)
-            .unwrap_or_else(|e| fail(e));
-        all
-    }
-
-    /// Does a task with order `n`.
-    pub fn work_on(&self, task: Task, n: usize) -> OrderReport {
-        match task {
-            Task::Verify => self.verify_order(n),
-            Task::Vacuum => OrderReport {
-                vacuumed: self
-                    .tree(n)
-                    .vacuum(&self.status)
-                    .unwrap_or_else(|e| fail(e)),
-                ..OrderReport::default()
-            },
-        }
-    }
-
     /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account
     /// of.
     pub fn range_count(&self, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
@@ -427,130 +294,10 @@ impl Table {
         self.tree(n).stats().unwrap_or_else(|e| fail(e))
     }
 
-    /// Checks all orders against their invariants and each other; one line per problem.
-    pub fn verify(&self) -> Vec<String> {
-        // SAFETY: the relation is open and locked.
-        let reports = unsafe {
-            pending::flush((*self.rel).rd_id);
-            workers::for_each_order(self.rel, self, Task::Verify, i32::MAX)
-        };
-        let name = |n: usize| self.meta.orders()[n].order.to_string();
-        let mut problems: Vec<String> = Vec::new();
-        for (n, report) in reports.iter().enumerate() {
-            problems.extend(report.problems().map(|p| format!("order {}: {p}", name(n))));
-            let (first, other) = (name(0), name(n));
-            if report.visible != reports[0].visible {
-                problems.push(format!(
-                    "order {first} has {} quads, order {other} has {}",
-                    reports[0].visible, report.visible
-                ));
-            } else if report.digest != reports[0].digest {
-                problems.push(format!("orders {first} and {other} hold different quads"));
-            }
-        }
-        problems
-    }
-
-    fn verify_order(&self, n: usize) -> OrderReport {
-        // SAFETY: functions run with an active snapshot; parallel workers have that of their leader.
-        let snapshot = unsafe { PgSnapshot::new(self.rel, pg_sys::GetActiveSnapshot()) };
-        let found = self.tree(n).verify(&snapshot).unwrap_or_else(|e| fail(e));
-        let mut report = OrderReport {
-            visible: found.visible,
-            digest: found.digest,
-            ..OrderReport::default()
-        };
-        for problem in &found.problems {
-            report.note(&problem.to_string());
-        }
-        report
-    }
-
     /// Calls `f` for every version in the first order, in key order, whoever sees it. Nobody else may change the table
     /// meanwhile.
     pub fn for_each_version(&self, f: impl FnMut(&Entry)) {
         self.tree(0).for_each_version(f).unwrap_or_else(|e| fail(e));
-    }
-}
-
-/// Forgets the metapage kept with a relation's cache entry, whose file has got other contents.
-///
-/// # Safety
-/// `rel` is an open quad table.
-pub unsafe fn forget_meta(rel: pg_sys::Relation) {
-    // SAFETY: `rd_amcache` is ours, see `cached_meta`.
-    unsafe {
-        inner_page_cache::forget((*rel).rd_id);
-        if !(*rel).rd_amcache.is_null() {
-            pg_sys::pfree((*rel).rd_amcache);
-            (*rel).rd_amcache = std::ptr::null_mut();
-        }
-    }
-}
-
-/// The trees of a relation for reading.
-pub struct ReadTrees {
-    /// One for each order.
-    pub trees: Vec<Tree<RelationStore>>,
-    /// Their column permutations.
-    pub orders: Vec<[u8; 4]>,
-}
-
-/// The trees of a relation for reading, which go by what this session remembers of their inner pages.
-///
-/// # Safety
-/// As for [`Table::open`].
-pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Rc<ReadTrees> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let store = RelationStore::new(rel);
-        let meta = cached_meta(rel, &store);
-        let make = |caches: &[Rc<InnerPageCache>]| {
-            let tree = |(n, cache): (usize, &Rc<InnerPageCache>)| {
-                let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
-                tree.with_inner_page_cache(cache.clone())
-            };
-            let trees: Vec<_> = caches.iter().enumerate().map(tree).collect();
-            ReadTrees {
-                orders: trees.iter().map(|tree| tree.order().columns()).collect(),
-                trees,
-            }
-        };
-        inner_page_cache::trees(rel, meta.orders().len(), make)
-    }
-}
-
-/// One of [`trees_to_read`].
-///
-/// # Safety
-/// As for [`Table::open`].
-pub unsafe fn tree_to_read(rel: pg_sys::Relation, n: usize) -> Tree<RelationStore> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let store = RelationStore::new(rel);
-        let meta = cached_meta(rel, &store);
-        let tree = Tree::new(store, meta, n).unwrap_or_else(|e| fail(e));
-        tree.with_inner_page_cache(inner_page_cache::of(rel, meta.orders().len())[n].clone())
-    }
-}
-
-/// The metapage, from the relation's cache entry if it is there.
-///
-/// # Safety
-/// `rel` is an open quad table with a file; the metapage is not used when invalidations may have been taken in since.
-unsafe fn cached_meta<'a>(rel: pg_sys::Relation, store: &RelationStore) -> &'a Meta {
-    // SAFETY: `rd_amcache` is ours: null, or a Meta put there below, freed by the relation cache with the entry's
-    // contents.
-    unsafe {
-        let cached = (*rel).rd_amcache.cast::<Meta>();
-        if let Some(meta) = cached.as_ref() {
-            return meta;
-        }
-        let meta = Meta::read(store).unwrap_or_else(|e| fail(e));
-        let place = pg_sys::MemoryContextAlloc(pg_sys::CacheMemoryContext, size_of::<Meta>());
-        place.cast::<Meta>().write(meta);
-        (*rel).rd_amcache = place;
-        &*place.cast::<Meta>()
     }
 }
 

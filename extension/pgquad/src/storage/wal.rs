@@ -7,9 +7,9 @@
 //!
 //! Where it is not preloaded (recovery could not call it then), changes are logged by PostgreSQL's generic records.
 
-use super::buffers::Locked;
 use super::conflict;
-use super::table::fail;
+use super::error::fail;
+use super::locked_page::Locked;
 use crate::pg::error::raise_hint;
 use pgquad_btree::{Change, Page, PAGE_SIZE, PAGE_STAMP_BYTES};
 use pgrx::pg_sys;

@@ -3,21 +3,12 @@
 //! The workers are those of a parallel index build or VACUUM (`access/parallel.h`): they share the leader's
 //! transaction, snapshot and locks. Each takes the next order that nobody has begun; so does the leader.
 
-use super::table::{OrderReport, Table};
+use super::order_task::{OrderReport, Task};
+use super::table::Table;
 use pgquad_btree::MAX_ORDERS;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// What is done with an order.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Task {
-    /// Check its invariants.
-    Verify,
-    /// Prune and freeze its leaves, and take empty pages out.
-    Vacuum,
-}
 
 /// Key of [`Shared`] in the table of contents of the shared memory.
 const SHARED_KEY: u64 = 1;
