@@ -1,7 +1,7 @@
 //! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
 
-use crate::am;
-use crate::cluster::store::sides_of;
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::sides_of;
 use crate::cluster::{guard, inspect, rebuild};
 use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, pending, Table};
@@ -33,7 +33,7 @@ fn open(oid: pg_sys::Oid) -> PgRelation {
 fn check(rel: &PgRelation, right: u32, what: &str) {
     // SAFETY: the relation is open.
     unsafe {
-        if !am::is_quad(rel.as_ptr()) {
+        if !access_method::is_quad(rel.as_ptr()) {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not a quad table", rel.name()),

@@ -2,6 +2,7 @@
 //! calls the one that was installed before it.
 
 use crate::am::{self, shape, table_as, table_options};
+use crate::catalog::access_method;
 use crate::cluster::{self, guard};
 use crate::pg::error::raise_hint;
 use crate::pg::exit::is_exiting;
@@ -212,7 +213,7 @@ unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
             None,
             std::ptr::null_mut(),
         );
-        if relid != pg_sys::InvalidOid && am::is_quad_relid(relid) {
+        if relid != pg_sys::InvalidOid && access_method::is_quad_relid(relid) {
             am::no_index();
         }
     }
@@ -264,7 +265,7 @@ unsafe extern "C-unwind" fn object_access(
 unsafe fn refuse_column_change(relid: pg_sys::Oid) {
     // SAFETY: syscache look-ups in a transaction.
     unsafe {
-        if !am::is_quad_relid(relid) {
+        if !access_method::is_quad_relid(relid) {
             return;
         }
         let name = std::ffi::CStr::from_ptr(pg_sys::get_rel_name(relid)).to_string_lossy();

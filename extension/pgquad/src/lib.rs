@@ -5,6 +5,7 @@
 use pgrx::prelude::*;
 
 pub mod am;
+pub mod catalog;
 pub mod cluster;
 pub mod dictionary;
 mod functions;

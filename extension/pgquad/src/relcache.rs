@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::pg::exit::is_exiting;
-use crate::{cluster, dictionary, storage};
+use crate::{catalog, cluster, dictionary, storage};
 
 /// Registers the callback; called once from `_PG_init`.
 pub fn init() {
@@ -22,5 +22,6 @@ unsafe extern "C-unwind" fn changed(_argument: pg_sys::Datum, relation: pg_sys::
     storage::inner_page_cache::forget(relation);
     dictionary::relation_changed(relation);
     cluster::map::relation_changed(relation);
-    cluster::store::relation_changed(relation);
+    catalog::distributed_store::relation_changed(relation);
+    cluster::mirror::relation_changed(relation);
 }

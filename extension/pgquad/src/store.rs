@@ -9,11 +9,11 @@ use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
-use crate::am;
+use crate::catalog::access_method;
 use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
 use crate::pg::error::{raise, raise_hint, required};
-use crate::pg::guc;
+use crate::pg::guc::with_settings;
 use crate::pg::replan;
 
 /// Schema that holds the tables of all stores.
@@ -233,7 +233,7 @@ fn lookup(name: &str, lock: u32) -> Option<Store> {
     if oid == pg_sys::InvalidOid {
         return None;
     }
-    if !am::is_quad_relid(oid) {
+    if !access_method::is_quad_relid(oid) {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("{} is not a store", table_of(name)),
@@ -287,30 +287,6 @@ fn lock_schema() {
             pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
         );
     }
-}
-
-/// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the
-/// transaction does).
-pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) -> T {
-    // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive
-    // the calls.
-    let level = unsafe { pg_sys::NewGUCNestLevel() };
-    for (name, value) in settings {
-        let value = CString::new(*value).unwrap_or_else(|_| {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "an option must not contain a NUL character",
-            )
-        });
-        // SAFETY: as above.
-        unsafe {
-            guc::set_in_level(name, value.as_ptr());
-        }
-    }
-    let result = body();
-    // SAFETY: `level` is the level opened above.
-    unsafe { pg_sys::AtEOXact_GUC(true, level) };
-    result
 }
 
 /// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names

@@ -1,6 +1,7 @@
 //! Creating, truncating, copying and rebuilding quad tables.
 
 use super::{shape, table_as, table_options};
+use crate::catalog::access_method;
 use crate::pg::compat::FileLocator;
 use crate::pg::ffi;
 use crate::storage::{self, options};
@@ -24,7 +25,7 @@ pub unsafe extern "C-unwind" fn set_new_file(
     // SAFETY: PostgreSQL passes an open relation and places for the answers.
     unsafe {
         let rewritten = rewritten_table(rel);
-        let was_quad = rewritten.is_some_and(super::is_quad_relid);
+        let was_quad = rewritten.is_some_and(access_method::is_quad_relid);
         let name = rewritten
             .and_then(name_of)
             .unwrap_or_else(|| shape::relation_name(rel));

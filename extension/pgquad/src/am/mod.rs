@@ -13,13 +13,11 @@ pub mod table_options;
 pub mod tid;
 mod vacuum;
 
+use crate::catalog::access_method::ROUTINE;
 use crate::pg::ffi::Methods;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 pub use refuse::no_index;
-use std::sync::OnceLock;
-
-static ROUTINE: OnceLock<Methods<pg_sys::TableAmRoutine>> = OnceLock::new();
 
 fn routine() -> &'static pg_sys::TableAmRoutine {
     &ROUTINE
@@ -96,37 +94,6 @@ pub extern "C-unwind" fn pg_finfo_quad_am_handler() -> &'static pg_sys::Pg_finfo
 #[no_mangle]
 pub extern "C-unwind" fn quad_am_handler(_call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     pg_sys::Datum::from(std::ptr::from_ref(routine()).cast_mut())
-}
-
-/// Whether `relid` is a table of this access method.
-pub fn is_quad_relid(relid: pg_sys::Oid) -> bool {
-    // SAFETY: syscache look-ups; the tuple is released before the end.
-    unsafe {
-        let am = pg_sys::get_am_oid(c"quad".as_ptr(), true);
-        if am == pg_sys::InvalidOid {
-            return false;
-        }
-        let tuple = pg_sys::SearchSysCache1(
-            pg_sys::SysCacheIdentifier::RELOID as i32,
-            pg_sys::Datum::from(relid),
-        );
-        if tuple.is_null() {
-            return false;
-        }
-        let class = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
-        let found = (*class).relam == am;
-        pg_sys::ReleaseSysCache(tuple);
-        found
-    }
-}
-
-/// Whether an open relation is of this access method.
-///
-/// # Safety
-/// `rel` is open.
-pub unsafe fn is_quad(rel: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { std::ptr::eq((*rel).rd_tableam, routine()) }
 }
 
 #[pg_guard]

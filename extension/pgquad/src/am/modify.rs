@@ -2,8 +2,8 @@
 
 use super::scan::store_quad;
 use super::{refuse, shape, tid};
-use crate::cluster::answer::damaged;
-use crate::cluster::store::sides_of;
+use crate::catalog::distributed_store::sides_of;
+use crate::cluster::protocol::damaged;
 use crate::cluster::write::{self, Changes};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::{compat, ffi};

@@ -1,6 +1,7 @@
 //! Columns of tables that could not declare them NOT NULL.
 
-use super::{is_quad_relid, shape};
+use super::shape;
+use crate::catalog::access_method::is_quad_relid;
 use pgrx::pg_sys;
 
 /// Marks the columns of a quad table NOT NULL where they are not. `CREATE TABLE AS` cannot say so, though every row is

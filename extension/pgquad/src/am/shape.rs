@@ -1,7 +1,7 @@
 //! The one table shape of the access method: four `bigint` columns s, p, o, g. The Citus tables of distributed stores
 //! have a fifth one, which is always NULL when it is read.
 
-use crate::cluster::store::is_shard_schema;
+use crate::catalog::distributed_store::is_shard_schema;
 use crate::pg::error::raise_hint;
 use pgrx::{pg_sys, PgSqlErrorCode, PgTupleDesc};
 

@@ -8,18 +8,19 @@
 //! built like the original. Loading a relation ignores options that PostgreSQL does not know; ALTER TABLE does not, so
 //! ours are taken away while one changes options.
 //!
-//! The mark of a distributed store (`cluster::store`) is one more option. Only `quad.create_store` and its kin set it:
+//! The mark of a distributed store (`catalog::distributed_store`) is one more option. Only `quad.create_store` and its kin set it:
 //! a CREATE TABLE of a dump that has it makes a store of this node.
 
-use crate::am::{is_quad_relid, not_null};
+use crate::am::not_null;
+use crate::catalog::access_method::is_quad_relid;
+use crate::catalog::distributed_store::{is_side, mark_of, MARK};
 use crate::cluster::guard;
-use crate::cluster::store::{mark_of, MARK};
 use crate::pg::error::raise_hint;
 use crate::pg::guc;
 use crate::storage;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, CStr, CString};
 
 /// Option and the setting of the same meaning.
@@ -32,6 +33,8 @@ const OPTIONS: [(&CStr, &CStr); 3] = [
 thread_local! {
     /// Tables that got a new file in the running utility statement.
     static CREATED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+    /// A table of schema `quad_shards` has been made by this transaction.
+    static SHARD_TABLE_MADE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What `before` did, for `after` to finish. Owns nothing, since an error may jump over it.
@@ -58,6 +61,12 @@ pub fn created(relid: pg_sys::Oid) {
 /// Forgets what a failed statement noted; called at the end of a transaction.
 pub fn forget_created() {
     CREATED.take();
+    SHARD_TABLE_MADE.set(false);
+}
+
+/// Whether this transaction has made tables of schema `quad_shards`; from now on it has not.
+pub fn take_shard_table_made() -> bool {
+    SHARD_TABLE_MADE.take()
 }
 
 /// Prepares a utility statement: takes our options out of it.
@@ -118,7 +127,9 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         for relid in changed {
             record(relid);
             not_null::declare(relid);
-            crate::cluster::mirror::table_made(relid);
+            if is_side(relid) {
+                SHARD_TABLE_MADE.set(true);
+            }
         }
         if !statement.mark.is_null() {
             let mark = CStr::from_ptr(statement.mark).to_owned();

@@ -1,6 +1,5 @@
 //! What other nodes ask of this one: the functions that their sessions call.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN};
@@ -9,97 +8,21 @@ use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesReques
 use pgquad_cluster::message::{self, Count, Kind, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::groups::{Here, ShardedGroups, Source};
-use super::{arrival, counters, map, moves, secret, snapshots};
+use super::protocol::{check_version, damaged};
+use super::trust::{check_trusted, meet};
+use super::{arrival, counters, map, moves, snapshots};
 use crate::dictionary;
-use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::storage::LocalReader;
-
-thread_local! {
-    /// The role that has shown that it speaks for a node of the cluster.
-    static TRUSTED: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
-}
-
-/// Raises the error for a message that cannot be read.
-pub fn damaged(_: Damaged) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
-        "a message between nodes is damaged",
-    )
-}
-
-/// Refuses a node whose messages have another version.
-pub fn check_version(version: u8) {
-    if version != message::VERSION {
-        raise_detail(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "nodes of the cluster have different versions of pgquad",
-            format!(
-                "A message has version {version}, this node speaks version {}.",
-                message::VERSION
-            ),
-        );
-    }
-}
-
-/// The name of the current role.
-fn current_role() -> String {
-    // SAFETY: plain session state.
-    role_name(unsafe { pg_sys::GetUserId() })
-}
-
-/// The name of a role.
-pub fn role_name(role: pg_sys::Oid) -> String {
-    // SAFETY: the name is a copy in the current memory context; an error where there is no such role.
-    unsafe {
-        let name = pg_sys::GetUserNameFromId(role, false);
-        std::ffi::CStr::from_ptr(name)
-            .to_string_lossy()
-            .into_owned()
-    }
-}
 
 /// Called by another node when its session begins: with the version of its messages and the proof that it is one.
 #[pg_extern]
 fn cluster_hello(version: i32, token: &[u8]) -> String {
     meet(version, token);
     env!("CARGO_PKG_VERSION").to_owned()
-}
-
-/// Trusts the current role of this session from now on where it has shown to be a node.
-pub fn meet(version: i32, token: &[u8]) {
-    check_version(version as u8);
-    if !secret::is_token(&current_role(), token) {
-        refuse();
-    }
-    // SAFETY: plain session state.
-    TRUSTED.set(unsafe { pg_sys::GetUserId() });
-}
-
-/// Refuses a call by somebody who is no node.
-pub fn refuse() -> ! {
-    raise_hint(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        "this function answers other nodes of the cluster only",
-        "Ask for quads through the relation of the store.",
-    )
-}
-
-/// Whether this session has shown to speak for a node.
-pub fn is_trusted() -> bool {
-    // SAFETY: plain session state.
-    let user = unsafe { pg_sys::GetUserId() };
-    user != pg_sys::InvalidOid && TRUSTED.get() == user
-}
-
-/// Refuses whoever has not shown to speak for a node.
-pub fn check_trusted() {
-    if !is_trusted() {
-        refuse();
-    }
 }
 
 /// Called by other nodes: a message and its answer.

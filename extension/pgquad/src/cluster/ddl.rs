@@ -5,15 +5,17 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::check_nodes::check_nodes;
 use super::connection::end_scope_of_transaction;
-use super::store::{
+use super::{citus, mirror, relations, write};
+use crate::am;
+use crate::catalog::distributed_store::{
     mark_of, side_name, sides_of_relid, table_in_shard_schema, Sides, SHARD_SCHEMA,
 };
-use super::{citus, mirror, write};
-use crate::am;
 use crate::dictionary;
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint, required};
+use crate::pg::guc::with_settings;
 use crate::storage::{self, pending};
 use crate::store::{self, Store};
 
@@ -48,7 +50,7 @@ pub fn check_shards(shards: Option<i32>) -> Option<i32> {
 pub fn check_cluster(what: &str) {
     citus::require();
     citus::require_coordinator(what);
-    citus::check_nodes();
+    check_nodes();
 }
 
 /// Makes what all distributed stores share, where it is not there yet.
@@ -131,7 +133,7 @@ fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
                 .iter()
                 .filter_map(|(name, value)| value.map(|value| (*name, value))),
         );
-        store::with_settings(&settings, || {
+        with_settings(&settings, || {
             citus::run(&format!(
                 "CREATE TABLE {table} (s bigint NOT NULL, p bigint NOT NULL, o bigint NOT NULL, g bigint NOT NULL, quads bytea) USING quad"
             ));
@@ -269,7 +271,7 @@ fn distribute_store(store: Option<&str>, shards: default!(Option<i32>, "NULL")) 
 
 /// Copies all quads; an error where policies would hide some of them.
 fn copy(from: &str, to: &str) {
-    store::with_settings(&[(c"row_security", "off")], || {
+    with_settings(&[(c"row_security", "off")], || {
         write::allowed(|| {
             citus::with_sqlstate(|| {
                 citus::run(&format!(
@@ -347,8 +349,8 @@ pub fn leave_cluster() {
     if citus::owner().is_none() || !citus::propagates() || !citus::is_coordinator() {
         return;
     }
-    for relid in mirror::distributed() {
-        citus::run(&format!("DROP TABLE {}", mirror::qualified_name(relid)));
+    for relid in relations::distributed() {
+        citus::run(&format!("DROP TABLE {}", relations::qualified_name(relid)));
     }
     super::guard::allow_dictionary_changes();
     citus::as_role(citus::require(), || {

@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use super::guard::is_any_of_citus;
 use super::nodes::has_citus;
 use super::write::has_written;
-use crate::am;
+use crate::catalog::access_method;
 use crate::pg::ffi;
 use crate::pg::list::list_iter;
 
@@ -97,7 +97,7 @@ impl Reads {
                     match (*entry).rtekind {
                         pg_sys::RTEKind::RTE_RELATION => {
                             self.relations.push((*entry).relid);
-                            self.quads |= am::is_quad_relid((*entry).relid);
+                            self.quads |= access_method::is_quad_relid((*entry).relid);
                         }
                         pg_sys::RTEKind::RTE_FUNCTION => {
                             self.quads |= list_iter((*entry).functions).any(|f| is_ours(f));

@@ -7,9 +7,9 @@ use pgquad_btree::{Filter, GroupCursor, Groups, Key, Work};
 use pgquad_cluster::groups::{decode_groups, GroupRequest, GroupSource, Merge};
 use pgquad_cluster::Traffic;
 
-use super::answer::damaged;
 use super::connection::Scope;
 use super::own_writes::Written;
+use super::protocol::damaged;
 use crate::storage::LocalReader;
 
 /// The groups of a range in all shards, ascending.

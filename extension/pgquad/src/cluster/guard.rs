@@ -15,9 +15,9 @@ use std::ffi::CStr;
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::store::is_shard_schema;
-use super::{mirror, write};
-use crate::am;
+use super::{relations, write};
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::is_side;
 use crate::dictionary::Tables;
 use crate::pg::error::{raise_all, raise_hint};
 use crate::pg::ffi;
@@ -160,10 +160,10 @@ fn store_of_side(relid: pg_sys::Oid) -> (String, String) {
     let base = base.unwrap_or(&name);
     let store = base
         .split_once('.')
-        .and_then(|(_, base)| mirror::marked(base));
+        .and_then(|(_, base)| relations::marked(base));
     let store = store.map_or_else(
         || "the relation of the store in schema quad_stores".to_owned(),
-        mirror::qualified_name,
+        relations::qualified_name,
     );
     (store, format!("{base}_s and in {base}_o"))
 }
@@ -184,7 +184,7 @@ unsafe fn relations_of(query: *mut pg_sys::Query) -> Relations {
             for entry in list_iter::<pg_sys::RangeTblEntry>((*query).rtable) {
                 if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
                     let relid = (*entry).relid;
-                    if !(*entry).securityQuals.is_null() && am::is_quad_relid(relid) {
+                    if !(*entry).securityQuals.is_null() && access_method::is_quad_relid(relid) {
                         found.policed = Some(relid);
                     } else {
                         found.others.push(relid);
@@ -390,12 +390,6 @@ pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
     let is_side = is_side(unsafe { (*rel).rd_id });
     is_side && called_by_citus() && catalogue(c"pg_dist_shard") != pg_sys::InvalidOid
-}
-
-/// Whether a table is one of the two Citus tables that hold the quads of a distributed store, or one of their shards.
-pub fn is_side(relid: pg_sys::Oid) -> bool {
-    // SAFETY: a look-up in the catalogue.
-    is_shard_schema(unsafe { pg_sys::get_rel_namespace(relid) })
 }
 
 /// A catalogue of Citus; `InvalidOid` where Citus is not installed in this database.

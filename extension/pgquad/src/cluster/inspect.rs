@@ -3,9 +3,9 @@
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::citus::{self, literal, text_array};
-use super::mirror::qualified_name;
-use super::store::{owner_of, Sides};
+use super::relations::qualified_name;
 use super::write::{as_writer, has_written};
+use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 
 /// Most shards of a node that are asked at once, each over a connection of its own. Citus opens as many for a

@@ -12,10 +12,15 @@ use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, PgTryBuilder};
 
-use super::citus::{self, c_string, literal, text_array};
-use super::store::{mark_of, owner_of};
+use super::citus::{self, literal, text_array};
+use super::relations::{marked, one, qualified_name};
+use crate::am::table_options;
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::{self, is_side, mark_of, owner_of};
+use crate::catalog::names::c_string;
 use crate::pg::error::{raise, raise_all, raise_hint, required};
-use crate::{am, store};
+use crate::pg::guc::with_settings;
+use crate::store;
 
 thread_local! {
     /// Number of statements under way whose changes of relations are noted.
@@ -25,8 +30,6 @@ thread_local! {
     static DROPPED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// Names of their shards. Citus leaves those of a table that goes with another one: it takes it for a partition.
     static SHARDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-    /// A table of schema `quad_shards` has been made by this transaction.
-    static SHELL_MADE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes changes of relations from now on.
@@ -44,7 +47,7 @@ pub fn send_changed() {
     changed.sort_unstable_by_key(|relid| relid.to_u32());
     changed.dedup();
     for relid in changed {
-        if am::is_quad_relid(relid) && mark_of(relid).is_some() {
+        if access_method::is_quad_relid(relid) && mark_of(relid).is_some() {
             send(relid);
         }
     }
@@ -59,10 +62,10 @@ pub fn relation_changed(relid: pg_sys::Oid) {
 
 /// A relation is about to be dropped: tables of schema `quad_shards` come before the relation that they depend on.
 pub fn dropping(relid: pg_sys::Oid) {
-    if !am::is_quad_relid(relid) || !citus::propagates() || citus::owner().is_none() {
+    if !access_method::is_quad_relid(relid) || !citus::propagates() || citus::owner().is_none() {
         return;
     }
-    if is_in_shard_schema(relid) {
+    if is_side(relid) {
         let shards = citus::rows(
             &format!(
                 "SELECT shard_name(logicalrelid, shardid) FROM pg_dist_shard WHERE logicalrelid = {}",
@@ -100,23 +103,10 @@ pub fn drop_elsewhere() {
     citus::as_role(citus::require(), || drop_here(&[], &shards));
 }
 
-/// A table has been made in this session.
-pub fn table_made(relid: pg_sys::Oid) {
-    if is_in_shard_schema(relid) {
-        SHELL_MADE.set(true);
-    }
-}
-
-fn is_in_shard_schema(relid: pg_sys::Oid) -> bool {
-    let schema = c_string(super::store::SHARD_SCHEMA);
-    // SAFETY: look-ups in the catalogue.
-    unsafe { pg_sys::get_rel_namespace(relid) == pg_sys::get_namespace_oid(schema.as_ptr(), true) }
-}
-
 /// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes
 /// their relations.
 pub fn before_commit() {
-    if !SHELL_MADE.replace(false) {
+    if !table_options::take_shard_table_made() {
         return;
     }
     // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the
@@ -177,7 +167,6 @@ pub fn forget() {
     CHANGED.take();
     DROPPED.take();
     SHARDS.take();
-    SHELL_MADE.set(false);
 }
 
 /// Brings the relation on the other nodes in line with the one here.
@@ -193,7 +182,7 @@ pub fn send(relid: pg_sys::Oid) {
 
 /// The tables of schema `quad_shards` belong to the owner of the store.
 fn keep_owner(relid: pg_sys::Oid) {
-    let Some(sides) = super::store::sides_of_relid(relid) else {
+    let Some(sides) = distributed_store::sides_of_relid(relid) else {
         return;
     };
     let owner = owner_of(relid);
@@ -212,24 +201,8 @@ fn keep_owner(relid: pg_sys::Oid) {
     }
 }
 
-/// Quoted, schema-qualified name of a relation.
-pub fn qualified_name(relid: pg_sys::Oid) -> String {
-    one(&format!(
-        "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = {}",
-        relid.to_u32()
-    ))
-}
-
 fn role_name(role: pg_sys::Oid) -> String {
     one(&format!("SELECT {}::regrole::text", role.to_u32()))
-}
-
-fn one(sql: &str) -> String {
-    let rows = citus::rows(sql, &[]);
-    rows.into_iter()
-        .next()
-        .and_then(|row| row.into_iter().next().flatten())
-        .unwrap_or_default()
 }
 
 /// The call of `quad.cluster_mirror` that makes the relation of a distributed store on another node as it is here.
@@ -276,14 +249,6 @@ fn definitions(bases: Vec<Option<String>>) -> SetOfIterator<'static, String> {
     SetOfIterator::new(relations.filter_map(definition).collect::<Vec<_>>())
 }
 
-/// Relations of distributed stores on this node.
-pub fn distributed() -> Vec<pg_sys::Oid> {
-    oids(
-        "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace \
-         AND EXISTS (SELECT FROM unnest(reloptions) AS o WHERE o LIKE 'shards=%') ORDER BY oid",
-    )
-}
-
 /// Drops shards that Citus knows no more, on all nodes.
 pub fn drop_shards(shards: &[String]) {
     if shards.is_empty() {
@@ -294,23 +259,6 @@ pub fn drop_shards(shards: &[String]) {
         text_array(shards)
     ));
     drop_here(&[], shards);
-}
-
-fn oids(sql: &str) -> Vec<pg_sys::Oid> {
-    citus::rows(sql, &[])
-        .into_iter()
-        .filter_map(|row| row[0].as_ref()?.parse::<u32>().ok())
-        .map(pg_sys::Oid::from)
-        .collect()
-}
-
-/// The relation with this mark.
-pub fn marked(base: &str) -> Option<pg_sys::Oid> {
-    let mark = literal(&format!("shards={base}"));
-    oids(&format!(
-        "SELECT oid::text FROM pg_class WHERE relnamespace = 'quad_stores'::regnamespace AND reloptions @> ARRAY[{mark}]"
-    ))
-    .pop()
 }
 
 fn require_superuser(function: &str) {
@@ -351,7 +299,7 @@ fn mirror(
         (c"check_function_bodies", "off"),
     ];
     let run = || {
-        store::with_settings(&no_echo, || {
+        with_settings(&no_echo, || {
             let relid = bare(base, store, owner);
             for (role, command) in roles.iter().zip(&commands) {
                 if role.is_empty() {
@@ -434,7 +382,7 @@ fn make(base: &str, store: &str) -> pg_sys::Oid {
 pub fn mark(relid: pg_sys::Oid, base: &str) {
     // SAFETY: the relation was made or locked exclusively by this transaction.
     unsafe {
-        am::table_options::set_mark(relid, Some(c_string(base)));
+        table_options::set_mark(relid, Some(c_string(base)));
         pg_sys::CommandCounterIncrement();
     }
 }
@@ -455,7 +403,7 @@ fn drop_here(bases: &[String], shards: &[String]) {
         (c"citus.enable_manual_changes_to_shards", "on"),
         (c"client_min_messages", "warning"),
     ];
-    store::with_settings(&settings, || {
+    with_settings(&settings, || {
         for relid in bases.iter().filter_map(|base| marked(base)) {
             citus::run(&format!("DROP TABLE {}", qualified_name(relid)));
         }

@@ -3,6 +3,7 @@
 
 pub mod answer;
 mod arrival;
+mod check_nodes;
 mod citus;
 pub mod connection;
 pub mod counters;
@@ -18,24 +19,27 @@ pub mod mirror;
 pub mod moves;
 mod nodes;
 mod own_writes;
+pub mod protocol;
 pub mod reader;
 pub mod rebuild;
+mod relations;
 mod secret;
 mod serve;
 pub mod snapshots;
 pub mod statements;
 mod statistics;
 mod status;
-pub mod store;
 mod stores_view;
+pub mod trust;
 pub mod write;
 
-pub use answer::{check_trusted, check_version, damaged, is_trusted};
 pub use citus::{lock_shards, making_shards, with_sqlstate};
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
+pub use protocol::{check_version, damaged};
 pub use reader::ShardedReader;
 pub use secret::{ensure as ensure_secret, number_of_cluster};
+pub use trust::{check_trusted, is_trusted};
 
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {

@@ -16,10 +16,11 @@ use pgquad_cluster::Reader;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
 
-use super::answer::damaged;
 use super::connection::{Mode, Scope};
+use super::protocol::damaged;
 use super::{citus, map, nodes, secret};
-use crate::am;
+use crate::catalog::access_method;
+use crate::catalog::names::c_string;
 use crate::pg::compat::owns;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::list::list_node;
@@ -39,7 +40,7 @@ pub unsafe fn take_over_copy(query: *mut pg_sys::Query) {
         let Some((call, relid)) = copy_of_relation(query) else {
             return;
         };
-        if am::is_quad_relid(relid) && secret::is_there() && shard_of(relid).is_some() {
+        if access_method::is_quad_relid(relid) && secret::is_there() && shard_of(relid).is_some() {
             let types = [pg_sys::REGCLASSOID, pg_sys::INT4OID];
             let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), false);
             if let Some(own) = citus::function(schema, OWN_COPY, &types) {
@@ -98,7 +99,7 @@ fn shard_of(relid: pg_sys::Oid) -> Option<u64> {
 
 /// Refuses a relation that is no quad table of the current role.
 fn check(relation: &PgRelation) {
-    if !am::is_quad_relid(relation.oid()) {
+    if !access_method::is_quad_relid(relation.oid()) {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{}\" is not a quad table", relation.name()),
@@ -210,10 +211,7 @@ pub fn take_shard(reader: &mut Reader<'_>) -> Vec<u8> {
 
 /// Opens the relation that is to be filled, and locks it against other writers.
 fn open_empty(request: &TakeShard) -> PgRelation {
-    let [schema, name] = request
-        .relation
-        .each_ref()
-        .map(|name| citus::c_string(name));
+    let [schema, name] = request.relation.each_ref().map(|name| c_string(name));
     // SAFETY: look-ups by name; opened under a lock, closed with the value.
     let relation = unsafe {
         let schema = pg_sys::get_namespace_oid(schema.as_ptr(), true);

@@ -11,9 +11,9 @@ use pgquad_cluster::{Placement, Shard, Shards};
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::citus;
-use super::reader::ORDERS;
-use super::store::owner_of;
 use super::write::as_writer;
+use crate::catalog::distributed_store::{owner_of, ORDERS};
+use crate::catalog::names::table_name;
 use crate::pg::error::raise;
 
 /// Quads that are counted at most to estimate a range, some ms.
@@ -296,18 +296,6 @@ fn common_prefix(ranges: &[&(Key, Key)]) -> Option<usize> {
 /// A value of a key as SQL writes it.
 fn signed(value: u64) -> String {
     format!("'{}'::bigint", (value ^ SIGN) as i64)
-}
-
-/// A relation's qualified name in SQL, as the newest state of the catalogue has it.
-pub fn table_name(relid: pg_sys::Oid) -> String {
-    // SAFETY: look-ups in the catalogue; the result is a copy in the current memory context.
-    unsafe {
-        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid));
-        let name = pg_sys::quote_qualified_identifier(schema, pg_sys::get_rel_name(relid));
-        std::ffi::CStr::from_ptr(name)
-            .to_string_lossy()
-            .into_owned()
-    }
 }
 
 impl Shards for Written {

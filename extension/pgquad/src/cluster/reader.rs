@@ -12,17 +12,14 @@ use pgquad_cluster::{
 };
 use pgrx::pg_sys;
 
-use super::answer::damaged;
 use super::connection::Scope;
 use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
-use super::store::{self, Sides};
+use super::protocol::damaged;
+use super::write::{has_written, others_can_answer};
 use super::{arrival, estimates, map};
+use crate::catalog::distributed_store::{self, Sides, ORDERS};
 use crate::storage::{range_for, LocalReader};
-
-/// The column permutations of a distributed store. First come those of the table distributed by subject, then those of
-/// the table distributed by object.
-pub const ORDERS: [[u8; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]];
 
 /// Column by which the rows of a side are placed: subject, object.
 const PLACED_BY: [u8; 2] = [0, 2];
@@ -91,8 +88,8 @@ impl ShardedReader {
             snapshot,
             scope: Scope::of_snapshot(snapshot),
             traffic: Rc::default(),
-            written: store::has_written(),
-            reshaped: !store::others_can_answer(),
+            written: has_written(),
+            reshaped: !others_can_answer(),
             holders: None,
             under_way: RefCell::default(),
         }
@@ -103,7 +100,7 @@ impl ShardedReader {
     /// # Safety
     /// As for [`Self::new`].
     pub unsafe fn of_store(mark: &str, snapshot: pg_sys::Snapshot) -> Self {
-        let Some(sides) = store::sides_of_mark(mark) else {
+        let Some(sides) = distributed_store::sides_of_mark(mark) else {
             crate::pg::error::raise(
                 pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
                 format!(

@@ -6,7 +6,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::citus::{self, literal};
 use super::inspect::{each_shard, refuse_after_writes};
 use super::map;
-use super::store::Sides;
+use crate::catalog::distributed_store::Sides;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::storage;

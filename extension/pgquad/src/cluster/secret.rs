@@ -9,12 +9,11 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 use sha2::Sha256;
 
-use super::citus::c_string;
 use super::map;
 use super::nodes::{as_superuser, query};
-use super::own_writes::table_name;
+use crate::catalog::names::{c_string, table_name};
 use crate::pg::error::{raise, raise_hint};
-use crate::store::with_settings;
+use crate::pg::guc::with_settings;
 use crate::term::random_bytes;
 
 extension_sql_file!(

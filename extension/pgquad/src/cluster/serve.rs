@@ -13,9 +13,11 @@ use pgquad_cluster::Polling;
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 
-use super::answer::{answer, check_version, damaged, meet, refuse};
+use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::EventSet;
+use super::protocol::{check_version, damaged};
+use super::trust::{meet, refuse};
 use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::pg::ffi::{self, FromClient, Timeout};

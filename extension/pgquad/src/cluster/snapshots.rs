@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
-use super::is_trusted;
+use super::trust::is_trusted;
 
 /// Exports the active snapshot; gives its name, which other sessions of this node and database can import as long as
 /// this transaction lasts. PostgreSQL refuses that within a savepoint.

@@ -6,9 +6,9 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::store::{mark_of, sides_of_relid, Sides};
-use super::{citus, guard, mirror};
-use crate::am;
+use super::{citus, guard, mirror, relations};
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::{self, mark_of, sides_of_relid, Sides};
 use crate::pg::error::raise_hint;
 use crate::pg::list::list_iter;
 use pg_sys::NodeTag::*;
@@ -153,7 +153,7 @@ unsafe fn quad_table(range: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
             std::ptr::null_mut(),
         )
     };
-    (relid != pg_sys::InvalidOid && am::is_quad_relid(relid)).then_some(relid)
+    (relid != pg_sys::InvalidOid && access_method::is_quad_relid(relid)).then_some(relid)
 }
 
 unsafe fn refuse_when_distributed(range: *mut pg_sys::RangeVar, what: &str) {
@@ -281,11 +281,11 @@ unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
                 continue;
             };
             super::write::note_reshaped("truncate");
-            super::write::as_writer(super::store::owner_of(relid), || {
+            super::write::as_writer(distributed_store::owner_of(relid), || {
                 citus::run(&format!(
                     "TRUNCATE {}, {}",
-                    mirror::qualified_name(sides.by_subject),
-                    mirror::qualified_name(sides.by_object)
+                    relations::qualified_name(sides.by_subject),
+                    relations::qualified_name(sides.by_object)
                 ));
             });
         }

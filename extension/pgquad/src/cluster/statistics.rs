@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::map;
-use super::store::{self, Sides};
+use crate::catalog::distributed_store::{self, Sides};
 
 /// After this time the catalogue is looked at anew.
 const FRESH: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn relation_statistics(
         if (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION {
             return false;
         }
-        let Some(sides) = store::sides_of_relid((*rte).relid) else {
+        let Some(sides) = distributed_store::sides_of_relid((*rte).relid) else {
             return false;
         };
         let Some(tuple) = known((*rte).relid, column, sides) else {

@@ -5,10 +5,10 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgRelation};
 
 use super::citus;
-use super::mirror::qualified_name;
-use super::store::{owner_of, sides_of_relid, Sides};
+use super::relations::qualified_name;
 use super::write::{as_writer, has_written};
-use crate::am;
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::{owner_of, sides_of_relid, Sides};
 use crate::storage::Table;
 
 extension_sql!(
@@ -132,7 +132,7 @@ fn distributed(name: String, relid: pg_sys::Oid, sides: Sides) -> Row {
     let orders = [sides.by_subject, sides.by_object]
         .into_iter()
         .filter_map(open)
-        .filter(|rel| am::is_quad_relid(rel.oid()))
+        .filter(|rel| access_method::is_quad_relid(rel.oid()))
         .flat_map(|rel| {
             // SAFETY: the relation is open and locked.
             let table = unsafe { Table::open(rel.as_ptr()) };

@@ -24,12 +24,12 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::connection::end_scope_of_transaction;
-use super::mirror::qualified_name;
-use super::store::{owner_of, Sides};
+use super::relations::qualified_name;
 use super::{arrival, citus, map};
+use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
+use crate::pg::guc::with_settings;
 use crate::storage::{self, pending, Kept, Sorter};
-use crate::store::with_settings;
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
 /// streams them.

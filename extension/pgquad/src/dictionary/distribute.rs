@@ -12,7 +12,7 @@ use super::tables::Tables;
 use crate::cluster::{as_superuser, ensure_secret, guard, has_citus, making_shards, with_sqlstate};
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint};
-use crate::store::with_settings;
+use crate::pg::guc::with_settings;
 
 /// How long a transaction of its own waits for each of its locks.
 const AHEAD_TIMEOUT: &str = "5s";

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use crate::cluster::store::sides_of_relid;
+use crate::catalog::distributed_store::sides_of_relid;
 use crate::cluster::write::Changes;
 use crate::pg::ffi;
 use crate::storage::bulk::BulkLoad;

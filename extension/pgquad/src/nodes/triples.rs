@@ -5,10 +5,11 @@
 //! q.g)`. Where `x` and `q` are restricted in the same way, a reader that meets equal triples side by side needs no
 //! look-up for that.
 
+use crate::catalog::access_method;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::{list_iter, list_node};
-use crate::{am, storage};
+use crate::storage;
 use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
@@ -132,7 +133,7 @@ unsafe fn is_same_table(
             (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
                 && !(*rte).inh
                 && (*rte).tablesample.is_null()
-                && am::is_quad_relid((*rte).relid)
+                && access_method::is_quad_relid((*rte).relid)
         };
         let (a, b) = (entry(a), entry(b));
         a != b && is_table(a) && is_table(b) && (*a).relid == (*b).relid

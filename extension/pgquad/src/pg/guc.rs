@@ -1,9 +1,10 @@
 //! Settings of the storage layer and of SPARQL.
 
+use super::error::raise;
 use super::replan;
 use pgquad_sparql::DefaultGraph;
 use pgrx::prelude::*;
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PgSqlErrorCode, PostgresGucEnum};
 use std::ffi::{c_char, c_void, CStr, CString};
 
 /// Orders of a new `quad` table: `quad.orders`.
@@ -202,6 +203,30 @@ pub unsafe fn set_in_level_as(
             false,
         );
     }
+}
+
+/// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the
+/// transaction does).
+pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) -> T {
+    // SAFETY: opens a nesting level of settings, closed below; names and values are NUL-terminated strings that outlive
+    // the calls.
+    let level = unsafe { pg_sys::NewGUCNestLevel() };
+    for (name, value) in settings {
+        let value = CString::new(*value).unwrap_or_else(|_| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "an option must not contain a NUL character",
+            )
+        });
+        // SAFETY: as above.
+        unsafe {
+            set_in_level(name, value.as_ptr());
+        }
+    }
+    let result = body();
+    // SAFETY: `level` is the level opened above.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) };
+    result
 }
 
 #[pg_guard]

@@ -11,7 +11,8 @@ use pgquad_btree::Quad;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::origin::{Level, Origins};
-use crate::am::{self, table_as};
+use crate::am::table_as;
+use crate::catalog::access_method;
 use crate::cluster::guard;
 use crate::pg::error::raise_all;
 use crate::pg::list::list_iter;
@@ -226,7 +227,7 @@ unsafe fn takes_as_given(query: *mut pg_sys::Query) -> bool {
         else {
             return false;
         };
-        if !am::is_quad_relid((*entry).relid) {
+        if !access_method::is_quad_relid((*entry).relid) {
             return (*entry).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
         }
         let table = pg_sys::table_open((*entry).relid, pg_sys::NoLock as pg_sys::LOCKMODE);

@@ -13,7 +13,8 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::*;
 
-use crate::am;
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::is_side;
 use crate::cluster::guard;
 use crate::pg::list::list_iter;
 
@@ -354,9 +355,9 @@ impl Origins {
         if let Some(&known) = self.tables.borrow().get(&relid) {
             return known;
         }
-        let is_source = am::is_quad_relid(relid)
+        let is_source = access_method::is_quad_relid(relid)
             && !has_children(relid)
-            && (guard::is_side(relid) || !guard::is_citus_table(relid));
+            && (is_side(relid) || !guard::is_citus_table(relid));
         self.tables.borrow_mut().insert(relid, is_source);
         is_source
     }

@@ -5,7 +5,8 @@ use super::error::fail;
 use super::pending;
 use super::snapshot::{is_serializable, PgSnapshot};
 use super::trees::tree_to_read;
-use crate::cluster::{store, ShardedReader};
+use crate::catalog::distributed_store::sides_of;
+use crate::cluster::ShardedReader;
 use crate::pg::error::raise;
 use crate::pg::ffi;
 use pgquad_btree::{
@@ -107,7 +108,7 @@ impl OrderCursor {
         // SAFETY: the caller's promise.
         unsafe {
             pending::flush((*rel).rd_id);
-            if let Some(sides) = store::sides_of(rel) {
+            if let Some(sides) = sides_of(rel) {
                 let sharded = Sharded {
                     reader: ShardedReader::new(sides, snapshot),
                     number: order,

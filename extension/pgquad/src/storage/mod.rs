@@ -35,7 +35,9 @@ pub use table::{leaf_sample, Deleted, Sampled, Table};
 pub use temp_file::TempFile;
 pub use trees::forget_meta;
 
-use crate::cluster::{self, store};
+use crate::catalog::access_method;
+use crate::catalog::distributed_store::{sides_of, ORDERS};
+use crate::cluster;
 use crate::pg::compat::{self, FileLocator};
 use pgquad_btree::Options;
 use pgrx::pg_sys;
@@ -60,14 +62,14 @@ fn with_open<T>(relid: pg_sys::Oid, f: impl FnOnce(pg_sys::Relation) -> T) -> T 
 pub fn options_of(relid: pg_sys::Oid) -> Option<Options> {
     // SAFETY: the relation is open during the call.
     with_open(relid, |rel| unsafe {
-        crate::am::is_quad(rel).then(|| Table::open(rel).meta().options())
+        access_method::is_quad(rel).then(|| Table::open(rel).meta().options())
     })
 }
 
 /// The column permutations of a quad table that the current statement has locked: those that its readers have.
 pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
     if is_sharded(relid) {
-        return Some(crate::cluster::reader::ORDERS.to_vec());
+        return Some(ORDERS.to_vec());
     }
     options_of(relid).map(|o| o.orders.iter().map(|o| o.order.columns()).collect())
 }
@@ -79,7 +81,7 @@ pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
 pub unsafe fn replaced_options(rel: pg_sys::Relation, new: &FileLocator) -> Option<Options> {
     // SAFETY: the caller's promise; a relation of ours whose file is another than the new one has a metapage.
     unsafe {
-        (!compat::same_file(&*compat::file_of(rel), new) && crate::am::is_quad(rel))
+        (!compat::same_file(&*compat::file_of(rel), new) && access_method::is_quad(rel))
             .then(|| Table::open(rel).meta().options())
     }
 }
@@ -90,7 +92,7 @@ pub unsafe fn replaced_options(rel: pg_sys::Relation, new: &FileLocator) -> Opti
 pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool; 4]) {
     // SAFETY: the relation is open during the call.
     with_open(relid, |rel| unsafe {
-        let (count, covered) = match store::sides_of(rel) {
+        let (count, covered) = match sides_of(rel) {
             Some(sides) => cluster::reader::range_count(sides, key),
             None => Table::open(rel).range_count(key),
         };
@@ -104,7 +106,7 @@ pub fn range_count_of(relid: pg_sys::Oid, key: [Option<i64>; 4]) -> (f64, [bool;
 pub fn count_ahead(relid: pg_sys::Oid, keys: &[[Option<i64>; 4]]) {
     // SAFETY: the relation is open during the call.
     with_open(relid, |rel| unsafe {
-        if let Some(sides) = store::sides_of(rel) {
+        if let Some(sides) = sides_of(rel) {
             cluster::reader::count_ahead(sides, keys);
         }
     });
@@ -113,7 +115,7 @@ pub fn count_ahead(relid: pg_sys::Oid, keys: &[[Option<i64>; 4]]) {
 /// Whether the quads of a quad table that the current statement has locked are in shards.
 pub fn is_sharded(relid: pg_sys::Oid) -> bool {
     // SAFETY: the relation is open during the call.
-    with_open(relid, |rel| unsafe { store::sides_of(rel).is_some() })
+    with_open(relid, |rel| unsafe { sides_of(rel).is_some() })
 }
 
 /// Number of stored entries of the first order.
@@ -123,7 +125,7 @@ pub fn is_sharded(relid: pg_sys::Oid) -> bool {
 pub unsafe fn entry_count(rel: pg_sys::Relation) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        match store::sides_of(rel) {
+        match sides_of(rel) {
             Some(sides) => cluster::reader::range_count(sides, [None; 4]).0,
             None => Table::open(rel).range_count([None; 4]).0,
         }

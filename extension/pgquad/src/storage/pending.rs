@@ -8,7 +8,7 @@
 use super::bulk::BulkLoad;
 use super::stop_points;
 use super::table::Table;
-use crate::cluster::store::{sides_of, Sides};
+use crate::catalog::distributed_store::{sides_of, Sides};
 use crate::cluster::write::Changes;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;

@@ -7,8 +7,9 @@ use super::key_range::range_for;
 use super::pending;
 use super::snapshot::{is_serializable, PgSnapshot};
 use super::trees::trees_to_read;
+use crate::catalog::distributed_store::sides_of;
 use crate::cluster::groups::ShardedGroups;
-use crate::cluster::{store, ShardedReader};
+use crate::cluster::ShardedReader;
 use crate::pg::ffi;
 use pgquad_btree::{
     Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS, KEY_MAX,
@@ -42,7 +43,7 @@ impl TableReader {
     pub unsafe fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
-            match store::sides_of(rel) {
+            match sides_of(rel) {
                 Some(sides) => {
                     pending::flush((*rel).rd_id);
                     Self::Sharded(Box::new(ShardedReader::new(sides, snapshot)))

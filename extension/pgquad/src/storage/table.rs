@@ -5,7 +5,7 @@ use super::error::fail;
 use super::key_range::range_for;
 use super::snapshot::{PgSnapshot, PgStatus};
 use super::trees::cached_meta;
-use crate::cluster::guard::is_side;
+use crate::catalog::distributed_store::is_side;
 use pgquad_btree::{
     key_of, Deletion, Entry, Key, Meta, Mode, Order, Quad, Quads, Snapshot, Stats, Tree, Writer,
 };

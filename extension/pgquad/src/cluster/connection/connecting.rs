@@ -9,7 +9,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, PostgresPollingStatusType};
 
 use super::{conninfo, Mode, Session, CONNECT_TIMEOUT};
-use crate::cluster::answer::role_name;
+use crate::catalog::names::role_name;
 use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::Node;
 use crate::cluster::secret;

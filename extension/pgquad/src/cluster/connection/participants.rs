@@ -2,8 +2,8 @@
 //! as they come, in libpq's single-row mode.
 
 use super::{connecting, Mode, Received, Session, IDLE};
-use crate::cluster::answer::damaged;
 use crate::cluster::exchange::EventSet;
+use crate::cluster::protocol::damaged;
 use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::term::random_bytes;

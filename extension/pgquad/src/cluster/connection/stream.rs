@@ -7,7 +7,7 @@ use pgrx::PgSqlErrorCode;
 use pq_sys::ExecStatusType;
 
 use super::Session;
-use crate::cluster::answer::role_name;
+use crate::catalog::names::role_name;
 use crate::cluster::citus::SAME_VERSION_HINT;
 use crate::cluster::secret;
 use crate::pg::error::{raise, raise_hint};

@@ -2,7 +2,7 @@
 
 use super::plan::{plan_path, GroupsPath};
 use super::shape::{Shape, Wanted};
-use crate::am;
+use crate::catalog::access_method;
 use crate::nodes::counts::parts;
 use crate::nodes::custom;
 use crate::nodes::scan::conditions;
@@ -102,7 +102,7 @@ unsafe fn is_quad_table(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOpt
         let parse = (*root).parse;
         !(*rte).inh
             && (*rte).tablesample.is_null()
-            && am::is_quad_relid((*rte).relid)
+            && access_method::is_quad_relid((*rte).relid)
             && (*parse).commandType == pg_sys::CmdType::CMD_SELECT
             && (*parse).rowMarks.is_null()
             && (*root).rowMarks.is_null()

@@ -4,7 +4,7 @@
 
 use super::columns::{equal_columns, Cell};
 use super::value_equality;
-use crate::am;
+use crate::catalog::access_method;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
@@ -96,7 +96,7 @@ unsafe fn is_graph(root: *mut pg_sys::PlannerInfo, (relation, column): Cell) -> 
         let rte = *(*root).simple_rte_array.add(relation as usize);
         column == GRAPH
             && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && am::is_quad_relid((*rte).relid)
+            && access_method::is_quad_relid((*rte).relid)
     }
 }
 

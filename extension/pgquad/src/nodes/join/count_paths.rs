@@ -10,7 +10,7 @@
 use super::aggregate::{is_column, Aggregate};
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
-use crate::cluster::store;
+use crate::catalog::distributed_store;
 use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
@@ -214,7 +214,7 @@ unsafe fn is_distributed(root: *mut pg_sys::PlannerInfo) -> bool {
     unsafe {
         list_iter::<pg_sys::RangeTblEntry>((*(*root).parse).rtable)
             .filter_map(|rte| compat::relation_of(rte))
-            .any(|relid| store::mark_of(relid).is_some())
+            .any(|relid| distributed_store::mark_of(relid).is_some())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Eligible relations: which relations of a query level may become part of a `Quad Join`.
 
-use crate::am;
+use crate::catalog::access_method;
 use crate::pg::list::list_iter;
 use crate::pg::{compat, guc};
 use pgrx::pg_sys;
@@ -136,7 +136,7 @@ unsafe fn changes_quads(root: *mut pg_sys::PlannerInfo) -> bool {
         let rte = *(*root)
             .simple_rte_array
             .add((*parse).resultRelation as usize);
-        !(*rte).inh && am::is_quad_relid((*rte).relid)
+        !(*rte).inh && access_method::is_quad_relid((*rte).relid)
     }
 }
 
@@ -152,7 +152,7 @@ unsafe fn rel_allows(
             && !(*rte).inh
             && (*rte).tablesample.is_null()
             && (*rel).lateral_relids.is_null()
-            && am::is_quad_relid((*rte).relid)
+            && access_method::is_quad_relid((*rte).relid)
             && uses_only_columns(root, rel)
     }
 }

@@ -6,8 +6,9 @@ use super::pushed::{Pushed, Refused};
 use super::shipped_filters;
 use super::state::QuadJoin;
 use super::with_feedback;
+use crate::catalog::distributed_store;
 use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
-use crate::cluster::{damaged, exchange, map, snapshots, store, Scope};
+use crate::cluster::{damaged, exchange, map, snapshots, Scope};
 use crate::pg::error;
 use crate::pg::guc::{self, ExchangeMode};
 use crate::pg::list::list_iter;
@@ -125,7 +126,7 @@ impl QuadJoin {
             }
             groups.extend(sharded.groups_of_nodes());
             placement ^= sharded.placement_hash();
-            stores.push(store::mark_of(relid).ok_or(NOT_DISTRIBUTED)?);
+            stores.push(distributed_store::mark_of(relid).ok_or(NOT_DISTRIBUTED)?);
         }
         groups.sort_unstable();
         groups.dedup();

@@ -6,7 +6,7 @@
 //! selective of them. No result of a subquery is taken for a single row unless it must be one.
 
 use super::join_tree::JoinTree;
-use crate::am;
+use crate::catalog::access_method;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
 
@@ -103,7 +103,7 @@ unsafe fn reads_quads(root: *mut pg_sys::PlannerInfo) -> bool {
                 return false;
             }
             match (*rte).rtekind {
-                pg_sys::RTEKind::RTE_RELATION => am::is_quad_relid((*rte).relid),
+                pg_sys::RTEKind::RTE_RELATION => access_method::is_quad_relid((*rte).relid),
                 pg_sys::RTEKind::RTE_SUBQUERY => {
                     !(*rel).subroot.is_null() && reads_quads((*rel).subroot)
                 }

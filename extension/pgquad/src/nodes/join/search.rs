@@ -14,7 +14,7 @@ use super::computed_equality;
 use super::eligible_relations;
 use super::paths::{self, Above, Joining, JoiningAbove};
 use super::row_estimates;
-use crate::am;
+use crate::catalog::access_method;
 use crate::nodes::scan;
 use crate::pg::compat;
 use crate::pg::ffi;
@@ -189,7 +189,7 @@ unsafe fn all_quad(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo)
             compat::is_outer_join(root, member)
                 || (!rte.is_null()
                     && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
-                    && am::is_quad_relid((*rte).relid))
+                    && access_method::is_quad_relid((*rte).relid))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::value_equality;
 use super::vectorised_filters::VectorisedFilter;
-use crate::cluster::reader::ORDERS;
+use crate::catalog::distributed_store::ORDERS;
 use crate::cluster::ShardedReader;
 use crate::dictionary::{self, Upcoming};
 use crate::storage::{self, TableReader};

@@ -2,7 +2,7 @@
 
 use super::bind_peeking;
 use super::conditions::{match_clause, Condition};
-use crate::am;
+use crate::catalog::access_method;
 use crate::pg::list::list_iter;
 use crate::storage;
 use pgquad_btree::GRAPH;
@@ -117,7 +117,7 @@ pub unsafe fn count_ahead(root: *mut pg_sys::PlannerInfo, rti: pg_sys::Index) {
             let rte = *(*root).simple_rte_array.add(n as usize);
             if rel.is_null()
                 || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
-                || !am::is_quad_relid((*rte).relid)
+                || !access_method::is_quad_relid((*rte).relid)
                 || !storage::is_sharded((*rte).relid)
             {
                 continue;

@@ -4,12 +4,13 @@ use super::conditions::{self, Condition};
 use crate::pg::list::list_iter;
 
 use super::{estimate, exec};
+use crate::catalog::access_method;
 use crate::nodes::custom;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
 use crate::pg::guc;
-use crate::{am, storage};
+use crate::storage;
 use pgquad_btree::Direction;
 use pgquad_exec::{candidate_orders, match_order, Bound, Prefix, ScanData};
 use pgrx::prelude::*;
@@ -60,7 +61,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
         if (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
             || (*rte).inh
             || !(*rte).tablesample.is_null()
-            || !am::is_quad_relid((*rte).relid)
+            || !access_method::is_quad_relid((*rte).relid)
             || pg_sys::is_dummy_rel(rel)
         {
             return;

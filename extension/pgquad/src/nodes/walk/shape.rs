@@ -1,11 +1,12 @@
 //! Which recursive queries are transitive closures that `Quad Walk` can run. Their recursive term follows a chain of
 //! quads, from a column of the table of results so far to the same column of the next results.
 
+use crate::catalog::access_method;
 use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::nodes::triples;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
-use crate::{am, storage};
+use crate::storage;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
@@ -87,7 +88,7 @@ impl Shape {
                     pg_sys::RTEKind::RTE_RELATION
                         if !(*rte).inh
                             && (*rte).tablesample.is_null()
-                            && am::is_quad_relid((*rte).relid) =>
+                            && access_method::is_quad_relid((*rte).relid) =>
                     {
                         quads.push(rti);
                     }

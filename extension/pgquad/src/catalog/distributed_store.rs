@@ -13,8 +13,7 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::citus::c_string;
-pub use super::write::{has_written, others_can_answer};
+use super::names::c_string;
 use crate::pg::error::raise_hint;
 
 /// Schema of the Citus tables.
@@ -22,6 +21,10 @@ pub const SHARD_SCHEMA: &str = "quad_shards";
 
 /// The option that marks the relation of a distributed store.
 pub const MARK: &CStr = c"shards";
+
+/// The column permutations of a distributed store. First come those of the table distributed by subject, then those of
+/// the table distributed by object.
+pub const ORDERS: [[u8; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]];
 
 extension_sql!(
     r#"
@@ -60,7 +63,6 @@ pub fn relation_changed(relid: pg_sys::Oid) {
             known.clear();
         }
     });
-    super::mirror::relation_changed(relid);
 }
 
 /// Where the quads of an open relation are, when it is that of a distributed store; `None`: in its own file.
@@ -128,6 +130,12 @@ pub fn is_shard_schema(schema: pg_sys::Oid) -> bool {
     // SAFETY: a look-up in the catalogue.
     schema != pg_sys::InvalidOid
         && schema == unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) }
+}
+
+/// Whether a table is one of the two Citus tables that hold the quads of a distributed store, or one of their shards.
+pub fn is_side(relid: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up in the catalogue.
+    is_shard_schema(unsafe { pg_sys::get_rel_namespace(relid) })
 }
 
 /// A table of schema `quad_shards`.
