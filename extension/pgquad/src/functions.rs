@@ -1,10 +1,12 @@
 //! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
 
+use crate::am::table_options;
 use crate::catalog::access_method;
 use crate::catalog::distributed_store::sides_of;
 use crate::cluster::{guard, inspect, rebuild};
 use crate::pg::error::{raise, raise_hint, required};
-use crate::storage::{self, pending, Table};
+use crate::storage::{self, Table};
+use crate::table::{self, pending};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgRelation, PgSqlErrorCode};
@@ -187,7 +189,7 @@ fn range_count(
         let (count, covered) = table.range_count(key);
         let rest = (0..4).any(|c| key[c].is_some() && !covered[c]);
         if rest {
-            return storage::count_matching(relation.as_ptr(), key) as i64;
+            return table::count_matching(relation.as_ptr(), key) as i64;
         }
         count as i64
     }
@@ -223,5 +225,8 @@ fn rebuild(
     if let Some(sides) = sides {
         return rebuild::shards(sides, orders, inner_fanout, leaf_quads);
     }
-    storage::rebuild::in_place(oid, orders, inner_fanout, leaf_quads);
+    if storage::rebuild::in_place(oid, orders, inner_fanout, leaf_quads) {
+        // SAFETY: in the transaction that has rebuilt the table, which is locked exclusively.
+        unsafe { table_options::record(oid) }
+    }
 }

@@ -8,7 +8,7 @@ use crate::pg::error::raise_hint;
 use crate::pg::exit::is_exiting;
 use crate::pg::ffi::unguarded;
 use crate::rights::notes;
-use crate::storage::pending;
+use crate::table::pending;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 

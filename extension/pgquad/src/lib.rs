@@ -20,6 +20,8 @@ mod rights;
 pub mod sparql;
 pub mod storage;
 pub mod store;
+mod store_functions;
+mod table;
 pub mod term;
 
 ::pgrx::pg_module_magic!();

@@ -10,9 +10,8 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
 use crate::catalog::access_method;
-use crate::cluster::ddl::{self, Limits};
 use crate::cluster::guard;
-use crate::pg::error::{raise, raise_hint, required};
+use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
 use crate::pg::replan;
 
@@ -171,6 +170,31 @@ pub fn create_bare(name: &str) -> pg_sys::Oid {
     }
 }
 
+/// Creates the table of a store that must not exist yet, with the given settings in force.
+pub fn create_new(name: &str, settings: &[(&CStr, &str)]) {
+    lock_schema();
+    if lookup(name, pg_sys::NoLock).is_some() {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
+            format!("store \"{name}\" already exists"),
+            format!(
+                "Drop it with SELECT quad.drop_store({}).",
+                spi::quote_literal(name)
+            ),
+        );
+    }
+    create(name, false, settings);
+}
+
+/// Drops the table of a store.
+pub fn drop(name: &str) {
+    check_name(name);
+    if lookup(name, pg_sys::NoLock).is_none() {
+        missing(name, false);
+    }
+    run(&format!("DROP TABLE {}", table_of(name)));
+}
+
 fn missing(name: &str, default: bool) -> ! {
     raise_hint(
         PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
@@ -188,7 +212,8 @@ fn missing(name: &str, default: bool) -> ! {
     )
 }
 
-fn check_name(name: &str) {
+/// Refuses what cannot be the name of a store.
+pub fn check_name(name: &str) {
     if name.is_empty() {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_NAME,
@@ -287,80 +312,4 @@ fn lock_schema() {
             pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
         );
     }
-}
-
-/// Creates a store. `orders`, `inner_fanout` and `leaf_quads` take the place of the settings of the same names
-/// (`quad.orders`, ...). `distributed`: over the nodes of the Citus cluster, in `shards` parts (default: the setting
-/// `citus.shard_count`); the orders are then spog and psog by subject, ospg and posg by object.
-#[pg_extern]
-fn create_store(
-    store: Option<&str>,
-    orders: default!(Option<&str>, "NULL"),
-    inner_fanout: default!(Option<&str>, "NULL"),
-    leaf_quads: default!(Option<&str>, "NULL"),
-    distributed: default!(Option<bool>, "false"),
-    shards: default!(Option<i32>, "NULL"),
-) {
-    let store = required("store", store);
-    let distributed = required("distributed", distributed);
-    check_name(store);
-    let shards = ddl::check_shards(shards);
-    if distributed {
-        check_distributed(orders);
-    } else if shards.is_some() {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "only a distributed store has shards",
-            "Add distributed => true.",
-        );
-    }
-    lock_schema();
-    if lookup(store, pg_sys::NoLock).is_some() {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_DUPLICATE_TABLE,
-            format!("store \"{store}\" already exists"),
-            format!(
-                "Drop it with SELECT quad.drop_store({}).",
-                spi::quote_literal(store)
-            ),
-        );
-    }
-    let settings: Vec<(&CStr, &str)> = [
-        (c"quad.orders", orders),
-        (c"quad.inner_fanout", inner_fanout),
-        (c"quad.leaf_quads", leaf_quads),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| value.map(|value| (name, value)))
-    .collect();
-    create(store, false, &settings);
-    if distributed {
-        let limits = Limits {
-            inner_fanout,
-            leaf_quads,
-        };
-        ddl::distribute_new(&locked(store, pg_sys::NoLock), shards, &limits);
-    }
-}
-
-/// Refuses what a distributed store cannot have, and where there can be none.
-fn check_distributed(orders: Option<&str>) {
-    if orders.is_some() {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "the orders of a distributed store cannot be chosen",
-            "Its quads are kept by subject in the orders spog and psog, and by object in ospg and posg.",
-        );
-    }
-    ddl::check_cluster("create a distributed store");
-}
-
-/// Drops a store with all its quads. Terms stay in the dictionary, which serves all stores.
-#[pg_extern]
-fn drop_store(store: &str) {
-    check_name(store);
-    if lookup(store, pg_sys::NoLock).is_none() {
-        missing(store, false);
-    }
-    run(&format!("DROP TABLE {}", table_of(store)));
 }

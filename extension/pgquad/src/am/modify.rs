@@ -8,7 +8,8 @@ use crate::cluster::write::{self, Changes};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::{compat, ffi};
 use crate::rights::notes;
-use crate::storage::{pending, stop_points, Deleted, PgSnapshot, Table};
+use crate::storage::{pending::flush_earlier, stop_points, Deleted, PgSnapshot, Table};
+use crate::table::pending;
 use pgquad_btree::{Quad, FROZEN_XID};
 use pgquad_cluster::quad_batches;
 use pgrx::prelude::*;
@@ -202,7 +203,7 @@ unsafe fn delete_quad(
         }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
-        pending::flush_earlier((*rel).rd_id, cid);
+        flush_earlier((*rel).rd_id, cid);
         let table = Table::open(rel);
         let view = PgSnapshot::new(rel, snapshot);
         loop {

@@ -3,7 +3,8 @@
 
 use super::tid;
 use crate::pg::exit::keep_in_context;
-use crate::storage::{OrderCursor, Sampled};
+use crate::storage::Sampled;
+use crate::table::OrderCursor;
 use pgquad_btree::{Order, Quad, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

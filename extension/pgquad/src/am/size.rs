@@ -1,6 +1,6 @@
 //! Size callbacks.
 
-use crate::storage;
+use crate::table;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -29,7 +29,7 @@ pub unsafe extern "C-unwind" fn estimate_size(
     // SAFETY: PostgreSQL passes an open relation and places for the answers.
     unsafe {
         *pages = pg_sys::RelationGetNumberOfBlocksInFork(rel, pg_sys::ForkNumber::MAIN_FORKNUM);
-        *tuples = storage::entry_count(rel) as f64;
+        *tuples = table::entry_count(rel) as f64;
         *allvisfrac = 0.0;
     }
 }

@@ -8,8 +8,8 @@
 //! built like the original. Loading a relation ignores options that PostgreSQL does not know; ALTER TABLE does not, so
 //! ours are taken away while one changes options.
 //!
-//! The mark of a distributed store (`catalog::distributed_store`) is one more option. Only `quad.create_store` and its kin set it:
-//! a CREATE TABLE of a dump that has it makes a store of this node.
+//! The mark of a distributed store (`catalog::distributed_store`) is one more option. Only `quad.create_store` and its
+//! kin set it: a CREATE TABLE of a dump that has it makes a store of this node.
 
 use crate::am::not_null;
 use crate::catalog::access_method::is_quad_relid;

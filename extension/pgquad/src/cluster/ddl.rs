@@ -16,8 +16,9 @@ use crate::dictionary;
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint, required};
 use crate::pg::guc::with_settings;
-use crate::storage::{self, pending};
+use crate::storage;
 use crate::store::{self, Store};
+use crate::table::pending;
 
 /// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster
 /// only cost.

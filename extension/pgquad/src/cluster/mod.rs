@@ -19,6 +19,7 @@ pub mod mirror;
 pub mod moves;
 mod nodes;
 mod own_writes;
+pub mod pending_changes;
 pub mod protocol;
 pub mod reader;
 pub mod rebuild;

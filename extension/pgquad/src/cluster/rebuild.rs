@@ -6,6 +6,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::citus::{self, literal};
 use super::inspect::{each_shard, refuse_after_writes};
 use super::map;
+use crate::am::table_options;
 use crate::catalog::distributed_store::Sides;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
@@ -45,7 +46,10 @@ pub fn shards(
     for table in tables {
         each_shard(table, &command);
         // Shards that Citus makes later get the limits of the table.
-        storage::rebuild::in_place(table, None, inner_fanout, leaf_quads);
+        if storage::rebuild::in_place(table, None, inner_fanout, leaf_quads) {
+            // SAFETY: in the transaction that has rebuilt the table, which is locked exclusively.
+            unsafe { table_options::record(table) }
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Changes of a distributed store. What a statement deletes and inserts is collected (`storage::pending`) and then
-//! written to both tables of the store by Citus, within the transaction of the caller.
+//! Changes of a distributed store. What a statement deletes and inserts is collected ([`super::pending_changes`]) and
+//! then written to both tables of the store by Citus, within the transaction of the caller.
 //!
 //! Invariant: both tables get the same quads in the same transaction, deletions before insertions. So a quad which one
 //! statement deletes and inserts stays, as it does in a table of one node.
@@ -29,7 +29,8 @@ use super::{arrival, citus, map};
 use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
-use crate::storage::{self, pending, Kept, Sorter};
+use crate::pg::interrupt::interrupt;
+use crate::storage::{pending, Kept, Sorter};
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
 /// streams them.
@@ -289,7 +290,7 @@ fn delete(tables: Sides, mut quads: Vec<Quad>) {
         let half_way = half_way.get_or_insert_with(|| prepared.clone());
         half_way.retain(|transaction| prepared.contains(transaction));
         if !half_way.is_empty() {
-            storage::interrupt();
+            interrupt();
             std::thread::sleep(pause);
             pause = PAUSES.end.min(pause * 2);
         }
@@ -331,7 +332,7 @@ fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
     );
     let mut deleted = Vec::new();
     for chunk in quads.chunks(DELETE_CHUNK) {
-        storage::interrupt();
+        interrupt();
         let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -579,7 +580,7 @@ fn local_buffer(side: Side) -> usize {
 #[pg_extern(name = "cluster_source", volatile, parallel_unsafe)]
 fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> {
     let rows = SOURCE.take().into_iter().flatten();
-    TableIterator::new(rows.inspect(|_| storage::interrupt()))
+    TableIterator::new(rows.inspect(|_| interrupt()))
 }
 
 /// What the shards of the first table have decided about the quads of a statement. The second table gets those that

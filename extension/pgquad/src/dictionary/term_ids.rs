@@ -8,7 +8,8 @@ use super::relation::{latest, Relation};
 use super::tables::Tables;
 use crate::pg::error::raise;
 use crate::storage::bulk::BulkLoad;
-use crate::storage::{OrderCursor, Table};
+use crate::storage::Table;
+use crate::table::OrderCursor;
 
 /// Subject and predicate of a hash.
 fn halves(hash: u128) -> [i64; 2] {

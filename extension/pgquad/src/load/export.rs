@@ -8,8 +8,8 @@ use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys};
 
 use crate::dictionary;
-use crate::storage::OrderCursor;
 use crate::store::{self, Store};
+use crate::table::OrderCursor;
 
 /// Quads whose terms are decoded together.
 const BATCH: usize = 8192;

@@ -6,8 +6,9 @@ use crate::catalog::distributed_store::sides_of_relid;
 use crate::cluster::write::Changes;
 use crate::pg::ffi;
 use crate::storage::bulk::BulkLoad;
-use crate::storage::{pending, Table};
+use crate::storage::Table;
 use crate::store::Store;
+use crate::table::pending;
 
 /// Collects the quads of a large document.
 pub enum Rows {

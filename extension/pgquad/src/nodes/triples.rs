@@ -9,7 +9,7 @@ use crate::catalog::access_method;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::{list_iter, list_node};
-use crate::storage;
+use crate::table;
 use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
@@ -84,7 +84,7 @@ pub unsafe fn is_readable(root: *mut pg_sys::PlannerInfo, read: pg_sys::Index) -
         list_iter::<pg_sys::RestrictInfo>((*relation(root, read)).baserestrictinfo)
             .filter(|&clause| is_of_graph(clause, read))
             .all(|clause| conditions::match_clause(root, read, clause).is_some())
-            && storage::orders_of(table).is_some_and(last_is_graph)
+            && table::orders_of(table).is_some_and(last_is_graph)
     }
 }
 

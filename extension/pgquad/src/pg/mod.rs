@@ -6,6 +6,7 @@ pub mod error;
 pub mod exit;
 pub mod ffi;
 pub mod guc;
+pub mod interrupt;
 pub mod list;
 pub mod replan;
 pub mod shared_memory;

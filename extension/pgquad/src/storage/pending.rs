@@ -1,15 +1,14 @@
-//! Rows of a running INSERT that have not reached the trees yet. The executor hands over one row at a time; inserting
-//! them in sorted batches touches each leaf once per batch instead of once per row.
+//! Rows of a running INSERT that have not reached the trees of their table yet. The executor hands over one row at a
+//! time; inserting them in sorted batches touches each leaf once per batch instead of once per row.
 //!
 //! Invariant: whoever reads or changes a table in this session first calls [`flush`] for it, and every executor run
 //! flushes before it returns. So no statement (and no trigger) can tell the difference. What an aborted subtransaction
 //! left is dropped.
 
 use super::bulk::BulkLoad;
+use super::relation::with_open;
 use super::stop_points;
 use super::table::Table;
-use crate::catalog::distributed_store::{sides_of, Sides};
-use crate::cluster::write::Changes;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;
 use pgrx::pg_sys;
@@ -27,8 +26,6 @@ enum Rows {
     Few(Vec<Quad>),
     /// Many rows for an empty table: built bottom-up at the end.
     NewTable(BulkLoad),
-    /// Changes of a distributed store, written by Citus.
-    Elsewhere(Box<Changes>),
 }
 
 struct Pending {
@@ -96,29 +93,30 @@ pub fn enter_executor() {
     RUNNING.set(RUNNING.get() + 1);
 }
 
-/// The innermost executor run is over without error: its rows go to the trees.
-pub fn leave_executor() {
-    let depth = RUNNING.get();
-    flush_if(|p| p.depth >= depth);
-    RUNNING.set(depth.saturating_sub(1));
+/// How deep running executors are nested.
+pub fn depth() -> usize {
+    RUNNING.get()
 }
 
-/// Whether a row given now will be flushed by an executor run.
-pub fn within_executor() -> bool {
-    RUNNING.get() > 0
+/// The innermost executor run ends without error: its rows go to the trees.
+pub fn flush_run() {
+    let depth = RUNNING.get();
+    flush_if(|p| p.depth >= depth);
+}
+
+/// Counts the innermost executor run out.
+pub fn leave_executor() {
+    RUNNING.set(RUNNING.get().saturating_sub(1));
 }
 
 /// Keeps rows back.
 ///
 /// # Safety
-/// `rel` is an open quad table; the caller runs within an executor run, or will call [`flush`] itself when `new_table`.
+/// `rel` is an open quad table of this node; the caller runs within an executor run, or will call [`flush`] itself when
+/// `new_table`.
 pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new_table: bool) {
     // SAFETY: the caller's promise.
     let (relid, subtransaction) = unsafe { ((*rel).rd_id, pg_sys::GetCurrentSubTransactionId()) };
-    // SAFETY: as above.
-    if let Some(sides) = unsafe { sides_of(rel) } {
-        return change(relid, sides, cid, |changes| changes.insert(quads));
-    }
     let full = PENDING.with_borrow_mut(|all| {
         NONE.set(false);
         let found = all.iter_mut().position(|p| {
@@ -155,51 +153,12 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
                 all[at].rows = Rows::NewTable(load);
             }
             Rows::NewTable(load) => load.push(quads),
-            Rows::Elsewhere(changes) => changes.insert(quads),
         }
         false
     });
     if full {
         flush(relid);
     }
-}
-
-/// Keeps the deletion of a quad of a distributed store back. False when the same command has deleted it already. The
-/// caller runs within an executor run.
-pub fn delete_elsewhere(relid: pg_sys::Oid, sides: Sides, quad: Quad, cid: u32) -> bool {
-    let (new, overflow) = change(relid, sides, cid, |changes| {
-        (changes.delete(quad), changes.overflow())
-    });
-    if let Some(due) = overflow {
-        due.write();
-    }
-    new
-}
-
-/// Adds to the changes that a command has kept back for a distributed store.
-fn change<T>(relid: pg_sys::Oid, sides: Sides, cid: u32, f: impl FnOnce(&mut Changes) -> T) -> T {
-    // SAFETY: within a transaction.
-    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
-    PENDING.with_borrow_mut(|all| {
-        NONE.set(false);
-        let same =
-            |p: &Pending| p.relid == relid && p.cid == cid && p.subtransaction == subtransaction;
-        let at = all.iter().position(same).unwrap_or_else(|| {
-            all.push(Pending {
-                relid,
-                subtransaction,
-                xid: 0,
-                cid,
-                depth: RUNNING.get(),
-                rows: Rows::Elsewhere(Box::new(Changes::new(sides))),
-            });
-            all.len() - 1
-        });
-        match &mut all[at].rows {
-            Rows::Elsewhere(changes) => f(changes),
-            _ => unreachable!("a store is not distributed within a command that writes to it"),
-        }
-    })
 }
 
 /// A bottom-up build, when many rows come for a table that is empty and that nobody else is writing to.
@@ -219,19 +178,8 @@ unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
     }
 }
 
-/// Brings the rows kept back for a table into its trees, before it is read. The changes that the innermost executor run
-/// collects for a distributed store stay. No reader of that run may see them, and their deletions have to be written
-/// before their insertions.
+/// Brings the rows kept back for a table into its trees, before it is read.
 pub fn flush(relid: pg_sys::Oid) {
-    let depth = RUNNING.get();
-    flush_if(|p| {
-        let collecting = matches!(p.rows, Rows::Elsewhere(_)) && depth > 0 && p.depth >= depth;
-        p.relid == relid && !collecting
-    });
-}
-
-/// Brings all rows kept back for a table into its trees: the command that inserted them ends.
-pub fn finish(relid: pg_sys::Oid) {
     flush_if(|p| p.relid == relid);
 }
 
@@ -262,7 +210,7 @@ fn flush_if(due: impl Fn(&Pending) -> bool) {
 
 fn write(pending: Pending) {
     match pending.rows {
-        Rows::Few(mut quads) => super::with_open(pending.relid, |rel| {
+        Rows::Few(mut quads) => with_open(pending.relid, |rel| {
             // SAFETY: the relation is open, and locked by the statement that inserts.
             unsafe {
                 let many = quads.len() >= WORTH_BUILDING;
@@ -282,9 +230,6 @@ fn write(pending: Pending) {
             }
         }),
         Rows::NewTable(load) => build(pending.relid, load, pending.xid, pending.cid),
-        Rows::Elsewhere(changes) => {
-            changes.write();
-        }
     }
 }
 

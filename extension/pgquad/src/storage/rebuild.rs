@@ -1,9 +1,10 @@
 //! Rebuilding a table: every order bottom-up into a new file, for VACUUM FULL and `quad.rebuild`.
 
+use super::relation::options_of;
 use super::run_files::RunFiles;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
-use super::{bulk, options, options_of};
+use super::{bulk, options};
 use crate::pg::ffi;
 use pgquad_btree::{
     key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus, FROZEN_XID,
@@ -38,26 +39,27 @@ pub fn forget_wanted() {
     WANTED.set(None);
 }
 
-/// Rebuilds table `oid` in place; `None` keeps an option as it is.
+/// Rebuilds table `oid` in place; `None` keeps an option as it is. False where it is no quad table. The options in its
+/// definition are to be recorded anew then.
 pub fn in_place(
     oid: pg_sys::Oid,
     orders: Option<&str>,
     inner_fanout: Option<&str>,
     leaf_quads: Option<&str>,
-) {
+) -> bool {
     // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what
     // VACUUM FULL runs.
     unsafe {
         pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32);
         let Some(old) = options_of(oid) else {
-            return;
+            return false;
         };
         let options = options::changed(&old, orders, inner_fanout, leaf_quads);
         WANTED.set(Some((oid, options)));
         let mut params = ffi::ClusterParams { options: 0 };
         ffi::cluster_rel(oid, pg_sys::InvalidOid, &mut params);
         WANTED.set(None);
-        crate::am::table_options::record(oid);
+        true
     }
 }
 

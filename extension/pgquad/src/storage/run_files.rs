@@ -5,6 +5,7 @@
 //! other spill files are [`super::TempFile`], whose `BufFile` has neither.
 
 use crate::pg::error::raise;
+use crate::pg::interrupt::interrupt;
 use crate::pg::threads::with_signals_blocked;
 use pgquad_sort::Host;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -153,6 +154,6 @@ impl Host for RunFiles {
     }
 
     fn interrupt(&self) {
-        super::interrupt();
+        interrupt();
     }
 }

@@ -6,8 +6,10 @@ use super::shape::Output;
 use crate::nodes::custom::{self, ScanNode};
 use crate::nodes::scan::compared;
 use crate::pg::ffi::Methods;
+use crate::pg::interrupt::interrupt;
 use crate::pg::list::list_node;
-use crate::storage::{self, GroupScan, Sorted, Sorter, TableReader};
+use crate::storage::{Sorted, Sorter};
+use crate::table::{GroupScan, TableReader};
 use pgquad_btree::{Filter, Groups, Work, SIGN};
 use pgrx::{pg_sys, PgMemoryContexts};
 use std::collections::HashMap;
@@ -188,7 +190,7 @@ impl QuadGroups {
         self.rows.iter_mut().for_each(Vec::clear);
         (self.at, self.len) = (0, 0);
         while self.len == 0 && !self.ended {
-            storage::interrupt();
+            interrupt();
             if let Some(column) = self.plan.scattered {
                 self.read_scattered(column);
             } else if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {

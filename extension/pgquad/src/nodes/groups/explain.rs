@@ -6,7 +6,7 @@ use crate::am::shape::COLUMNS;
 use crate::nodes::custom::{self, explain_text as text};
 use crate::nodes::scan::compared::Compared;
 use crate::pg::list::list_iter;
-use crate::storage::TableReader;
+use crate::table::TableReader;
 use pgquad_btree::Work;
 use pgquad_exec::Bound;
 use pgrx::pg_sys;

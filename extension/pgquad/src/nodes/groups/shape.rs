@@ -4,7 +4,7 @@ use crate::nodes::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::pg::compat;
 use crate::pg::list::list_iter;
-use crate::storage;
+use crate::table;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
@@ -153,7 +153,7 @@ impl Shape {
         unsafe {
             let relid = (*rel).relid;
             let table = (**(*root).simple_rte_array.add(relid as usize)).relid;
-            let orders = storage::orders_of(table)?;
+            let orders = table::orders_of(table)?;
             let (mut usable, mut unequal, mut rest) = (Vec::new(), Vec::new(), Vec::new());
             for clause in list_iter::<pg_sys::RestrictInfo>((*rel).baserestrictinfo) {
                 if let Some(condition) = conditions::match_clause(root, relid, clause) {

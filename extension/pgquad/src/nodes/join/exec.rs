@@ -15,7 +15,7 @@ use crate::pg::compat;
 use crate::pg::ffi::{self, Methods};
 use crate::pg::guc;
 use crate::pg::list::{list_iter, list_node};
-use crate::storage::TableReader;
+use crate::table::TableReader;
 use pgquad_btree::SIGN;
 use pgquad_cluster::push::Cost;
 use pgquad_exec::{

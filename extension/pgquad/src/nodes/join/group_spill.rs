@@ -1,6 +1,7 @@
 //! Memory for the groups of a hash aggregation, and the temporary files for those that it has no room for.
 
-use crate::storage::{interrupt, TempFile};
+use crate::pg::interrupt::interrupt;
+use crate::storage::TempFile;
 use crate::term::order_of;
 use pgquad_btree::SIGN;
 use pgquad_exec::Spill;

@@ -11,7 +11,7 @@ use crate::cluster::{self, damaged, Scope, ShardedReader};
 use crate::dictionary::{self, Upcoming};
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
-use crate::storage::TableReader;
+use crate::table::TableReader;
 use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};

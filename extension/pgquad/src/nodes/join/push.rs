@@ -12,7 +12,7 @@ use crate::cluster::{damaged, exchange, map, snapshots, Scope};
 use crate::pg::error;
 use crate::pg::guc::{self, ExchangeMode};
 use crate::pg::list::list_iter;
-use crate::storage::TableReader;
+use crate::table::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Aggregate, Counting, FirstRows, Param, SortKey, Start};
 use pgquad_cluster::wire::Damaged;

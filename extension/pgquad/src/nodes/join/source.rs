@@ -5,7 +5,8 @@ use super::vectorised_filters::VectorisedFilter;
 use crate::catalog::distributed_store::ORDERS;
 use crate::cluster::ShardedReader;
 use crate::dictionary::{self, Upcoming};
-use crate::storage::{self, TableReader};
+use crate::pg::interrupt::interrupt;
+use crate::table::TableReader;
 use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
@@ -422,7 +423,7 @@ impl Source for NodeSource {
     }
 
     fn interrupt(&mut self) {
-        storage::interrupt();
+        interrupt();
     }
 
     fn clock(&self) -> u64 {

@@ -4,7 +4,7 @@ use super::bind_peeking;
 use super::conditions::{match_clause, Condition};
 use crate::catalog::access_method;
 use crate::pg::list::list_iter;
-use crate::storage;
+use crate::table;
 use pgquad_btree::GRAPH;
 use pgquad_exec::Bound;
 use pgquad_term::TermId;
@@ -29,7 +29,7 @@ pub unsafe fn counted(
     // SAFETY: the caller's promise.
     unsafe {
         let key = known_key(root, conditions)?;
-        let (counted, columns) = storage::range_count_of(relid, key);
+        let (counted, columns) = table::range_count_of(relid, key);
         let covered = |clause: *mut pg_sys::RestrictInfo| {
             conditions.iter().any(|c| {
                 c.clause == clause
@@ -118,7 +118,7 @@ pub unsafe fn count_ahead(root: *mut pg_sys::PlannerInfo, rti: pg_sys::Index) {
             if rel.is_null()
                 || (*rte).rtekind != pg_sys::RTEKind::RTE_RELATION
                 || !access_method::is_quad_relid((*rte).relid)
-                || !storage::is_sharded((*rte).relid)
+                || !table::is_sharded((*rte).relid)
             {
                 continue;
             }
@@ -137,7 +137,7 @@ pub unsafe fn count_ahead(root: *mut pg_sys::PlannerInfo, rti: pg_sys::Index) {
             }
         }
         for (relid, keys) in stores.iter().filter(|(_, keys)| keys.len() > 1) {
-            storage::count_ahead(*relid, keys);
+            table::count_ahead(*relid, keys);
         }
     }
 }

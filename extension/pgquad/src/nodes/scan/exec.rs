@@ -8,8 +8,9 @@ use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
 use crate::pg::ffi::Methods;
+use crate::pg::interrupt::interrupt;
 use crate::pg::list::{list_iter, list_node};
-use crate::storage::{interrupt, OrderCursor, TableReader};
+use crate::table::{OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::message::KEYS_AHEAD;
 use pgquad_exec::{

@@ -2,6 +2,7 @@
 
 use super::conditions::{self, Condition};
 use crate::pg::list::list_iter;
+use crate::table;
 
 use super::{estimate, exec};
 use crate::catalog::access_method;
@@ -10,7 +11,6 @@ use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
 use crate::pg::guc;
-use crate::storage;
 use pgquad_btree::Direction;
 use pgquad_exec::{candidate_orders, match_order, Bound, Prefix, ScanData};
 use pgrx::prelude::*;
@@ -73,7 +73,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
         if current_of || !guc::ENABLE_QUAD_SCAN.get() {
             return;
         }
-        let Some(orders) = storage::orders_of((*rte).relid) else {
+        let Some(orders) = table::orders_of((*rte).relid) else {
             return;
         };
         (*rel).pathlist = std::ptr::null_mut();
@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
             rel,
             rti,
             relid: (*rte).relid,
-            sharded: storage::is_sharded((*rte).relid),
+            sharded: table::is_sharded((*rte).relid),
             orders,
         }
         .add_paths();
@@ -177,7 +177,7 @@ pub unsafe fn complete(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptI
     unsafe {
         let rti = (*rel).relid;
         let relid = (**(*root).simple_rte_array.add(rti as usize)).relid;
-        let Some(orders) = storage::orders_of(relid) else {
+        let Some(orders) = table::orders_of(relid) else {
             return;
         };
         Planning {
@@ -185,7 +185,7 @@ pub unsafe fn complete(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptI
             rel,
             rti,
             relid,
-            sharded: storage::is_sharded(relid),
+            sharded: table::is_sharded(relid),
             orders,
         }
         .add_parameterised(std::ptr::null_mut());
@@ -610,7 +610,7 @@ unsafe extern "C-unwind" fn plan_path(
             .collect();
         let relid = (*rel).relid;
         let rte = *(*root).simple_rte_array.add(relid as usize);
-        let orders = storage::orders_of((*rte).relid).unwrap_or_default();
+        let orders = table::orders_of((*rte).relid).unwrap_or_default();
         let conditions: Vec<Condition> = list_iter(clauses)
             .filter_map(|c| conditions::match_clause(root, relid, c))
             .collect();

@@ -6,8 +6,8 @@ use super::step::{self, QuadStep, Reached};
 use super::visited_set::{Row, VisitedSet};
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::ffi::Methods;
+use crate::pg::interrupt::interrupt;
 use crate::pg::list::list_iter;
-use crate::storage;
 use pgquad_btree::SIGN;
 use pgquad_exec::WalkData;
 use pgrx::pg_sys;
@@ -87,7 +87,7 @@ impl ScanNode for QuadWalk {
     unsafe fn refill(&mut self, _state: *mut pg_sys::ScanState) -> bool {
         self.row = 0;
         loop {
-            storage::interrupt();
+            interrupt();
             self.visited.read(self.emitted, BATCH, &mut self.rows);
             if !self.rows.is_empty() {
                 self.emitted += self.rows.len() as u64;

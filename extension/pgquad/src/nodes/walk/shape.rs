@@ -6,7 +6,7 @@ use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::nodes::triples;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
-use crate::storage;
+use crate::table;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
@@ -256,7 +256,7 @@ unsafe fn hop(root: *mut pg_sys::PlannerInfo, from: Place, to: usize) -> Option<
             usable.iter().map(|c| (c.column, c.bound)).collect();
         let walked = compared.len();
         compared.push((from.column, Bound::Eq));
-        let orders = storage::orders_of(table)?;
+        let orders = table::orders_of(table)?;
         let prefixes = orders.iter().map(|columns| match_order(columns, &compared));
         let (order, prefix) = prefixes
             .enumerate()

@@ -12,9 +12,9 @@ use crate::nodes::scan::parameter;
 use crate::pg::compat;
 use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
+use crate::pg::interrupt::interrupt;
 use crate::pg::list::list_node;
-use crate::storage;
-use crate::storage::TableReader;
+use crate::table::TableReader;
 use pgquad_btree::{Batch, Filter, Key, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{Bound, HopData, StepData, Value};
@@ -407,7 +407,7 @@ impl Hop {
             reader.read_ahead(self.order, &keys);
         }
         loop {
-            storage::interrupt();
+            interrupt();
             let more = reader.read(
                 self.order,
                 &mut self.reading,

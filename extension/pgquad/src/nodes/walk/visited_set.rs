@@ -5,6 +5,7 @@
 //! file. Rows that are found from then on are compared with the runs, many at a time. Only blocks of a run that can
 //! hold one of them are read. The queue goes on in a file of its own.
 
+use crate::pg::interrupt::interrupt;
 use crate::storage::TempFile;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -200,7 +201,7 @@ impl VisitedSet {
             }
             out.push(row);
             if out.len() == MANY {
-                crate::storage::interrupt();
+                interrupt();
                 merged.append(&out);
                 out.clear();
             }

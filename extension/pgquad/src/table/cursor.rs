@@ -1,14 +1,15 @@
 //! Ordered reading of one order of a table.
 
-use super::buffers::RelationStore;
-use super::error::fail;
 use super::pending;
-use super::snapshot::{is_serializable, PgSnapshot};
-use super::trees::tree_to_read;
 use crate::catalog::distributed_store::sides_of;
 use crate::cluster::ShardedReader;
 use crate::pg::error::raise;
 use crate::pg::ffi;
+use crate::pg::interrupt::interrupt;
+use crate::storage::fail;
+use crate::storage::tree_to_read;
+use crate::storage::RelationStore;
+use crate::storage::{is_serializable, PgSnapshot};
 use pgquad_btree::{
     Batch, Cursor, Direction, Key, Order, Span, Tree, ALL_COLUMNS, KEY_MAX, KEY_MIN,
 };
@@ -75,7 +76,7 @@ impl Sharded {
     /// Reads on; false at the end.
     fn next_batch(&mut self, batch: &mut Batch) -> bool {
         loop {
-            super::interrupt();
+            interrupt();
             let (reading, spans) = (&mut self.reading, &mut self.spans);
             let (reader, ranges) = (&self.reader, &self.ranges);
             let more = reader.read(self.number, reading, ranges, self.enough, batch, spans);

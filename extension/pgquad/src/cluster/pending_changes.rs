@@ -1,0 +1,116 @@
+//! Changes of distributed stores that running statements have collected and not written yet. Citus writes them when the
+//! statement ends.
+
+use std::cell::{Cell, RefCell};
+
+use pgquad_btree::Quad;
+use pgrx::pg_sys;
+
+use super::write::Changes;
+use crate::catalog::distributed_store::Sides;
+use crate::storage::pending::depth;
+
+struct Pending {
+    relid: pg_sys::Oid,
+    subtransaction: u32,
+    cid: u32,
+    /// Nesting of executor runs that the changes came from.
+    depth: usize,
+    changes: Box<Changes>,
+}
+
+thread_local! {
+    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
+    static NONE: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Keeps insertions into a distributed store back.
+pub fn insert(relid: pg_sys::Oid, sides: Sides, quads: &[Quad], cid: u32) {
+    change(relid, sides, cid, |changes| changes.insert(quads));
+}
+
+/// Keeps the deletion of a quad of a distributed store back. False when the same command has deleted it already. The
+/// caller runs within an executor run.
+pub fn delete(relid: pg_sys::Oid, sides: Sides, quad: Quad, cid: u32) -> bool {
+    let (new, overflow) = change(relid, sides, cid, |changes| {
+        (changes.delete(quad), changes.overflow())
+    });
+    if let Some(due) = overflow {
+        due.write();
+    }
+    new
+}
+
+/// Adds to the changes that a command has kept back for a distributed store.
+fn change<T>(relid: pg_sys::Oid, sides: Sides, cid: u32, f: impl FnOnce(&mut Changes) -> T) -> T {
+    // SAFETY: within a transaction.
+    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
+    PENDING.with_borrow_mut(|all| {
+        NONE.set(false);
+        let same =
+            |p: &Pending| p.relid == relid && p.cid == cid && p.subtransaction == subtransaction;
+        let at = all.iter().position(same).unwrap_or_else(|| {
+            all.push(Pending {
+                relid,
+                subtransaction,
+                cid,
+                depth: depth(),
+                changes: Box::new(Changes::new(sides)),
+            });
+            all.len() - 1
+        });
+        f(&mut all[at].changes)
+    })
+}
+
+/// Writes the changes kept back for a store, before it is read. Those that the innermost executor run collects stay. No
+/// reader of that run may see them, and their deletions have to be written before their insertions.
+pub fn flush(relid: pg_sys::Oid) {
+    let depth = depth();
+    flush_if(|p| p.relid == relid && (depth == 0 || p.depth < depth));
+}
+
+/// Writes all changes kept back for a store: the command that made them ends.
+pub fn finish(relid: pg_sys::Oid) {
+    flush_if(|p| p.relid == relid);
+}
+
+/// The innermost executor run ends without error: its changes are written.
+pub fn flush_run() {
+    let depth = depth();
+    flush_if(|p| p.depth >= depth);
+}
+
+/// Writes all changes; a transaction is about to commit.
+pub fn flush_all() {
+    flush_if(|_| true);
+}
+
+fn flush_if(due: impl Fn(&Pending) -> bool) {
+    if NONE.get() {
+        return;
+    }
+    let due: Vec<Pending> = PENDING.with_borrow_mut(|all| {
+        let (due, kept) = std::mem::take(all).into_iter().partition(due);
+        *all = kept;
+        NONE.set(all.is_empty());
+        due
+    });
+    for pending in due {
+        pending.changes.write();
+    }
+}
+
+/// Drops what an aborted subtransaction changed.
+pub fn forget_subtransaction(subtransaction: u32) {
+    PENDING.with_borrow_mut(|all| {
+        all.retain(|p| p.subtransaction != subtransaction);
+        NONE.set(all.is_empty());
+    });
+}
+
+/// Drops everything; called when a transaction ends.
+pub fn forget_all() {
+    NONE.set(true);
+    PENDING.take();
+}
