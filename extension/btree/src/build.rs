@@ -4,14 +4,16 @@
 //! gives the leaves their blocks, appends them and then each inner level. Several trees of one file can be built side
 //! by side: each takes blocks from extents of its own. Nothing points to the new pages until the metapage does.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::descend::{Path, Target};
 use crate::error::{Error, Result};
 use crate::inner::{encode_inner, encoded_bytes, Child, CAPACITY as INNER_CAPACITY};
-use crate::key::{cmp, separator, Key, Order, KEY_MIN};
+use crate::key::{cmp, separator, Key, KEY_MIN};
 use crate::leaf::{encode_uniform, uniform_plan, LeafView, CAPACITY};
 use crate::meta::Meta;
+use crate::order::Order;
 use crate::packed::{RunPlan, MAX_RUN};
-use crate::page::{BlockNo, Frame, Page, PageKind, FROZEN_XID, F_ROOT, NO_BLOCK};
+use crate::page::{Frame, Page, PageKind, FROZEN_XID, F_ROOT};
 use crate::store::{Change, PageStore, MAX_APPENDED_PAGES};
 use crate::tree::Tree;
 use crate::visibility_marks::marks_of;

@@ -1,12 +1,13 @@
 //! Range counts: estimates from the cumulative counts of the inner pages, and exact counts of what a snapshot sees.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::filter::{known_count, Filter, Filtered};
 use crate::inner::{InnerView, ALL_VISIBLE};
 use crate::key::{cmp, Key, KEY_MAX};
 use crate::leaf::LeafView;
-use crate::page::{BlockNo, Frame, NO_BLOCK};
+use crate::page::Frame;
 use crate::scan::{Counter, Sink, Walk};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;

@@ -1,15 +1,17 @@
 //! Deletion and row locks: marking versions with the transaction that deletes or locks them.
 
+use crate::block::BlockNo;
 use crate::descend::{Path, Target};
 use crate::error::{Error, Result};
 use crate::insert::Writer;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST};
 use crate::pack::{pack, Packing};
-use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
+use crate::page::{Frame, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus};
 use crate::tree::Tree;
+use crate::visibility::sees;
 use crate::wal_delta::Editor;
 use std::cmp::Ordering;
 
@@ -50,13 +52,6 @@ enum Action {
 const MANY_MARKS: usize = 8;
 /// Free space for this many marks makes a rebuilt leaf good for further deletions.
 const SPARE_MARKS: usize = 10;
-
-/// Whether the snapshot sees the version.
-#[inline]
-pub(crate) fn sees(snapshot: &dyn Snapshot, e: &Entry) -> bool {
-    (e.xmin == FROZEN_XID || snapshot.sees_insert(e.xmin, e.cmin))
-        && (e.xmax == NO_XID || e.lock_only || !snapshot.sees_delete(e.xmax, e.cmax))
-}
 
 /// Whether the version carries the mark that the writer would set.
 fn is_marked(e: &Entry, writer: &Writer<'_>, action: Action) -> bool {

@@ -1,9 +1,10 @@
 //! Finding pages: the descent from the root, moving right, and the way back up.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::error::{corrupt, Result};
 use crate::inner::InnerView;
 use crate::key::{cmp, Key};
-use crate::page::{BlockNo, Frame, Page, NO_BLOCK};
+use crate::page::{Frame, Page};
 use crate::store::PageStore;
 use crate::tree::{entry_count, Tree};
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! Errors of the crate.
 
+use crate::block::{BlockNo, VERSION};
 use crate::key::Key;
-use crate::page::{BlockNo, VERSION};
 use std::fmt;
 
 /// Result with this crate's [`Error`].

@@ -1,8 +1,9 @@
 //! Conditions on columns behind those that a key range binds, tested while a leaf is read.
 
 use crate::inner::{ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
+use crate::key::Key;
 use crate::key::GRAPH;
-use crate::key::{Key, Order};
+use crate::order::Order;
 use crate::packed::Run;
 use crate::scan::Sink;
 use crate::visibility_marks::DEFAULT_GRAPH_KEY;

@@ -3,13 +3,13 @@
 //! A leaf is read for the values that occur in it. Where the last of them may go on beyond the leaf, the scan looks for
 //! the first key behind it. So a value with many keys costs a descent instead of its leaves.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::count::Work;
 use crate::error::Result;
 use crate::filter::{Filter, Filtered};
 use crate::key::{cmp, Key, KEY_MAX};
 use crate::leaf::LeafView;
 use crate::packed::Run;
-use crate::page::{BlockNo, NO_BLOCK};
 use crate::scan::{Sink, Walk};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;

@@ -2,10 +2,11 @@
 //! entries below it and its left neighbours in the page. In parents of leaves the *marks* follow: two bits for
 //! each child, which `visibility_marks.rs` explains.
 
+use crate::block::BlockNo;
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
 use crate::packed::{Run, RunPlan, MAX_RUN};
-use crate::page::{BlockNo, Frame, Page, PageKind, HEADER, SPECIAL};
+use crate::page::{Frame, Page, PageKind, HEADER, SPECIAL};
 use std::cmp::Ordering;
 
 pub(crate) const RUN_AT: usize = HEADER;

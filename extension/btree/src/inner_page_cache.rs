@@ -4,20 +4,13 @@
 //! A copy may be old: pages have split since, leaves have merged or serve another purpose. The fences of the leaf tell
 //! whether it is the right one. So an old copy costs a descent and is made anew; it never leads to a wrong answer.
 
-use crate::error::Result;
+use crate::block::BlockNo;
 use crate::inner::InnerView;
 use crate::key::{cmp, Key};
-use crate::leaf::LeafView;
-use crate::page::{BlockNo, Frame, NO_BLOCK};
-use crate::scan::Gap;
-use crate::store::PageStore;
-use crate::tree::Tree;
+use crate::page::Frame;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
-
-/// So many leaves apart, the bounds of a range are not looked for in their leaves.
-const FAR: usize = 16;
 
 /// The memory that the copies of any number of trees share.
 pub struct CacheBudget {
@@ -59,33 +52,33 @@ impl CacheBudget {
 ///
 /// A page without memory for it is not remembered. A remembered page stays as long as it is right.
 pub struct InnerPageCache {
-    budget: Rc<CacheBudget>,
-    root: RefCell<Option<Rc<Node>>>,
+    pub(crate) budget: Rc<CacheBudget>,
+    pub(crate) root: RefCell<Option<Rc<Node>>>,
     /// The node above the leaf that was looked for last.
-    last: RefCell<Option<Rc<Node>>>,
+    pub(crate) last: RefCell<Option<Rc<Node>>>,
     /// The page right above the leaves for which there was no memory last.
     missed: Cell<BlockNo>,
 }
 
 /// A copy of an inner page.
-struct Node {
-    level: u8,
-    low: Key,
-    high: Option<Key>,
+pub(crate) struct Node {
+    pub(crate) level: u8,
+    pub(crate) low: Key,
+    pub(crate) high: Option<Key>,
     /// Low fences of the children.
-    lows: Vec<Key>,
-    blocks: Vec<BlockNo>,
+    pub(crate) lows: Vec<Key>,
+    pub(crate) blocks: Vec<BlockNo>,
     /// Entries below the children before each.
-    before: Vec<u64>,
+    pub(crate) before: Vec<u64>,
     /// Where the children were in memory when they were last read, of level 1.
-    places: Vec<Cell<u32>>,
+    pub(crate) places: Vec<Cell<u32>>,
     /// Copies of the children, of levels above 1.
-    below: Vec<RefCell<Option<Rc<Node>>>>,
+    pub(crate) below: Vec<RefCell<Option<Rc<Node>>>>,
     /// It has led to a wrong page.
-    old: Cell<bool>,
+    pub(crate) old: Cell<bool>,
     /// What it takes, of this budget, until it is dropped.
-    bytes: usize,
-    budget: Rc<CacheBudget>,
+    pub(crate) bytes: usize,
+    pub(crate) budget: Rc<CacheBudget>,
 }
 
 impl Drop for Node {
@@ -96,7 +89,12 @@ impl Drop for Node {
 
 impl Node {
     /// The copy of a page, which has `before` entries to its left.
-    fn new(inner: &InnerView<'_>, frame: &Frame, before: u64, budget: &Rc<CacheBudget>) -> Self {
+    pub(crate) fn new(
+        inner: &InnerView<'_>,
+        frame: &Frame,
+        before: u64,
+        budget: &Rc<CacheBudget>,
+    ) -> Self {
         let children = 0..inner.children();
         let (below, places) = match frame.level {
             1 => (0, children.len()),
@@ -130,60 +128,20 @@ impl Node {
         own + fences + of(&self.places) + of(&self.below)
     }
 
-    fn holds(&self, key: &Key) -> bool {
+    /// Whether it is the page that leads to a key.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
         cmp(&self.low, key) != Ordering::Greater
             && self
                 .high
                 .is_none_or(|high| cmp(key, &high) == Ordering::Less)
     }
 
-    fn child_for(&self, key: &Key) -> usize {
+    /// The place of the child that leads to a key.
+    pub(crate) fn child_for(&self, key: &Key) -> usize {
         let after = self
             .lows
             .partition_point(|low| cmp(low, key) != Ordering::Greater);
         after.saturating_sub(1)
-    }
-}
-
-/// Where a leaf should be.
-pub(crate) struct CachedDescent {
-    node: Rc<Node>,
-    child: usize,
-}
-
-impl CachedDescent {
-    /// The block of the leaf.
-    pub fn block(&self) -> BlockNo {
-        self.node.blocks[self.child]
-    }
-
-    /// Where the leaf was in memory when it was last read; 0 = unknown.
-    pub fn place(&self) -> u32 {
-        self.node.places[self.child].get()
-    }
-
-    /// The leaf has been read, and is at this place.
-    pub fn was_right(&self, place: u32) {
-        self.node.places[self.child].set(place);
-    }
-
-    /// The leaf was another one, or has split.
-    pub fn was_wrong(&self) {
-        self.node.old.set(true);
-    }
-
-    /// Entries in the leaves to the left, as reported when the copy was made.
-    fn before(&self) -> u64 {
-        self.node.before[self.child]
-    }
-
-    /// Leaves from here to another one; many, if they are not below the same page.
-    fn distance(&self, other: &CachedDescent) -> usize {
-        if Rc::ptr_eq(&self.node, &other.node) {
-            other.child.saturating_sub(self.child)
-        } else {
-            usize::MAX
-        }
     }
 }
 
@@ -200,7 +158,7 @@ impl InnerPageCache {
     }
 
     /// Remembers a node, if there is memory for it.
-    fn keep(&self, place: &RefCell<Option<Rc<Node>>>, node: Node) -> Rc<Node> {
+    pub(crate) fn keep(&self, place: &RefCell<Option<Rc<Node>>>, node: Node) -> Rc<Node> {
         let node = Rc::new(node);
         if self.budget.has_room_for(&node) {
             place.replace(Some(node.clone()));
@@ -210,7 +168,7 @@ impl InnerPageCache {
 
     /// Whether a page that cannot be remembered is worth a copy all the same, for the look-ups that follow. A descent
     /// costs less than a copy, unless it is the page that was missed the time before.
-    fn is_missed_again(&self, block: BlockNo) -> bool {
+    pub(crate) fn is_missed_again(&self, block: BlockNo) -> bool {
         self.missed.replace(block) == block
     }
 }
@@ -222,189 +180,10 @@ impl Drop for InnerPageCache {
 }
 
 /// The node of a place, unless it has led to a wrong page: then it is dropped.
-fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
+pub(crate) fn kept(place: &RefCell<Option<Rc<Node>>>) -> Option<Rc<Node>> {
     let mut place = place.borrow_mut();
     if place.as_ref().is_some_and(|node| node.old.get()) {
         *place = None;
     }
     place.clone()
-}
-
-impl<S: PageStore> Tree<S> {
-    /// Where the leaf that holds `key` should be. `None` when only a descent tells: nothing is remembered of this tree,
-    /// it has no inner pages, or they are being changed.
-    pub(crate) fn cached_descent(&self, key: &Key) -> Result<Option<CachedDescent>> {
-        let Some(cache) = &self.inner_page_cache else {
-            return Ok(None);
-        };
-        if let Some(node) = kept(&cache.last).filter(|node| node.holds(key)) {
-            let child = node.child_for(key);
-            return Ok(Some(CachedDescent { node, child }));
-        }
-        let Some(mut node) = self.cached_root(cache)? else {
-            return Ok(None);
-        };
-        loop {
-            if !node.holds(key) {
-                node.old.set(true);
-                return Ok(None);
-            }
-            let child = node.child_for(key);
-            if node.level == 1 {
-                cache.last.replace(Some(node.clone()));
-                return Ok(Some(CachedDescent { node, child }));
-            }
-            let place = &node.below[child];
-            let below = match kept(place) {
-                Some(below) => below,
-                None => {
-                    let (level, before) = (node.level - 1, node.before[child]);
-                    let block = node.blocks[child];
-                    if level == 1 && cache.budget.is_full() && !cache.is_missed_again(block) {
-                        return Ok(None);
-                    }
-                    match self.copy_inner(block, level, before, &cache.budget)? {
-                        Some(copy) => cache.keep(place, copy),
-                        None => {
-                            node.old.set(true);
-                            return Ok(None);
-                        }
-                    }
-                }
-            };
-            if !below.holds(key) {
-                node.old.set(true);
-            }
-            node = below;
-        }
-    }
-
-    /// The copy of the root, if it is an inner page.
-    fn cached_root(&self, cache: &InnerPageCache) -> Result<Option<Rc<Node>>> {
-        if let Some(root) = kept(&cache.root) {
-            return Ok(Some(root));
-        }
-        let (mut block, mut level) = self.root.get();
-        for attempt in 0..2 {
-            if attempt > 0 {
-                (block, level) = self.refresh_root()?;
-            }
-            if level > 0 {
-                if let Some(root) = self.copy_inner(block, level, 0, &cache.budget)? {
-                    if root.high.is_none() && root.low == [0; 4] {
-                        return Ok(Some(cache.keep(&cache.root, root)));
-                    }
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn copy_inner(
-        &self,
-        block: BlockNo,
-        level: u8,
-        before: u64,
-        budget: &Rc<CacheBudget>,
-    ) -> Result<Option<Node>> {
-        let page = self.store.read(block);
-        let frame = page.frame(block)?;
-        if !self.is_mine(&frame, level) {
-            return Ok(None);
-        }
-        Ok(Some(Node::new(
-            &InnerView::open(&page, block)?,
-            &frame,
-            before,
-            budget,
-        )))
-    }
-
-    /// About as many entries as [`Tree::range_count`] finds: the pages above the leaves may be remembered ones, and in
-    /// long ranges the leaves at the ends are not looked at.
-    ///
-    /// # Errors
-    /// Corrupt pages.
-    pub fn range_estimate(&self, lower: &Key, upper: &Key) -> Result<u64> {
-        let mut count = 0;
-        self.range_estimates(&[(*lower, *upper)], |_, found| count = found)?;
-        Ok(count)
-    }
-
-    /// [`Tree::range_estimate`] of many ranges, best ascending: those of one leaf are counted while it is open. `each`
-    /// gets the number of a range and its count.
-    ///
-    /// # Errors
-    /// Corrupt pages.
-    pub fn range_estimates(
-        &self,
-        ranges: &[(Key, Key)],
-        mut each: impl FnMut(usize, u64),
-    ) -> Result<()> {
-        let mut next = 0;
-        while let Some((lower, upper)) = ranges.get(next) {
-            if cmp(lower, upper) == Ordering::Greater {
-                each(next, 0);
-                next += 1;
-                continue;
-            }
-            let (Some(from), Some(to)) = (self.cached_descent(lower)?, self.cached_descent(upper)?)
-            else {
-                each(next, self.range_count(lower, upper)?);
-                next += 1;
-                continue;
-            };
-            if from.distance(&to) >= FAR {
-                each(next, to.before().saturating_sub(from.before()));
-                next += 1;
-                continue;
-            }
-            let (page, block, frame) = self.leaf_by(Some(&from), lower, NO_BLOCK)?;
-            let leaf = LeafView::open(&page, block)?;
-            if frame.ends_before(upper) {
-                let before = leaf.rank(lower, false)? as u64;
-                drop(page);
-                let (page, block, _) = self.leaf_by(Some(&to), upper, NO_BLOCK)?;
-                let up_to = LeafView::open(&page, block)?.rank(upper, true)? as u64;
-                let count = (to.before() + up_to).saturating_sub(from.before() + before);
-                each(next, count);
-                next += 1;
-                continue;
-            }
-            let counted = count_in_leaf(&leaf, &frame, &ranges[next..], |n, count| {
-                each(next + n, count);
-            })?;
-            next += counted;
-        }
-        Ok(())
-    }
-}
-
-/// Counts the entries of the first of these ranges, as many of them as lie in the leaf; returns how many those are.
-fn count_in_leaf(
-    leaf: &LeafView<'_>,
-    frame: &Frame,
-    ranges: &[(Key, Key)],
-    mut each: impl FnMut(usize, u64),
-) -> Result<usize> {
-    let mut gap: Option<Gap> = None;
-    for (n, (lower, upper)) in ranges.iter().enumerate() {
-        if gap.is_some_and(|gap| gap.holds(lower, upper)) {
-            each(n, 0);
-            continue;
-        }
-        if !frame.starts_at_or_before(lower) || frame.ends_before(upper) {
-            return Ok(n);
-        }
-        if cmp(lower, upper) == Ordering::Greater {
-            each(n, 0);
-            continue;
-        }
-        let (before, up_to) = leaf.ranks(lower, upper)?;
-        if before == up_to && leaf.slots() == 0 {
-            gap = Some(leaf.gap(lower, before, frame));
-        }
-        each(n, up_to.saturating_sub(before) as u64);
-    }
-    Ok(ranges.len())
 }

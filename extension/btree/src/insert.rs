@@ -1,11 +1,12 @@
 //! Insertion of sorted keys, leaf by leaf.
 
+use crate::block::BlockNo;
 use crate::descend::Path;
 use crate::error::{Error, Result};
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, Entry, LeafView, Place};
 use crate::pack::{pack, Packing};
-use crate::page::{BlockNo, Frame, Page, FROZEN_XID, NO_XID};
+use crate::page::{Frame, Page, FROZEN_XID, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
 use crate::tree::Tree;

@@ -13,10 +13,11 @@
 //! sorted by `(place, key)`, an insert with place `p` coming after base entry `p - 1` and its mark, so a merged walk
 //! compares numbers, not keys.
 
+use crate::block::BlockNo;
 use crate::error::{corrupt, Result};
 use crate::key::{cmp, Key};
 use crate::packed::{Run, RunPlan, MAX_RUN};
-use crate::page::{BlockNo, Frame, Page, PageKind, FROZEN_XID, HEADER, NO_XID, SPECIAL};
+use crate::page::{Frame, Page, PageKind, FROZEN_XID, HEADER, NO_XID, SPECIAL};
 use std::cmp::Ordering;
 
 const L_SLOTS: usize = HEADER;

@@ -5,12 +5,15 @@
 //! [`PageStore`], transaction states from a [`TxnStatus`] and visibility from a [`Snapshot`].
 //! See `README.md` for the page layout, the locking rules and the invariants.
 
+mod block;
 mod build;
+mod cached_descent;
 mod count;
 mod delete;
 mod descend;
 mod error;
 mod filter;
+mod gap;
 mod groups;
 mod inner;
 mod inner_page_cache;
@@ -19,6 +22,7 @@ mod key;
 mod leaf;
 pub mod mem;
 mod meta;
+mod order;
 mod pack;
 mod packed;
 mod page;
@@ -34,9 +38,11 @@ mod vacuum;
 mod values;
 mod verify;
 mod versions;
+mod visibility;
 mod visibility_marks;
 mod wal_delta;
 
+pub use block::{BlockNo, NO_BLOCK};
 pub use build::{Build, Leaves, NewLeaf};
 pub use count::Work;
 pub use delete::Deletion;
@@ -45,12 +51,11 @@ pub use filter::Filter;
 pub use groups::{GroupCursor, Groups};
 pub use inner_page_cache::{CacheBudget, InnerPageCache};
 pub use insert::{Mode, Writer};
-pub use key::{
-    key_of, prefix_range, quad_of, Key, Order, Quad, DEFAULT_ORDERS, GRAPH, KEY_MAX, KEY_MIN, SIGN,
-};
+pub use key::{prefix_range, Key, Quad, GRAPH, KEY_MAX, KEY_MIN, SIGN};
 pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
-pub use page::{BlockNo, Page, FROZEN_XID, NO_BLOCK, NO_XID, PAGE_SIZE};
+pub use order::{key_of, quad_of, Order, DEFAULT_ORDERS};
+pub use page::{Page, FROZEN_XID, NO_XID, PAGE_SIZE};
 pub use quads::Quads;
 pub use record::{record_info, unreadable_format, RECORD_FORMAT};
 pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};

@@ -4,8 +4,9 @@
 //! locks a page that it holds already, and when a wait takes so long that it must be a deadlock. Tests
 //! can make it "crash" before any commit.
 
+use crate::block::BlockNo;
 use crate::insert::Writer;
-use crate::page::{BlockNo, Page, FROZEN_XID, NO_XID};
+use crate::page::{Page, FROZEN_XID, NO_XID};
 use crate::store::{
     Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_APPENDED_PAGES, MAX_ATOMIC_PAGES,
 };

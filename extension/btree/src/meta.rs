@@ -1,9 +1,11 @@
 //! The metapage (block 0): the orders of the file, their roots and options.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::error::{corrupt, Error, Result};
-use crate::key::{Order, DEFAULT_ORDERS, KEY_MIN};
+use crate::key::KEY_MIN;
 use crate::leaf::empty_leaf;
-use crate::page::{BlockNo, Frame, Page, PageKind, F_ROOT, HEADER, NO_BLOCK};
+use crate::order::{Order, DEFAULT_ORDERS};
+use crate::page::{Frame, Page, PageKind, F_ROOT, HEADER};
 use crate::store::PageStore;
 
 /// The largest number of orders a file can have.

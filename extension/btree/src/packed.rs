@@ -8,9 +8,10 @@
 //! one frame without offset bits is a constant. Several frames keep a column narrow that mixes far-apart value ranges,
 //! such as ids of different tags.
 
+use crate::block::BlockNo;
 use crate::error::{corrupt, Result};
 use crate::key::Key;
-use crate::page::{BlockNo, Page, SPECIAL};
+use crate::page::{Page, SPECIAL};
 use std::cmp::Ordering;
 
 /// Most tuples in a run.

@@ -1,17 +1,12 @@
 //! The page frame: PostgreSQL's page header in front, this crate's special area at the end.
 
+use crate::block::{BlockNo, NO_BLOCK, VERSION};
 use crate::error::{corrupt, Error, Result};
 use crate::key::{cmp, Key};
 use std::cmp::Ordering;
 
 /// Bytes in a page.
 pub const PAGE_SIZE: usize = 8192;
-
-/// The number of a page in its file.
-pub type BlockNo = u32;
-
-/// No page.
-pub const NO_BLOCK: BlockNo = u32::MAX;
 
 /// No transaction.
 pub const NO_XID: u32 = 0;
@@ -41,8 +36,6 @@ const S_LOW: usize = SPECIAL + 16;
 const S_HIGH: usize = SPECIAL + 48;
 
 const MAGIC: u16 = 0x5142;
-/// Version 2: parents of leaves have marks.
-pub(crate) const VERSION: u8 = 2;
 
 /// The right sibling has no downlink in the level above yet.
 pub(crate) const F_INCOMPLETE: u16 = 1;

@@ -3,8 +3,9 @@
 use crate::delete::Deletion;
 use crate::error::{Error, Result};
 use crate::insert::{Mode, Writer};
-use crate::key::{key_of, quad_of, Key, Quad};
+use crate::key::{Key, Quad};
 use crate::meta::Meta;
+use crate::order::{key_of, quad_of};
 use crate::store::{Change, PageStore, Snapshot};
 use crate::tree::Tree;
 

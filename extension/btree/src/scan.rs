@@ -1,15 +1,17 @@
 //! Reading: cursors over key ranges, batches of columns, point lookups, and probes of many ranges.
 
-use crate::delete::sees;
+use crate::block::{BlockNo, NO_BLOCK};
+use crate::cached_descent::CachedDescent;
 use crate::descend::{Path, Target};
 use crate::error::Result;
-use crate::inner_page_cache::CachedDescent;
+use crate::gap::Gap;
 use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;
-use crate::page::{BlockNo, Frame, FROZEN_XID, NO_BLOCK, NO_XID};
+use crate::page::{Frame, FROZEN_XID, NO_XID};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::Tree;
+use crate::visibility::sees;
 use std::cmp::Ordering;
 
 /// Keys as columns. Columns that were not asked for are empty.
@@ -169,39 +171,6 @@ pub(crate) struct Walk<'a, 'l> {
     near: Option<usize>,
     /// Before this base entry the last range would have been, of which the leaf holds no version.
     missed: Option<usize>,
-}
-
-/// Keys of an open leaf that nothing lies between: ranges within are known to be empty.
-#[derive(Clone, Copy)]
-pub(crate) struct Gap {
-    low: Key,
-    /// The first key behind; `None` where the tree ends.
-    next: Option<Key>,
-}
-
-impl Gap {
-    /// Whether nothing lies between two keys, both included.
-    #[inline]
-    pub(crate) fn holds(&self, low: &Key, high: &Key) -> bool {
-        cmp(&self.low, low) != Ordering::Greater
-            && self
-                .next
-                .is_none_or(|next| cmp(high, &next) == Ordering::Less)
-    }
-}
-
-impl<'l> LeafView<'l> {
-    /// From `low` on, where base entry `place` is the first that does not come before it.
-    pub(crate) fn gap(&self, low: &Key, place: usize, frame: &Frame) -> Gap {
-        Gap {
-            low: *low,
-            next: if place < self.run.len() {
-                Some(self.run.key(place))
-            } else {
-                frame.high
-            },
-        }
-    }
 }
 
 impl<'a, 'l> Walk<'a, 'l> {

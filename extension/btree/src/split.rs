@@ -6,13 +6,14 @@
 //! Whoever meets a flagged page on the way to a write finishes its split first, so a crash in between
 //! leaves nothing behind.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::descend::Path;
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
 use crate::key::{cmp, KEY_MIN};
 use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
-use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_BLOCK};
+use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT};
 use crate::store::{Change, PageStore, MAX_ATOMIC_PAGES};
 use crate::tree::{entry_count, Tree};
 use crate::wal_delta::{inner_delta, leaf_delta};

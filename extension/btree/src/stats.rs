@@ -1,11 +1,12 @@
 //! Figures about a tree.
 
+use crate::block::NO_BLOCK;
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};
 use crate::inner::{self, InnerView};
 use crate::key::{cmp, KEY_MIN};
 use crate::leaf::{LeafView, CAPACITY};
-use crate::page::{NO_BLOCK, PAGE_SIZE};
+use crate::page::PAGE_SIZE;
 use crate::store::PageStore;
 use crate::tree::Tree;
 use std::cmp::Ordering;
@@ -102,8 +103,8 @@ impl<S: PageStore> Tree<S> {
         &self,
         key: &crate::key::Key,
         level: u8,
-        hint: crate::page::BlockNo,
-    ) -> Result<(S::Read, crate::page::BlockNo, crate::page::Frame)> {
+        hint: crate::block::BlockNo,
+    ) -> Result<(S::Read, crate::block::BlockNo, crate::page::Frame)> {
         if hint != NO_BLOCK {
             let page = self.store.read(hint);
             let frame = page.frame(hint)?;

@@ -1,6 +1,7 @@
 //! What the trees ask of their surroundings: pages, transaction states, visibility.
 
-use crate::page::{BlockNo, Page};
+use crate::block::BlockNo;
+use crate::page::Page;
 use crate::wal_delta::byte_delta;
 use std::ops::Deref;
 

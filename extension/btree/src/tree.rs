@@ -1,12 +1,13 @@
 //! One tree: its store, its place in the metapage, its options.
 
+use crate::block::BlockNo;
 use crate::error::{corrupt, Error, Result};
 use crate::inner::InnerView;
 use crate::inner_page_cache::InnerPageCache;
-use crate::key::Order;
 use crate::leaf::{LeafView, Scratch};
 use crate::meta::{Meta, OrderMeta};
-use crate::page::{BlockNo, Frame, Page, PageKind};
+use crate::order::Order;
+use crate::page::{Frame, Page, PageKind};
 use crate::store::PageStore;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -8,13 +8,14 @@
 //! the next vacuum. The reason is a deadlock: someone looking for the parent of a page keeps that page locked.
 //! The remembered parent may have become a leaf meanwhile, locked by someone who waits for that very page.
 
+use crate::block::BlockNo;
 use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};
 use crate::inner::{self, encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{self, edit, encode_leaf, LeafView};
 use crate::meta::Meta;
-use crate::page::{BlockNo, Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
+use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, TxnStatus};
 use crate::tree::{entry_count, Tree};

@@ -1,13 +1,15 @@
 //! Checking every invariant of a tree.
 
-use crate::delete::sees;
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::error::{Error, Problem, Result};
 use crate::inner::InnerView;
-use crate::key::{cmp, quad_of, Key, Quad, KEY_MIN};
+use crate::key::{cmp, Key, Quad, KEY_MIN};
 use crate::leaf::LeafView;
-use crate::page::{BlockNo, Frame, Page, PageKind, NO_BLOCK, NO_XID};
+use crate::order::quad_of;
+use crate::page::{Frame, Page, PageKind, NO_XID};
 use crate::store::{PageStore, Snapshot};
 use crate::tree::{entry_count, Tree};
+use crate::visibility::sees;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 

@@ -1,10 +1,11 @@
 //! Reading versions, whoever sees them: for rebuilding a table and for sampling its blocks.
 
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::key::KEY_MIN;
 use crate::leaf::{Entry, LeafView};
-use crate::page::{BlockNo, PageKind, NO_BLOCK};
+use crate::page::PageKind;
 use crate::store::PageStore;
 use crate::tree::Tree;
 

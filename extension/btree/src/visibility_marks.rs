@@ -13,12 +13,14 @@
 //! A snapshot sees the same in a range whenever it looks. So a reader may take the count of a marked leaf and never
 //! look at the leaf, whatever happens to it meanwhile.
 
+use crate::block::BlockNo;
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::inner::{set_marks, Child, InnerView, ALL_VISIBLE, DEFAULT_GRAPH_ONLY};
-use crate::key::{Key, Order, GRAPH};
+use crate::key::{Key, GRAPH};
 use crate::leaf::LeafView;
-use crate::page::{BlockNo, Frame, FROZEN_XID, NO_XID};
+use crate::order::Order;
+use crate::page::{Frame, FROZEN_XID, NO_XID};
 use crate::store::{Change, PageStore};
 use crate::tree::Tree;
 

@@ -11,13 +11,12 @@
 //! Encoding a page is a function of its entries and its frame, so deltas hold as long as the encoder stays the same. A
 //! change of the encoder is a change of the log's format, too.
 
+use crate::block::BlockNo;
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
 use crate::key::Key;
 use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, Scratch};
-use crate::page::{
-    BlockNo, Frame, Page, PageKind, FROZEN_XID, F_HIGH_INF, HEADER, NO_XID, PAGE_SIZE,
-};
+use crate::page::{Frame, Page, PageKind, FROZEN_XID, F_HIGH_INF, HEADER, NO_XID, PAGE_SIZE};
 
 const EDITS: u8 = 1;
 const LEAF: u8 = 2;
@@ -601,8 +600,8 @@ impl<'a> Bytes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::NO_BLOCK;
     use crate::leaf::empty_leaf;
-    use crate::page::NO_BLOCK;
 
     fn leaf() -> Box<Page> {
         empty_leaf(&Frame {
