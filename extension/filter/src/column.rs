@@ -1,6 +1,6 @@
 //! Values of an expression for some rows, and operators on them; rows of one kind go in tight loops.
 
-use crate::expression::{Arithmetic, Comparison};
+use crate::operators::{Arithmetic, Comparison};
 use crate::truth::Truth;
 use crate::value::Value;
 use pgquad_term::number::Number;

@@ -1,6 +1,7 @@
 //! The expressions that filters are made of. Ids are in the unsigned form of keys: the sign bit of the `bigint` is
 //! flipped.
 
+use crate::operators::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::sql_integers::SqlInteger;
 use crate::truth::Truth;
 use crate::value::Value;
@@ -18,36 +19,6 @@ pub enum Ids {
     Fixed(Place),
     /// The first that is not NULL.
     Coalesce(Vec<Ids>),
-}
-
-/// Arithmetic operators with two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`
-    Div,
-}
-
-/// Comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Eq,
-    /// `!=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
 }
 
 /// An expression of type `quad.term`. An error is NULL.
@@ -71,19 +42,6 @@ pub enum Terms {
     Datatype(Box<Terms>, Place),
     /// The first that is not NULL.
     Coalesce(Vec<Terms>),
-}
-
-/// Kinds of terms that a test asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TermKind {
-    /// isIRI
-    Iri,
-    /// isBlank
-    Blank,
-    /// isLiteral
-    Literal,
-    /// isNumeric
-    Numeric,
 }
 
 /// An expression of type `boolean`.
@@ -125,16 +83,6 @@ pub enum Test {
     IsFalse(Box<Test>),
 }
 
-/// The ids of terms that have one text.
-#[derive(Clone, Debug)]
-pub struct TextIds {
-    /// Those of [`crate::terms_of_text`] that have one, sorted.
-    pub ids: Vec<TermId>,
-    /// Number of the last language that was asked for; strings of later ones, which others may have added since, are
-    /// left to the dictionary.
-    pub last_language: u16,
-}
-
 /// A value that is the same for all rows of a run.
 #[derive(Clone, Debug)]
 pub enum Fixed {
@@ -154,32 +102,4 @@ pub enum Fixed {
     Datatypes(Vec<TermId>),
     /// Terms whose text is the same.
     Text(TextIds),
-}
-
-impl Comparison {
-    /// The comparison that gives the same with the sides exchanged.
-    #[must_use]
-    pub fn commuted(self) -> Self {
-        match self {
-            Self::Lt => Self::Gt,
-            Self::Le => Self::Ge,
-            Self::Gt => Self::Lt,
-            Self::Ge => Self::Le,
-            other => other,
-        }
-    }
-
-    /// Whether it holds for values in this order.
-    #[inline]
-    #[must_use]
-    pub fn accepts(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Self::Eq => order.is_eq(),
-            Self::Ne => order.is_ne(),
-            Self::Lt => order.is_lt(),
-            Self::Le => order.is_le(),
-            Self::Gt => order.is_gt(),
-            Self::Ge => order.is_ge(),
-        }
-    }
 }

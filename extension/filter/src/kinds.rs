@@ -1,11 +1,11 @@
 //! Conditions that ask only what kind of term a column holds. They are true of whole ranges of ids.
 
 use crate::expression::{Fixed, Ids, Terms, Test};
-use crate::range_pushdown::Intervals;
+use crate::intervals::{of_languages, Intervals};
 use crate::run::Rows;
 use crate::truth::Truth;
 use crate::SIGN;
-use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_LANGUAGE_STRING_NUMBER, MAX_PAYLOAD};
+use pgquad_term::id::{MAX_LANGUAGE_NUMBER, MAX_PAYLOAD};
 use pgquad_term::{ascending_numbers, tag, TermId};
 
 impl Test {
@@ -94,12 +94,4 @@ fn kinds(fixed: &[Fixed]) -> Vec<(u64, u64)> {
     ranges.push(of_languages(known, last));
     let key = |id: TermId| id.0 ^ SIGN;
     ranges.iter().map(|&(a, b)| (key(a), key(b))).collect()
-}
-
-/// The ids of language strings from one language number to another.
-pub(crate) fn of_languages(first: u16, last: u16) -> (TermId, TermId) {
-    (
-        TermId::lang_string(first, 0),
-        TermId::lang_string(last, MAX_LANGUAGE_STRING_NUMBER),
-    )
 }

@@ -9,17 +9,20 @@
 
 mod column;
 mod expression;
+mod intervals;
 mod kinds;
 mod known;
+mod operators;
 mod range_pushdown;
 mod run;
 mod sql_integers;
 mod truth;
 mod value;
 
-pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, TextIds};
+pub use expression::{Fixed, Ids, Terms, Test};
+pub use intervals::Intervals;
 pub use known::{datatypes, terms_of_text, Strangers};
-pub use range_pushdown::Intervals;
+pub use operators::{Arithmetic, Comparison, TermKind, TextIds};
 pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;

@@ -1,7 +1,8 @@
 //! Evaluation of expressions for the rows of a batch.
 
 use crate::column::{Column, Truths};
-use crate::expression::{Comparison, Fixed, Ids, Terms, Test};
+use crate::expression::{Fixed, Ids, Terms, Test};
+use crate::operators::Comparison;
 use crate::truth::Truth;
 use crate::value::Value;
 use std::cmp::Ordering;

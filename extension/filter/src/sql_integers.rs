@@ -3,8 +3,8 @@
 //! Ids tell the values of integers of any datatype. The SQL integer of other terms (`"12"`, `2.0`), or of numbers that
 //! do not fit the type, is unknown. The SQL itself then gives the value or the error.
 
-use crate::expression::Comparison;
-use crate::range_pushdown::{first_that_is_not, Intervals};
+use crate::intervals::{first_that_is_not, Intervals};
+use crate::operators::Comparison;
 use crate::truth::Truth;
 use crate::SIGN;
 use pgquad_term::number::Number;

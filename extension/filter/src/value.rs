@@ -1,7 +1,7 @@
 //! The value of a term as far as its id tells, and SPARQL's operators on such values.
 
-use crate::expression::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
+use crate::operators::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::truth::Truth;
 use crate::SIGN;
 use pgquad_term::func::strings::lang_matches;
