@@ -5,8 +5,8 @@
 //! What has been read ahead is kept with the transactions of the other nodes. So all of it is of the snapshot that a
 //! message would see. It is a cache: a range that is not in it is asked for.
 
-use crate::message::{Part, Read, Rows, KEYS_AHEAD};
-use pgquad_btree::{Batch, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
+use crate::message::{Found, Part, Read, Rows, KEYS_AHEAD};
+use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
 use std::collections::HashMap;
 
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
@@ -29,40 +29,6 @@ pub struct Wish {
     pub order: u8,
     /// The range, both bounds included: all keys with the values of its first columns.
     pub range: (Key, Key),
-}
-
-/// Answers to ranges that were read ahead, in the order in which they were asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// How many keys each range has; more than [`KEYS_AHEAD`]: it was not read.
-    pub counts: Vec<u64>,
-    /// The keys of those that were, one after the other.
-    pub keys: Vec<Key>,
-}
-
-impl Found {
-    /// Reads the ranges of a request. `read` appends about so many keys of a range of the part with that place, or says
-    /// that the part cannot be read. That is no reason to fail: nobody may come to need it.
-    pub fn of(
-        parts: &[(u8, Part)],
-        mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch) -> bool,
-    ) -> Self {
-        let (mut found, mut batch) = (Self::default(), Batch::new());
-        for (place, (_, part)) in parts.iter().enumerate() {
-            for range in &part.ranges {
-                batch.clear(ALL_COLUMNS);
-                if !read(place, range, KEYS_AHEAD + 1, &mut batch) {
-                    found.counts.push(KEYS_AHEAD as u64 + 1);
-                    continue;
-                }
-                found.counts.push(batch.len() as u64);
-                if batch.len() <= KEYS_AHEAD {
-                    found.keys.extend((0..batch.len()).map(|n| batch.key(n)));
-                }
-            }
-        }
-        found
-    }
 }
 
 /// Table, order, number of columns that have one value, and these.
@@ -260,6 +226,7 @@ pub fn parts_of(wishes: &[Wish]) -> Vec<(u8, Part)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgquad_btree::ALL_COLUMNS;
 
     fn range(values: &[u64]) -> (Key, Key) {
         let (mut low, mut high) = (KEY_MIN, KEY_MAX);

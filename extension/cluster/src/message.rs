@@ -3,9 +3,8 @@
 //! Every message starts with the version of the format, so that a node of another version is refused by name; a request
 //! then says its kind. Shards go by Citus' numbers. Keys are in the column order of the shards' own trees.
 
-use crate::ahead::Found;
 use crate::wire::{Damaged, Reader, Result, Writer};
-use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
 pub const VERSION: u8 = 7;
@@ -240,6 +239,40 @@ fn read_ordered_parts(reader: &mut Reader<'_>) -> Result<Vec<(u8, Part)>> {
         parts.push((order, Part { shard, ranges }));
     }
     Ok(parts)
+}
+
+/// Answers to ranges that were read ahead, in the order in which they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// How many keys each range has; more than [`KEYS_AHEAD`]: it was not read.
+    pub counts: Vec<u64>,
+    /// The keys of those that were, one after the other.
+    pub keys: Vec<Key>,
+}
+
+impl Found {
+    /// Reads the ranges of a request. `read` appends about so many keys of a range of the part with that place, or says
+    /// that the part cannot be read. That is no reason to fail: nobody may come to need it.
+    pub fn of(
+        parts: &[(u8, Part)],
+        mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch) -> bool,
+    ) -> Self {
+        let (mut found, mut batch) = (Self::default(), Batch::new());
+        for (place, (_, part)) in parts.iter().enumerate() {
+            for range in &part.ranges {
+                batch.clear(ALL_COLUMNS);
+                if !read(place, range, KEYS_AHEAD + 1, &mut batch) {
+                    found.counts.push(KEYS_AHEAD as u64 + 1);
+                    continue;
+                }
+                found.counts.push(batch.len() as u64);
+                if batch.len() <= KEYS_AHEAD {
+                    found.keys.extend((0..batch.len()).map(|n| batch.key(n)));
+                }
+            }
+        }
+        found
+    }
 }
 
 fn read_found(reader: &mut Reader<'_>) -> Result<Found> {

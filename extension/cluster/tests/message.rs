@@ -1,7 +1,7 @@
 //! Messages come back as they were; damaged ones are refused or read as other messages, and never do harm.
 
 use pgquad_btree::{Batch, Filter, Key, Span, KEY_MAX, KEY_MIN};
-use pgquad_cluster::ahead::Found;
+use pgquad_cluster::message::Found;
 use pgquad_cluster::message::{
     decode_numbers, encode_numbers, Count, Kind, Part, Read, Rows, Stop, VERSION,
 };

@@ -5,7 +5,8 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, ALL_COLUMNS,
     FROZEN_XID, KEY_MAX, KEY_MIN, SIGN,
 };
-use pgquad_cluster::ahead::{parts_of, Found};
+use pgquad_cluster::ahead::parts_of;
+use pgquad_cluster::message::Found;
 use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
 use pgquad_cluster::{

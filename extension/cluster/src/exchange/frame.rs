@@ -4,7 +4,7 @@
 //! and the body.
 
 use super::ending::Counts;
-use super::greeting::Refused;
+use super::refused::Refused;
 use super::rows::Rows;
 use crate::wire::{Damaged, Reader, Result, Writer};
 

@@ -4,7 +4,6 @@
 //! of its own and a keyed hash over all of it; the first checks that and answers with its own hash. The two hashes are
 //! over different words, so that none can be sent back as the other.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
 use hmac::{Hmac, Mac};
@@ -12,6 +11,7 @@ use sha2::Sha256;
 
 use super::frame::{finish_greeting, greeting, open_greeting};
 use super::link::Link;
+use super::refused::Refused;
 use super::seal::Seal;
 use crate::wire::{Damaged, Reader};
 
@@ -35,45 +35,6 @@ pub struct Ends {
     pub to: u32,
     /// Frames are sealed: at least one of them wants it.
     pub sealed: bool,
-}
-
-/// Why a link does not come to be.
-#[derive(Debug)]
-pub enum Refused {
-    /// The stream.
-    Io(io::Error),
-    /// The other end speaks another version of the frames.
-    Version(u8),
-    /// The other end sends what cannot be read.
-    Damaged,
-    /// The other end does not know the secret.
-    Secret,
-    /// The other end belongs to other participants, or is none that is expected.
-    Stranger,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Version(version) => write!(f, "it speaks version {version} of the exchange"),
-            Self::Damaged => Damaged.fmt(f),
-            Self::Secret => f.write_str("it does not know the secret of the cluster"),
-            Self::Stranger => f.write_str("it belongs to another exchange"),
-        }
-    }
-}
-
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<Damaged> for Refused {
-    fn from(_: Damaged) -> Self {
-        Self::Damaged
-    }
 }
 
 type Nonce = [u8; NONCE_BYTES];

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN};
-use pgquad_cluster::ahead::Found;
 use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
+use pgquad_cluster::message::Found;
 use pgquad_cluster::message::{self, Count, Kind, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};

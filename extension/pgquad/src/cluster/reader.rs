@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, SIGN};
-use pgquad_cluster::ahead::{parts_of, Found};
+use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
-use pgquad_cluster::message::{self, Count, Kind, Part, Read, Rows};
+use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows};
 use pgquad_cluster::{
     key_column_place, shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish,
 };
