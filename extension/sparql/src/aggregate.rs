@@ -6,10 +6,12 @@ use spargebra::term::Variable;
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{Col, Inlined};
 use crate::error::Error;
-use crate::expression::{has_exists, is_volatile, needs_row, used_variables, Operand, Scope};
+use crate::expression::{Operand, Scope};
+use crate::expression_properties::{has_exists, is_volatile, needs_row, used_variables};
 use crate::params::ParamKind;
 use crate::pre_aggregation;
-use crate::translate::{sort_item, Env, Graph, Translator};
+use crate::translate::sort_item;
+use crate::translator::{Env, Graph, Translator};
 
 impl Translator<'_> {
     pub fn group(

@@ -1,44 +1,14 @@
 //! Basic graph patterns: one quad table entry of the FROM list for each triple pattern.
 
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::TriplePattern;
 
 use crate::block::Block;
 use crate::column::{Col, Kind};
 use crate::dataset::Merge;
 use crate::error::Error;
+use crate::node::{Node, Predicate};
 use crate::params::ParamKind;
-use crate::translate::{Env, Graph, Translator};
-
-/// A term of a pattern.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Node {
-    /// A constant in N-Triples form, and whether it is an IRI.
-    Constant(String),
-    /// A variable, or a blank node, which is a variable that only its group can name.
-    Variable(Variable),
-}
-
-impl From<&TermPattern> for Node {
-    fn from(term: &TermPattern) -> Self {
-        match term {
-            TermPattern::NamedNode(iri) => Self::Constant(iri.to_string()),
-            TermPattern::Literal(literal) => Self::Constant(literal.to_string()),
-            TermPattern::BlankNode(node) => {
-                Self::Variable(Variable::new_unchecked(format!("_:{}", node.as_str())))
-            }
-            TermPattern::Variable(variable) => Self::Variable(variable.clone()),
-        }
-    }
-}
-
-impl From<&NamedNodePattern> for Node {
-    fn from(term: &NamedNodePattern) -> Self {
-        match term {
-            NamedNodePattern::NamedNode(iri) => Self::Constant(iri.to_string()),
-            NamedNodePattern::Variable(variable) => Self::Variable(variable.clone()),
-        }
-    }
-}
+use crate::translator::{Env, Graph, Translator};
 
 impl Translator<'_> {
     pub fn bgp(&mut self, patterns: &[TriplePattern], env: &Env) -> Result<Block, Error> {
@@ -145,13 +115,4 @@ fn first_of_triple(table: &str, alias: &str, of_graphs: &str) -> String {
         "NOT EXISTS (SELECT 1 FROM {table} AS gx WHERE gx.s = {alias}.s AND gx.p = {alias}.p \
          AND gx.o = {alias}.o AND gx.g < {alias}.g{of_graphs})"
     )
-}
-
-/// What the predicate of a pattern may be.
-pub(crate) enum Predicate<'a> {
-    Node(Node),
-    /// One of these IRIs, in N-Triples form.
-    OneOf(&'a [String]),
-    /// None of these.
-    NoneOf(&'a [String]),
 }

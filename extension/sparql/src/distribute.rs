@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 use spargebra::term::{GroundTerm, Variable};
 
-use crate::expression::{conjunction, has_exists, is_volatile};
-use crate::path::is_flat;
-use crate::service::certainly_bound;
-use crate::translate::{alternatives, union_operands};
+use crate::expression_properties::{conjunction, has_exists, is_volatile};
+use crate::pattern_properties::certainly_bound;
+use crate::pattern_properties::is_flat;
+use crate::pattern_properties::{alternatives, union_operands};
 
 /// Most branches that a join is distributed over, and most triple patterns that are copied into each.
 const MOST_BRANCHES: usize = 4;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use spargebra::SparqlSyntaxError;
 
-use crate::prefixes;
+use crate::known_prefixes;
 
 /// Why a text was not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Error {
             }
             _ => return None,
         };
-        Some(match prefixes::declaration(prefix) {
+        Some(match known_prefixes::declaration(prefix) {
             Some(declaration) => format!("Add the declaration at the beginning: {declaration}"),
             None => format!("Declare it at the beginning: PREFIX {prefix}: <...>"),
         })

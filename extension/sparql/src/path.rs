@@ -7,21 +7,12 @@ use std::rc::Rc;
 use spargebra::algebra::PropertyPathExpression as Path;
 use spargebra::term::{NamedNode, TermPattern, Variable};
 
-use crate::bgp::{Node, Predicate};
 use crate::block::{parenthesised, Block};
 use crate::column::{constant, Col, Kind, Vars};
 use crate::error::Error;
-use crate::translate::{Env, Translator};
-
-/// Whether the path is made of quad patterns that all have to match: nothing of it can have length zero or any length.
-pub(crate) fn is_flat(path: &Path) -> bool {
-    match path {
-        Path::NamedNode(_) | Path::NegatedPropertySet(_) => true,
-        Path::Reverse(inner) => is_flat(inner),
-        Path::Sequence(a, b) | Path::Alternative(a, b) => is_flat(a) && is_flat(b),
-        Path::ZeroOrMore(_) | Path::OneOrMore(_) | Path::ZeroOrOne(_) => false,
-    }
-}
+use crate::node::{Node, Predicate};
+use crate::pattern_properties::is_flat;
+use crate::translator::{Env, Translator};
 
 /// Whether the path is flat, or one of its ends is known before it is evaluated.
 pub(crate) fn is_anchored(

@@ -9,7 +9,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use crate::expression::{any, is_volatile, used_variables};
+use crate::expression_properties::{any, is_volatile, used_variables};
 
 /// The same groups over those of the one variable that all keys and filters depend on. `None` where that does not hold,
 /// or where nothing that is computed is worth it. `count` is the variable of the number of solutions of each value.

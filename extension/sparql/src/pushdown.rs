@@ -11,8 +11,8 @@ use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::distribute::{certain, is_plain, join, patterns, MOST_COPIED};
-use crate::expression::is_volatile;
-use crate::translate::{alternatives, union_operands};
+use crate::expression_properties::is_volatile;
+use crate::pattern_properties::{alternatives, union_operands};
 
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 

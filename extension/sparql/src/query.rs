@@ -9,7 +9,7 @@ use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
 use crate::dataset::{Dataset, Target};
 use crate::error::Error;
 use crate::params::{quote_identifier, with_literals, with_placeholders, Param, ParamKind, Params};
-use crate::translate::{Env, Translator};
+use crate::translator::{Env, Translator};
 
 /// Form of a query, and with it the shape of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,16 +5,16 @@
 
 use std::collections::HashSet;
 
-use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::algebra::GraphPattern;
+use spargebra::term::{NamedNodePattern, Variable};
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{same_sql, Col};
 use crate::error::Error;
-use crate::expression::tested_bound;
 use crate::params::ParamKind;
+use crate::pattern_properties::certainly_bound;
 use crate::text;
-use crate::translate::{Env, Translator};
+use crate::translator::{Env, Translator};
 
 /// A SERVICE clause.
 #[derive(Clone, Copy)]
@@ -161,139 +161,4 @@ fn unbound(variable: &Variable) -> Error {
     Error::Invalid(format!(
         "SERVICE {variable}: no pattern before it in the group binds {variable}"
     ))
-}
-
-/// Variables that are bound in every solution of the pattern.
-pub(crate) fn certainly_bound<'p>(pattern: &'p GraphPattern, bound: &mut HashSet<&'p Variable>) {
-    match pattern {
-        GraphPattern::Bgp { patterns } => {
-            for triple in patterns {
-                bound.extend(triple_variables(triple));
-            }
-        }
-        GraphPattern::Path {
-            subject, object, ..
-        } => bound.extend([subject, object].into_iter().filter_map(as_variable)),
-        GraphPattern::Join { left, right } => {
-            certainly_bound(left, bound);
-            certainly_bound(right, bound);
-        }
-        GraphPattern::Union { left, right } => {
-            let (mut a, mut b) = (HashSet::new(), HashSet::new());
-            certainly_bound(left, &mut a);
-            certainly_bound(right, &mut b);
-            bound.extend(a.intersection(&b).copied());
-        }
-        GraphPattern::LeftJoin { left: inner, .. }
-        | GraphPattern::Minus { left: inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Service {
-            inner,
-            silent: false,
-            ..
-        } => certainly_bound(inner, bound),
-        GraphPattern::Service { silent: true, .. } => {}
-        GraphPattern::Graph { name, inner } => {
-            if let NamedNodePattern::Variable(variable) = name {
-                bound.insert(variable);
-            }
-            certainly_bound(inner, bound);
-        }
-        GraphPattern::Values {
-            variables,
-            bindings,
-        } => bound.extend(
-            variables
-                .iter()
-                .enumerate()
-                .filter_map(|(place, variable)| {
-                    let always = |row: &Vec<Option<GroundTerm>>| row[place].is_some();
-                    bindings.iter().all(always).then_some(variable)
-                }),
-        ),
-        GraphPattern::Project { inner, variables } => {
-            let mut of_inner = HashSet::new();
-            certainly_bound(inner, &mut of_inner);
-            bound.extend(variables.iter().filter(|v| of_inner.contains(v)));
-        }
-        GraphPattern::Filter { inner, expr } => {
-            let mut of_inner = HashSet::new();
-            inner.on_in_scope_variable(|v| {
-                of_inner.insert(v);
-            });
-            let tested = tested_bound(expr).into_iter();
-            bound.extend(tested.filter(|v| of_inner.contains(v)));
-            certainly_bound(inner, bound);
-        }
-        GraphPattern::Extend {
-            inner,
-            variable,
-            expression,
-        } => {
-            let mut of_inner = HashSet::new();
-            certainly_bound(inner, &mut of_inner);
-            if is_certain(expression, &of_inner) {
-                bound.insert(variable);
-            }
-            bound.extend(of_inner);
-        }
-        GraphPattern::Group {
-            inner,
-            variables,
-            aggregates,
-        } => {
-            let mut of_inner = HashSet::new();
-            certainly_bound(inner, &mut of_inner);
-            let is_certain = |(_, aggregate): &&(Variable, AggregateExpression)| match aggregate {
-                AggregateExpression::CountSolutions { .. }
-                | AggregateExpression::FunctionCall {
-                    name: AggregateFunction::Count,
-                    ..
-                } => true,
-                // A group has a solution, where there are keys.
-                AggregateExpression::FunctionCall {
-                    name:
-                        AggregateFunction::Sample | AggregateFunction::Min | AggregateFunction::Max,
-                    expr,
-                    ..
-                } => !variables.is_empty() && is_certain(expr, &of_inner),
-                AggregateExpression::FunctionCall { .. } => false,
-            };
-            bound.extend(aggregates.iter().filter(is_certain).map(|(v, _)| v));
-            bound.extend(variables.iter().filter(|v| of_inner.contains(v)));
-        }
-    }
-}
-
-/// Whether the expression is never an error, given the variables that are bound.
-fn is_certain(expression: &Expression, bound: &HashSet<&Variable>) -> bool {
-    match expression {
-        Expression::NamedNode(_) | Expression::Literal(_) | Expression::Bound(_) => true,
-        Expression::Variable(variable) => bound.contains(variable),
-        _ => false,
-    }
-}
-
-fn triple_variables(triple: &TriplePattern) -> impl Iterator<Item = &Variable> {
-    let predicate = match &triple.predicate {
-        NamedNodePattern::Variable(variable) => Some(variable),
-        NamedNodePattern::NamedNode(_) => None,
-    };
-    [
-        as_variable(&triple.subject),
-        predicate,
-        as_variable(&triple.object),
-    ]
-    .into_iter()
-    .flatten()
-}
-
-fn as_variable(term: &TermPattern) -> Option<&Variable> {
-    match term {
-        TermPattern::Variable(variable) => Some(variable),
-        _ => None,
-    }
 }

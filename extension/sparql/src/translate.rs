@@ -1,81 +1,25 @@
 //! Graph patterns (SPARQL 1.1 section 18.2) to plan blocks.
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
 use spargebra::term::{GroundTerm, NamedNodePattern, Variable};
 
-use crate::bgp::{Node, Predicate};
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{coalesced, compatible_sql, constant, merged, same_sql, Col, Kind, Vars};
-use crate::dataset::{Dataset, Target};
 use crate::distribute;
 use crate::error::Error;
-use crate::expression::{
-    is_heavy, is_volatile, needs_row, tested_bound, used_variables, Operand, Scope,
-};
+use crate::expression::{is_heavy, Operand, Scope};
+use crate::expression_properties::{is_volatile, needs_row, tested_bound, used_variables};
+use crate::node::Predicate;
 use crate::params::{ParamKind, Params};
+use crate::pattern_properties::{alternatives, join_operands, reads_graph, union_operands};
 use crate::pushdown;
 use crate::service::Service;
+use crate::translator::{Env, Graph, Translator};
 
 /// Most rows of VALUES of several variables that are tested as alternatives.
 const MOST_ALTERNATIVES: usize = 32;
-
-/// The active graph.
-#[derive(Clone, Debug)]
-pub(crate) enum Graph {
-    /// The default graph of the data set.
-    Default,
-    /// The named graph with this id (an SQL expression).
-    Fixed(String),
-    /// Each named graph in turn: every pattern binds this hidden variable to its graph.
-    Each(Variable),
-}
-
-/// What surrounds the pattern that is being translated.
-#[derive(Clone, Debug)]
-pub(crate) struct Env {
-    pub graph: Graph,
-    /// Variables of the solution that an EXISTS pattern is tested on; they stand for constants.
-    pub outer: Vars,
-    /// Variables of FROM entries before this pattern that it will be joined with on equality: recursive paths start
-    /// from them.
-    pub sideways: Vars,
-    /// Those entries, where reading them once more gives the same solutions: paths start from all of them at once.
-    pub starts: Option<Rc<Block>>,
-}
-
-impl Env {
-    pub fn new() -> Self {
-        Self {
-            graph: Graph::Default,
-            outer: Vars::default(),
-            sideways: Vars::default(),
-            starts: None,
-        }
-    }
-
-    pub fn without_sideways(&self) -> Self {
-        Self {
-            sideways: Vars::default(),
-            starts: None,
-            ..self.clone()
-        }
-    }
-
-    /// The environment of a pattern that is joined with a block: what it sees of the block. `plain`: the block can
-    /// stand in several places.
-    fn beside(&self, block: &Block, plain: bool) -> Self {
-        let mut env = self.clone();
-        for (variable, col) in block.vars.iter() {
-            env.sideways.set(variable.clone(), col.clone());
-        }
-        let alone = self.sideways.is_empty() && self.outer.is_empty() && !block.lateral;
-        env.starts = (plain && alone).then(|| Rc::new(block.clone()));
-        env
-    }
-}
 
 /// A block with the solution modifiers on top of it.
 pub(crate) struct Rel {
@@ -147,70 +91,7 @@ impl Rel {
     }
 }
 
-pub(crate) struct Translator<'a> {
-    pub params: Params,
-    /// Quoted, schema-qualified name of the quad table.
-    pub table: &'a str,
-    /// Looking up a quad may be a message.
-    pub distributed: bool,
-    /// Base IRI of the query, for IRI().
-    pub base: Option<String>,
-    pub dataset: Dataset,
-    /// Whether the terms of the solutions will be stored.
-    pub keeps_terms: bool,
-    aliases: usize,
-    quads: usize,
-    hidden: usize,
-}
-
-impl<'a> Translator<'a> {
-    pub fn new(target: Target<'a>, base: Option<String>, dataset: Dataset) -> Self {
-        Self {
-            params: Params::default(),
-            table: target.table,
-            distributed: target.distributed,
-            base,
-            dataset,
-            keeps_terms: false,
-            aliases: 0,
-            quads: 0,
-            hidden: 0,
-        }
-    }
-
-    /// A new alias for a derived table.
-    pub fn alias(&mut self) -> String {
-        self.aliases += 1;
-        format!("t{}", self.aliases)
-    }
-
-    /// A new alias for the quad table.
-    pub fn quad_alias(&mut self) -> String {
-        self.quads += 1;
-        format!("q{}", self.quads)
-    }
-
-    /// A new variable that no query can name.
-    pub fn hidden(&mut self, prefix: &str) -> Variable {
-        self.hidden += 1;
-        Variable::new_unchecked(format!("#{prefix}{}", self.hidden))
-    }
-
-    /// The block as a derived table.
-    pub fn wrap(&mut self, block: Block) -> Block {
-        let alias = self.alias();
-        block.derived(&alias, false, "")
-    }
-
-    /// The block with a number for each solution.
-    pub fn numbered(&mut self, mut block: Block) -> Block {
-        if block.row.is_none() {
-            block.row = Some("row_number() OVER ()".to_owned());
-            block = self.wrap(block);
-        }
-        block
-    }
-
+impl Translator<'_> {
     /// The pattern as a block.
     pub fn block(&mut self, pattern: &GraphPattern, env: &Env) -> Result<Block, Error> {
         let rel = self.pattern(pattern, env)?;
@@ -546,7 +427,7 @@ impl<'a> Translator<'a> {
                 .position(|(s, p, o)| crate::path::is_anchored(s, p, o, &inner))
                 .unwrap_or(0);
             let (subject, path, object) = paths.remove(next);
-            plain &= crate::path::is_flat(path);
+            plain &= crate::pattern_properties::is_flat(path);
             let next = self.path(subject, path, object, &inner)?;
             block = block.join(next, &mut self.params);
         }
@@ -1085,77 +966,6 @@ fn narrowed(subquery: &GraphPattern, beside: &[&GraphPattern], env: &Env) -> Opt
         return None;
     }
     pushdown::into_subquery(subquery, beside)
-}
-
-fn join_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
-    match pattern {
-        GraphPattern::Join { left, right } => {
-            join_operands(left, operands);
-            join_operands(right, operands);
-        }
-        other => operands.push(other),
-    }
-}
-
-pub(crate) fn union_operands<'p>(pattern: &'p GraphPattern, operands: &mut Vec<&'p GraphPattern>) {
-    match pattern {
-        GraphPattern::Union { left, right } => {
-            union_operands(left, operands);
-            union_operands(right, operands);
-        }
-        other => operands.push(other),
-    }
-}
-
-/// Subject, predicates and object when the branches of a union are the same triple pattern with different predicates:
-/// every quad with one of them is a solution, once.
-pub(crate) fn alternatives(branches: &[&GraphPattern]) -> Option<(Node, Vec<String>, Node)> {
-    let mut ends: Option<(Node, Node)> = None;
-    let mut predicates: Vec<String> = Vec::new();
-    for branch in branches {
-        let GraphPattern::Bgp { patterns } = branch else {
-            return None;
-        };
-        let [triple] = patterns.as_slice() else {
-            return None;
-        };
-        let NamedNodePattern::NamedNode(iri) = &triple.predicate else {
-            return None;
-        };
-        let own = (Node::from(&triple.subject), Node::from(&triple.object));
-        let predicate = iri.to_string();
-        if ends.as_ref().is_some_and(|known| *known != own) || predicates.contains(&predicate) {
-            return None;
-        }
-        ends = Some(own);
-        predicates.push(predicate);
-    }
-    ends.map(|(subject, object)| (subject, predicates, object))
-}
-
-/// Whether every solution of the pattern needs quads of the active graph in each of its parts, so that the graph can be
-/// read off them.
-fn reads_graph(pattern: &GraphPattern) -> bool {
-    match pattern {
-        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
-        GraphPattern::Join { left, right } => {
-            (reads_graph(left) && (reads_graph(right) || is_constant(right)))
-                || (reads_graph(right) && is_constant(left))
-        }
-        GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => reads_graph(left) && reads_graph(right),
-        GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => {
-            reads_graph(inner)
-        }
-        GraphPattern::Path { path, .. } => crate::path::is_flat(path),
-        _ => false,
-    }
-}
-
-/// Whether the pattern reads no graph at all.
-fn is_constant(pattern: &GraphPattern) -> bool {
-    matches!(pattern, GraphPattern::Values { .. })
 }
 
 /// Whether the variable is one that GRAPH made; it does not count for the domains of MINUS.

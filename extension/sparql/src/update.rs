@@ -12,7 +12,7 @@ use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
 use crate::dataset::{Dataset, Target};
 use crate::error::Error;
 use crate::params::{with_placeholders, Param, ParamKind};
-use crate::translate::{Env, Translator};
+use crate::translator::{Env, Translator};
 
 /// A quad of INSERT DATA or DELETE DATA: subject, predicate, object, graph in N-Triples form; `None` is the default
 /// graph.

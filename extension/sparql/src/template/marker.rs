@@ -2,7 +2,7 @@
 
 use pgquad_term::number::format_double;
 
-use super::shape::Kind;
+use super::constant::Kind;
 use crate::params::inline_id_of;
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";

@@ -7,6 +7,7 @@
 //! outcome must be the translation of the text itself. Where it is not, as where a constant ends up in no parameter,
 //! the text is its own template.
 
+mod constant;
 pub(crate) mod lexer;
 mod marker;
 mod position;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use memchr::memchr3_iter;
 use spargebra::term::{Literal, NamedNode};
 
+use super::constant::Kind;
 use super::lexer::{tokens, unescaped, Lexed, Number, Token};
 use super::marker::marker;
 use super::position::Position;
@@ -17,24 +18,6 @@ const MARK: char = '\u{1}';
 
 /// Most different constants that are taken out.
 const MOST: usize = 200;
-
-/// What of a constant its translation depends on, beside which constants are equal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Iri,
-    Literal {
-        /// `@tag`, `^^<datatype>`, or nothing.
-        suffix: String,
-        /// Whether its id holds all of it.
-        inline: bool,
-    },
-}
-
-impl Kind {
-    pub fn is_inline(&self) -> bool {
-        matches!(self, Self::Literal { inline: true, .. })
-    }
-}
 
 /// A text with its constants taken out: IRIs, strings, numbers. Texts that differ in their constants only have the same
 /// key.
