@@ -17,6 +17,7 @@ mod pg;
 mod relcache;
 mod remote;
 mod rights;
+mod settings;
 pub mod sparql;
 pub mod storage;
 pub mod store;
@@ -44,20 +45,18 @@ const SHARED_MEMORY: [pg::shared_memory::Piece; 3] = [
 pub extern "C-unwind" fn _PG_init() {
     quiet_backtraces();
     pg::init();
+    settings::init();
     relcache::init();
-    storage::stop_points::init();
     storage::wal::init();
     hooks::init();
     hints::init();
     rights::mark::init();
     nodes::init();
-    store::init();
     cluster::init();
     pg::shared_memory::init(&SHARED_MEMORY);
     dictionary::init();
     load::init();
     sparql::init();
-    remote::init();
 }
 
 /// Keeps Rust backtraces out of the DETAIL of every error: only RUST_LIB_BACKTRACE, not the common RUST_BACKTRACE, asks

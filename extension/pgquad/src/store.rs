@@ -3,9 +3,8 @@
 //! A store is a table `quad_stores.<name>` with the columns s, p, o, g. Creating one is plain DDL under the caller's
 //! rights, so ownership, GRANT, pg_dump, and DROP work as for any table.
 
-use std::ffi::{c_char, c_void, CStr, CString};
+use std::ffi::{CStr, CString};
 
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
@@ -13,16 +12,13 @@ use crate::catalog::access_method;
 use crate::cluster::guard;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
-use crate::pg::replan;
+use crate::settings;
 
 /// Schema that holds the tables of all stores.
 pub const SCHEMA: &str = "quad_stores";
 
 /// Longest identifier in bytes.
 const MAX_NAME: usize = pg_sys::NAMEDATALEN as usize - 1;
-
-static DEFAULT_STORE: GucSetting<Option<CString>> =
-    GucSetting::<Option<CString>>::new(Some(c"main"));
 
 extension_sql!(
     r#"
@@ -34,29 +30,6 @@ COMMENT ON SCHEMA quad_stores IS 'quad stores: one table for each, made by quad.
     name = "store_schema",
     bootstrap
 );
-
-/// Defines the settings of this module; called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: the hook is guarded.
-    unsafe {
-        GucRegistry::define_string_guc_with_hooks(
-            c"quad.store",
-            c"Store that is used when a function is given none.",
-            c"Name of a table in schema quad_stores. It is created at the first write.",
-            &DEFAULT_STORE,
-            GucContext::Userset,
-            GucFlags::IS_NAME,
-            None,
-            Some(default_store_changes),
-            None,
-        );
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn default_store_changes(_new: *const c_char, _extra: *mut c_void) {
-    replan::settings_change();
-}
 
 /// A store that exists, locked against being dropped until the transaction ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +80,7 @@ pub fn table_of(name: &str) -> String {
 
 /// Name of the default store: the setting `quad.store`.
 pub fn default_name() -> String {
-    let name = DEFAULT_STORE.get().unwrap_or_default();
+    let name = settings::STORE.get().unwrap_or_default();
     match name.into_string() {
         Ok(name) if !name.is_empty() => name,
         Ok(_) => raise_hint(

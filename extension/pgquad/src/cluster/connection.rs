@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
 use pgquad_cluster::{Polling, ReadAhead, ReadCache, Traffic};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
@@ -28,19 +27,10 @@ use super::nodes::{self, as_superuser, Node};
 use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
+use crate::settings;
 
 use connecting::Connecting;
 pub use participants::{Meeting, Participants, Unlinked};
-
-/// Milliseconds until an attempt to connect to a node is given up.
-static CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
-/// Milliseconds after which a node that does not acknowledge what it was sent counts as lost.
-static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
-/// Microseconds for which an answer, or the next message of a transaction, that should come soon is looked for before
-/// the process sleeps. Measured on three nodes of two processors, Explore 1M, one client: 1.2 times the mixes of 0
-/// where answers are looked for. Looking for messages, too, gives another 1.08 times, and 1.15 times the Business
-/// Intelligence queries. With eight clients nothing changes.
-static POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
 /// Keepalive probes without an answer after which a connection counts as lost.
 const PROBES: i32 = 6;
@@ -112,42 +102,8 @@ thread_local! {
     static TOTAL: Cell<Traffic> = const { Cell::new(Traffic { messages: 0, sent: 0, received: 0, waited: 0 }) };
 }
 
-/// Defines settings and watches the end of transactions; called once from `_PG_init`.
+/// Watches the end of transactions; called once from `_PG_init`.
 pub fn init() {
-    let define = |name, what, setting, most| {
-        GucRegistry::define_int_guc(
-            name,
-            what,
-            c"",
-            setting,
-            100,
-            most,
-            GucContext::Userset,
-            GucFlags::UNIT_MS,
-        );
-    };
-    define(
-        c"quad.node_connect_timeout",
-        c"Time after which an attempt to connect to another node is given up.",
-        &CONNECT_TIMEOUT,
-        600_000,
-    );
-    define(
-        c"quad.node_timeout",
-        c"Time after which another node that acknowledges nothing counts as lost.",
-        &LOST_AFTER,
-        3_600_000,
-    );
-    GucRegistry::define_int_guc(
-        c"quad.node_poll_time",
-        c"Microseconds for which a session looks for another node's answer or message before it sleeps; 0 sleeps at once.",
-        c"",
-        &POLL_TIME,
-        0,
-        10_000,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
     // SAFETY: the callback is a plain function that lives as long as the process.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
@@ -157,17 +113,17 @@ pub fn init() {
 
 /// Time after which an attempt to connect is given up.
 pub fn connect_timeout() -> Duration {
-    Duration::from_millis(CONNECT_TIMEOUT.get().max(1) as u64)
+    Duration::from_millis(settings::NODE_CONNECT_TIMEOUT.get().max(1) as u64)
 }
 
 /// How long something that should come soon is looked for before the process sleeps.
 pub fn poll_time() -> Duration {
-    Duration::from_micros(POLL_TIME.get().max(0) as u64)
+    Duration::from_micros(settings::NODE_POLL_TIME.get().max(0) as u64)
 }
 
 /// Time after which a node that acknowledges nothing counts as lost.
 pub fn lost_after() -> Duration {
-    Duration::from_millis(LOST_AFTER.get().max(1) as u64)
+    Duration::from_millis(settings::NODE_TIMEOUT.get().max(1) as u64)
 }
 
 #[pg_guard]
@@ -885,7 +841,7 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
     }
     // Each end waits a third of the time without a word, and sends probes for the rest of it. So a node whose asker is
     // gone without a word keeps no transaction open. One that works for an asker that has gone away stops.
-    let lost_after = LOST_AFTER.get();
+    let lost_after = settings::NODE_TIMEOUT.get();
     let seconds = (lost_after / 1000).max(3);
     let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
     options += &format!(

@@ -45,6 +45,5 @@ pub use trust::{check_trusted, is_trusted};
 /// Callbacks; called once from `_PG_init`.
 pub fn init() {
     connection::init();
-    exchange::init();
     statistics::init();
 }

@@ -72,10 +72,9 @@ const TERMS_AT_ONCE: usize = 1024;
 
 pub use pgquad_term::encoded::MAX_TERM_BYTES;
 
-/// Settings and callbacks; called once from `_PG_init`.
+/// Callbacks; called once from `_PG_init`.
 pub fn init() {
     state::init();
-    shared_cache::init();
 }
 
 /// The id of `term`, or `None` when it is not in the dictionary (and so in no store).

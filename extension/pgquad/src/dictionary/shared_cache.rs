@@ -11,15 +11,12 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use pgquad_cluster::ring_cache::{self, hash, Key};
 use pgquad_term::TermId;
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 
 use super::layout::Layout;
 use crate::cluster::number_of_cluster;
 use crate::pg::shared_memory::Piece;
-
-/// Kilobytes for all of it.
-static SIZE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+use crate::settings;
 
 /// Pieces with a lock each: sessions that put terms in wait for each other only where they use the same one.
 const PARTITIONS: usize = 16;
@@ -70,27 +67,10 @@ pub const PIECE: Piece = Piece {
     },
 };
 
-/// Defines the setting where the library is preloaded: later nobody could take the memory. Called once from `_PG_init`.
-pub fn init() {
-    // SAFETY: plain process state.
-    if !unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
-        return;
-    }
-    GucRegistry::define_int_guc(
-        c"quad.shared_dictionary_cache",
-        c"Shared memory for terms of other nodes that all sessions keep; 0 for none.",
-        c"Only a server that preloads Citus takes it.",
-        &SIZE,
-        0,
-        1024 * 1024,
-        GucContext::Postmaster,
-        GucFlags::UNIT_KB,
-    );
-}
-
 /// Words of memory that each partition is to have.
 fn words() -> usize {
-    let words = SIZE.get() as usize * 1024 / PARTITIONS / size_of::<u64>();
+    let words =
+        settings::SHARED_DICTIONARY_CACHE.get() as usize * 1024 / PARTITIONS / size_of::<u64>();
     match words >= LEAST_WORDS && is_citus_preloaded() {
         true => words,
         false => 0,

@@ -5,9 +5,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use crate::pg::exit::is_exiting;
+use crate::settings;
 use pgquad_term::cache::Cache;
 use pgquad_term::{TermBuf, TermId};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -18,9 +18,6 @@ use super::languages::Languages;
 use super::layout::{self, Layout};
 use super::numbers::Numbers;
 use super::symbol_tables::SymbolTables;
-
-/// Kilobytes of terms that a backend caches.
-static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(20 * 1024);
 
 thread_local! {
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
@@ -119,18 +116,8 @@ impl State {
     }
 }
 
-/// Defines the settings of the dictionary and watches the end of transactions; called once from `_PG_init`.
+/// Watches the end of transactions; called once from `_PG_init`.
 pub fn init() {
-    GucRegistry::define_int_guc(
-        c"quad.dictionary_cache",
-        c"Memory for terms of the dictionary that each session keeps.",
-        c"",
-        &CACHE_SIZE,
-        64,
-        1024 * 1024,
-        GucContext::Userset,
-        GucFlags::UNIT_KB,
-    );
     // SAFETY: the callbacks are plain functions that live as long as the process.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
@@ -141,7 +128,7 @@ pub fn init() {
 /// Calls `body` with the state of this backend, which holds nothing that is not in the tables now.
 pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
     let layout = Layout::current();
-    let limit = CACHE_SIZE.get() as usize * 1024;
+    let limit = settings::DICTIONARY_CACHE.get() as usize * 1024;
     STATE.with_borrow_mut(|state| {
         let state = match state {
             Some(state) if Rc::ptr_eq(&state.layout, &layout) => state,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use pgquad_reader::{Batch, Format, Options, Pipeline, ReadError, Source, Step};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::progress::{Phase, Progress};
@@ -12,30 +11,14 @@ use super::rows::{self, Rows};
 use crate::dictionary::{self, BulkEncoder};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::threads::with_signals_blocked;
+use crate::settings;
 use crate::store::{self, Store};
 
 /// Longest wait for a batch before the next look for a cancel request.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Parser threads; 0: as many as there are processors.
-static THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
-
-/// Defines the settings of the loader; called once from `_PG_init`.
-pub fn init() {
-    GucRegistry::define_int_guc(
-        c"quad.load_threads",
-        c"Number of threads that parse a document while it is loaded.",
-        c"0 means as many as there are processors. Only N-Triples and N-Quads are parsed by several.",
-        &THREADS,
-        0,
-        64,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
-}
-
 fn threads() -> usize {
-    match THREADS.get() {
+    match settings::LOAD_THREADS.get() {
         0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(16)),
         count => count as usize,
     }

@@ -20,8 +20,7 @@ pub use loader::{Loader, Request};
 pub use progress::Progress;
 pub use report::{raise_error, Document};
 
-/// Settings and callbacks; called once from `_PG_init`.
+/// Callbacks; called once from `_PG_init`.
 pub fn init() {
-    loader::init();
     stdin::init();
 }

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 
 use pgquad_reader::{feed, Feed, FeedReader, Source};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::guc::GucSetting;
 use pgrx::heap_tuple::{PgHeapTuple, PgHeapTupleError};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, AllocatedByPostgres, PgSqlErrorCode, PgTrigger};
@@ -19,6 +19,7 @@ use super::progress::Progress;
 use super::report::Document;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::exit::is_exiting;
+use crate::settings;
 
 extension_sql_file!(
     "../../../../sql/load_stdin.sql",
@@ -30,13 +31,6 @@ extension_sql_file!(
         load_stdin_end
     ]
 );
-
-static FORMAT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"nquads"));
-static GRAPH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-static BASE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-static COMPRESSION: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-/// A number with a fraction is the only kind of setting that counts beyond 2 GB.
-static MAX_BYTES: GucSetting<f64> = GucSetting::<f64>::new(0.0);
 
 struct Stdin {
     feed: Feed,
@@ -54,51 +48,8 @@ thread_local! {
     static STDIN: RefCell<Option<Stdin>> = const { RefCell::new(None) };
 }
 
-/// Settings and callbacks; called once from `_PG_init`.
+/// Callbacks; called once from `_PG_init`.
 pub fn init() {
-    let settings = [
-        (
-            c"quad.stdin_format",
-            c"Format of documents sent to quad.load_stdin.",
-            &FORMAT,
-        ),
-        (
-            c"quad.stdin_graph",
-            c"Graph for triples of documents sent to quad.load_stdin; empty: the default graph.",
-            &GRAPH,
-        ),
-        (
-            c"quad.stdin_base",
-            c"Base IRI of documents sent to quad.load_stdin; empty: none.",
-            &BASE,
-        ),
-        (
-            c"quad.stdin_compression",
-            c"Compression of documents sent to quad.load_stdin_bytes: gzip, zstd, bzip2, none; empty: as their first bytes tell.",
-            &COMPRESSION,
-        ),
-    ];
-    for (name, description, setting) in settings {
-        GucRegistry::define_string_guc(
-            name,
-            description,
-            c"",
-            setting,
-            GucContext::Userset,
-            GucFlags::default(),
-        );
-    }
-    GucRegistry::define_float_guc(
-        c"quad.stdin_max_bytes",
-        c"Largest document that quad.load_stdin_bytes takes, unpacked, in bytes.",
-        c"0 means any size.",
-        &MAX_BYTES,
-        0.0,
-        // All whole numbers up to there are exact.
-        9_007_199_254_740_992.0,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
     // SAFETY: the callbacks are plain functions that live as long as the process.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
@@ -126,7 +77,7 @@ fn load_stdin_begin<'a>(
     }
     let in_pieces = takes_bytes(trigger);
     let lines = !in_pieces && check_copy();
-    let format = loader::format(&text(&FORMAT).unwrap_or_default());
+    let format = loader::format(&text(&settings::STDIN_FORMAT).unwrap_or_default());
     // SAFETY: a new context, deleted when the load or the transaction ends.
     let (memory, subtransaction) = unsafe {
         (
@@ -151,7 +102,7 @@ fn load_stdin_begin<'a>(
         format,
         name: "Document sent by the client".to_owned(),
     };
-    let (graph, base) = (text(&GRAPH), text(&BASE));
+    let (graph, base) = (text(&settings::STDIN_GRAPH), text(&settings::STDIN_BASE));
     let request = Request {
         format,
         graph: graph.as_deref(),
@@ -323,7 +274,7 @@ fn takes_bytes(trigger: &PgTrigger<'_>) -> bool {
 
 /// The document that the pieces are, as the settings tell of it.
 fn packed(reader: FeedReader) -> Source {
-    let compression = text(&COMPRESSION).unwrap_or_default();
+    let compression = text(&settings::STDIN_COMPRESSION).unwrap_or_default();
     let source = Source::compressed(reader, &compression).unwrap_or_else(|| {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -331,7 +282,7 @@ fn packed(reader: FeedReader) -> Source {
             "The setting quad.stdin_compression is gzip, zstd, bzip2, none, or empty: as the first bytes tell.",
         )
     });
-    match MAX_BYTES.get() as u64 {
+    match settings::STDIN_MAX_BYTES.get() as u64 {
         0 => source,
         bytes => source.bounded(bytes),
     }

@@ -16,5 +16,4 @@ pub mod threads;
 /// Called once from `_PG_init`, before all others.
 pub fn init() {
     allocator::init();
-    guc::init();
 }

@@ -8,7 +8,7 @@ use pgquad_remote::{Document, Error, Job, Method};
 use pgrx::PgSqlErrorCode;
 
 use super::failure::raise_failure;
-use super::{settings, wait};
+use super::{client, wait};
 use crate::load::{self, Loader, Progress, Request};
 use crate::pg::error::{raise, raise_hint};
 
@@ -22,7 +22,7 @@ pub fn load(source: &str, graph: Option<&str>, store: Option<&str>) -> i64 {
         return load::load_as(&path, None, graph, Some(source), store);
     }
     let url = source.to_owned();
-    let mut job: Job<Document> = wait::start(settings::client(), move |client, give| {
+    let mut job: Job<Document> = wait::start(client::client(), move |client, give| {
         give(client.fetch(&url, Method::Get, ACCEPT)?);
         Ok(())
     });
@@ -42,7 +42,7 @@ fn read(document: Document, graph: Option<&str>, store: Option<&str>) -> i64 {
         inner: document.body,
         failure: failure.clone(),
     };
-    let source = Source::new(body, path).bounded(settings::max_bytes());
+    let source = Source::new(body, path).bounded(client::max_bytes());
     let request = Request {
         format,
         graph,

@@ -8,7 +8,7 @@ use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 
 use super::failure::raise_failure;
-use super::{settings, wait};
+use super::{client, wait};
 use crate::dictionary;
 use crate::pg::error::{raise, required};
 use crate::term::{random_bytes, TermArg, TermOut};
@@ -42,7 +42,7 @@ fn service(
     let width = variables.len();
     let query = query.to_owned();
     let nonce = random_bytes();
-    let job = wait::start(settings::client(), move |client, give| {
+    let job = wait::start(client::client(), move |client, give| {
         select(client, &endpoint, &query, &variables, nonce, give)
     });
     let mut answer = Answer {

@@ -10,8 +10,9 @@ use super::origin::{Level, Origins};
 use super::{notes, own_statements, SEEN};
 use crate::am::table_as;
 use crate::cluster::{guard, moves};
+use crate::pg::ffi;
 use crate::pg::list::list_iter;
-use crate::pg::{ffi, guc};
+use crate::settings;
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
 
@@ -54,7 +55,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
         }
         guard::check_policies(query);
         guard::check_targets(query);
-        if guc::MOVE_AS_SORTED_RUNS.get() {
+        if settings::MOVE_AS_SORTED_RUNS.get() {
             moves::take_over_copy(query);
         }
         let origins = Origins::new(schema, own_statements::contains(text));

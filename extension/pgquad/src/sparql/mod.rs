@@ -24,10 +24,7 @@ mod translate;
 mod update;
 mod view;
 
-/// Defines settings; called once from `_PG_init`.
+/// Installs a hook; called once from `_PG_init`.
 pub fn init() {
-    template_cache::init();
-    plan::init();
-    stream::init();
     table::init();
 }

@@ -8,7 +8,6 @@ use std::ffi::{CStr, CString};
 use std::ptr::NonNull;
 
 use pgquad_sparql::ParamKind;
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -16,39 +15,12 @@ use super::joins;
 use crate::nodes::scan::BindPeeking;
 use crate::pg::compat;
 use crate::pg::error::raise;
-use crate::pg::guc::{ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK};
 use crate::rights::own_statements;
+use crate::settings::{
+    PlanMode, ENABLE_QUAD_GROUPS, ENABLE_QUAD_JOIN, ENABLE_QUAD_SCAN, ENABLE_QUAD_WALK,
+    TEMPLATE_PLANS,
+};
 use crate::term::TermOut;
-
-/// How the SQL of a query whose constants are parameters is planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-pub enum PlanMode {
-    /// Once, for all constants, when all patterns are joined by `Quad Join`s, which choose their order as they run.
-    /// Else as PostgreSQL sees fit: for the constants at hand a few times, then for all if that promises to be no
-    /// worse.
-    #[name = c"auto"]
-    Auto,
-    /// Once, for all constants.
-    #[name = c"generic"]
-    Generic,
-    /// For the constants at hand, each time.
-    #[name = c"custom"]
-    Custom,
-}
-
-static PLAN_MODE: GucSetting<PlanMode> = GucSetting::<PlanMode>::new(PlanMode::Auto);
-
-/// Defines the settings of this module; called once from `_PG_init`.
-pub fn init() {
-    GucRegistry::define_enum_guc(
-        c"quad.template_plans",
-        c"Whether the SQL of a SPARQL query is planned for its constants or for all.",
-        c"\"auto\" plans a template once when Quad Join joins its patterns and leaves the choice to PostgreSQL when not, \"generic\" plans each template once, \"custom\" plans each query.",
-        &PLAN_MODE,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
-}
 
 /// Settings that a plan is made under.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +35,7 @@ struct Settings {
 impl Settings {
     fn current() -> Self {
         Self {
-            mode: PLAN_MODE.get(),
+            mode: TEMPLATE_PLANS.get(),
             quad_scan: ENABLE_QUAD_SCAN.get(),
             quad_join: ENABLE_QUAD_JOIN.get(),
             quad_groups: ENABLE_QUAD_GROUPS.get(),

@@ -7,7 +7,6 @@
 
 use pgquad_reader::Format;
 use pgquad_sparql::{Form, Graphs, Param};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::prelude::*;
 use pgrx::PgSqlErrorCode;
 use sparesults::QueryResultsFormat;
@@ -20,26 +19,10 @@ use super::query::run_ask;
 use super::results::{boolean, SolutionsWriter};
 use super::translate::{graphs, name_of};
 use crate::pg::error::{raise_hint, required};
+use crate::settings;
 
 /// Bytes that make a piece: some writes to a socket, and little beside a batch of decoded rows.
 const PIECE: usize = 64 << 10;
-
-/// Most rows of an answer; 0: any number.
-static MAX_ROWS: GucSetting<i32> = GucSetting::<i32>::new(0);
-
-/// Defines settings; called once from `_PG_init`.
-pub fn init() {
-    GucRegistry::define_int_guc(
-        c"quad.max_result_rows",
-        c"Most rows that an answer of quad.answer_stream and its kin may have.",
-        c"0: any number. A larger answer is an error, not cut.",
-        &MAX_ROWS,
-        0,
-        i32::MAX,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
-}
 
 /// What writes the rows.
 enum Writer {
@@ -156,7 +139,9 @@ impl RowLimit {
                 )
             })
         });
-        let set = u64::try_from(MAX_ROWS.get()).ok().filter(|rows| *rows > 0);
+        let set = u64::try_from(settings::MAX_RESULT_ROWS.get())
+            .ok()
+            .filter(|rows| *rows > 0);
         Self {
             limit: set.into_iter().chain(asked).min(),
             rows: 0,

@@ -4,42 +4,26 @@
 //! All that a template depends on beside the text is part of its key, so there is nothing to invalidate. PostgreSQL
 //! watches over the plans. An entry that is in use while it is thrown out lives on until its user is done.
 
+use crate::settings;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::rc::Rc;
 
 use pgquad_sparql::{DefaultGraph, Form, Graphs, Param, Shape, Target, Template, Translated};
-use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::parameters::values;
 use super::plan::{type_of, Plan};
 use super::translate::{translate, try_translate};
 
-static SIZE: GucSetting<i32> = GucSetting::<i32>::new(200);
-
 thread_local! {
     static CACHE: RefCell<Cache> = RefCell::new(Cache::default());
 }
 
-/// Defines the settings of this module; called once from `_PG_init`.
-pub fn init() {
-    GucRegistry::define_int_guc(
-        c"quad.template_cache_size",
-        c"Number of templates of SPARQL queries, and of plans of updates, that each session keeps.",
-        c"0 translates and plans every query anew.",
-        &SIZE,
-        0,
-        100_000,
-        GucContext::Userset,
-        GucFlags::default(),
-    );
-}
-
 /// How many templates a session may keep.
 pub fn size() -> usize {
-    SIZE.get() as usize
+    settings::TEMPLATE_CACHE_SIZE.get() as usize
 }
 
 /// A template with its plan. Most are in the cache.

@@ -8,7 +8,7 @@ use pgrx::PgSqlErrorCode;
 
 use crate::dictionary;
 use crate::pg::error::{raise, raise_all, raise_detail, raise_hint, required};
-use crate::pg::guc;
+use crate::settings;
 use crate::store;
 
 /// What a query reads when the default store has not been made yet.
@@ -103,7 +103,7 @@ pub fn update(
 pub fn target<'a>(table: &'a str, graphs: Option<&'a Graphs>) -> Target<'a> {
     Target {
         table,
-        default_graph: guc::DEFAULT_GRAPH.get().into(),
+        default_graph: settings::DEFAULT_GRAPH.get().into(),
         graphs,
         distributed: dictionary::is_distributed(),
     }

@@ -1,7 +1,7 @@
 //! Options of a new quad table, from the settings `quad.orders`, `quad.inner_fanout` and `quad.leaf_quads`.
 
 use crate::pg::error::raise_hint;
-use crate::pg::guc;
+use crate::settings;
 use pgquad_btree::{Options, Order, OrderOptions};
 use pgrx::{pg_sys, GucSetting, PgSqlErrorCode};
 use std::ffi::CString;
@@ -9,9 +9,9 @@ use std::ffi::CString;
 /// The options that the settings ask for; an ERROR names the setting that cannot be used.
 pub fn from_settings() -> Options {
     parse(
-        &text(&guc::ORDERS),
-        &text(&guc::INNER_FANOUT),
-        &text(&guc::LEAF_QUADS),
+        &text(&settings::ORDERS),
+        &text(&settings::INNER_FANOUT),
+        &text(&settings::LEAF_QUADS),
     )
     .unwrap_or_else(|e| refuse(e))
 }

@@ -8,22 +8,8 @@
 
 #[cfg(feature = "stop_points")]
 mod waiting {
-    use pgrx::{pg_sys, GucContext, GucFlags, GucRegistry, GucSetting, IntoDatum};
-    use std::ffi::CString;
-
-    static STOP_AT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
-
-    /// Registers the setting.
-    pub fn init() {
-        GucRegistry::define_string_guc(
-            c"quad.stop_at",
-            c"Points at which this session waits for an advisory lock, as a list of name:key.",
-            c"For tests of races between sessions.",
-            &STOP_AT,
-            GucContext::Userset,
-            GucFlags::default(),
-        );
-    }
+    use crate::settings::STOP_AT;
+    use pgrx::{pg_sys, IntoDatum};
 
     /// Waits if the setting names the point.
     pub fn wait(point: &str) {
@@ -50,12 +36,6 @@ mod waiting {
         let (_, key) = pairs.find(|(name, _)| *name == point)?;
         key.parse().ok()
     }
-}
-
-/// Registers the setting `quad.stop_at`, in builds that have it; called once from `_PG_init`.
-pub fn init() {
-    #[cfg(feature = "stop_points")]
-    waiting::init();
 }
 
 /// Marks a stop point.

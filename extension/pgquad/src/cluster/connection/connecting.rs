@@ -8,13 +8,14 @@ use pgquad_cluster::{message, Polling};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, PostgresPollingStatusType};
 
-use super::{conninfo, Mode, Session, CONNECT_TIMEOUT};
+use super::{conninfo, Mode, Session};
 use crate::catalog::names::role_name;
 use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::Node;
 use crate::cluster::secret;
 use crate::pg::compat;
 use crate::pg::error::raise;
+use crate::settings::NODE_CONNECT_TIMEOUT;
 
 /// Milliseconds after which connections that are being made are looked at, whatever their sockets say.
 const LOOK_MS: u64 = 1_000;
@@ -124,7 +125,7 @@ impl Session {
         if unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
             self.lost("could not connect to");
         }
-        let limit = CONNECT_TIMEOUT.get().max(1) as u64;
+        let limit = NODE_CONNECT_TIMEOUT.get().max(1) as u64;
         let left = Duration::from_millis(limit).saturating_sub(since.elapsed());
         if left.is_zero() {
             raise(

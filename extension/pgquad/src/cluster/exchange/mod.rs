@@ -16,6 +16,6 @@ pub use links::{raise_error, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting};
 pub use peers::Peer;
-pub use settings::{batch_bytes, init, min_quads};
+pub use settings::{batch_bytes, min_quads};
 pub use spill::spill_file;
 pub use unreachable::{remember, remembered, UNREACHABLE_NODES};

@@ -9,8 +9,8 @@ use crate::nodes::scan::conditions;
 use crate::nodes::scan::{estimate, pathkeys_of};
 use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
-use crate::pg::guc;
 use crate::pg::list::list_iter;
+use crate::settings;
 use pgquad_btree::Direction;
 use pgrx::pg_sys;
 
@@ -90,8 +90,8 @@ unsafe fn add(
 unsafe fn is_quad_table(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: live planner nodes.
     unsafe {
-        if !guc::ENABLE_QUAD_GROUPS.get()
-            || !guc::ENABLE_QUAD_SCAN.get()
+        if !settings::ENABLE_QUAD_GROUPS.get()
+            || !settings::ENABLE_QUAD_SCAN.get()
             || (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL
             || (*rel).rtekind != pg_sys::RTEKind::RTE_RELATION
             || pg_sys::is_dummy_rel(rel)

@@ -1,8 +1,9 @@
 //! Eligible relations: which relations of a query level may become part of a `Quad Join`.
 
 use crate::catalog::access_method;
+use crate::pg::compat;
 use crate::pg::list::list_iter;
-use crate::pg::{compat, guc};
+use crate::settings;
 use pgrx::pg_sys;
 
 /// Most relations of one node.
@@ -108,8 +109,8 @@ unsafe fn level_allows(root: *mut pg_sys::PlannerInfo) -> bool {
             pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT => (*root).rowMarks.is_null(),
             _ => changes_quads(root),
         };
-        guc::ENABLE_QUAD_JOIN.get()
-            && guc::ENABLE_QUAD_SCAN.get()
+        settings::ENABLE_QUAD_JOIN.get()
+            && settings::ENABLE_QUAD_SCAN.get()
             && allowed
             && (*parse).rowMarks.is_null()
             && (*root).placeholder_list.is_null()

@@ -13,8 +13,8 @@ use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
 use crate::pg::ffi::{self, Methods};
-use crate::pg::guc;
 use crate::pg::list::{list_iter, list_node};
+use crate::settings;
 use crate::table::TableReader;
 use pgquad_btree::SIGN;
 use pgquad_cluster::push::Cost;
@@ -279,7 +279,7 @@ fn tuning(plan: &Plan) -> Tuning {
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
     let patterns = batches(&plan.root);
     let row = (8 * usize::from(plan.slots) + 64) * patterns.max(1);
-    let most = (guc::JOIN_BATCH_SIZE.get() as usize)
+    let most = (settings::JOIN_BATCH_SIZE.get() as usize)
         .min(bytes / row)
         .max(1);
     // SAFETY: a plain setting.

@@ -10,8 +10,8 @@ use crate::catalog::distributed_store;
 use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
 use crate::cluster::{damaged, exchange, map, snapshots, Scope};
 use crate::pg::error;
-use crate::pg::guc::{self, ExchangeMode};
 use crate::pg::list::list_iter;
+use crate::settings::{self, ExchangeMode};
 use crate::table::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Aggregate, Counting, FirstRows, Param, SortKey, Start};
@@ -77,7 +77,7 @@ impl QuadJoin {
         params: &[Value],
         counting: Option<&HashAggregation>,
     ) -> Option<Pushed> {
-        let mode = guc::EXCHANGE_MODE.get();
+        let mode = settings::EXCHANGE_MODE.get();
         if mode == ExchangeMode::Pull || !self.source.readers.iter().any(TableReader::is_remote) {
             return None;
         }
@@ -285,7 +285,7 @@ impl QuadJoin {
         let quads = with_feedback(|feedback| {
             pipeline.foreseen_for(source, feedback, params.to_vec(), rows)
         });
-        if guc::EXCHANGE_MODE.get() == ExchangeMode::Auto {
+        if settings::EXCHANGE_MODE.get() == ExchangeMode::Auto {
             if let Err(why) = check_worth(quads, &groups) {
                 self.report.refused = Some(why.into());
                 return None;
@@ -376,7 +376,7 @@ fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refus
         false => "Open the ports of quad.exchange_ports between the nodes",
     };
     let hint = format!("{ports}, or set quad.exchange_mode to pull.");
-    if guc::EXCHANGE_MODE.get() == ExchangeMode::Push {
+    if settings::EXCHANGE_MODE.get() == ExchangeMode::Push {
         error::raise_all(code, format!("{message} for a join"), why, hint);
     }
     if exchange::remember(groups[from], groups[to]) {

@@ -161,7 +161,7 @@ unsafe fn search(
 ) -> *mut pg_sys::RelOptInfo {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        if levels >= LEAST && crate::pg::guc::ENABLE_QUAD_SCAN.get() {
+        if levels >= LEAST && crate::settings::ENABLE_QUAD_SCAN.get() {
             let rels: Vec<*mut pg_sys::RelOptInfo> = list_iter(initial).collect();
             let quads = rels.iter().filter(|&&rel| all_quad(root, rel)).count();
             if quads as i32 >= LEAST && 2 * quads > rels.len() {

@@ -10,7 +10,7 @@ use crate::nodes::custom;
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
-use crate::pg::guc;
+use crate::settings;
 use pgquad_btree::Direction;
 use pgquad_exec::{candidate_orders, match_order, Bound, Prefix, ScanData};
 use pgrx::prelude::*;
@@ -70,7 +70,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
         (*rel).consider_parallel = false;
         (*rel).partial_pathlist = std::ptr::null_mut();
         let current_of = refuse_row_positions(root, rel, rti);
-        if current_of || !guc::ENABLE_QUAD_SCAN.get() {
+        if current_of || !settings::ENABLE_QUAD_SCAN.get() {
             return;
         }
         let Some(orders) = table::orders_of((*rte).relid) else {

@@ -6,8 +6,8 @@ use super::shape::Shape;
 use super::step;
 use crate::nodes::custom;
 use crate::pg::ffi::Methods;
-use crate::pg::guc;
 use crate::pg::list::list_iter;
+use crate::settings;
 use pgquad_exec::WalkData;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -32,7 +32,7 @@ struct WalkPath {
 pub unsafe fn add(root: *mut pg_sys::PlannerInfo, output: *mut pg_sys::RelOptInfo) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !guc::ENABLE_QUAD_WALK.get() || !guc::ENABLE_QUAD_SCAN.get() {
+        if !settings::ENABLE_QUAD_WALK.get() || !settings::ENABLE_QUAD_SCAN.get() {
             return;
         }
         let union = list_iter::<pg_sys::Path>((*output).pathlist)
