@@ -20,6 +20,7 @@ mod language_numbers;
 mod languages;
 mod layout;
 mod lock;
+mod new_numbers;
 mod numbers;
 mod read;
 mod relation;
@@ -37,7 +38,6 @@ mod values;
 mod write;
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 pub use ahead::{offer, Upcoming};
 pub use answer::answer;
@@ -58,14 +58,11 @@ use pgrx::pg_sys;
 
 use crate::cluster::damaged;
 use layout::Layout;
+use new_numbers::{is_label, number_labels};
 use read::Reader;
-use relation::Relation;
 use state::{with_state, ID_BYTES};
 use texts::Texts;
 use write::Encoded;
-
-/// Numbers of blank nodes that a session fetches at least when it has none in stock.
-const NUMBERS_AT_ONCE: usize = 256;
 
 /// Terms that are asked for at once, so that little more is fetched than a chunk has room for.
 const TERMS_AT_ONCE: usize = 1024;
@@ -208,50 +205,6 @@ fn encode_hashed(terms: &[(u128, &str)]) -> Vec<TermId> {
             id.expect("every term has an id now")
         })
         .collect()
-}
-
-/// Whether an encoded term is a blank node that has a label only.
-fn is_label(text: &str) -> bool {
-    text.starts_with('B')
-}
-
-/// Numbers for the labels among these terms, the same for equal labels.
-fn number_labels<'a>(terms: impl Iterator<Item = &'a str>) -> HashMap<&'a str, TermId> {
-    let mut ids: HashMap<&str, TermId> = terms
-        .filter(|text| is_label(text))
-        .map(|label| (label, TermId::DEFAULT_GRAPH))
-        .collect();
-    let numbers = take_numbers(ids.len());
-    for (id, number) in ids.values_mut().zip(numbers.into_iter().flatten()) {
-        *id = TermId::new(pgquad_term::tag::BLANK, number);
-    }
-    ids
-}
-
-/// Numbers that nobody else gets: ranges that together have `count` of them.
-fn take_numbers(count: usize) -> Vec<Range<u64>> {
-    if count == 0 {
-        return Vec::new();
-    }
-    write::check_writable();
-    let layout = Layout::current();
-    if layout.shards.is_none() {
-        return with_state(|state| {
-            // Whoever distributes the dictionary waits for all who may have taken numbers.
-            Relation::open(layout.tables.term_ids, pg_sys::RowExclusiveLock);
-            state.numbers.take(&state.layout.tables, count)
-        });
-    }
-    let mut ranges = with_state(|state| state.numbers.take_from_stock(count));
-    let missing = count - numbers::length(&ranges) as usize;
-    if missing > 0 {
-        let taken = remote::take(missing.max(NUMBERS_AT_ONCE));
-        with_state(|state| {
-            state.numbers.put(taken);
-            ranges.extend(state.numbers.take_from_stock(missing));
-        });
-    }
-    ranges
 }
 
 /// The ids of distinct terms, none of which is a label; those that are not in the dictionary yet are added.

@@ -6,12 +6,13 @@ use pgquad_cluster::dictionary::Term;
 use pgquad_cluster::Damaged;
 use pgquad_term::{encoded, TermId};
 
+use super::extents;
 use super::state::with_state;
 use super::tables::Tables;
 use super::term_ids;
 use super::write::{HashMapByHash, Packer};
-use super::{extents, MAX_TERM_BYTES};
 use crate::cluster::damaged;
+use pgquad_term::encoded::MAX_TERM_BYTES;
 
 /// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's
 /// lock, and has the terms' hashes with their order for probes; the extents that are `own` belong to the shard.

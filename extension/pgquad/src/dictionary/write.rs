@@ -11,8 +11,9 @@ use super::relation::{Inserter, Relation};
 use super::state::{self, BuildHash, State, ID_BYTES};
 use super::symbol_tables::Numbered;
 use super::tables::Tables;
-use super::{lock, term_ids, MAX_TERM_BYTES};
+use super::{lock, term_ids};
 use crate::pg::error::raise_detail;
+use pgquad_term::encoded::MAX_TERM_BYTES;
 
 /// Largest block: with it a row of `quad.terms` fills a page exactly.
 pub const BLOCK_BYTES: usize = 8124;

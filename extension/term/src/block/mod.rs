@@ -12,15 +12,16 @@
 //! A head is `length << 1 | raw`: raw bytes are the text itself, others FSST codes. Varints are little-endian, base
 //! 128.
 
+mod affix;
 mod builtin;
+mod error;
 mod symbols;
 mod varint;
 
+pub use error::BlockError;
 pub use symbols::{Sampler, SymbolError, Symbols};
 
-use std::fmt;
-
-use symbols::Table;
+use affix::{split, table_for, Table};
 
 /// Most terms in one block.
 pub const MAX_TERMS: usize = 255;
@@ -32,70 +33,6 @@ const FORMAT_VERSION: u8 = 1;
 const MAX_AFFIXES: usize = 255;
 /// Bytes before the affixes, with the longest table number.
 const MAX_HEADER: usize = 3 + 5;
-/// Namespaces shorter than this are not split off: the affix would cost more than it saves.
-const MIN_NAMESPACE: usize = 8;
-
-/// A block or symbol table that does not follow the format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlockError {
-    /// The bytes end before the block does.
-    Truncated,
-    /// Written by a later version of this crate.
-    Version(u8),
-    /// A value that the format does not allow; says which.
-    Invalid(&'static str),
-    /// No term with this index.
-    NoSuchTerm(usize),
-}
-
-impl fmt::Display for BlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BlockError::Truncated => write!(f, "block of dictionary terms ends too early"),
-            BlockError::Version(version) => write!(
-                f,
-                "block of dictionary terms has unknown format version {version}"
-            ),
-            BlockError::Invalid(what) => {
-                write!(f, "block of dictionary terms has an invalid {what}")
-            }
-            BlockError::NoSuchTerm(index) => write!(
-                f,
-                "block of dictionary terms has no term with index {index}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BlockError {}
-
-/// Splits an encoded term into its affix and the rest. The affix is the kind with the namespace of an IRI, with the
-/// language tag, or with the datatype. A namespace ends at the last `/`, `#` or `:` that is not the last byte.
-fn split(encoded: &str) -> (&str, &str) {
-    let bytes = encoded.as_bytes();
-    let end = match bytes.first() {
-        Some(b'I') => bytes[..bytes.len() - 1]
-            .iter()
-            .rposition(|byte| matches!(byte, b'/' | b'#' | b':'))
-            .map(|last| last + 1)
-            .filter(|end| *end >= MIN_NAMESPACE)
-            .unwrap_or(1),
-        Some(b'L' | b'T') => memchr::memchr(0, bytes).map_or(1, |nul| nul + 1),
-        Some(_) => 1,
-        None => 0,
-    };
-    // The first character may take more than one byte only in text that is no encoded term.
-    encoded.split_at_checked(end).unwrap_or(("", encoded))
-}
-
-/// Symbol table for the rest of a term with this affix.
-fn table_for(affix: &[u8]) -> Table {
-    if affix.first() == Some(&b'I') {
-        Table::Iri
-    } else {
-        Table::Literal
-    }
-}
 
 /// The rest of a term in its stored form, made by [`compress`].
 #[derive(Clone, Copy, Debug)]

@@ -8,18 +8,12 @@ use std::sync::OnceLock;
 
 use fsst::{Compressor, Symbol};
 
+use super::affix::{split, table_for, Table};
 use super::builtin;
-use super::BlockError;
+use super::error::BlockError;
 
 const ESCAPE: u8 = 255;
 const FORMAT_VERSION: u8 = 1;
-
-/// Which of the two tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Table {
-    Iri,
-    Literal,
-}
 
 /// Two symbol tables: one for IRIs, one for literals.
 pub struct Symbols {
@@ -229,8 +223,8 @@ const SAMPLE_TEXT: usize = 512;
 impl Sampler {
     /// Offers an encoded term; the sampler keeps what it needs.
     pub fn offer(&mut self, encoded: &str) {
-        let (affix, rest) = super::split(encoded);
-        let (lines, bytes) = match super::table_for(affix.as_bytes()) {
+        let (affix, rest) = split(encoded);
+        let (lines, bytes) = match table_for(affix.as_bytes()) {
             Table::Iri => {
                 self.iris += 1;
                 // Affixes are stored once in a block: a few of them are enough.

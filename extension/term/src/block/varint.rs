@@ -1,6 +1,6 @@
 //! Little-endian base 128 numbers.
 
-use super::BlockError;
+use super::error::BlockError;
 
 /// Appends `value`.
 pub(super) fn write(out: &mut Vec<u8>, mut value: u64) {

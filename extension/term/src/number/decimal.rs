@@ -1,7 +1,6 @@
 //! Decimals: what `oxsdatatypes` leaves open. Its products and quotients fail when the exact result has more than 18
 //! fraction digits, or an intermediate result is too long. XPath asks for a rounded result there.
 
-use super::NoNumber;
 use crate::error::{Error, Result};
 use oxsdatatypes::Decimal;
 
@@ -17,6 +16,15 @@ pub(crate) fn to_raw(value: Decimal) -> i128 {
 /// The decimal of a value times 10^18.
 pub(crate) fn from_raw(raw: i128) -> Decimal {
     Decimal::from_be_bytes(raw.to_be_bytes())
+}
+
+/// Why a lexical form has no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoNumber {
+    /// Not in the lexical space of the datatype.
+    Malformed,
+    /// A number, but outside the supported range.
+    TooLarge,
 }
 
 /// The value of an `xsd:decimal`: `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)`. Fraction digits beyond the

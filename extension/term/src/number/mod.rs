@@ -5,7 +5,7 @@ mod decimal;
 mod float;
 mod order;
 
-pub(crate) use decimal::{from_raw, parse_decimal, to_raw, ONE};
+pub(crate) use decimal::{from_raw, parse_decimal, to_raw, NoNumber, ONE};
 pub(crate) use float::{double_to_string, float_to_string};
 pub use float::{format_double, format_float, parse_double, parse_float};
 pub(crate) use order::compare_exactly;
@@ -36,15 +36,6 @@ enum Pair {
     Decimals(Decimal, Decimal),
     Floats(f32, f32),
     Doubles(f64, f64),
-}
-
-/// Why a lexical form has no number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoNumber {
-    /// Not in the lexical space of the datatype.
-    Malformed,
-    /// A number, but outside the supported range.
-    TooLarge,
 }
 
 impl Number {

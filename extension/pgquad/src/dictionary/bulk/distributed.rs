@@ -11,11 +11,12 @@ use pgquad_term::block::Sampler;
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
 
+use super::super::language_numbers;
 use super::super::layout::Layout;
+use super::super::new_numbers::{is_label, take_numbers};
 use super::super::remote::{self, Asked};
 use super::super::state::{with_state, BuildHash};
-use super::super::{is_label, language_numbers, take_numbers};
-use super::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
+use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
 /// Shares of the memory: for text that is collected or under way, each, and for quads that wait.

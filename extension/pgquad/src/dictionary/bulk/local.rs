@@ -17,7 +17,8 @@ use super::super::state::{self, with_state, BuildHash, State};
 use super::super::symbol_tables::Numbered;
 use super::super::term_ids;
 use super::super::write::{self, Packer, LOOK_AHEAD};
-use super::{is_better, quads, MIN_TRAINING_BYTES, TRAINING_GROWTH};
+use super::batches::quads;
+use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
 const FRESH: u64 = 1 << 63;

@@ -1,35 +1,17 @@
 //! Encoding of whole documents.
 
+mod batches;
 mod distributed;
 mod local;
+mod training;
 
-use pgquad_reader::{Batch, DEFAULT_GRAPH};
-use pgquad_term::block::{Sampler, Symbols};
-use pgquad_term::TermId;
+use pgquad_reader::Batch;
 
 use super::symbol_tables::Numbered;
 use super::{is_distributed, write};
+pub use batches::quads;
 use distributed::DistributedEncoder;
 use local::LocalEncoder;
-
-/// No symbol tables are trained from less text.
-const MIN_TRAINING_BYTES: usize = 1 << 16;
-/// The next look at the symbol tables comes when the text has grown by this factor.
-const TRAINING_GROWTH: usize = 8;
-
-/// Whether new symbol tables suit a sample better than those in use: by a twentieth.
-fn is_better(sampler: &Sampler, trained: &Symbols, known: &Symbols) -> bool {
-    sampler.cost(trained) * 20 < sampler.cost(known) * 19
-}
-
-/// The quads of a batch, given the ids of its terms.
-pub fn quads(batch: &Batch, ids: &[TermId]) -> Vec<[i64; 4]> {
-    let id = |position: u32| match position {
-        DEFAULT_GRAPH => TermId::DEFAULT_GRAPH.to_i64(),
-        position => ids[position as usize].to_i64(),
-    };
-    batch.quads.iter().map(|quad| quad.map(id)).collect()
-}
 
 /// Gives ids to the terms of one document.
 pub enum BulkEncoder {

@@ -1,13 +1,13 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
 //! by row.
 
+use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::pushed::Report;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::state::QuadJoin;
 use super::vectorised_filters::VectorisedFilter;
-use super::with_feedback;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};

@@ -10,6 +10,7 @@ mod count_paths;
 mod eligible_relations;
 mod exec;
 mod explain;
+mod feedback;
 mod first_rows;
 mod group_spill;
 mod join_tree;
@@ -33,26 +34,9 @@ mod state;
 mod value_equality;
 mod vectorised_filters;
 
-use pgquad_exec::CardinalityFeedback;
-use std::cell::RefCell;
-
 pub use count_paths::{add as add_count, add_distinct};
 pub use eligible_relations::outer_candidates;
 pub use single_pattern::single_pattern_path;
-
-thread_local! {
-    /// What probes of this session have found.
-    static FEEDBACK: RefCell<CardinalityFeedback> = RefCell::new(CardinalityFeedback::new());
-}
-
-/// Runs `body` with what probes of this session have found. A filter may run a query of its own meanwhile, whose node
-/// then learns for itself.
-fn with_feedback<T>(body: impl FnOnce(&mut CardinalityFeedback) -> T) -> T {
-    let mut feedback = FEEDBACK.take();
-    let result = body(&mut feedback);
-    FEEDBACK.set(feedback);
-    result
-}
 
 /// Registers the nodes and the planner hooks; called once from `_PG_init`.
 pub fn init() {

@@ -1,11 +1,11 @@
 //! The part of one node in a pushed join: an ordinary pipeline over the store's shards, driven by the exchange. The
 //! node that asks calls it through SQL; only nodes of the cluster may.
 
+use super::feedback::with_feedback;
 use super::group_spill::{spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource, TestExpr};
 use super::vectorised_filters::VectorisedFilter;
-use super::with_feedback;
 use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
 use crate::dictionary::{self, Upcoming};

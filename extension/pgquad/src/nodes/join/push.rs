@@ -1,11 +1,11 @@
 //! A pushed join, seen from the node that was asked. That node decides, gives every node its part, and takes what they
 //! find.
 
+use super::feedback::with_feedback;
 use super::group_spill::group_room;
 use super::pushed::{Pushed, Refused};
 use super::shipped_filters;
 use super::state::QuadJoin;
-use super::with_feedback;
 use crate::catalog::distributed_store;
 use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
 use crate::cluster::{damaged, exchange, map, snapshots, Scope};

@@ -1,6 +1,6 @@
 //! Bind peeking: a plan for all values is estimated with the values of the parameters that it is first wanted for.
 
-use super::exec;
+use super::condition_values::integer_datum;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -40,7 +40,7 @@ pub unsafe fn value(root: *mut pg_sys::PlannerInfo, expr: *mut pg_sys::Expr) -> 
             pg_sys::NodeTag::T_Const => {
                 let constant = &*node.cast::<pg_sys::Const>();
                 (!constant.constisnull)
-                    .then(|| exec::integer_datum(constant.constvalue, constant.consttype))?
+                    .then(|| integer_datum(constant.constvalue, constant.consttype))?
             }
             pg_sys::NodeTag::T_Param => {
                 let param = &*node.cast::<pg_sys::Param>();

@@ -1,7 +1,7 @@
 //! Conditions as the plan carries them, and the filters that they become.
 
+use super::condition_values::parameter;
 use super::conditions::Condition;
-use super::parameter;
 use pgquad_btree::{Filter, Key};
 use pgquad_exec::{key_ranges, Bound, ConditionData, Oid, Value};
 use pgrx::pg_sys;

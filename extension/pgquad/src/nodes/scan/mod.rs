@@ -2,6 +2,7 @@
 
 mod bind_peeking;
 pub mod compared;
+pub mod condition_values;
 pub mod conditions;
 pub mod estimate;
 mod exec;
@@ -9,7 +10,7 @@ mod explain;
 mod paths;
 
 pub use bind_peeking::BindPeeking;
-pub use exec::{parameter, value_of};
+pub use condition_values::{parameter, value_of};
 pub use paths::{complete, pathkeys_of};
 
 /// Registers the node and the planner hook; called once from `_PG_init`.
