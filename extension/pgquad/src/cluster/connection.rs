@@ -8,6 +8,7 @@
 
 mod connecting;
 mod participants;
+mod session;
 mod stream;
 
 use std::cell::{Cell, RefCell, RefMut};
@@ -16,81 +17,24 @@ use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::message::{self, Kind};
-use pgquad_cluster::{Polling, ReadAhead, ReadCache, Traffic};
+use pgquad_cluster::{ReadAhead, ReadCache, Traffic};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
 
-use super::nodes::{self, as_superuser, Node};
+use super::nodes::{self};
 use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
 use crate::settings;
 
-use connecting::Connecting;
 pub use participants::{Meeting, Participants, Unlinked};
+pub use session::Mode;
+use session::Session;
 
-/// Keepalive probes without an answer after which a connection counts as lost.
-const PROBES: i32 = 6;
-/// Milliseconds after which a node that works on an answer looks whether its asker is still there.
-const CHECK_INTERVAL_MS: i32 = 1_000;
 /// Idle sessions kept for each node; more are closed.
 const MOST_IDLE: usize = 4;
-
-/// What a session is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// All messages of a scope are one read-only transaction.
-    Query,
-    /// Each message is a transaction, about terms.
-    Autonomous,
-    /// The same, about anything else.
-    Command,
-    /// The node takes part in a join: [`Participants`].
-    Push,
-}
-
-impl Mode {
-    /// What its messages are counted as.
-    fn kind(self) -> counters::Kind {
-        match self {
-            Self::Query | Self::Command => counters::Kind::Pull,
-            Self::Autonomous => counters::Kind::Dictionary,
-            Self::Push => counters::Kind::Push,
-        }
-    }
-}
-
-/// A libpq connection.
-struct Session {
-    conn: *mut PGconn,
-    /// Its socket and the latch, to be waited for.
-    events: *mut pg_sys::WaitEventSet,
-    group: i32,
-    node: Node,
-    role: pg_sys::Oid,
-    mode: Mode,
-    /// Messages whose answers have not been taken.
-    waiting: usize,
-    /// So many of them were asked for by statements that have failed: their answers are dropped.
-    abandoned: usize,
-    /// Synchronisation points that have been sent and not been seen.
-    syncs: usize,
-    /// A message has been sent since the last synchronisation point.
-    open: bool,
-    /// Imports of snapshots whose results have not been taken.
-    imports: usize,
-    /// The other node has ended the call in which it takes messages.
-    ended: bool,
-    /// How long its answers take.
-    polling: Polling,
-    /// Where it is not established yet.
-    connecting: Option<Connecting>,
-    /// As a participant: those that it is linked with, [`Participants`].
-    mesh: Option<[u8; MESH_BYTES]>,
-}
 
 thread_local! {
     static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
@@ -809,71 +753,4 @@ fn sqlstate(text: &str) -> Option<PgSqlErrorCode> {
     let six = |c: u8| i32::from(c.wrapping_sub(b'0') & 0x3f);
     let code = (0..5).fold(0, |code, n| code | six(bytes[n]) << (6 * n));
     Some(PgSqlErrorCode::from(code))
-}
-
-/// The connection string, as Citus makes it: `citus.node_conninfo` and `pg_dist_authinfo` have the last word.
-fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
-    // SAFETY: this session's database; the name is a copy in the current memory context.
-    let database = unsafe {
-        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
-        CStr::from_ptr(name).to_string_lossy().into_owned()
-    };
-    let mut info = String::new();
-    let mut add = |key: &str, value: &str| {
-        let value = value.replace('\\', "\\\\").replace('\'', "\\'");
-        info += &format!("{key}='{value}' ");
-    };
-    add("host", &node.host);
-    add("port", &node.port.to_string());
-    add("dbname", &database);
-    add("user", role);
-    add("application_name", "pgquad");
-    add("client_encoding", "UTF8");
-    let mut options = String::from("-c jit=off");
-    if mode == Mode::Push {
-        // A participant whose asker has gone stops soon.
-        options += " -c search_path=pg_catalog -c client_connection_check_interval=500";
-    }
-    if mode != Mode::Autonomous {
-        // Snapshots are imported without BEGIN, which PostgreSQL warns of.
-        options += " -c client_min_messages=error";
-        options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
-    }
-    // Each end waits a third of the time without a word, and sends probes for the rest of it. So a node whose asker is
-    // gone without a word keeps no transaction open. One that works for an asker that has gone away stops.
-    let lost_after = settings::NODE_TIMEOUT.get();
-    let seconds = (lost_after / 1000).max(3);
-    let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
-    options += &format!(
-        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={PROBES} \
-         -c tcp_user_timeout={lost_after} -c client_connection_check_interval={CHECK_INTERVAL_MS}"
-    );
-    add("options", &options);
-    add("tcp_user_timeout", &lost_after.to_string());
-    add("keepalives_idle", &idle.to_string());
-    add("keepalives_interval", &interval.to_string());
-    add("keepalives_count", &PROBES.to_string());
-    let text = |setting: *const core::ffi::c_char| {
-        // SAFETY: the text of a setting, or null.
-        unsafe {
-            (!setting.is_null()).then(|| CStr::from_ptr(setting).to_string_lossy().into_owned())
-        }
-    };
-    let common = as_superuser(|| {
-        // SAFETY: a look-up by name.
-        text(unsafe { pg_sys::GetConfigOption(c"citus.node_conninfo".as_ptr(), true, false) })
-    });
-    info += &common.unwrap_or_default();
-    info.push(' ');
-    let sql = format!(
-        "SELECT authinfo FROM pg_catalog.pg_dist_authinfo \
-         WHERE nodeid OPERATOR(pg_catalog.=) ANY (ARRAY[0, {}]) AND rolename OPERATOR(pg_catalog.=) {}::pg_catalog.name \
-         ORDER BY nodeid DESC LIMIT 1",
-        node.id,
-        pgrx::spi::quote_literal(role),
-    );
-    let sql = CString::new(sql).unwrap_or_default();
-    let own = nodes::query(&sql, |row| row.get::<String>(1));
-    info += &own.into_iter().flatten().next().unwrap_or_default();
-    info
 }

@@ -8,28 +8,21 @@ use pgquad_cluster::{message, Polling};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, PostgresPollingStatusType};
 
-use super::{conninfo, Mode, Session};
+use super::session::{Connecting, Mode, Session};
 use crate::catalog::names::role_name;
 use crate::cluster::exchange::EventSet;
-use crate::cluster::nodes::Node;
+use crate::cluster::nodes::{self, as_superuser, Node};
 use crate::cluster::secret;
 use crate::pg::compat;
 use crate::pg::error::raise;
-use crate::settings::NODE_CONNECT_TIMEOUT;
+use crate::settings::{NODE_CONNECT_TIMEOUT, NODE_TIMEOUT};
 
+/// Keepalive probes without an answer after which a connection counts as lost.
+const PROBES: i32 = 6;
+/// Milliseconds after which a node that works on an answer looks whether its asker is still there.
+const CHECK_INTERVAL_MS: i32 = 1_000;
 /// Milliseconds after which connections that are being made are looked at, whatever their sockets say.
 const LOOK_MS: u64 = 1_000;
-
-/// A session that is not established yet.
-pub(super) struct Connecting {
-    since: Instant,
-    /// What libpq waits for of the socket; nothing once the connection stands.
-    events: u32,
-    /// The snapshot to begin with.
-    pub(super) snapshot: Option<String>,
-    /// What is to be sent then.
-    pub(super) requests: Vec<Vec<u8>>,
-}
 
 /// Waits until all these connections stand.
 pub(super) fn connect(sessions: &mut [&mut Session]) {
@@ -243,4 +236,71 @@ impl Session {
         }
         self.waiting += 1;
     }
+}
+
+/// The connection string, as Citus makes it: `citus.node_conninfo` and `pg_dist_authinfo` have the last word.
+fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
+    // SAFETY: this session's database; the name is a copy in the current memory context.
+    let database = unsafe {
+        let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    };
+    let mut info = String::new();
+    let mut add = |key: &str, value: &str| {
+        let value = value.replace('\\', "\\\\").replace('\'', "\\'");
+        info += &format!("{key}='{value}' ");
+    };
+    add("host", &node.host);
+    add("port", &node.port.to_string());
+    add("dbname", &database);
+    add("user", role);
+    add("application_name", "pgquad");
+    add("client_encoding", "UTF8");
+    let mut options = String::from("-c jit=off");
+    if mode == Mode::Push {
+        // A participant whose asker has gone stops soon.
+        options += " -c search_path=pg_catalog -c client_connection_check_interval=500";
+    }
+    if mode != Mode::Autonomous {
+        // Snapshots are imported without BEGIN, which PostgreSQL warns of.
+        options += " -c client_min_messages=error";
+        options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";
+    }
+    // Each end waits a third of the time without a word, and sends probes for the rest of it. So a node whose asker is
+    // gone without a word keeps no transaction open. One that works for an asker that has gone away stops.
+    let lost_after = NODE_TIMEOUT.get();
+    let seconds = (lost_after / 1000).max(3);
+    let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
+    options += &format!(
+        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={PROBES} \
+         -c tcp_user_timeout={lost_after} -c client_connection_check_interval={CHECK_INTERVAL_MS}"
+    );
+    add("options", &options);
+    add("tcp_user_timeout", &lost_after.to_string());
+    add("keepalives_idle", &idle.to_string());
+    add("keepalives_interval", &interval.to_string());
+    add("keepalives_count", &PROBES.to_string());
+    let text = |setting: *const core::ffi::c_char| {
+        // SAFETY: the text of a setting, or null.
+        unsafe {
+            (!setting.is_null()).then(|| CStr::from_ptr(setting).to_string_lossy().into_owned())
+        }
+    };
+    let common = as_superuser(|| {
+        // SAFETY: a look-up by name.
+        text(unsafe { pg_sys::GetConfigOption(c"citus.node_conninfo".as_ptr(), true, false) })
+    });
+    info += &common.unwrap_or_default();
+    info.push(' ');
+    let sql = format!(
+        "SELECT authinfo FROM pg_catalog.pg_dist_authinfo \
+         WHERE nodeid OPERATOR(pg_catalog.=) ANY (ARRAY[0, {}]) AND rolename OPERATOR(pg_catalog.=) {}::pg_catalog.name \
+         ORDER BY nodeid DESC LIMIT 1",
+        node.id,
+        pgrx::spi::quote_literal(role),
+    );
+    let sql = CString::new(sql).unwrap_or_default();
+    let own = nodes::query(&sql, |row| row.get::<String>(1));
+    info += &own.into_iter().flatten().next().unwrap_or_default();
+    info
 }

@@ -1,7 +1,8 @@
 //! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its rows are taken
 //! as they come, in libpq's single-row mode.
 
-use super::{connecting, Mode, Received, Session, IDLE};
+use super::session::{Mode, Session};
+use super::{connecting, Received, IDLE};
 use crate::cluster::exchange::EventSet;
 use crate::cluster::protocol::damaged;
 use crate::pg::compat;

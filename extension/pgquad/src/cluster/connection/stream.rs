@@ -6,7 +6,7 @@ use pgquad_cluster::message::{self, Kind};
 use pgrx::PgSqlErrorCode;
 use pq_sys::ExecStatusType;
 
-use super::Session;
+use super::session::Session;
 use crate::catalog::names::role_name;
 use crate::cluster::citus::SAME_VERSION_HINT;
 use crate::cluster::secret;

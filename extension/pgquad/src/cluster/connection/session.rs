@@ -1,0 +1,75 @@
+//! A session to another node: what it is for, and its state.
+
+use std::time::Instant;
+
+use pgquad_cluster::exchange::MESH_BYTES;
+use pgquad_cluster::Polling;
+use pgrx::pg_sys;
+use pq_sys::PGconn;
+
+use crate::cluster::counters;
+use crate::cluster::nodes::Node;
+
+/// What a session is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// All messages of a scope are one read-only transaction.
+    Query,
+    /// Each message is a transaction, about terms.
+    Autonomous,
+    /// The same, about anything else.
+    Command,
+    /// The node takes part in a join: [`super::Participants`].
+    Push,
+}
+
+impl Mode {
+    /// What its messages are counted as.
+    pub(super) fn kind(self) -> counters::Kind {
+        match self {
+            Self::Query | Self::Command => counters::Kind::Pull,
+            Self::Autonomous => counters::Kind::Dictionary,
+            Self::Push => counters::Kind::Push,
+        }
+    }
+}
+
+/// A libpq connection.
+pub(super) struct Session {
+    pub(super) conn: *mut PGconn,
+    /// Its socket and the latch, to be waited for.
+    pub(super) events: *mut pg_sys::WaitEventSet,
+    pub(super) group: i32,
+    pub(super) node: Node,
+    pub(super) role: pg_sys::Oid,
+    pub(super) mode: Mode,
+    /// Messages whose answers have not been taken.
+    pub(super) waiting: usize,
+    /// So many of them were asked for by statements that have failed: their answers are dropped.
+    pub(super) abandoned: usize,
+    /// Synchronisation points that have been sent and not been seen.
+    pub(super) syncs: usize,
+    /// A message has been sent since the last synchronisation point.
+    pub(super) open: bool,
+    /// Imports of snapshots whose results have not been taken.
+    pub(super) imports: usize,
+    /// The other node has ended the call in which it takes messages.
+    pub(super) ended: bool,
+    /// How long its answers take.
+    pub(super) polling: Polling,
+    /// Where it is not established yet.
+    pub(super) connecting: Option<Connecting>,
+    /// As a participant: those that it is linked with, [`super::Participants`].
+    pub(super) mesh: Option<[u8; MESH_BYTES]>,
+}
+
+/// A session that is not established yet.
+pub(super) struct Connecting {
+    pub(super) since: Instant,
+    /// What libpq waits for of the socket; nothing once the connection stands.
+    pub(super) events: u32,
+    /// The snapshot to begin with.
+    pub(super) snapshot: Option<String>,
+    /// What is to be sent then.
+    pub(super) requests: Vec<Vec<u8>>,
+}
