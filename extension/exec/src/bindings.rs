@@ -55,7 +55,7 @@ impl Bindings {
     /// The values of a variable, if it is bound.
     #[inline]
     pub fn ids(&self, slot: Slot) -> Option<&[u64]> {
-        self.columns[usize::from(slot)].ids()
+        self.columns[slot.index()].ids()
     }
 
     /// The variables that have a column, be it one without values.
@@ -65,7 +65,7 @@ impl Bindings {
             .iter()
             .enumerate()
             .filter(|(_, c)| **c != Column::Absent);
-        known.map(|(slot, _)| slot as Slot).collect()
+        known.map(|(slot, _)| Slot::from_index(slot)).collect()
     }
 
     /// The chosen rows (in that order, repeated as often as they are named), only the variables of `live`.
@@ -75,7 +75,7 @@ impl Bindings {
             .iter()
             .enumerate()
             .map(|(slot, column)| {
-                if live.has(slot as Slot) {
+                if live.has(Slot::from_index(slot)) {
                     column.gather(rows)
                 } else {
                     Column::Absent
@@ -91,7 +91,7 @@ impl Bindings {
     /// Drops all columns but those of `live`.
     pub fn keep_columns(&mut self, live: &SlotSet) {
         for (slot, column) in self.columns.iter_mut().enumerate() {
-            if !live.has(slot as Slot) {
+            if !live.has(Slot::from_index(slot)) {
                 *column = Column::Absent;
             }
         }

@@ -1,6 +1,7 @@
 //! What a pipeline reads from.
 
 use crate::bindings::Bindings;
+use crate::plan::Slot;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
@@ -83,14 +84,14 @@ pub trait Source {
     /// Tests expression `expr` on the rows of a batch for which `keep` is still true, and makes it false where the test
     /// fails.
     /// `needs` are the variables of the filter.
-    fn test(&mut self, expr: u16, needs: &[u16], rows: &Bindings, keep: &mut [bool]);
+    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]);
 
     /// The numbers that argument `argument` of an aggregation has in those rows of a batch that are `wanted`; `None` is
     /// an error. `needs` are the variables that it is computed from.
     fn numbers(
         &mut self,
         _argument: u16,
-        _needs: &[u16],
+        _needs: &[Slot],
         rows: &Bindings,
         _wanted: &[bool],
     ) -> Vec<Option<Number>> {
@@ -102,7 +103,7 @@ pub trait Source {
     fn values(
         &mut self,
         _argument: u16,
-        _needs: &[u16],
+        _needs: &[Slot],
         rows: &Bindings,
         _wanted: &[bool],
     ) -> Vec<Option<u64>> {
@@ -115,7 +116,7 @@ pub trait Source {
     fn pushdown_ranges(
         &mut self,
         _expr: u16,
-        _needs: &[u16],
+        _needs: &[Slot],
         _unknown: usize,
         _row: &[Option<u64>],
     ) -> Option<Vec<(u64, u64)>> {

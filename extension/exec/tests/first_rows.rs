@@ -5,7 +5,7 @@
 mod extremes;
 
 use extremes::term_order;
-use pgquad_exec::{Bindings, Column, FirstRows, SortKey};
+use pgquad_exec::{Bindings, Column, FirstRows, Slot, SortKey};
 use proptest::prelude::*;
 
 type Row = Vec<Option<u64>>;
@@ -52,7 +52,7 @@ proptest! {
             };
             // The answer's variables are the second to the fourth.
             let columns = vec![Column::Absent, column(0), column(1), column(2)];
-            first.add(&Bindings { len, columns }, &[1, 2, 3]);
+            first.add(&Bindings { len, columns }, &[1, 2, 3].map(Slot::new));
             all.extend((0..len).map(|row| -> Row {
                 (0..3).map(|column| bound[column].then(|| value(row, column))).collect()
             }));

@@ -6,58 +6,66 @@
 use pgquad_exec::{
     Bound, Child, Comparison, ConditionData, DecodeError, Filter, FirstRowsData, Group,
     GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Pattern, Plan,
-    PlanData, RowIdentityData, SameValue, ScanData, SortKey, StepData, Test, WalkData,
+    PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData, Test, WalkData,
 };
 use std::fmt::Debug;
 
+fn slots<const N: usize>(numbers: [u16; N]) -> Vec<Slot> {
+    numbers.map(Slot::new).to_vec()
+}
+
 /// A plan with every part that there is.
 fn plan() -> Plan {
+    let cells = |numbers: [Option<u16>; 4]| numbers.map(|number| number.map(Slot::new));
     let pattern = |cells, conditions| Pattern {
         table: 1,
         cells,
         conditions,
-        links: vec![Link { column: 0, slot: 3 }],
+        links: vec![Link {
+            column: 0,
+            slot: Slot::new(3),
+        }],
         ..Pattern::default()
     };
     let first = pattern(
-        [Some(0), None, Some(1), None],
+        cells([Some(0), None, Some(1), None]),
         vec![
             Comparison::new(1, Bound::Eq, 0),
             Comparison::new(3, Bound::Any, 1),
         ],
     );
     let mut second = pattern(
-        [Some(0), Some(2), None, None],
+        cells([Some(0), Some(2), None, None]),
         vec![Comparison::new(2, Bound::Ge, 2)],
     );
     second.values = vec![SameValue {
         column: 2,
-        slot: 1,
+        slot: Slot::new(1),
         between: (4, 5),
     }];
     let inner = |kind, row| Child {
         kind,
         group: Group {
             patterns: vec![pattern(
-                [Some(4), None, None, Some(5)],
+                cells([Some(4), None, None, Some(5)]),
                 vec![Comparison::new(1, Bound::Lt, 3)],
             )],
             filters: vec![Filter {
                 test: Test::Expr(1),
-                needs: vec![4, 0],
+                needs: slots([4, 0]),
             }],
             children: Vec::new(),
         },
-        exports: vec![(6, 4)],
-        needs: vec![0],
-        row,
+        exports: vec![(Slot::new(6), Slot::new(4))],
+        needs: slots([0]),
+        row: Slot::new(row),
     };
     Plan {
         root: Group {
             patterns: vec![first, second],
             filters: vec![Filter {
                 test: Test::Expr(0),
-                needs: vec![1, 2],
+                needs: slots([1, 2]),
             }],
             children: vec![
                 inner(Kind::Left, 7),
@@ -66,7 +74,7 @@ fn plan() -> Plan {
             ],
         },
         slots: 10,
-        output: vec![0, 1, 6],
+        output: slots([0, 1, 6]),
         distinct: true,
         whole: false,
     }
@@ -167,9 +175,9 @@ fn join_data(with_all: bool) -> JoinData {
         relations: vec![0, 1],
         tables: vec![1, 3],
         outer_input: with_all.then(|| OuterInputData {
-            row: 8,
+            row: Slot::new(8),
             keeps: true,
-            keys: vec![(0, 3)],
+            keys: vec![(0, Slot::new(3))],
             carried: vec![(1, 4), (2, 5)],
         }),
         identities: with_all

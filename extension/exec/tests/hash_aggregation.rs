@@ -4,11 +4,11 @@ mod common;
 #[path = "common/sums.rs"]
 mod sums;
 
-use common::{Trees, FLIP};
+use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
     Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group, HashAggregation, Kind,
-    Pattern, Pipeline, Plan, Spill, Tuning, Value,
+    Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u6
 /// many parts there were.
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
-        cells: [Some(s), None, Some(o), None],
+        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: vec![Comparison::new(1, Bound::Eq, predicate)],
         ..Pattern::default()
     };
@@ -53,8 +53,8 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             ..Group::default()
         },
         exports: Vec::new(),
-        needs: vec![1],
-        row: 3,
+        needs: slots([1]),
+        row: Slot::new(3),
     };
     let plan = Plan {
         root: Group {
@@ -63,7 +63,7 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             ..Group::default()
         },
         slots: 4,
-        output: vec![1, 2],
+        output: slots([1, 2]),
         distinct: false,
         whole: true,
     };
@@ -80,13 +80,13 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let counted = vec![
         Counted::Rows,
         Counted::Sum(0),
-        Counted::Bound(2),
+        Counted::Bound(Slot::new(2)),
         Counted::Sum(1),
-        Counted::Distinct(0),
+        Counted::Distinct(Slot::new(0)),
         Counted::Extreme(0, Extreme::GreatestId),
     ];
     let aggregation =
-        HashAggregation::new(vec![1, 2], counted).with_arguments(vec![vec![0], vec![2]]);
+        HashAggregation::new(slots([1, 2]), counted).with_arguments(vec![slots([0]), slots([2])]);
     let aggregation = aggregation.within(room, &mut || Box::new(Words::default()));
     let mut aggregation =
         pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), aggregation);
@@ -195,10 +195,10 @@ fn offered_order(a: u64, b: u64) -> Ordering {
 fn terms_of_merged_groups_are_offered_before_they_are_compared() {
     const FOUND: u64 = 1;
     for (groups, room) in [(1u64, 1 << 20), (500, 1 << 20), (500, 0)] {
-        let by = if groups == 1 { vec![] } else { vec![0] };
+        let by = if groups == 1 { vec![] } else { slots([0]) };
         let counted = vec![Counted::Extreme(0, Extreme::FirstTerm)];
         let aggregation = HashAggregation::new(by.clone(), counted)
-            .with_arguments(vec![vec![1]])
+            .with_arguments(vec![slots([1])])
             .with_order(offered_order)
             .with_offer(offer);
         let mut aggregation = aggregation.within(room, &mut || Box::new(Words::default()));

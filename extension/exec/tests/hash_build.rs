@@ -17,10 +17,10 @@ const TUNING: Tuning = Tuning {
     memory: 1 << 26,
 };
 
-fn pattern(s: Slot, predicate: Option<u16>, o: Slot) -> Pattern {
+fn pattern(s: u16, predicate: Option<u16>, o: u16) -> Pattern {
     let conditions = predicate.map(|param| Comparison::new(1, Bound::Eq, param));
     Pattern {
-        cells: [Some(s), None, Some(o), None],
+        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: conditions.into_iter().collect(),
         ..Pattern::default()
     }
@@ -33,7 +33,7 @@ fn pipeline(patterns: Vec<Pattern>, slots: u16, whole: bool) -> Pipeline {
             ..Group::default()
         },
         slots,
-        output: (0..slots).collect(),
+        output: (0..slots).map(Slot::new).collect(),
         distinct: false,
         whole,
     };

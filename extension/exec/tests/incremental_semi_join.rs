@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Trees, FLIP};
+use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
     Bound, CardinalityFeedback, Child, Comparison, Group, Kind, Pattern, Pipeline, Plan, Slot,
@@ -12,9 +12,9 @@ use pgquad_exec::{
 const PRODUCTS: i64 = 200;
 const OFFERS: i64 = 50;
 
-fn pattern(s: Slot, predicate: u16, o: Option<Slot>) -> Pattern {
+fn pattern(s: u16, predicate: u16, o: Option<u16>) -> Pattern {
     Pattern {
-        cells: [Some(s), None, o, None],
+        cells: [Some(Slot::new(s)), None, o.map(Slot::new), None],
         conditions: vec![Comparison::new(1, Bound::Eq, predicate)],
         ..Pattern::default()
     }
@@ -49,13 +49,13 @@ fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Ve
                 kind,
                 group: inner,
                 exports: Vec::new(),
-                needs: vec![0],
-                row: 3,
+                needs: slots([0]),
+                row: Slot::new(3),
             }],
             ..Group::default()
         },
         slots: 4,
-        output: vec![0],
+        output: slots([0]),
         distinct: false,
         whole: true,
     };
@@ -71,7 +71,7 @@ fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Ve
     pipeline.start((0..6).map(|p| Value::One(FLIP + p)).collect());
     let mut products = Vec::new();
     while let Some(rows) = pipeline.next(&mut trees, &mut CardinalityFeedback::new()) {
-        products.extend(rows.ids(0).unwrap().iter().map(|id| id - FLIP));
+        products.extend(rows.ids(Slot::new(0)).unwrap().iter().map(|id| id - FLIP));
     }
     products.sort_unstable();
     (products, pipeline.steps()[1..].to_vec())

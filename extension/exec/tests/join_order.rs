@@ -12,7 +12,7 @@ use pgquad_exec::{
 /// A term of a pattern.
 #[derive(Clone, Copy)]
 enum Term {
-    Var(Slot),
+    Var(u16),
     Is(i64),
 }
 use Term::{Is, Var};
@@ -34,7 +34,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
         let mut pattern = Pattern::default();
         for (column, term) in triple.iter().enumerate() {
             match term {
-                Var(slot) => pattern.cells[column] = Some(*slot),
+                Var(slot) => pattern.cells[column] = Some(Slot::new(*slot)),
                 Is(value) => {
                     pattern.conditions.push(Comparison::new(
                         column as u8,
@@ -54,7 +54,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
     let plan = Plan {
         root,
         slots,
-        output: (0..slots).collect(),
+        output: (0..slots).map(Slot::new).collect(),
         distinct: false,
         whole: false,
     };

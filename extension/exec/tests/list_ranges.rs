@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Trees, FLIP};
+use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Group, Pattern, Pipeline, Plan, Tuning, Value,
+    Bound, CardinalityFeedback, Comparison, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
 };
 
 /// Quads of a predicate that nearly all subjects have, and others of the same subjects.
@@ -28,7 +28,7 @@ fn quads() -> Vec<Quad> {
 fn asked(list: &[i64], turns: usize) -> Vec<(usize, usize)> {
     let mut trees = Trees::new(&[quads()], &["spog", "posg", "ospg"]);
     let pattern = Pattern {
-        cells: [Some(0), None, Some(1), None],
+        cells: [Some(Slot::new(0)), None, Some(Slot::new(1)), None],
         conditions: vec![
             Comparison::new(1, Bound::Eq, 0),
             Comparison::new(0, Bound::Any, 1),
@@ -42,7 +42,7 @@ fn asked(list: &[i64], turns: usize) -> Vec<(usize, usize)> {
     let plan = Plan {
         root,
         slots: 2,
-        output: vec![0, 1],
+        output: slots([0, 1]),
         ..Plan::default()
     };
     let flipped = list.iter().map(|&s| s as u64 ^ FLIP).collect();

@@ -38,10 +38,10 @@ fn run(
                 rows.push(
                     plan.output
                         .iter()
-                        .map(|&s| match &batch.columns[usize::from(s)] {
+                        .map(|&s| match &batch.columns[s.index()] {
                             Column::Ids(ids) => Some(ids[row]),
                             Column::Null => None,
-                            Column::Absent => panic!("variable {s} of the answer is missing"),
+                            Column::Absent => panic!("variable {s:?} of the answer is missing"),
                         })
                         .collect(),
                 );

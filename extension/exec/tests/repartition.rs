@@ -9,7 +9,7 @@ mod plans;
 #[path = "common/sums.rs"]
 mod sums;
 
-use common::{Trees, FLIP};
+use common::{slots, Trees, FLIP};
 use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
@@ -315,12 +315,11 @@ impl<'a> Cluster<'a> {
 
     fn rows_of(&self, found: &[Bindings]) -> Vec<Row> {
         let output = &self.plan.output;
-        let value =
-            |batch: &Bindings, slot: Slot, row: usize| match &batch.columns[usize::from(slot)] {
-                Column::Ids(ids) => Some(ids[row]),
-                Column::Null => None,
-                Column::Absent => panic!("variable {slot} of the answer is missing"),
-            };
+        let value = |batch: &Bindings, slot: Slot, row: usize| match &batch.columns[slot.index()] {
+            Column::Ids(ids) => Some(ids[row]),
+            Column::Null => None,
+            Column::Absent => panic!("variable {slot:?} of the answer is missing"),
+        };
         let row = |batch: &Bindings, row: usize| -> Row {
             output.iter().map(|&s| value(batch, s, row)).collect()
         };
@@ -524,8 +523,8 @@ fn a_chain_reads_own_quads_only() {
         .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 100, 0]])
         .collect();
     let tables = [quads];
-    let hop = |p: u16, s: Slot, o: Slot| Pattern {
-        cells: [Some(s), None, Some(o), None],
+    let hop = |p: u16, s: u16, o: u16| Pattern {
+        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: vec![Comparison::new(1, Bound::Eq, p)],
         ..Pattern::default()
     };
@@ -535,7 +534,7 @@ fn a_chain_reads_own_quads_only() {
             ..Group::default()
         },
         slots: 4,
-        output: vec![0, 3],
+        output: slots([0, 3]),
         distinct: false,
         whole: true,
     };
@@ -570,8 +569,8 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 60, 0]])
         .collect();
     let tables = [quads];
-    let hop = |p: u16, s: Slot, o: Slot| Pattern {
-        cells: [Some(s), None, Some(o), None],
+    let hop = |p: u16, s: u16, o: u16| Pattern {
+        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: vec![Comparison::new(1, Bound::Eq, p)],
         ..Pattern::default()
     };
@@ -581,7 +580,7 @@ fn given_rows_go_to_the_holders_of_their_keys() {
             ..Group::default()
         },
         slots: 3,
-        output: vec![0, 2],
+        output: slots([0, 2]),
         distinct: false,
         whole: true,
     };
@@ -609,7 +608,10 @@ fn given_rows_go_to_the_holders_of_their_keys() {
     let mut found: Vec<(u64, u64)> = found
         .iter()
         .flat_map(|batch| {
-            let (a, b) = (batch.ids(0).unwrap(), batch.ids(2).unwrap());
+            let (a, b) = (
+                batch.ids(Slot::new(0)).unwrap(),
+                batch.ids(Slot::new(2)).unwrap(),
+            );
             a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>()
         })
         .collect();

@@ -197,10 +197,10 @@ impl Source for Scattered {
 }
 
 fn rows_of(plan: &Plan, batch: &Bindings) -> Vec<Row> {
-    let value = |slot: Slot, row: usize| match &batch.columns[usize::from(slot)] {
+    let value = |slot: Slot, row: usize| match &batch.columns[slot.index()] {
         Column::Ids(ids) => Some(ids[row]),
         Column::Null => None,
-        Column::Absent => panic!("variable {slot} of the answer is missing"),
+        Column::Absent => panic!("variable {slot:?} of the answer is missing"),
     };
     let row = |row: usize| plan.output.iter().map(|&slot| value(slot, row)).collect();
     (0..batch.len).map(row).collect()

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Trees, FLIP};
+use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
     Bound, CardinalityFeedback, Comparison, Counted, Filter, Group, HashAggregation, Pattern,
@@ -10,9 +10,9 @@ use pgquad_exec::{
 };
 
 /// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
-fn pattern(s: Slot, predicate: Option<u16>, o: Slot) -> Pattern {
+fn pattern(s: u16, predicate: Option<u16>, o: u16) -> Pattern {
     Pattern {
-        cells: [Some(s), None, Some(o), None],
+        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: predicate
             .map(|param| Comparison::new(1, Bound::Eq, param))
             .into_iter()
@@ -35,7 +35,7 @@ fn run(
             ..Group::default()
         },
         slots,
-        output: (0..slots).collect(),
+        output: (0..slots).map(Slot::new).collect(),
         distinct: false,
         whole: false,
     };
@@ -51,7 +51,9 @@ fn run(
     let mut feedback = CardinalityFeedback::new();
     let mut rows = Vec::new();
     while let Some(batch) = pipeline.next(&mut trees, &mut feedback) {
-        let columns: Vec<&[u64]> = (0..slots).map(|s| batch.ids(s).unwrap()).collect();
+        let columns: Vec<&[u64]> = (0..slots)
+            .map(|s| batch.ids(Slot::new(s)).unwrap())
+            .collect();
         rows.extend((0..batch.len).map(|row| columns.iter().map(|c| c[row]).collect::<Vec<_>>()));
     }
     let steps = pipeline.steps().to_vec();
@@ -189,7 +191,7 @@ fn patterns_of_one_subject_are_read_together() {
 fn with_slot(mut patterns: Vec<Pattern>) -> Vec<Pattern> {
     for pattern in &mut patterns {
         if let Some(slot) = &mut pattern.cells[2] {
-            *slot -= 1;
+            *slot = Slot::new(slot.number() - 1);
         }
     }
     patterns
@@ -236,9 +238,9 @@ fn what_filters_leave_of_many_quads_is_read_alone() {
     quads.extend((0..3).map(|n| [5000 + n, 0, 1 + 2 * n, 0]));
     quads.extend((0..6000).map(|n| [n, 1, (n + 1) % 6000, 0]));
     let mut trees = Trees::new(&[quads], &["spog", "posg", "ospg"]);
-    let odd = |slot: Slot| Filter {
+    let odd = |slot: u16| Filter {
         test: Test::Expr(0),
-        needs: vec![slot],
+        needs: slots([slot]),
     };
     let plan = Plan {
         root: Group {
@@ -251,7 +253,7 @@ fn what_filters_leave_of_many_quads_is_read_alone() {
             children: Vec::new(),
         },
         slots: 4,
-        output: vec![0, 2],
+        output: slots([0, 2]),
         distinct: false,
         whole: false,
     };
@@ -292,7 +294,7 @@ fn what_only_multiplies_rows_is_counted() {
             ..Group::default()
         },
         slots: 4,
-        output: vec![2],
+        output: slots([2]),
         distinct: false,
         whole: true,
     };
@@ -305,7 +307,7 @@ fn what_only_multiplies_rows_is_counted() {
     };
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start((0..5).map(|p| Value::One(FLIP + p)).collect());
-    let by_object = HashAggregation::new(vec![2], vec![Counted::Rows]);
+    let by_object = HashAggregation::new(slots([2]), vec![Counted::Rows]);
     let aggregation = pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), by_object);
     assert_eq!((aggregation.len(), aggregation.rows()), (3, 30_000));
     // The rows of the last pattern are not made.
@@ -330,12 +332,12 @@ fn a_key_that_combines_to_very_many_rows_is_no_star() {
             patterns: star(3),
             filters: vec![Filter {
                 test: Test::Expr(0),
-                needs: vec![2],
+                needs: slots([2]),
             }],
             children: Vec::new(),
         },
         slots: 4,
-        output: (0..4).collect(),
+        output: slots([0, 1, 2, 3]),
         distinct: false,
         whole: false,
     };

@@ -86,7 +86,7 @@ pub(crate) struct AccessPath {
 
 /// Whether a pattern cannot match any row of a batch: it needs a variable that is unbound, or a parameter that is NULL.
 pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value]) -> bool {
-    let unbound = |slot: Slot| matches!(rows.columns[usize::from(slot)], Column::Null);
+    let unbound = |slot: Slot| matches!(rows.columns[slot.index()], Column::Null);
     pattern.cells.iter().flatten().any(|&s| unbound(s))
         || pattern.links.iter().any(|l| unbound(l.slot))
         || pattern

@@ -129,7 +129,7 @@ impl DuplicateElimination {
             // Most likely the only one.
             return;
         }
-        let slots: Vec<Slot> = (0..rows.columns.len() as Slot)
+        let slots: Vec<Slot> = Slot::first(rows.columns.len())
             .filter(|&slot| rows.ids(slot).is_some())
             .collect();
         let most = DISTINCT_BATCHES * query.tuning.most;

@@ -4,7 +4,7 @@ use pgquad_btree::SIGN;
 
 use crate::bindings::Bindings;
 use crate::plan::layout::{bits, Layout, Scope};
-use crate::plan::{SlotSet, Test};
+use crate::plan::{Slot, SlotSet, Test};
 use crate::source::Source;
 
 /// Applies the filters of the innermost group whose variables are known, and notes in its scope that they are done.
@@ -65,7 +65,7 @@ fn never_seen(layout: &Layout, rows: &Bindings, scopes: &[Scope]) -> SlotSet {
     }
     unseen.remove_all(&seen);
     let mut negative = SlotSet::default();
-    for slot in (0..rows.columns.len() as u16).filter(|slot| unseen.has(*slot)) {
+    for slot in Slot::first(rows.columns.len()).filter(|slot| unseen.has(*slot)) {
         if rows
             .ids(slot)
             .is_some_and(|ids| ids.iter().any(|id| *id < SIGN))

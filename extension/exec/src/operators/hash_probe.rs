@@ -118,7 +118,7 @@ impl HashProbe {
         for (n, &(slot, _)) in self.access.fills.iter().enumerate() {
             let values = self.table.values(n);
             let ids = self.pairs.1.iter().map(|&q| values[q as usize]).collect();
-            rows.columns[usize::from(slot)] = Column::Ids(ids);
+            rows.columns[slot.index()] = Column::Ids(ids);
         }
         Some(rows)
     }

@@ -343,7 +343,7 @@ impl IndexProbe {
         for &(slot, at) in &self.access.fills {
             let column = &self.batch.columns[at];
             let ids = self.pairs.1.iter().map(|&r| column[r as usize]).collect();
-            rows.columns[usize::from(slot)] = Column::Ids(ids);
+            rows.columns[slot.index()] = Column::Ids(ids);
         }
         rows
     }

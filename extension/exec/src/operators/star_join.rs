@@ -522,19 +522,19 @@ impl Star {
         for (n, (arm, picks)) in self.arms.iter().zip(&self.pairs.1).enumerate() {
             if without >> n & 1 == 1 {
                 for &slot in arm.optional.iter().flat_map(|o| &o.binds) {
-                    rows.columns[usize::from(slot)] = Column::Null;
+                    rows.columns[slot.index()] = Column::Null;
                 }
                 continue;
             }
             for &(slot, at) in &arm.access.fills {
                 let column = &self.batch.columns[at];
                 let ids = picks.iter().map(|&quad| column[quad as usize]).collect();
-                rows.columns[usize::from(slot)] = Column::Ids(ids);
+                rows.columns[slot.index()] = Column::Ids(ids);
             }
             for &(copy, original) in arm.optional.iter().flat_map(|o| &o.copies) {
                 if self.live.has(copy) {
-                    let column = &self.input.columns[usize::from(original)];
-                    rows.columns[usize::from(copy)] = column.gather(&self.pairs.0);
+                    let column = &self.input.columns[original.index()];
+                    rows.columns[copy.index()] = column.gather(&self.pairs.0);
                 }
             }
         }

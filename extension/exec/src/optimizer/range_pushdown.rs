@@ -38,7 +38,7 @@ pub(crate) fn pushed_ranges<S: Source>(
     let group = &layout.groups[scope.group];
     let mut pushed_ranges = PushedRanges::new();
     for (column, cell) in group.patterns[i].pattern.cells.iter().enumerate() {
-        let Some(slot) = cell.filter(|&s| rows.columns[usize::from(s)] == Column::Absent) else {
+        let Some(slot) = cell.filter(|&s| rows.columns[s.index()] == Column::Absent) else {
             continue;
         };
         let mut left: Option<Vec<(u64, u64)>> = None;
@@ -71,7 +71,7 @@ fn same_for_all(rows: &Bindings, needs: &[Slot], unknown: usize) -> Option<Vec<O
         if n == unknown {
             return Some(None);
         }
-        match &rows.columns[usize::from(need)] {
+        match &rows.columns[need.index()] {
             Column::Absent => None,
             Column::Null => Some(None),
             Column::Ids(ids) => {

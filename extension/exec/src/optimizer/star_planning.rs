@@ -198,7 +198,7 @@ pub(crate) fn pattern_of(layout: &Layout, scope: &Scope, what: MemberKind) -> Pa
 /// What the arm of an optional group does besides.
 pub(crate) fn optional(query: &Query, scope: &Scope, child: usize) -> Optional {
     let child = &query.layout.groups[scope.group].children[child];
-    let slots = 0..query.slots as Slot;
+    let slots = Slot::first(query.slots);
     Optional {
         binds: slots.filter(|&slot| child.binds.has(slot)).collect(),
         copies: child.exports.clone(),

@@ -421,7 +421,7 @@ impl Pipeline {
         let top = scopes.len() - 1;
         scopes[top].children &= !(1 << i);
         let child = &self.query.layout.groups[scopes[top].group].children[i];
-        rows.columns[usize::from(child.row)] = Column::Ids((0..rows.len as u64).collect());
+        rows.columns[child.row.index()] = Column::Ids((0..rows.len as u64).collect());
         let inner = self.query.layout.scope(child.group, self.stack.len(), i);
         scopes.push(inner);
         self.seen.forget_inside(self.stack.len());

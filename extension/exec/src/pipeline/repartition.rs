@@ -198,7 +198,7 @@ impl Pipeline {
     ) -> f64 {
         self.query.set_params(params);
         let mut known = SlotSet::default();
-        let bound = (0..rows.columns.len() as Slot).filter(|&slot| rows.ids(slot).is_some());
+        let bound = Slot::first(rows.columns.len()).filter(|&slot| rows.ids(slot).is_some());
         known.add_all(&bound.collect());
         let patterns = bits(self.query.layout.scope(0, 0, 0).patterns);
         let rows = (rows.len as f64, known);
@@ -518,7 +518,7 @@ fn as_planned(pattern: &Pattern) -> Pattern {
 fn one_with(slots: usize, known: &SlotSet) -> Bindings {
     let mut rows = Bindings::one_row(slots);
     for (slot, column) in rows.columns.iter_mut().enumerate() {
-        if known.has(slot as Slot) {
+        if known.has(Slot::from_index(slot)) {
             *column = Column::Ids(vec![0]);
         }
     }

@@ -155,12 +155,12 @@ impl Stack {
         rows.retain(&keep);
         if child.kind != Kind::Semi {
             for (slot, column) in rows.columns.iter_mut().enumerate() {
-                if child.binds.has(slot as Slot) {
+                if child.binds.has(Slot::from_index(slot)) {
                     *column = Column::Null;
                 }
             }
         }
-        rows.columns[usize::from(child.row)] = Column::Absent;
+        rows.columns[child.row.index()] = Column::Absent;
         Some((rows, scopes))
     }
 
@@ -186,9 +186,9 @@ impl Stack {
             return false;
         }
         for &(copy, original) in &child.exports {
-            rows.columns[usize::from(copy)] = rows.columns[usize::from(original)].clone();
+            rows.columns[copy.index()] = rows.columns[original.index()].clone();
         }
-        rows.columns[usize::from(child.row)] = Column::Absent;
+        rows.columns[child.row.index()] = Column::Absent;
         true
     }
 

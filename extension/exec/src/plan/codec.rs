@@ -3,8 +3,8 @@
 use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
-    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Test, MOST_PATTERNS,
-    MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, Test,
+    MOST_PATTERNS, MOST_SLOTS,
 };
 
 impl Plan {
@@ -34,14 +34,14 @@ impl Words for Plan {
             i32::from(self.distinct),
             i32::from(self.whole),
         ]);
-        list(out, &self.output, |out, s| out.push(i32::from(*s)));
+        self.output.write(out);
         group(out, &self.root);
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let slots = reader.slot()?;
+        let slots = u16::read(reader)?;
         let (distinct, whole) = (bool::read(reader)?, bool::read(reader)?);
-        let output = reader.list(Reader::slot)?;
+        let output = Words::read(reader)?;
         let root = reader.group()?;
         if usize::from(slots) > MOST_SLOTS {
             return Err(DecodeError);
@@ -66,33 +66,45 @@ fn list<T>(out: &mut Vec<i32>, items: &[T], mut item: impl FnMut(&mut Vec<i32>, 
 fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.patterns, |out, p| {
         out.push(i32::from(p.table) | if p.triples { TRIPLES } else { 0 });
-        out.extend(p.cells.iter().map(|c| c.map_or(-1, i32::from)));
+        out.extend(
+            p.cells
+                .iter()
+                .map(|c| c.map_or(-1, |slot| i32::from(slot.number()))),
+        );
         list(out, &p.links, |out, l| {
-            out.extend([i32::from(l.column), i32::from(l.slot)])
+            l.column.write(out);
+            l.slot.write(out);
         });
         list(out, &p.values, |out, v| {
-            let (low, high) = v.between;
-            out.extend([i32::from(v.column), i32::from(v.slot)]);
-            out.extend([i32::from(low), i32::from(high)]);
+            v.column.write(out);
+            v.slot.write(out);
+            v.between.write(out);
         });
         list(out, &p.conditions, |out, c| {
-            out.extend([i32::from(c.column), c.bound as i32, i32::from(c.param)])
+            c.column.write(out);
+            c.bound.write(out);
+            c.param.write(out);
         });
     });
     list(out, &g.filters, |out, f| {
         match f.test {
-            Test::Equal(a, b) => out.extend([0, i32::from(a), i32::from(b)]),
-            Test::Expr(n) => out.extend([1, i32::from(n), 0]),
+            Test::Equal(a, b) => {
+                out.push(0);
+                (a, b).write(out);
+            }
+            Test::Expr(expr) => {
+                out.push(1);
+                expr.write(out);
+                out.push(0);
+            }
         }
-        list(out, &f.needs, |out, s| out.push(i32::from(*s)));
+        f.needs.write(out);
     });
     list(out, &g.children, |out, c| {
         out.push(c.kind as i32);
-        out.push(i32::from(c.row));
-        list(out, &c.exports, |out, (a, b)| {
-            out.extend([i32::from(*a), i32::from(*b)])
-        });
-        list(out, &c.needs, |out, s| out.push(i32::from(*s)));
+        c.row.write(out);
+        c.exports.write(out);
+        c.needs.write(out);
         group(out, &c.group);
     });
 }
@@ -104,10 +116,6 @@ const TRIPLES: i32 = 1 << 16;
 const MOST_DEPTH: usize = 200;
 
 impl Reader<'_> {
-    fn slot(&mut self) -> Result<u16, DecodeError> {
-        u16::try_from(self.word()?).map_err(|_| DecodeError)
-    }
-
     fn column(&mut self) -> Result<u8, DecodeError> {
         u8::try_from(self.word()?)
             .ok()
@@ -130,7 +138,7 @@ impl Reader<'_> {
         for cell in &mut cells {
             *cell = match self.word()? {
                 -1 => None,
-                s => Some(u16::try_from(s).map_err(|_| DecodeError)?),
+                s => Some(Slot::new(u16::try_from(s).map_err(|_| DecodeError)?)),
             };
         }
         Ok(Pattern {
@@ -139,20 +147,20 @@ impl Reader<'_> {
             links: self.list(|r| {
                 Ok(Link {
                     column: r.column()?,
-                    slot: r.slot()?,
+                    slot: Words::read(r)?,
                 })
             })?,
             values: self.list(|r| {
                 Ok(SameValue {
                     column: r.column()?,
-                    slot: r.slot()?,
-                    between: (r.slot()?, r.slot()?),
+                    slot: Words::read(r)?,
+                    between: Words::read(r)?,
                 })
             })?,
             conditions: self.list(|r| {
                 let column = r.column()?;
-                let bound = Bound::from_number(r.word()?).ok_or(DecodeError)?;
-                Ok(Comparison::new(column, bound, r.slot()?))
+                let bound = Bound::read(r)?;
+                Ok(Comparison::new(column, bound, Words::read(r)?))
             })?,
             triples: word & TRIPLES != 0,
             lists_first: false,
@@ -160,15 +168,15 @@ impl Reader<'_> {
     }
 
     fn filter(&mut self) -> Result<Filter, DecodeError> {
-        let (kind, a, b) = (self.word()?, self.slot()?, self.slot()?);
+        let (kind, a, b) = (self.word()?, u16::read(self)?, u16::read(self)?);
         let test = match kind {
-            0 => Test::Equal(a, b),
+            0 => Test::Equal(Slot::new(a), Slot::new(b)),
             1 => Test::Expr(a),
             _ => return Err(DecodeError),
         };
         Ok(Filter {
             test,
-            needs: self.list(Self::slot)?,
+            needs: Words::read(self)?,
         })
     }
 
@@ -179,12 +187,11 @@ impl Reader<'_> {
             2 => Kind::Anti,
             _ => return Err(DecodeError),
         };
-        let row = self.slot()?;
         Ok(Child {
             kind,
-            row,
-            exports: self.list(|r| Ok((r.slot()?, r.slot()?)))?,
-            needs: self.list(Self::slot)?,
+            row: Words::read(self)?,
+            exports: Words::read(self)?,
+            needs: Words::read(self)?,
             group: self.group()?,
         })
     }

@@ -5,14 +5,13 @@
 pub(crate) mod codec;
 pub(crate) mod condition;
 pub(crate) mod layout;
+pub(crate) mod numbers;
 pub(crate) mod part;
 pub(crate) mod query;
 pub(crate) mod words;
 
 use crate::plan::condition::Bound;
-
-/// Number of a variable: the place of its column in [`crate::Bindings`].
-pub type Slot = u16;
+pub use crate::plan::numbers::Slot;
 
 /// Most patterns in one group.
 pub const MOST_PATTERNS: usize = 64;
@@ -30,13 +29,13 @@ impl SlotSet {
     /// Puts a variable in.
     #[inline]
     pub fn add(&mut self, slot: Slot) {
-        self.0[usize::from(slot) / 64] |= 1 << (slot % 64);
+        self.0[slot.index() / 64] |= 1 << (slot.index() % 64);
     }
 
     /// Whether the variable is in it.
     #[inline]
     pub fn has(&self, slot: Slot) -> bool {
-        self.0[usize::from(slot) / 64] & 1 << (slot % 64) != 0
+        self.0[slot.index() / 64] & 1 << (slot.index() % 64) != 0
     }
 
     /// Puts all variables of another set in.

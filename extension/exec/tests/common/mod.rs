@@ -8,6 +8,12 @@ use pgquad_cluster::Reading;
 use pgquad_exec::{Bindings, Slot, Source, ValueKey};
 use pgquad_term::number::Number;
 
+/// Variables by their numbers; some of the programs have none.
+#[allow(dead_code)]
+pub fn slots<const N: usize>(numbers: [u16; N]) -> Vec<Slot> {
+    numbers.map(Slot::new).to_vec()
+}
+
 /// The sign bit, by which keys differ from quads.
 pub const FLIP: u64 = 1 << 63;
 

@@ -59,7 +59,7 @@ impl Model<'_> {
             let mut row = row.clone();
             for (c, cell) in pattern.cells.iter().enumerate() {
                 let Some(slot) = cell else { continue };
-                let place = &mut row[usize::from(*slot)];
+                let place = &mut row[slot.index()];
                 match place {
                     Some(x) if *x != value(c) => continue 'quads,
                     _ => *place = Some(value(c)),
@@ -81,11 +81,9 @@ impl Model<'_> {
         }
         rows.retain(|row| {
             group.filters.iter().all(|f| match f.test {
-                Test::Equal(a, b) => {
-                    row[usize::from(a)].is_some() && row[usize::from(a)] == row[usize::from(b)]
-                }
+                Test::Equal(a, b) => row[a.index()].is_some() && row[a.index()] == row[b.index()],
                 Test::Expr(n) => {
-                    let values: Vec<_> = f.needs.iter().map(|&s| row[usize::from(s)]).collect();
+                    let values: Vec<_> = f.needs.iter().map(|&s| row[s.index()]).collect();
                     holds(n, &values)
                 }
             })
@@ -95,7 +93,7 @@ impl Model<'_> {
 
     fn child(&self, child: &Child, row: &Row) -> Vec<Row> {
         let hopeless = child.needs.iter().any(|&n| {
-            row[usize::from(n)].is_none()
+            row[n.index()].is_none()
                 && child
                     .group
                     .patterns
@@ -115,7 +113,7 @@ impl Model<'_> {
             Kind::Left => {
                 for row in &mut found {
                     for &(copy, original) in &child.exports {
-                        row[usize::from(copy)] = row[usize::from(original)];
+                        row[copy.index()] = row[original.index()];
                     }
                 }
                 found
@@ -155,7 +153,7 @@ impl Maker<'_> {
 
     fn slot(&mut self) -> Slot {
         self.slots += 1;
-        self.slots - 1
+        Slot::new(self.slots - 1)
     }
 
     pub fn group(&mut self, outer: &[Slot], depth: usize) -> (Group, Vec<Slot>) {
@@ -449,8 +447,7 @@ pub fn expected(plan: &Plan, params: &[Value], tables: &[Vec<Quad>]) -> Option<V
     };
     let empty: Row = vec![None; usize::from(plan.slots)];
     let all = model.group(&plan.root, &empty);
-    let of_answer =
-        |row: Row| -> Row { plan.output.iter().map(|&s| row[usize::from(s)]).collect() };
+    let of_answer = |row: Row| -> Row { plan.output.iter().map(|&s| row[s.index()]).collect() };
     (model.budget.get() >= 0).then(|| all.into_iter().map(of_answer).collect())
 }
 

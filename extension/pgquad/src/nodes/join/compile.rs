@@ -219,7 +219,7 @@ impl Compiler {
 
     fn slot(&mut self) -> Slot {
         self.slots += 1;
-        (self.slots - 1).min(MOST_SLOTS - 1) as Slot
+        Slot::from_index((self.slots - 1).min(MOST_SLOTS - 1))
     }
 
     /// Compiles a group; returns it with the variables of its columns as seen from outside, once it has run.
@@ -363,7 +363,7 @@ impl Compiler {
     ) -> Child {
         // SAFETY: live planner nodes.
         unsafe {
-            let first_own = self.slots as Slot;
+            let first_own = Slot::from_index(self.slots);
             let (group, inside) = self.group(prepared, visible);
             let mut needs = used(&group);
             needs.retain(|&slot| slot < first_own);

@@ -173,7 +173,7 @@ impl ScanNode for QuadJoin {
         // SAFETY: there is a row; the slot has a place for every variable of the answer and for what outer rows carry.
         unsafe {
             for (&place, &variable) in self.output.iter().zip(&self.plan.output) {
-                let (value, null) = match &self.rows.columns[usize::from(variable)] {
+                let (value, null) = match &self.rows.columns[variable.index()] {
                     Column::Ids(ids) => (ids[row] ^ SIGN, false),
                     _ => (0, true),
                 };
@@ -181,7 +181,7 @@ impl ScanNode for QuadJoin {
                 *(*slot).tts_isnull.add(place) = null;
             }
             if let Some(outer_input) = &self.outer_input {
-                if let Column::Ids(numbers) = &self.rows.columns[usize::from(outer_input.row())] {
+                if let Column::Ids(numbers) = &self.rows.columns[outer_input.row().index()] {
                     for (place, value, null) in outer_input.carried(numbers[row] as usize) {
                         *(*slot).tts_values.add(place) = value;
                         *(*slot).tts_isnull.add(place) = null;

@@ -340,7 +340,12 @@ fn shape(pattern: &Pattern) -> String {
         let compared = pattern.conditions.iter().any(|c| c.column == column);
         match pattern.cells[usize::from(column)] {
             Some(slot) => {
-                let _ = write!(text, "?{slot}{}", if compared { "$" } else { "" });
+                let _ = write!(
+                    text,
+                    "?{}{}",
+                    slot.number(),
+                    if compared { "$" } else { "" }
+                );
             }
             None => text.push(if compared { '$' } else { '_' }),
         }

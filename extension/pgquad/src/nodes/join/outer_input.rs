@@ -134,9 +134,9 @@ impl OuterInput {
                 columns: vec![Column::Absent; slots],
             };
             for (key, &(_, slot)) in keys.into_iter().zip(&self.keys) {
-                rows.columns[usize::from(slot)] = Column::Ids(key);
+                rows.columns[slot.index()] = Column::Ids(key);
             }
-            rows.columns[usize::from(self.row)] = Column::Ids(numbers);
+            rows.columns[self.row.index()] = Column::Ids(numbers);
             (number > 0 || !self.done).then_some(rows)
         }
     }
@@ -151,7 +151,7 @@ impl OuterInput {
             len: numbers.len(),
             columns: vec![Column::Null; slots],
         };
-        rows.columns[usize::from(self.row)] = Column::Ids(numbers);
+        rows.columns[self.row.index()] = Column::Ids(numbers);
         Some(rows)
     }
 

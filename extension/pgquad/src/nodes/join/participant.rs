@@ -17,7 +17,7 @@ use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start}
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
     AnswerRows, Bindings, Column, Counted, Extreme, FirstRows, Group, HashAggregation, Pipeline,
-    Plan, Progress, SortKey, Test, Tuning, Value,
+    Plan, Progress, Slot, SortKey, Test, Tuning, Value,
 };
 use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
@@ -89,7 +89,7 @@ struct Joining {
     start: Start,
     params: Vec<Value>,
     /// The variables of the answer.
-    output: Vec<u16>,
+    output: Vec<Slot>,
     /// The first rows so far, where no others are wanted, with what the dictionary is told of those to come.
     first_rows: Option<(FirstRows, Upcoming)>,
     /// The first rows, once the join is over.
@@ -456,16 +456,17 @@ fn aggregation(
 ) -> HashAggregation {
     let counted = counting.counted.iter().map(|counted| match counted {
         Aggregate::Rows => Counted::Rows,
-        Aggregate::Bound(slot) => Counted::Bound(*slot),
+        Aggregate::Bound(slot) => Counted::Bound(Slot::new(*slot)),
         Aggregate::Sum(argument) => Counted::Sum(*argument),
-        Aggregate::Distinct(slot) => Counted::Distinct(*slot),
+        Aggregate::Distinct(slot) => Counted::Distinct(Slot::new(*slot)),
         Aggregate::LeastId(argument) => Counted::Extreme(*argument, Extreme::LeastId),
         Aggregate::GreatestId(argument) => Counted::Extreme(*argument, Extreme::GreatestId),
         Aggregate::FirstTerm(argument) => Counted::Extreme(*argument, Extreme::FirstTerm),
         Aggregate::LastTerm(argument) => Counted::Extreme(*argument, Extreme::LastTerm),
     });
-    let arguments = counting.arguments.iter().map(|(_, needs)| needs.clone());
-    HashAggregation::new(counting.by.clone(), counted.collect())
+    let slots = |numbers: &[u16]| -> Vec<Slot> { numbers.iter().copied().map(Slot::new).collect() };
+    let arguments = counting.arguments.iter().map(|(_, needs)| slots(needs));
+    HashAggregation::new(slots(&counting.by), counted.collect())
         .with_arguments(arguments.collect())
         .with_order(term_order)
         .with_offer(dictionary::offer)

@@ -16,7 +16,7 @@ use crate::table::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Aggregate, Counting, FirstRows, Param, SortKey, Start};
 use pgquad_cluster::wire::Damaged;
-use pgquad_exec::{Bindings, Counted, Extreme, HashAggregation, Outlook, Value};
+use pgquad_exec::{Bindings, Counted, Extreme, HashAggregation, Outlook, Slot, Value};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cell::Cell;
 use std::time::Duration;
@@ -247,11 +247,12 @@ impl QuadJoin {
         aggregation: &HashAggregation,
     ) -> Result<Counting, Refused> {
         let (by, counted, needs) = aggregation.what();
+        let numbers = |slots: &[Slot]| slots.iter().map(|slot| slot.number()).collect();
         let counted = counted.iter().map(|counted| match counted {
             Counted::Rows => Aggregate::Rows,
-            Counted::Bound(slot) => Aggregate::Bound(*slot),
+            Counted::Bound(slot) => Aggregate::Bound(slot.number()),
             Counted::Sum(argument) => Aggregate::Sum(*argument),
-            Counted::Distinct(slot) => Aggregate::Distinct(*slot),
+            Counted::Distinct(slot) => Aggregate::Distinct(slot.number()),
             Counted::Extreme(argument, extreme) => match extreme {
                 Extreme::LeastId => Aggregate::LeastId(*argument),
                 Extreme::GreatestId => Aggregate::GreatestId(*argument),
@@ -266,10 +267,10 @@ impl QuadJoin {
                 let (parent, context) = (&raw mut (*state).ps, (*state).ps.ps_ExprContext);
                 shipped_filters::to_sql(argument.expr, &argument.places, parent, context)
             };
-            Some((sql?, needs.clone()))
+            Some((sql?, numbers(needs)))
         });
         Ok(Counting {
-            by: by.to_vec(),
+            by: numbers(by),
             counted: counted.collect(),
             arguments: arguments
                 .collect::<Option<_>>()

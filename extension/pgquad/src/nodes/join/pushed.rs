@@ -4,7 +4,7 @@ use crate::cluster::connection::Participants;
 use crate::cluster::damaged;
 use pgquad_cluster::push::{Cost, Found};
 use pgquad_cluster::wire::Damaged;
-use pgquad_exec::{Bindings, Column, HashAggregation};
+use pgquad_exec::{Bindings, Column, HashAggregation, Slot};
 use std::borrow::Cow;
 
 /// Why a join is not pushed.
@@ -52,7 +52,7 @@ impl Pushed {
     /// The next rows; `None` at the end.
     pub fn rows(
         &mut self,
-        (slots, output): (usize, &[u16]),
+        (slots, output): (usize, &[Slot]),
         report: &mut Report,
         mut ended: impl FnMut(&Cost),
     ) -> Option<Bindings> {
@@ -63,7 +63,7 @@ impl Pushed {
                     columns: vec![Column::Absent; slots],
                 };
                 for (&slot, column) in output.iter().zip(columns) {
-                    rows.columns[usize::from(slot)] = column.map_or(Column::Null, Column::Ids);
+                    rows.columns[slot.index()] = column.map_or(Column::Null, Column::Ids);
                 }
                 Some(rows)
             }
