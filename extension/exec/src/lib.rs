@@ -29,11 +29,11 @@ pub use pipeline::participant::Parcel;
 pub use pipeline::repartition::Outlook;
 pub use pipeline::{Pipeline, Progress};
 pub use plan::condition::{Bound, Value};
-pub use plan::part::{whole, BY_OBJECT, BY_SUBJECT};
+pub use plan::part::TablePart;
 pub use plan::words::{DecodeError, Oid, Reader, Words};
 pub use plan::{
-    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, SlotSet, Test,
-    MOST_PATTERNS, MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, SlotSet,
+    TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 pub use plan_data::{
     ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,

@@ -1,7 +1,7 @@
 //! What a pipeline reads from.
 
 use crate::bindings::Bindings;
-use crate::plan::Slot;
+use crate::plan::{Slot, TableNumber};
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
@@ -23,7 +23,7 @@ pub enum ValueKey {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// The table.
-    pub table: u16,
+    pub table: TableNumber,
     /// Number of the order.
     pub order: usize,
     /// The ranges, both bounds included.
@@ -33,18 +33,17 @@ pub struct Wanted {
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by
 /// unwinding.
 ///
-/// In a repartitioned join the number of a table may have a bit of [`crate::BY_SUBJECT`] and [`crate::BY_OBJECT`]. It
-/// then stands for the quads that this participant holds by that column. They are in the table's orders that are placed
-/// by it.
+/// In a repartitioned join the number of a table may stand for a part of it ([`TableNumber::part`]): the quads that
+/// this participant holds by a column. They are in the table's orders that are placed by it.
 pub trait Source {
     /// The orders of a table: permutations of the columns s, p, o, g.
-    fn orders(&self, table: u16) -> &[[u8; 4]];
+    fn orders(&self, table: TableNumber) -> &[[u8; 4]];
 
     /// About how many quads an order of a table holds between two keys (inclusive); quick, whatever the number.
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64;
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64;
 
     /// The same for many ranges at once; one message to each node where the quads are elsewhere.
-    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+    fn counts(&mut self, table: TableNumber, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
         ranges
             .iter()
             .map(|(low, high)| self.count(table, order, low, high))
@@ -64,7 +63,7 @@ pub trait Source {
     fn read_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
-    fn is_ordered(&self, _table: u16) -> bool {
+    fn is_ordered(&self, _table: TableNumber) -> bool {
         true
     }
 
@@ -72,7 +71,7 @@ pub trait Source {
     #[allow(clippy::too_many_arguments)]
     fn read(
         &mut self,
-        table: u16,
+        table: TableNumber,
         order: usize,
         reading: &mut Reading,
         ranges: &[(Key, Key)],
@@ -131,17 +130,17 @@ pub trait Source {
     /// The column (0 = subject, 2 = object) by whose values the quads of an order are placed on the participants of a
     /// repartitioned join.
     /// `None` where there are no others. Only asked for whole tables.
-    fn placed_by(&self, _table: u16, _order: usize) -> Option<u8> {
+    fn placed_by(&self, _table: TableNumber, _order: usize) -> Option<u8> {
         None
     }
 
     /// The participant that holds the quads with each of these values in the column that they are placed by.
-    fn holders(&mut self, _table: u16, _column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, _table: TableNumber, _column: u8, values: &[u64]) -> Vec<u16> {
         vec![0; values.len()]
     }
 
     /// The number that an order of a part of a table has in the whole.
-    fn whole_order(&self, _table: u16, order: usize) -> usize {
+    fn whole_order(&self, _table: TableNumber, order: usize) -> usize {
         order
     }
 

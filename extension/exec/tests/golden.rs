@@ -6,7 +6,8 @@
 use pgquad_exec::{
     Bound, Child, Comparison, ConditionData, DecodeError, Filter, FirstRowsData, Group,
     GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Pattern, Plan,
-    PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData, Test, WalkData,
+    PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData, TableNumber, Test,
+    WalkData,
 };
 use std::fmt::Debug;
 
@@ -18,7 +19,7 @@ fn slots<const N: usize>(numbers: [u16; N]) -> Vec<Slot> {
 fn plan() -> Plan {
     let cells = |numbers: [Option<u16>; 4]| numbers.map(|number| number.map(Slot::new));
     let pattern = |cells, conditions| Pattern {
-        table: 1,
+        table: TableNumber::new(1),
         cells,
         conditions,
         links: vec![Link {

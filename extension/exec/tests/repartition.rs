@@ -14,9 +14,9 @@ use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    whole, Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Group,
-    HashAggregation, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, Tuning, Value,
-    ValueKey, BY_OBJECT, BY_SUBJECT,
+    Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Group, HashAggregation,
+    Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber, TablePart, Tuning, Value,
+    ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
@@ -58,19 +58,19 @@ impl Sharded {
         }
     }
 
-    fn of(&self, table: u16) -> &Trees {
-        match table - whole(table) {
-            BY_SUBJECT => &self.by_subject,
-            BY_OBJECT => &self.by_object,
-            _ => &self.all,
+    fn of(&self, table: TableNumber) -> &Trees {
+        match table.part() {
+            Some(TablePart::BySubject) => &self.by_subject,
+            Some(TablePart::ByObject) => &self.by_object,
+            None => &self.all,
         }
     }
 
-    fn of_mut(&mut self, table: u16) -> &mut Trees {
-        match table - whole(table) {
-            BY_SUBJECT => &mut self.by_subject,
-            BY_OBJECT => &mut self.by_object,
-            _ => &mut self.all,
+    fn of_mut(&mut self, table: TableNumber) -> &mut Trees {
+        match table.part() {
+            Some(TablePart::BySubject) => &mut self.by_subject,
+            Some(TablePart::ByObject) => &mut self.by_object,
+            None => &mut self.all,
         }
     }
 }
@@ -99,21 +99,21 @@ impl Source for Sharded {
         self.all.numbers(argument, needs, rows, wanted)
     }
 
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
-        self.of(table).orders(whole(table))
+    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+        self.of(table).orders(table.whole())
     }
 
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.of_mut(table).count(whole(table), order, low, high)
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
+        self.of_mut(table).count(table.whole(), order, low, high)
     }
 
-    fn is_ordered(&self, _table: u16) -> bool {
+    fn is_ordered(&self, _table: TableNumber) -> bool {
         false
     }
 
     fn read(
         &mut self,
-        table: u16,
+        table: TableNumber,
         order: usize,
         reading: &mut Reading,
         ranges: &[(Key, Key)],
@@ -122,8 +122,8 @@ impl Source for Sharded {
         spans: &mut Vec<Span>,
     ) -> bool {
         let trees = self.of_mut(table);
-        let more = trees.read(whole(table), order, reading, ranges, enough, batch, spans);
-        let columns = trees.orders(whole(table))[order];
+        let more = trees.read(table.whole(), order, reading, ranges, enough, batch, spans);
+        let columns = trees.orders(table.whole())[order];
         let placed_by = if columns[..2].contains(&0) { 0 } else { 2 };
         let place = columns.iter().position(|&c| c == placed_by).unwrap();
         // Columns that nobody asked for are not filled; whoever reads a part reads its own.
@@ -151,12 +151,12 @@ impl Source for Sharded {
         self.all.value_keys(ids)
     }
 
-    fn placed_by(&self, table: u16, order: usize) -> Option<u8> {
-        assert_eq!(table, whole(table));
+    fn placed_by(&self, table: TableNumber, order: usize) -> Option<u8> {
+        assert_eq!(table, table.whole());
         Some(if order < 2 { 0 } else { 2 })
     }
 
-    fn holders(&mut self, _table: u16, _column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, _table: TableNumber, _column: u8, values: &[u64]) -> Vec<u16> {
         let holders = values.iter().map(|&v| holder(v, self.participants));
         holders.collect()
     }

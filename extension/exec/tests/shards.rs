@@ -11,7 +11,8 @@ use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
 use pgquad_cluster::{key_column_place, Placement, Reading, Shard, Shards};
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Column, Pipeline, Plan, Slot, Source, Tuning, ValueKey,
+    Bindings, CardinalityFeedback, Column, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
+    ValueKey,
 };
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
@@ -66,7 +67,7 @@ impl Scattered {
 /// An order of a table, as node 0 reads it.
 struct View<'a> {
     source: &'a Scattered,
-    table: u16,
+    table: TableNumber,
     order: usize,
     asked: RefCell<HashMap<i32, Read>>,
 }
@@ -82,7 +83,7 @@ impl View<'_> {
         (batch, spans): (&mut Batch, &mut Vec<Span>),
     ) -> bool {
         let trees = &self.source.shards[self.order / 2][shard];
-        let tree = trees.tables[usize::from(self.table)].0.tree(self.order);
+        let tree = trees.tables[self.table.index()].0.tree(self.order);
         let snapshot = Txns::default().snapshot(&[], 1);
         let more = probe.append(tree.unwrap(), &snapshot, ranges, enough, batch, spans);
         more.unwrap()
@@ -140,15 +141,15 @@ impl Shards for View<'_> {
 }
 
 impl Source for Scattered {
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
         self.all.orders(table)
     }
 
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
         self.all.count(table, order, low, high)
     }
 
-    fn is_ordered(&self, _table: u16) -> bool {
+    fn is_ordered(&self, _table: TableNumber) -> bool {
         false
     }
 
@@ -158,7 +159,7 @@ impl Source for Scattered {
 
     fn read(
         &mut self,
-        table: u16,
+        table: TableNumber,
         order: usize,
         reading: &mut Reading,
         ranges: &[(Key, Key)],

@@ -5,7 +5,7 @@ use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
 use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
-use crate::plan::{Pattern, Slot, SlotSet};
+use crate::plan::{Pattern, Slot, SlotSet, TableNumber};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
@@ -54,7 +54,7 @@ pub(crate) type PushedRanges = Vec<(u8, Value)>;
 #[derive(Clone, Debug)]
 pub(crate) struct AccessPath {
     /// The table, or the part of it that is read.
-    pub table: u16,
+    pub table: TableNumber,
     /// Number of the order.
     pub order: usize,
     /// Its columns.
@@ -244,7 +244,7 @@ impl AccessPath {
     }
 
     /// The same for another part of the table, in whose orders it was made.
-    pub fn of_part(mut self, table: u16) -> Self {
+    pub fn of_part(mut self, table: TableNumber) -> Self {
         self.table = table;
         self
     }

@@ -11,7 +11,7 @@ use crate::bindings::{Bindings, Column};
 use crate::cost::{STAR_MERGED_KEYS, STAR_MERGED_QUADS_PER_KEY, STAR_MOST_BATCHES_PER_ROW};
 use crate::operators::sort::sort_rows;
 use crate::plan::condition::Value;
-use crate::plan::{Slot, SlotSet};
+use crate::plan::{Slot, SlotSet, TableNumber};
 use crate::source::Source;
 use crate::stats::StepStats;
 use crate::tuning::Tuning;
@@ -88,7 +88,7 @@ pub(crate) const MOST_ARMS: usize = 64;
 
 /// A batch of rows being joined with the quads of a star's patterns.
 pub(crate) struct Star {
-    table: u16,
+    table: TableNumber,
     arms: Vec<Arm>,
     input: Bindings,
     live: SlotSet,
@@ -135,7 +135,7 @@ impl Star {
     /// `live` are the variables that are used after it. Where only the `set` of rows matters, arms that bind no such
     /// variable are asked only whether they have quads. It `merges` where all quads between the keys are to be read.
     pub fn new(
-        table: u16,
+        table: TableNumber,
         (star_key, arms): (StarKey, Vec<Arm>),
         input: Bindings,
         (live, set, merges): (SlotSet, bool, bool),

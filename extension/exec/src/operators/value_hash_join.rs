@@ -11,7 +11,7 @@ use crate::cost::READ_QUADS;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
-use crate::plan::{SameValue, SlotSet};
+use crate::plan::{SameValue, SlotSet, TableNumber};
 use crate::source::{Source, ValueKey};
 use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span};
@@ -44,7 +44,7 @@ impl ValueHashTable {
 
 /// Reads a pattern's quads, as many at a time as there is room for.
 struct Parts {
-    table: u16,
+    table: TableNumber,
     access: AccessPath,
     ranges: Vec<(Key, Key)>,
     reading: Reading,
@@ -142,7 +142,7 @@ impl ValueHashJoin {
     /// to be read.
     pub fn new<S: Source>(
         source: &mut S,
-        (table, access, same): (u16, AccessPath, SameValue),
+        (table, access, same): (TableNumber, AccessPath, SameValue),
         mut rows: Bindings,
         live: SlotSet,
         (params, tuning): (&[Value], Tuning),
@@ -191,7 +191,7 @@ impl ValueHashJoin {
     fn read<S: Source>(
         &mut self,
         source: &mut S,
-        table: u16,
+        table: TableNumber,
         same: SameValue,
         params: &[Value],
         room: usize,

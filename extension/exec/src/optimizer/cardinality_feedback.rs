@@ -34,7 +34,7 @@ impl FeedbackKey {
             .iter()
             .find(|c| c.column == 1 && c.bound == Bound::Eq);
         Self {
-            table: query.tables[usize::from(pattern.table)],
+            table: query.tables[pattern.table.index()],
             predicate: predicate.and_then(|c| match query.params[usize::from(c.param)] {
                 Value::One(value) => Some(value),
                 _ => None,

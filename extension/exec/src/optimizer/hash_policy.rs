@@ -22,9 +22,8 @@ use crate::operators::value_hash_join::ValueHashTable;
 use crate::optimizer::range_pushdown::count_in_ranges;
 use crate::optimizer::sampling::{count, sample};
 use crate::plan::condition::Value;
-use crate::plan::part::whole;
 use crate::plan::query::{PatternAt, Query};
-use crate::plan::{Pattern, Slot, SlotSet};
+use crate::plan::{Pattern, Slot, SlotSet, TableNumber};
 use crate::source::Source;
 use crate::stats::StepStats;
 use pgquad_btree::Key;
@@ -34,7 +33,7 @@ use std::rc::Rc;
 struct BuildSide {
     table: Rc<Table>,
     /// What its quads are of: the pattern's table, or a part of it.
-    part: u16,
+    part: TableNumber,
     /// Variables that are its key and those that it hands on, with their places.
     known: Places,
     fills: Places,
@@ -48,7 +47,7 @@ pub(crate) struct HashBuild {
     /// The pattern's constants: the rest holds for these.
     constants: Vec<Value>,
     /// Quads that they select in a table or a part of it, within what filters leave, once counted.
-    total: Option<(u16, PushedRanges, f64)>,
+    total: Option<(TableNumber, PushedRanges, f64)>,
     /// Rows that have come in, and keys probed for them.
     rows: f64,
     probes: f64,
@@ -117,7 +116,7 @@ impl HashBuild {
     pub fn sample(&self, access: &AccessPath, rows: &Bindings) -> Option<f64> {
         // What a part of the table has says nothing of rows that others hold the quads of.
         let build_side = self.build_side.as_ref();
-        let build_side = build_side.filter(|b| b.part == whole(b.part))?;
+        let build_side = build_side.filter(|b| b.part.part().is_none())?;
         let slots = |known: &[(Slot, usize)]| known.iter().map(|k| k.0).collect::<Vec<_>>();
         let known = slots(&access.known);
         if slots(&build_side.known) != known {
@@ -237,7 +236,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             let enough =
                 build_side.pushed_ranges.is_empty() || build_side.pushed_ranges == *pushed_ranges;
             let same = build_side.known == access.known && build_side.fills == access.fills;
-            if enough && same && [table, whole(table)].contains(&build_side.part) {
+            if enough && same && [table, table.whole()].contains(&build_side.part) {
                 return Some((access, build_side.table.clone()));
             }
         }

@@ -13,9 +13,8 @@ use crate::optimizer::estimates::Estimator;
 use crate::optimizer::hash_policy::{about_distinct, HashBuild, HashPolicy, Running};
 use crate::optimizer::range_pushdown::pushed_ranges;
 use crate::plan::layout::{bits, Ahead, Layout, Scope};
-use crate::plan::part::whole;
 use crate::plan::query::{PatternAt, Query};
-use crate::plan::{Kind, Slot, SlotSet};
+use crate::plan::{Kind, Slot, SlotSet, TableNumber};
 use crate::source::Source;
 
 /// A part of a group that is to be an arm of a star.
@@ -177,7 +176,7 @@ fn star_member<S: Source>(
     if is_constant && counted.is_some_and(|count| count > STAR_LAST_ARM_QUADS_PER_ROW) {
         return None;
     }
-    let table = query.tables[usize::from(pattern.table)];
+    let table = query.tables[pattern.table.index()];
     let own = (table, access.order, star_key);
     (*shared_access.get_or_insert(own) == own).then_some(StarMember {
         what,
@@ -241,7 +240,7 @@ pub(crate) fn drop_hash_joined<S: Source, R: Running>(
     policy: &mut HashPolicy<S, R>,
     rows: &Bindings,
     before: &[Scope],
-    (parts, of_table): (&mut Vec<StarMember>, Option<u16>),
+    (parts, of_table): (&mut Vec<StarMember>, Option<TableNumber>),
 ) {
     let Some(scope) = before.last() else {
         return;
@@ -258,7 +257,9 @@ pub(crate) fn drop_hash_joined<S: Source, R: Running>(
         };
         let on_part = of_table.map(|part| {
             let pattern = &query.pattern(at).pattern;
-            let table = pattern.table | (part - whole(part));
+            let table = part
+                .part()
+                .map_or(pattern.table, |part| pattern.table.in_part(part));
             let access = AccessPath::new(pattern, policy.source.orders(table), rows, &SlotSet::ALL);
             access.of_part(table)
         });

@@ -1,6 +1,8 @@
 //! What one of several participants of a join knows of its role, and what it has for the others. Example: participant 1
 //! of 3 reads its part of the first pattern, and keeps the rows whose next quads participant 2 has in a [`Parcel`].
 
+use crate::plan::TableNumber;
+
 /// Rows for another participant.
 #[derive(Debug)]
 pub struct Parcel {
@@ -30,5 +32,5 @@ pub(crate) enum Share {
     /// As always.
     All,
     /// A part of its table.
-    Part(u16),
+    Part(TableNumber),
 }

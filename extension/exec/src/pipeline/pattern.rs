@@ -16,7 +16,7 @@ use crate::pipeline::stack::{Joined, Work};
 use crate::pipeline::Pipeline;
 use crate::plan::layout::Scope;
 use crate::plan::query::PatternAt;
-use crate::plan::{SameValue, SlotSet};
+use crate::plan::{SameValue, SlotSet, TableNumber};
 use crate::source::Source;
 use crate::stats::Moment;
 
@@ -29,7 +29,7 @@ impl Pipeline {
         rows: Bindings,
         mut scopes: Vec<Scope>,
         (i, expected): (usize, f64),
-        part: Option<u16>,
+        part: Option<TableNumber>,
     ) {
         let top = scopes.len() - 1;
         scopes[top].patterns &= !(1 << i);

@@ -20,8 +20,8 @@ use crate::pipeline::stack::Origin;
 use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Ahead, Scope};
-use crate::plan::part::part_by;
-use crate::plan::{Pattern, Slot, SlotSet};
+use crate::plan::part::TablePart;
+use crate::plan::{Pattern, Slot, SlotSet, TableNumber};
 use crate::source::Source;
 
 /// Where a join begins, by what one participant expects.
@@ -43,7 +43,7 @@ pub struct Damaged;
 /// What rows are given away by: quads of `table` with the values of `slot` in `column`.
 #[derive(Clone, Copy)]
 pub(crate) struct PlacedKey {
-    table: u16,
+    table: TableNumber,
     column: u8,
     slot: Slot,
     /// The step of the pattern, and what of the group comes next.
@@ -277,7 +277,7 @@ impl Pipeline {
         let Some(other) = [0, 2].into_iter().find(of_key) else {
             return column;
         };
-        let part = table | part_by(other);
+        let part = table.in_part(TablePart::by(other));
         let there = AccessPath::new(pattern, source.orders(part), &rows, &none);
         match there.conditions() == access.conditions() {
             true => other,
@@ -309,9 +309,9 @@ impl Pipeline {
                     let holder = source.holders(table, column, &[*value]);
                     (holder.first() == Some(&me)).then_some(Share::All)
                 }
-                _ => Some(Share::Part(table | part_by(shared_by))),
+                _ => Some(Share::Part(table.in_part(TablePart::by(shared_by)))),
             },
-            _ => Some(Share::Part(table | part_by(shared_by))),
+            _ => Some(Share::Part(table.in_part(TablePart::by(shared_by)))),
         }
     }
 
@@ -372,12 +372,12 @@ impl Pipeline {
         source: &mut S,
         rows: &Bindings,
         key: &PlacedKey,
-    ) -> Option<u16> {
+    ) -> Option<TableNumber> {
         let me = self.role.as_ref()?.me;
         let ids = rows.ids(key.slot)?;
         let holders = source.holders(key.table, key.column, ids);
         let mine = holders.iter().all(|&holder| holder == me);
-        mine.then_some(key.table | part_by(key.column))
+        mine.then_some(key.table.in_part(TablePart::by(key.column)))
     }
 
     /// Gives rows to those who hold the quads of their keys. What stays, and the part of the table that has their
@@ -388,13 +388,13 @@ impl Pipeline {
         rows: Bindings,
         scopes: &[Scope],
         key: &PlacedKey,
-    ) -> (Bindings, Option<u16>) {
+    ) -> (Bindings, Option<TableNumber>) {
         let (Some(role), Some(ids)) = (&self.role, rows.ids(key.slot)) else {
             return (rows, None);
         };
         let me = role.me;
         let holders = source.holders(key.table, key.column, ids);
-        let part = Some(key.table | part_by(key.column));
+        let part = Some(key.table.in_part(TablePart::by(key.column)));
         if holders.iter().all(|&holder| holder == me) {
             return (rows, part);
         }

@@ -12,7 +12,7 @@ use crate::optimizer::star_planning::{MemberKind, StarPlan};
 use crate::pipeline::stack::{Origin, StarFrame, Work};
 use crate::pipeline::Pipeline;
 use crate::plan::layout::Scope;
-use crate::plan::SlotSet;
+use crate::plan::{SlotSet, TableNumber};
 use crate::source::Source;
 use crate::stats::Moment;
 
@@ -25,7 +25,7 @@ impl Pipeline {
         rows: Bindings,
         before: Vec<Scope>,
         mut parts: StarPlan,
-        part: Option<u16>,
+        part: Option<TableNumber>,
     ) {
         let top = before.len() - 1;
         let merges = merges(&self.query, source, &rows, &before[top], &parts);

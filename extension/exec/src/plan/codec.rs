@@ -3,8 +3,8 @@
 use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
-    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, Test,
-    MOST_PATTERNS, MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, TableNumber,
+    Test, MOST_PATTERNS, MOST_SLOTS,
 };
 
 impl Plan {
@@ -65,7 +65,7 @@ fn list<T>(out: &mut Vec<i32>, items: &[T], mut item: impl FnMut(&mut Vec<i32>, 
 
 fn group(out: &mut Vec<i32>, g: &Group) {
     list(out, &g.patterns, |out, p| {
-        out.push(i32::from(p.table) | if p.triples { TRIPLES } else { 0 });
+        out.push(i32::from(p.table.number()) | if p.triples { TRIPLES } else { 0 });
         out.extend(
             p.cells
                 .iter()
@@ -142,7 +142,7 @@ impl Reader<'_> {
             };
         }
         Ok(Pattern {
-            table,
+            table: TableNumber::new(table),
             cells,
             links: self.list(|r| {
                 Ok(Link {

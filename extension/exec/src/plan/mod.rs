@@ -11,7 +11,7 @@ pub(crate) mod query;
 pub(crate) mod words;
 
 use crate::plan::condition::Bound;
-pub use crate::plan::numbers::Slot;
+pub use crate::plan::numbers::{Slot, TableNumber};
 
 /// Most patterns in one group.
 pub const MOST_PATTERNS: usize = 64;
@@ -140,7 +140,7 @@ impl Comparison {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// Which of the source's tables it reads.
-    pub table: u16,
+    pub table: TableNumber,
     /// The variable of each column (0 = s .. 3 = g); `None` where no value is asked for. A variable that is bound
     /// already restricts the column, one that is not is bound by it. The same variable may stand in several columns.
     pub cells: [Option<Slot>; 4],

@@ -54,6 +54,10 @@ macro_rules! numbers {
 numbers! {
     /// A variable: its number is the place of its column in [`crate::Bindings`].
     Slot(u16);
+
+    /// A table of the source. Its number may also stand for a part of it ([`TableNumber::part`]).
+    #[derive(Default)]
+    TableNumber(u16);
 }
 
 impl Slot {

@@ -1,20 +1,56 @@
 //! Parts of tables: in a repartitioned join the number of a table may stand for the quads that this participant holds.
 
-/// With this bit, a table's number stands for the part of the table that this participant holds by subject.
-pub const BY_SUBJECT: u16 = 1 << 15;
-/// The same by object.
-pub const BY_OBJECT: u16 = 1 << 14;
+use crate::plan::numbers::TableNumber;
 
-/// The table that a number stands for, or a part of.
-#[must_use]
-pub fn whole(table: u16) -> u16 {
-    table & !(BY_SUBJECT | BY_OBJECT)
+/// Set in the number of a table that stands for a part.
+const BY_SUBJECT: u16 = 1 << 15;
+const BY_OBJECT: u16 = 1 << 14;
+
+/// A part of a table: the quads that this participant holds by a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TablePart {
+    /// By their subjects.
+    BySubject,
+    /// By their objects.
+    ByObject,
 }
 
-/// The bit for the part of a table by a column (0 = subject, 2 = object).
-pub(crate) fn part_by(column: u8) -> u16 {
-    match column {
-        0 => BY_SUBJECT,
-        _ => BY_OBJECT,
+impl TablePart {
+    /// The part by a column (0 = subject, 2 = object).
+    pub(crate) fn by(column: u8) -> Self {
+        match column {
+            0 => Self::BySubject,
+            _ => Self::ByObject,
+        }
+    }
+}
+
+impl TableNumber {
+    /// The table that the number stands for, or a part of.
+    #[inline]
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self::new(self.number() & !(BY_SUBJECT | BY_OBJECT))
+    }
+
+    /// The part of the table that the number stands for; `None` for a whole table.
+    #[inline]
+    #[must_use]
+    pub fn part(self) -> Option<TablePart> {
+        match self.number() & (BY_SUBJECT | BY_OBJECT) {
+            0 => None,
+            BY_SUBJECT => Some(TablePart::BySubject),
+            _ => Some(TablePart::ByObject),
+        }
+    }
+
+    /// The number that stands for a part of this whole table.
+    #[must_use]
+    pub fn in_part(self, part: TablePart) -> Self {
+        let bit = match part {
+            TablePart::BySubject => BY_SUBJECT,
+            TablePart::ByObject => BY_OBJECT,
+        };
+        Self::new(self.number() | bit)
     }
 }

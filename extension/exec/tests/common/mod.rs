@@ -5,7 +5,7 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Span, FROZEN_XID,
 };
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bindings, Slot, Source, ValueKey};
+use pgquad_exec::{Bindings, Slot, Source, TableNumber, ValueKey};
 use pgquad_term::number::Number;
 
 /// Variables by their numbers; some of the programs have none.
@@ -118,16 +118,16 @@ impl Source for Trees {
         (0..rows.len).map(value).collect()
     }
 
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
-        &self.tables[usize::from(table)].1
+    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+        &self.tables[table.index()].1
     }
 
     fn is_remote(&self) -> bool {
         self.remote
     }
 
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
-        self.tables[usize::from(table)]
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
+        self.tables[table.index()]
             .0
             .tree(order)
             .unwrap()
@@ -137,7 +137,7 @@ impl Source for Trees {
 
     fn read(
         &mut self,
-        table: u16,
+        table: TableNumber,
         order: usize,
         reading: &mut Reading,
         ranges: &[(Key, Key)],
@@ -145,7 +145,7 @@ impl Source for Trees {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
-        let tree = self.tables[usize::from(table)].0.tree(order).unwrap();
+        let tree = self.tables[table.index()].0.tree(order).unwrap();
         let snapshot = self.txns.snapshot(&[], 1);
         let more = reading
             .local()

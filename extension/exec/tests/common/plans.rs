@@ -3,8 +3,8 @@
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, Test,
-    Value,
+    Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot,
+    TableNumber, Test, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -28,12 +28,12 @@ impl Model<'_> {
     fn pattern(&self, pattern: &Pattern, row: &Row) -> Vec<Row> {
         let mut found = Vec::new();
         self.budget
-            .set(self.budget.get() - self.tables[usize::from(pattern.table)].len() as i64);
+            .set(self.budget.get() - self.tables[pattern.table.index()].len() as i64);
         if self.budget.get() < 0 {
             return found;
         }
         let mut triples = HashSet::new();
-        'quads: for quad in &self.tables[usize::from(pattern.table)] {
+        'quads: for quad in &self.tables[pattern.table.index()] {
             let value = |c: usize| quad[c] as u64 ^ FLIP;
             for &Comparison {
                 column,
@@ -161,7 +161,7 @@ impl Maker<'_> {
         let mut own: Vec<Slot> = Vec::new();
         for _ in 0..1 + self.pick(3) {
             let mut pattern = Pattern {
-                table: self.pick(self.tables) as u16,
+                table: TableNumber::from_index(self.pick(self.tables)),
                 ..Pattern::default()
             };
             for c in 0..4u8 {
@@ -330,7 +330,7 @@ impl Maker<'_> {
     /// A pattern with a constant predicate, of this subject; its new variables go to `own`.
     fn arm(&mut self, subject: Option<Slot>, own: &mut Vec<Slot>) -> Pattern {
         let mut pattern = Pattern {
-            table: self.pick(self.tables) as u16,
+            table: TableNumber::from_index(self.pick(self.tables)),
             ..Pattern::default()
         };
         pattern.cells[0] = subject;

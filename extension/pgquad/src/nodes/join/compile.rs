@@ -9,8 +9,8 @@ use super::value_equality;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Link, Pattern, Plan, SameValue, Slot, Test,
-    MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, Comparison, Filter, Group, Link, Pattern, Plan, SameValue, Slot, TableNumber,
+    Test, MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,7 @@ enum Condition {
 
 struct Compiler {
     relids: pg_sys::Relids,
-    tables: HashMap<pg_sys::Index, u16>,
+    tables: HashMap<pg_sys::Index, TableNumber>,
     wanted: HashSet<Cell>,
     slots: usize,
     params: Vec<(*mut pg_sys::Expr, pg_sys::Oid)>,
@@ -68,7 +68,7 @@ pub unsafe fn compile(
         let members = compat::members(relids).into_iter();
         let tables = members
             .zip(0..)
-            .map(|(member, table)| (member as u32, table));
+            .map(|(member, table)| (member as u32, TableNumber::new(table)));
         let mut compiler = Compiler {
             relids: outer_input.map_or(relids, |outer_input| outer_input.with_columns(relids)),
             tables: tables.collect(),

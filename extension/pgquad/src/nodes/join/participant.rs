@@ -520,7 +520,7 @@ unsafe fn arguments(start: &Start) -> Vec<ArgumentExpr> {
 
 /// The greatest number of a table in a group.
 fn most_table(group: &Group) -> usize {
-    let own = group.patterns.iter().map(|p| usize::from(p.table));
+    let own = group.patterns.iter().map(|p| p.table.index());
     let inside = group.children.iter().map(|child| most_table(&child.group));
     own.chain(inside).max().unwrap_or(0)
 }

@@ -10,7 +10,7 @@ use crate::table::TableReader;
 use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
-use pgquad_exec::{whole, Bindings, Slot, Source, ValueKey, Wanted, BY_SUBJECT};
+use pgquad_exec::{Bindings, Slot, Source, TableNumber, TablePart, ValueKey, Wanted};
 use pgquad_term::number::Number;
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -82,16 +82,15 @@ impl NodeSource {
         vectorised.for_each(VectorisedFilter::restart);
     }
 
-    fn reader(&self, table: u16) -> &TableReader {
-        &self.readers[self.tables[usize::from(whole(table))]]
+    fn reader(&self, table: TableNumber) -> &TableReader {
+        &self.readers[self.tables[table.whole().index()]]
     }
 
     /// The reader of a part of a table, and the number of its first order in the whole table; `None` for a whole table.
-    fn part(&self, table: u16) -> Option<(&ShardedReader, usize)> {
-        let first = match table - whole(table) {
-            0 => return None,
-            BY_SUBJECT => 0,
-            _ => ORDERS.len() / 2,
+    fn part(&self, table: TableNumber) -> Option<(&ShardedReader, usize)> {
+        let first = match table.part()? {
+            TablePart::BySubject => 0,
+            TablePart::ByObject => ORDERS.len() / 2,
         };
         self.reader(table).sharded().map(|sharded| (sharded, first))
     }
@@ -270,21 +269,21 @@ impl NodeSource {
 }
 
 impl Source for NodeSource {
-    fn orders(&self, table: u16) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
         match self.part(table) {
             None => self.reader(table).orders(),
             Some((_, first)) => &ORDERS[first..first + ORDERS.len() / 2],
         }
     }
 
-    fn count(&mut self, table: u16, order: usize, low: &Key, high: &Key) -> u64 {
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
         match self.part(table) {
             None => self.reader(table).count(order, low, high),
             Some((sharded, first)) => sharded.counts_own(first + order, &[(*low, *high)])[0],
         }
     }
 
-    fn counts(&mut self, table: u16, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+    fn counts(&mut self, table: TableNumber, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
         match self.part(table) {
             None => self.reader(table).counts(order, ranges),
             Some((sharded, first)) => sharded.counts_own(first + order, ranges),
@@ -299,7 +298,7 @@ impl Source for NodeSource {
         for (n, reader) in self.readers.iter().enumerate() {
             let of_reader = wanted
                 .iter()
-                .filter(|w| self.tables[usize::from(whole(w.table))] == n);
+                .filter(|w| self.tables[w.table.whole().index()] == n);
             let ranges = of_reader.flat_map(|wanted| {
                 let ranges = wanted.ranges.iter();
                 ranges.map(|(low, high)| (wanted.order, *low, *high))
@@ -324,13 +323,13 @@ impl Source for NodeSource {
         }
     }
 
-    fn is_ordered(&self, table: u16) -> bool {
+    fn is_ordered(&self, table: TableNumber) -> bool {
         self.reader(table).is_ordered()
     }
 
     fn read(
         &mut self,
-        table: u16,
+        table: TableNumber,
         order: usize,
         reading: &mut Reading,
         ranges: &[(Key, Key)],
@@ -407,18 +406,18 @@ impl Source for NodeSource {
         value_equality::value_keys(ids)
     }
 
-    fn placed_by(&self, table: u16, order: usize) -> Option<u8> {
+    fn placed_by(&self, table: TableNumber, order: usize) -> Option<u8> {
         self.reader(table).sharded()?.placed_by(order)
     }
 
-    fn holders(&mut self, table: u16, column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, table: TableNumber, column: u8, values: &[u64]) -> Vec<u16> {
         match self.reader(table).sharded() {
             Some(sharded) => sharded.holders(column, values),
             None => vec![0; values.len()],
         }
     }
 
-    fn whole_order(&self, table: u16, order: usize) -> usize {
+    fn whole_order(&self, table: TableNumber, order: usize) -> usize {
         order + self.part(table).map_or(0, |(_, first)| first)
     }
 
