@@ -5,9 +5,9 @@
 
 use pgquad_exec::{
     Bound, Child, Comparison, ConditionData, DecodeError, Filter, FirstRowsData, Group,
-    GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Pattern, Plan,
-    PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData, TableNumber, Test,
-    WalkData,
+    GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Param, ParamRange,
+    Pattern, Plan, PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData,
+    TableNumber, Test, WalkData,
 };
 use std::fmt::Debug;
 
@@ -31,25 +31,28 @@ fn plan() -> Plan {
     let first = pattern(
         cells([Some(0), None, Some(1), None]),
         vec![
-            Comparison::new(1, Bound::Eq, 0),
-            Comparison::new(3, Bound::Any, 1),
+            Comparison::new(1, Bound::Eq, Param::new(0)),
+            Comparison::new(3, Bound::Any, Param::new(1)),
         ],
     );
     let mut second = pattern(
         cells([Some(0), Some(2), None, None]),
-        vec![Comparison::new(2, Bound::Ge, 2)],
+        vec![Comparison::new(2, Bound::Ge, Param::new(2))],
     );
     second.values = vec![SameValue {
         column: 2,
         slot: Slot::new(1),
-        between: (4, 5),
+        between: ParamRange {
+            least: Param::new(4),
+            greatest: Param::new(5),
+        },
     }];
     let inner = |kind, row| Child {
         kind,
         group: Group {
             patterns: vec![pattern(
                 cells([Some(4), None, None, Some(5)]),
-                vec![Comparison::new(1, Bound::Lt, 3)],
+                vec![Comparison::new(1, Bound::Lt, Param::new(3))],
             )],
             filters: vec![Filter {
                 test: Test::Expr(1),

@@ -8,7 +8,7 @@ use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
     Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group, HashAggregation, Kind,
-    Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
+    Param, Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -43,7 +43,7 @@ type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u6
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, predicate)],
+        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(predicate))],
         ..Pattern::default()
     };
     let optional = Child {

@@ -6,7 +6,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Group, Pattern, Pipeline, Plan, Slot, Tuning, Value,
+    Bound, CardinalityFeedback, Comparison, Group, Param, Pattern, Pipeline, Plan, Slot, Tuning,
+    Value,
 };
 
 /// A term of a pattern.
@@ -39,7 +40,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
                     pattern.conditions.push(Comparison::new(
                         column as u8,
                         Bound::Eq,
-                        params.len() as u16,
+                        Param::from_index(params.len()),
                     ));
                     params.push(Value::One(*value as u64 ^ FLIP));
                 }

@@ -15,8 +15,8 @@ use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
     Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Group, HashAggregation,
-    Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber, TablePart, Tuning, Value,
-    ValueKey,
+    Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber, TablePart, Tuning,
+    Value, ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
@@ -525,7 +525,7 @@ fn a_chain_reads_own_quads_only() {
     let tables = [quads];
     let hop = |p: u16, s: u16, o: u16| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, p)],
+        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(p))],
         ..Pattern::default()
     };
     let plan = Plan {
@@ -571,7 +571,7 @@ fn given_rows_go_to_the_holders_of_their_keys() {
     let tables = [quads];
     let hop = |p: u16, s: u16, o: u16| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, p)],
+        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(p))],
         ..Pattern::default()
     };
     let plan = Plan {

@@ -5,7 +5,7 @@ use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
 use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
-use crate::plan::{Pattern, Slot, SlotSet, TableNumber};
+use crate::plan::{Param, Pattern, Slot, SlotSet, TableNumber};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
     Slot(Slot),
-    Param(u16),
+    Param(Param),
     /// One of [`AccessPath::pushed_ranges`], by number.
     PushedRanges(u8),
 }
@@ -24,7 +24,7 @@ pub(crate) enum Residual {
     /// Equal to another place of the key.
     Same(usize),
     /// Compared with a parameter.
-    Param(Bound, u16),
+    Param(Bound, Param),
 }
 
 /// What all quads asked for have on the first place of the key.
@@ -92,7 +92,7 @@ pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value])
         || pattern
             .conditions
             .iter()
-            .any(|c| params[usize::from(c.param)] == Value::Null)
+            .any(|c| params[c.param.index()] == Value::Null)
 }
 
 impl AccessPath {
@@ -307,7 +307,7 @@ impl AccessPath {
             return None;
         }
         let constant = |operand: Operand| match operand {
-            Operand::Param(param) => match params[usize::from(param)] {
+            Operand::Param(param) => match params[param.index()] {
                 Value::One(value) => Some(value),
                 _ => None,
             },
@@ -358,7 +358,7 @@ impl AccessPath {
             .iter()
             .map(|&(column, bound, operand)| {
                 let value = match operand {
-                    Operand::Param(param) => params[usize::from(param)].clone(),
+                    Operand::Param(param) => params[param.index()].clone(),
                     Operand::PushedRanges(n) => self.pushed_ranges[usize::from(n)].1.clone(),
                     Operand::Slot(_) => {
                         one(operand, rows, row, params).map_or(Value::Null, Value::One)
@@ -374,7 +374,7 @@ impl AccessPath {
 fn one(operand: Operand, rows: &Bindings, row: usize, params: &[Value]) -> Option<u64> {
     match operand {
         Operand::Slot(slot) => rows.ids(slot).map(|ids| ids[row]),
-        Operand::Param(param) => match params[usize::from(param)] {
+        Operand::Param(param) => match params[param.index()] {
             Value::One(value) => Some(value),
             _ => None,
         },

@@ -24,7 +24,7 @@ impl ResidualMask {
                     keep(&mut passed, both, |(a, b)| a == b);
                 }
                 Residual::Param(bound, param) => {
-                    let param = &params[usize::from(param)];
+                    let param = &params[param.index()];
                     match (bound, param) {
                         (Bound::Eq, Value::One(wanted)) => {
                             keep(&mut passed, column.iter(), |v| v == wanted);

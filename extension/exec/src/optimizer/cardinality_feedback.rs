@@ -35,7 +35,7 @@ impl FeedbackKey {
             .find(|c| c.column == 1 && c.bound == Bound::Eq);
         Self {
             table: query.tables[pattern.table.index()],
-            predicate: predicate.and_then(|c| match query.params[usize::from(c.param)] {
+            predicate: predicate.and_then(|c| match query.params[c.param.index()] {
                 Value::One(value) => Some(value),
                 _ => None,
             }),

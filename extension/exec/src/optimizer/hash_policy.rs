@@ -67,10 +67,7 @@ pub(crate) struct HashBuild {
 impl HashBuild {
     /// Forgets all that was for other constants.
     pub fn start(&mut self, pattern: &Pattern, params: &[Value]) {
-        let constants = pattern
-            .conditions
-            .iter()
-            .map(|c| &params[usize::from(c.param)]);
+        let constants = pattern.conditions.iter().map(|c| &params[c.param.index()]);
         if !constants.clone().eq(&self.constants) {
             *self = Self {
                 constants: constants.cloned().collect(),

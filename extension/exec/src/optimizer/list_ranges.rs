@@ -38,7 +38,7 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
     let [_, (_, listed)] = &candidates[..] else {
         return false;
     };
-    let value = |&i: &usize| &params[usize::from(pattern.conditions[i].param)];
+    let value = |&i: &usize| &params[pattern.conditions[i].param.index()];
     if most_ranges(listed.used.iter().map(value)) > MOST_LIST_RANGES {
         return false;
     }
@@ -46,7 +46,7 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
         let columns = source.orders(pattern.table)[*order];
         let used = prefix.used.iter().map(|&i| {
             let c = &pattern.conditions[i];
-            let value = params[usize::from(c.param)].clone();
+            let value = params[c.param.index()].clone();
             (usize::from(c.column), c.bound, value)
         });
         let ranges = key_ranges(&columns, &used.collect::<Vec<_>>());

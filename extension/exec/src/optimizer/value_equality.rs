@@ -11,7 +11,7 @@ use crate::cost::MOST_SINGLE_VALUES;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::query::Query;
-use crate::plan::{Comparison, Pattern, SameValue, SlotSet};
+use crate::plan::{Comparison, Param, ParamRange, Pattern, SameValue, SlotSet};
 use crate::source::{Source, ValueKey};
 use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
@@ -54,13 +54,13 @@ fn any_between<S: Source>(
     let one_row = Bindings::one_row(query.slots);
     let mut between = pattern.clone();
     between.links.clear();
-    let (low, high) = same.between;
+    let ParamRange { least, greatest } = same.between;
     between
         .conditions
-        .push(Comparison::new(same.column, Bound::Ge, low));
+        .push(Comparison::new(same.column, Bound::Ge, least));
     between
         .conditions
-        .push(Comparison::new(same.column, Bound::Le, high));
+        .push(Comparison::new(same.column, Bound::Le, greatest));
     let none = SlotSet::default();
     let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
     let mut ranges = Vec::new();
@@ -85,12 +85,12 @@ fn any_between<S: Source>(
 
 /// The ids whose value other ids may have too.
 pub(crate) fn between(params: &[Value], same: SameValue) -> Value {
-    let param = |number: u16| match params[usize::from(number)] {
+    let id = |param: Param| match params[param.index()] {
         Value::One(id) => id,
         _ => 0,
     };
-    let (low, high) = same.between;
-    Value::Ranges(Rc::from([(param(low), param(high))]))
+    let ParamRange { least, greatest } = same.between;
+    Value::Ranges(Rc::from([(id(least), id(greatest))]))
 }
 
 /// Tells rows apart by how a pattern can be joined with them, where their value is all that connects them. Returns the

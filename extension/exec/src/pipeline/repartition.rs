@@ -304,7 +304,7 @@ impl Pipeline {
             return (me == 0).then_some(Share::All);
         };
         match self.key_at(&access, column) {
-            Some(Operand::Param(param)) => match &self.query.params[usize::from(param)] {
+            Some(Operand::Param(param)) => match &self.query.params[param.index()] {
                 Value::One(value) => {
                     let holder = source.holders(table, column, &[*value]);
                     (holder.first() == Some(&me)).then_some(Share::All)

@@ -3,8 +3,8 @@
 use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
-    Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot, TableNumber,
-    Test, MOST_PATTERNS, MOST_SLOTS,
+    Child, Comparison, Filter, Group, Kind, Link, ParamRange, Pattern, Plan, SameValue, Slot,
+    TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 
 impl Plan {
@@ -78,7 +78,8 @@ fn group(out: &mut Vec<i32>, g: &Group) {
         list(out, &p.values, |out, v| {
             v.column.write(out);
             v.slot.write(out);
-            v.between.write(out);
+            v.between.least.write(out);
+            v.between.greatest.write(out);
         });
         list(out, &p.conditions, |out, c| {
             c.column.write(out);
@@ -154,7 +155,10 @@ impl Reader<'_> {
                 Ok(SameValue {
                     column: r.column()?,
                     slot: Words::read(r)?,
-                    between: Words::read(r)?,
+                    between: ParamRange {
+                        least: Words::read(r)?,
+                        greatest: Words::read(r)?,
+                    },
                 })
             })?,
             conditions: self.list(|r| {

@@ -11,7 +11,7 @@ pub(crate) mod query;
 pub(crate) mod words;
 
 use crate::plan::condition::Bound;
-pub use crate::plan::numbers::{Slot, TableNumber};
+pub use crate::plan::numbers::{Param, Slot, TableNumber};
 
 /// Most patterns in one group.
 pub const MOST_PATTERNS: usize = 64;
@@ -83,6 +83,15 @@ impl FromIterator<Slot> for SlotSet {
     }
 }
 
+/// The ids from one parameter to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamRange {
+    /// The parameter with the least one.
+    pub least: Param,
+    /// The parameter with the greatest one.
+    pub greatest: Param,
+}
+
 /// A column that has to equal a variable in value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SameValue {
@@ -90,9 +99,8 @@ pub struct SameValue {
     pub column: u8,
     /// The variable.
     pub slot: Slot,
-    /// Parameters with the least and the greatest id whose value other ids may have too. Any other id is equal in value
-    /// to itself only.
-    pub between: (u16, u16),
+    /// The ids whose value other ids may have too. Any other id is equal in value to itself only.
+    pub between: ParamRange,
 }
 
 impl SameValue {
@@ -121,13 +129,13 @@ pub struct Comparison {
     pub column: u8,
     /// How it is compared.
     pub bound: Bound,
-    /// Number of the parameter.
-    pub param: u16,
+    /// The parameter.
+    pub param: Param,
 }
 
 impl Comparison {
-    /// `column` compared with parameter number `param`.
-    pub fn new(column: u8, bound: Bound, param: u16) -> Self {
+    /// `column` compared with `param`.
+    pub fn new(column: u8, bound: Bound, param: Param) -> Self {
         Self {
             column,
             bound,

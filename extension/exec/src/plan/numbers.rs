@@ -55,6 +55,9 @@ numbers! {
     /// A variable: its number is the place of its column in [`crate::Bindings`].
     Slot(u16);
 
+    /// A parameter: its number is the place of its value among those of a run.
+    Param(u16);
+
     /// A table of the source. Its number may also stand for a part of it ([`TableNumber::part`]).
     #[derive(Default)]
     TableNumber(u16);

@@ -3,8 +3,8 @@
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Kind, Link, Pattern, Plan, SameValue, Slot,
-    TableNumber, Test, Value,
+    Bound, Child, Comparison, Filter, Group, Kind, Link, Param, ParamRange, Pattern, Plan,
+    SameValue, Slot, TableNumber, Test, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -42,7 +42,7 @@ impl Model<'_> {
             } in &pattern.conditions
             {
                 let v = value(usize::from(column));
-                let ok = match (bound, &self.params[usize::from(param)]) {
+                let ok = match (bound, &self.params[param.index()]) {
                     (Bound::Eq, Value::One(x)) => v == *x,
                     (Bound::Lt, Value::One(x)) => v < *x,
                     (Bound::Ge, Value::One(x)) => v >= *x,
@@ -190,7 +190,7 @@ impl Maker<'_> {
                         pattern.conditions.push(Comparison::new(
                             c,
                             bound,
-                            self.params.len() as u16,
+                            Param::from_index(self.params.len()),
                         ));
                         self.params.push(value);
                     }
@@ -267,16 +267,20 @@ impl Maker<'_> {
 impl Maker<'_> {
     /// Lets patterns of a group be joined by the equality of two values.
     fn same_value(&mut self, group: &mut Group, a: Slot, b: Slot) {
-        let first = self.params.len() as u16;
+        let first = self.params.len();
         self.params
             .extend([Value::One(SHARED.0), Value::One(SHARED.1)]);
+        let between = ParamRange {
+            least: Param::from_index(first),
+            greatest: Param::from_index(first + 1),
+        };
         for (mine, slot) in [(a, b), (b, a)] {
             for pattern in &mut group.patterns {
                 if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(mine)) {
                     pattern.values.push(SameValue {
                         column: c as u8,
                         slot,
-                        between: (first, first + 1),
+                        between,
                     });
                 }
             }
@@ -320,7 +324,7 @@ impl Maker<'_> {
     }
 
     fn constant(&mut self, column: u8, value: u64, pattern: &mut Pattern) {
-        let param = self.params.len() as u16;
+        let param = Param::from_index(self.params.len());
         pattern
             .conditions
             .push(Comparison::new(column, Bound::Eq, param));

@@ -9,8 +9,8 @@ use super::value_equality;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Link, Pattern, Plan, SameValue, Slot, TableNumber,
-    Test, MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, Comparison, Filter, Group, Link, Param, ParamRange, Pattern, Plan, SameValue,
+    Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -208,13 +208,18 @@ impl Compiler {
     }
 
     /// The parameters with the least and the greatest id whose value other ids may have too.
-    unsafe fn shared_values(&mut self) -> (u16, u16) {
+    unsafe fn shared_values(&mut self) -> ParamRange {
         // SAFETY: makes nodes of the planner's memory context.
         let (low, high) = unsafe { value_equality::shared_values() };
-        let first = self.params.len() as u16;
-        self.params
-            .extend([(low, pg_sys::INT8OID), (high, pg_sys::INT8OID)]);
-        (first, first + 1)
+        ParamRange {
+            least: self.param(low, pg_sys::INT8OID),
+            greatest: self.param(high, pg_sys::INT8OID),
+        }
+    }
+
+    fn param(&mut self, value: *mut pg_sys::Expr, kind: pg_sys::Oid) -> Param {
+        self.params.push((value, kind));
+        Param::from_index(self.params.len() - 1)
     }
 
     fn slot(&mut self) -> Slot {
@@ -303,8 +308,7 @@ impl Compiler {
                 match condition {
                     Condition::Equal(..) => {}
                     Condition::Param((relation, column), bound, value, kind) => {
-                        let number = self.params.len() as u16;
-                        self.params.push((value, kind));
+                        let param = self.param(value, kind);
                         let at = prepared
                             .relations
                             .iter()
@@ -312,7 +316,7 @@ impl Compiler {
                             .unwrap_or(0);
                         patterns[at]
                             .conditions
-                            .push(Comparison::new(column as u8, bound, number));
+                            .push(Comparison::new(column as u8, bound, param));
                     }
                     Condition::Test(clause, cells) => tests.push(((*clause).clause, cells)),
                     Condition::SameValue(clause, a, b) => {
