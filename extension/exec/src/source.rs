@@ -1,7 +1,7 @@
 //! What a pipeline reads from.
 
 use crate::bindings::Bindings;
-use crate::plan::{Slot, TableNumber};
+use crate::plan::{Argument, Expr, Slot, TableNumber};
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
@@ -83,13 +83,13 @@ pub trait Source {
     /// Tests expression `expr` on the rows of a batch for which `keep` is still true, and makes it false where the test
     /// fails.
     /// `needs` are the variables of the filter.
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]);
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]);
 
     /// The numbers that argument `argument` of an aggregation has in those rows of a batch that are `wanted`; `None` is
     /// an error. `needs` are the variables that it is computed from.
     fn numbers(
         &mut self,
-        _argument: u16,
+        _argument: Argument,
         _needs: &[Slot],
         rows: &Bindings,
         _wanted: &[bool],
@@ -101,7 +101,7 @@ pub trait Source {
     /// form of keys; `None` is none. `needs` are the variables that it is computed from.
     fn values(
         &mut self,
-        _argument: u16,
+        _argument: Argument,
         _needs: &[Slot],
         rows: &Bindings,
         _wanted: &[bool],
@@ -114,7 +114,7 @@ pub trait Source {
     /// ranges.
     fn pushdown_ranges(
         &mut self,
-        _expr: u16,
+        _expr: Expr,
         _needs: &[Slot],
         _unknown: usize,
         _row: &[Option<u64>],

@@ -4,7 +4,7 @@
 //! allowed.
 
 use pgquad_exec::{
-    Bound, Child, Comparison, ConditionData, DecodeError, Filter, FirstRowsData, Group,
+    Bound, Child, Comparison, ConditionData, DecodeError, Expr, Filter, FirstRowsData, Group,
     GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Param, ParamRange,
     Pattern, Plan, PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData,
     TableNumber, Test, WalkData,
@@ -55,7 +55,7 @@ fn plan() -> Plan {
                 vec![Comparison::new(1, Bound::Lt, Param::new(3))],
             )],
             filters: vec![Filter {
-                test: Test::Expr(1),
+                test: Test::Expr(Expr::new(1)),
                 needs: slots([4, 0]),
             }],
             children: Vec::new(),
@@ -68,7 +68,7 @@ fn plan() -> Plan {
         root: Group {
             patterns: vec![first, second],
             filters: vec![Filter {
-                test: Test::Expr(0),
+                test: Test::Expr(Expr::new(0)),
                 needs: slots([1, 2]),
             }],
             children: vec![

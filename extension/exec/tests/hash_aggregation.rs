@@ -7,8 +7,8 @@ mod sums;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group, HashAggregation, Kind,
-    Param, Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
+    Argument, Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group,
+    HashAggregation, Kind, Param, Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -79,11 +79,11 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     pipeline.start(vec![Value::One(FLIP + 1), Value::One(FLIP + 2)]);
     let counted = vec![
         Counted::Rows,
-        Counted::Sum(0),
+        Counted::Sum(Argument::new(0)),
         Counted::Bound(Slot::new(2)),
-        Counted::Sum(1),
+        Counted::Sum(Argument::new(1)),
         Counted::Distinct(Slot::new(0)),
-        Counted::Extreme(0, Extreme::GreatestId),
+        Counted::Extreme(Argument::new(0), Extreme::GreatestId),
     ];
     let aggregation =
         HashAggregation::new(slots([1, 2]), counted).with_arguments(vec![slots([0]), slots([2])]);
@@ -196,7 +196,7 @@ fn terms_of_merged_groups_are_offered_before_they_are_compared() {
     const FOUND: u64 = 1;
     for (groups, room) in [(1u64, 1 << 20), (500, 1 << 20), (500, 0)] {
         let by = if groups == 1 { vec![] } else { slots([0]) };
-        let counted = vec![Counted::Extreme(0, Extreme::FirstTerm)];
+        let counted = vec![Counted::Extreme(Argument::new(0), Extreme::FirstTerm)];
         let aggregation = HashAggregation::new(by.clone(), counted)
             .with_arguments(vec![slots([1])])
             .with_order(offered_order)

@@ -12,7 +12,7 @@ use common::Trees;
 use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    CardinalityFeedback, Column, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
+    Argument, CardinalityFeedback, Column, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
 };
 use plans::{expected, quads, Maker, Row};
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ fn check_tally(
         Counted::Rows,
         Counted::Bound(*last),
         Counted::Distinct(*last),
-        Counted::Sum(0),
+        Counted::Sum(Argument::new(0)),
     ];
     counted.extend(EXTREMES);
     let aggregation =

@@ -14,9 +14,9 @@ use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Group, HashAggregation,
-    Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber, TablePart, Tuning,
-    Value, ValueKey,
+    Argument, Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Expr, Group,
+    HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber,
+    TablePart, Tuning, Value, ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
@@ -81,7 +81,7 @@ type Of = (u64, Option<(Option<i128>, u64, [Option<u64>; 4])>);
 impl Source for Sharded {
     fn values(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
@@ -91,7 +91,7 @@ impl Source for Sharded {
 
     fn numbers(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
@@ -133,13 +133,13 @@ impl Source for Sharded {
         more
     }
 
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         self.all.test(expr, needs, rows, keep);
     }
 
     fn pushdown_ranges(
         &mut self,
-        expr: u16,
+        expr: Expr,
         needs: &[Slot],
         unknown: usize,
         row: &[Option<u64>],
@@ -337,7 +337,7 @@ impl<'a> Cluster<'a> {
         let new = || {
             let mut counted = vec![Counted::Rows];
             for &slot in &last {
-                counted.extend([Counted::Sum(0), Counted::Distinct(slot)]);
+                counted.extend([Counted::Sum(Argument::new(0)), Counted::Distinct(slot)]);
                 counted.extend(EXTREMES);
                 counted.push(Counted::Distinct(slot));
             }

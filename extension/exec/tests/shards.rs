@@ -11,7 +11,7 @@ use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
 use pgquad_cluster::{key_column_place, Placement, Reading, Shard, Shards};
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Column, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
+    Bindings, CardinalityFeedback, Column, Expr, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
     ValueKey,
 };
 use plans::{expected, quads, Maker, Row};
@@ -176,13 +176,13 @@ impl Source for Scattered {
         reading.read(&view, ranges, enough, batch, spans)
     }
 
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         self.all.test(expr, needs, rows, keep);
     }
 
     fn pushdown_ranges(
         &mut self,
-        expr: u16,
+        expr: Expr,
         needs: &[Slot],
         unknown: usize,
         row: &[Option<u64>],

@@ -5,7 +5,7 @@ mod common;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Counted, Filter, Group, HashAggregation, Param,
+    Bound, CardinalityFeedback, Comparison, Counted, Expr, Filter, Group, HashAggregation, Param,
     Pattern, Pipeline, Plan, Slot, StepStats, Test, Tuning, Value,
 };
 
@@ -239,7 +239,7 @@ fn what_filters_leave_of_many_quads_is_read_alone() {
     quads.extend((0..6000).map(|n| [n, 1, (n + 1) % 6000, 0]));
     let mut trees = Trees::new(&[quads], &["spog", "posg", "ospg"]);
     let odd = |slot: u16| Filter {
-        test: Test::Expr(0),
+        test: Test::Expr(Expr::new(0)),
         needs: slots([slot]),
     };
     let plan = Plan {
@@ -331,7 +331,7 @@ fn a_key_that_combines_to_very_many_rows_is_no_star() {
         root: Group {
             patterns: star(3),
             filters: vec![Filter {
-                test: Test::Expr(0),
+                test: Test::Expr(Expr::new(0)),
                 needs: slots([2]),
             }],
             children: Vec::new(),

@@ -13,7 +13,7 @@ use crate::cost::LEAST_GROUPS_IN_MEMORY;
 use crate::operators::extremes::{Extreme, TermOffer, TermOrder, EXTREME_WORDS};
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
-use crate::plan::Slot;
+use crate::plan::{Argument, Slot};
 use crate::source::Source;
 use pgquad_term::aggregate::{Sum, SUM_WORDS};
 use pgquad_term::number::Number;
@@ -28,11 +28,11 @@ pub enum Counted {
     /// Rows in which a variable is bound.
     Bound(Slot),
     /// Nothing: the numbers that an argument has in its rows are added up ([`Source::numbers`]).
-    Sum(u16),
+    Sum(Argument),
     /// Distinct values of a variable, where it is bound.
     Distinct(Slot),
     /// Nothing: one of the values that an argument has in its rows is kept ([`Source::values`]).
-    Extreme(u16, Extreme),
+    Extreme(Argument, Extreme),
 }
 
 impl Counted {
@@ -434,7 +434,7 @@ impl HashAggregation {
             Counted::Bound(slot) => Adds::Row(rows.ids(*slot).is_some()),
             Counted::Distinct(_) => Adds::Row(false),
             Counted::Sum(argument) | Counted::Extreme(argument, _) => {
-                let needs = self.arguments.get(usize::from(*argument));
+                let needs = self.arguments.get(argument.index());
                 let wanted: Vec<bool> = (0..rows.len).map(is_there).collect();
                 let needs = needs.map_or(&[][..], Vec::as_slice);
                 match counted {

@@ -3,7 +3,7 @@
 use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
-    Child, Comparison, Filter, Group, Kind, Link, ParamRange, Pattern, Plan, SameValue, Slot,
+    Child, Comparison, Expr, Filter, Group, Kind, Link, ParamRange, Pattern, Plan, SameValue, Slot,
     TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 
@@ -175,7 +175,7 @@ impl Reader<'_> {
         let (kind, a, b) = (self.word()?, u16::read(self)?, u16::read(self)?);
         let test = match kind {
             0 => Test::Equal(Slot::new(a), Slot::new(b)),
-            1 => Test::Expr(a),
+            1 => Test::Expr(Expr::new(a)),
             _ => return Err(DecodeError),
         };
         Ok(Filter {

@@ -11,7 +11,7 @@ pub(crate) mod query;
 pub(crate) mod words;
 
 use crate::plan::condition::Bound;
-pub use crate::plan::numbers::{Param, Slot, TableNumber};
+pub use crate::plan::numbers::{Argument, Expr, Param, Slot, TableNumber};
 
 /// Most patterns in one group.
 pub const MOST_PATTERNS: usize = 64;
@@ -181,8 +181,8 @@ impl Pattern {
 pub enum Test {
     /// Two variables are both bound and equal.
     Equal(Slot, Slot),
-    /// An expression of the source's, by number.
-    Expr(u16),
+    /// An expression of the source's.
+    Expr(Expr),
 }
 
 /// A condition on rows, tested as soon as the variables it needs are known.

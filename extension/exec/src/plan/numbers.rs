@@ -58,6 +58,12 @@ numbers! {
     /// A parameter: its number is the place of its value among those of a run.
     Param(u16);
 
+    /// A test of a filter: its number is the place of its expression among those of the source.
+    Expr(u16);
+
+    /// An argument of sums and extremes: its number is the place of its expression among the source's arguments.
+    Argument(u16);
+
     /// A table of the source. Its number may also stand for a part of it ([`TableNumber::part`]).
     #[derive(Default)]
     TableNumber(u16);

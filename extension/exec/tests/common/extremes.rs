@@ -1,6 +1,6 @@
 //! Extremes of values.
 
-use pgquad_exec::{Counted, Extreme};
+use pgquad_exec::{Argument, Counted, Extreme};
 
 /// An order of terms that is none of their ids.
 pub fn term_order(a: u64, b: u64) -> std::cmp::Ordering {
@@ -10,10 +10,10 @@ pub fn term_order(a: u64, b: u64) -> std::cmp::Ordering {
 
 /// All extremes of argument 0.
 pub const EXTREMES: [Counted; 4] = [
-    Counted::Extreme(0, Extreme::LeastId),
-    Counted::Extreme(0, Extreme::GreatestId),
-    Counted::Extreme(0, Extreme::FirstTerm),
-    Counted::Extreme(0, Extreme::LastTerm),
+    Counted::Extreme(Argument::new(0), Extreme::LeastId),
+    Counted::Extreme(Argument::new(0), Extreme::GreatestId),
+    Counted::Extreme(Argument::new(0), Extreme::FirstTerm),
+    Counted::Extreme(Argument::new(0), Extreme::LastTerm),
 ];
 
 /// What [`EXTREMES`] are of some values.

@@ -5,7 +5,7 @@ use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Span, FROZEN_XID,
 };
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bindings, Slot, Source, TableNumber, ValueKey};
+use pgquad_exec::{Argument, Bindings, Expr, Slot, Source, TableNumber, ValueKey};
 use pgquad_term::number::Number;
 
 /// Variables by their numbers; some of the programs have none.
@@ -80,8 +80,8 @@ fn same_value(a: u64, b: u64) -> bool {
 
 /// Expression 0: the value is odd. Expression 1: the first variable is unbound or not above the second. Expression 2:
 /// both have the same value.
-pub fn holds(expr: u16, values: &[Option<u64>]) -> bool {
-    match expr {
+pub fn holds(expr: Expr, values: &[Option<u64>]) -> bool {
+    match expr.number() {
         0 => values[0].is_some_and(|v| v & 1 == 1),
         2 => matches!(values[..], [Some(a), Some(b)] if same_value(a, b)),
         _ => values[0].is_none() || values[0] <= values[1],
@@ -96,7 +96,7 @@ pub fn number_of(value: u64) -> Number {
 impl Source for Trees {
     fn numbers(
         &mut self,
-        _argument: u16,
+        _argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
@@ -108,7 +108,7 @@ impl Source for Trees {
 
     fn values(
         &mut self,
-        _argument: u16,
+        _argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
@@ -154,7 +154,7 @@ impl Source for Trees {
         more.unwrap()
     }
 
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         for (row, keep) in keep.iter_mut().enumerate() {
             let values: Vec<Option<u64>> = needs
                 .iter()
@@ -166,7 +166,7 @@ impl Source for Trees {
 
     fn pushdown_ranges(
         &mut self,
-        expr: u16,
+        expr: Expr,
         _needs: &[Slot],
         unknown: usize,
         row: &[Option<u64>],

@@ -3,7 +3,7 @@
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Kind, Link, Param, ParamRange, Pattern, Plan,
+    Bound, Child, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange, Pattern, Plan,
     SameValue, Slot, TableNumber, Test, Value,
 };
 use proptest::prelude::*;
@@ -237,9 +237,9 @@ impl Maker<'_> {
             let (a, b) = (all[self.pick(all.len())], all[self.pick(all.len())]);
             let tests = [
                 Test::Equal(a, b),
-                Test::Expr(0),
-                Test::Expr(1),
-                Test::Expr(2),
+                Test::Expr(Expr::new(0)),
+                Test::Expr(Expr::new(1)),
+                Test::Expr(Expr::new(2)),
             ];
             let test = tests[self.pick(4)];
             if let Test::Equal(a, b) = test {
@@ -252,7 +252,7 @@ impl Maker<'_> {
                     }
                 }
             }
-            if test == Test::Expr(2) {
+            if test == Test::Expr(Expr::new(2)) {
                 self.same_value(&mut group, a, b);
             }
             group.filters.push(Filter {
@@ -315,7 +315,7 @@ impl Maker<'_> {
             let (a, b) = (left[self.pick(left.len())], own[self.pick(own.len())]);
             self.same_value(&mut group, a, b);
             group.filters.push(Filter {
-                test: Test::Expr(2),
+                test: Test::Expr(Expr::new(2)),
                 needs: vec![a, b],
             });
         }
@@ -381,7 +381,7 @@ impl Maker<'_> {
             }
             if let (Some(&slot), 0) = (own.first(), self.pick(4)) {
                 inner.filters.push(Filter {
-                    test: Test::Expr(0),
+                    test: Test::Expr(Expr::new(0)),
                     needs: vec![slot],
                 });
             }
@@ -411,7 +411,11 @@ impl Maker<'_> {
                 visible[self.pick(visible.len())],
                 visible[self.pick(visible.len())],
             );
-            let test = [Test::Equal(a, b), Test::Expr(0), Test::Expr(1)][self.pick(3)];
+            let test = [
+                Test::Equal(a, b),
+                Test::Expr(Expr::new(0)),
+                Test::Expr(Expr::new(1)),
+            ][self.pick(3)];
             group.filters.push(Filter {
                 test,
                 needs: vec![a, b],

@@ -9,8 +9,8 @@ use super::value_equality;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use pgquad_exec::{
-    Bound, Child, Comparison, Filter, Group, Link, Param, ParamRange, Pattern, Plan, SameValue,
-    Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, Comparison, Expr, Filter, Group, Link, Param, ParamRange, Pattern, Plan,
+    SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -339,7 +339,7 @@ impl Compiler {
             for (test, cells) in at_most(tests, MOST_PATTERNS.saturating_sub(filters.len())) {
                 let needs = cells.iter().map(|cell| visible[cell]).collect();
                 filters.push(Filter {
-                    test: Test::Expr(self.tests.len() as u16),
+                    test: Test::Expr(Expr::from_index(self.tests.len())),
                     needs,
                 });
                 self.tests.push((test, cells));

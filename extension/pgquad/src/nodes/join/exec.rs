@@ -19,8 +19,8 @@ use crate::table::TableReader;
 use pgquad_btree::SIGN;
 use pgquad_cluster::push::Cost;
 use pgquad_exec::{
-    Bindings, Column, Group, HashAggregation, JoinData, OuterInputData, Pipeline, Plan, Slot,
-    Tuning, Value,
+    Argument, Bindings, Column, Group, HashAggregation, JoinData, OuterInputData, Pipeline, Plan,
+    Slot, Tuning, Value,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -354,7 +354,7 @@ pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> O
 pub unsafe fn add_argument(
     state: *mut pg_sys::PlanState,
     expr: *mut pg_sys::Node,
-) -> Option<(u16, Vec<Slot>)> {
+) -> Option<(Argument, Vec<Slot>)> {
     // SAFETY: the caller's promise; the columns of an expression are found by their tag.
     unsafe {
         let mut places = Vec::new();
@@ -380,7 +380,7 @@ pub unsafe fn add_argument(
             places,
             upcoming: Upcoming::new(),
         });
-        Some(((arguments.len() - 1) as u16, needs))
+        Some((Argument::from_index(arguments.len() - 1), needs))
     }
 }
 

@@ -16,8 +16,8 @@ use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
-    AnswerRows, Bindings, Column, Counted, Extreme, FirstRows, Group, HashAggregation, Pipeline,
-    Plan, Progress, Slot, SortKey, Test, Tuning, Value,
+    AnswerRows, Argument, Bindings, Column, Counted, Extreme, FirstRows, Group, HashAggregation,
+    Pipeline, Plan, Progress, Slot, SortKey, Test, Tuning, Value,
 };
 use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
@@ -454,15 +454,16 @@ fn aggregation(
     counting: &Counting,
     context: pg_sys::MemoryContext,
 ) -> HashAggregation {
+    let extreme = |argument: &u16, which| Counted::Extreme(Argument::new(*argument), which);
     let counted = counting.counted.iter().map(|counted| match counted {
         Aggregate::Rows => Counted::Rows,
         Aggregate::Bound(slot) => Counted::Bound(Slot::new(*slot)),
-        Aggregate::Sum(argument) => Counted::Sum(*argument),
+        Aggregate::Sum(argument) => Counted::Sum(Argument::new(*argument)),
         Aggregate::Distinct(slot) => Counted::Distinct(Slot::new(*slot)),
-        Aggregate::LeastId(argument) => Counted::Extreme(*argument, Extreme::LeastId),
-        Aggregate::GreatestId(argument) => Counted::Extreme(*argument, Extreme::GreatestId),
-        Aggregate::FirstTerm(argument) => Counted::Extreme(*argument, Extreme::FirstTerm),
-        Aggregate::LastTerm(argument) => Counted::Extreme(*argument, Extreme::LastTerm),
+        Aggregate::LeastId(argument) => extreme(argument, Extreme::LeastId),
+        Aggregate::GreatestId(argument) => extreme(argument, Extreme::GreatestId),
+        Aggregate::FirstTerm(argument) => extreme(argument, Extreme::FirstTerm),
+        Aggregate::LastTerm(argument) => extreme(argument, Extreme::LastTerm),
     });
     let slots = |numbers: &[u16]| -> Vec<Slot> { numbers.iter().copied().map(Slot::new).collect() };
     let arguments = counting.arguments.iter().map(|(_, needs)| slots(needs));
@@ -528,8 +529,8 @@ fn most_table(group: &Group) -> usize {
 /// Numbers of variables of the filters, by the filters' numbers.
 fn variables(group: &Group, counts: &mut [usize]) {
     for filter in &group.filters {
-        if let Test::Expr(number) = filter.test {
-            match counts.get_mut(usize::from(number)) {
+        if let Test::Expr(expr) = filter.test {
+            match counts.get_mut(expr.index()) {
                 Some(count) => *count = filter.needs.len(),
                 None => damaged(Damaged),
             }

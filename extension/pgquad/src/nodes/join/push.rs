@@ -251,13 +251,13 @@ impl QuadJoin {
         let counted = counted.iter().map(|counted| match counted {
             Counted::Rows => Aggregate::Rows,
             Counted::Bound(slot) => Aggregate::Bound(slot.number()),
-            Counted::Sum(argument) => Aggregate::Sum(*argument),
+            Counted::Sum(argument) => Aggregate::Sum(argument.number()),
             Counted::Distinct(slot) => Aggregate::Distinct(slot.number()),
             Counted::Extreme(argument, extreme) => match extreme {
-                Extreme::LeastId => Aggregate::LeastId(*argument),
-                Extreme::GreatestId => Aggregate::GreatestId(*argument),
-                Extreme::FirstTerm => Aggregate::FirstTerm(*argument),
-                Extreme::LastTerm => Aggregate::LastTerm(*argument),
+                Extreme::LeastId => Aggregate::LeastId(argument.number()),
+                Extreme::GreatestId => Aggregate::GreatestId(argument.number()),
+                Extreme::FirstTerm => Aggregate::FirstTerm(argument.number()),
+                Extreme::LastTerm => Aggregate::LastTerm(argument.number()),
             },
         });
         let arguments = self.source.arguments.iter().zip(needs);

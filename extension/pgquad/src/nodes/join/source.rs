@@ -10,7 +10,9 @@ use crate::table::TableReader;
 use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
-use pgquad_exec::{Bindings, Slot, Source, TableNumber, TablePart, ValueKey, Wanted};
+use pgquad_exec::{
+    Argument, Bindings, Expr, Slot, Source, TableNumber, TablePart, ValueKey, Wanted,
+};
 use pgquad_term::number::Number;
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -96,9 +98,9 @@ impl NodeSource {
     }
 
     /// Clears those of `keep` whose rows fail a filter.
-    fn evaluate(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    fn evaluate(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         let (slot, context) = (self.slot, self.context);
-        let test = &mut self.tests[usize::from(expr)];
+        let test = &mut self.tests[expr.index()];
         let mut order: Vec<usize> = match &mut test.vectorised {
             // SAFETY: the context is that of the node.
             Some(vectorised) => unsafe { vectorised.test(context, needs, rows, keep) },
@@ -223,13 +225,13 @@ impl NodeSource {
     /// The values of an argument in the wanted rows of a batch, as `read` takes them from a result.
     fn results<T: Clone>(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         (rows, wanted): (&Bindings, &[bool]),
         read: impl Fn(pg_sys::Datum) -> Option<T>,
     ) -> Vec<Option<T>> {
         let of_node = (self.slot, self.context);
-        let argument = &mut self.arguments[usize::from(argument)];
+        let argument = &mut self.arguments[argument.index()];
         let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
         let (mut results, mut data) = (vec![None; rows.len], Vec::new());
@@ -260,7 +262,7 @@ impl NodeSource {
     /// The results that are ids.
     fn result_ids(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         rows: (&Bindings, &[bool]),
     ) -> Vec<Option<i64>> {
@@ -347,22 +349,22 @@ impl Source for NodeSource {
         }
     }
 
-    fn test(&mut self, expr: u16, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         let left = |keep: &[bool]| keep.iter().filter(|&&kept| kept).count() as u64;
         let before = left(keep);
         self.evaluate(expr, needs, rows, keep);
-        self.tests[usize::from(expr)].removed += before - left(keep);
+        self.tests[expr.index()].removed += before - left(keep);
     }
 
     fn numbers(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
     ) -> Vec<Option<Number>> {
         let rows = (rows, wanted);
-        if !self.arguments[usize::from(argument)].is_term {
+        if !self.arguments[argument.index()].is_term {
             return dictionary::numbers(&self.result_ids(argument, needs, rows));
         }
         // SAFETY: the results are terms.
@@ -372,7 +374,7 @@ impl Source for NodeSource {
 
     fn values(
         &mut self,
-        argument: u16,
+        argument: Argument,
         needs: &[Slot],
         rows: &Bindings,
         wanted: &[bool],
@@ -381,7 +383,7 @@ impl Source for NodeSource {
         let keys = ids.into_iter();
         let keys: Vec<_> = keys.map(|id| id.map(|id| id as u64 ^ SIGN)).collect();
         // Those that are compared by their terms are compared now.
-        let upcoming = &mut self.arguments[usize::from(argument)].upcoming;
+        let upcoming = &mut self.arguments[argument.index()].upcoming;
         upcoming.batch(keys.len(), || {
             vec![keys.iter().flatten().copied().collect()]
         });
@@ -390,13 +392,13 @@ impl Source for NodeSource {
 
     fn pushdown_ranges(
         &mut self,
-        expr: u16,
+        expr: Expr,
         _needs: &[Slot],
         unknown: usize,
         row: &[Option<u64>],
     ) -> Option<Vec<(u64, u64)>> {
         let context = self.context;
-        let vectorised = self.tests[usize::from(expr)].vectorised.as_mut()?;
+        let vectorised = self.tests[expr.index()].vectorised.as_mut()?;
         // SAFETY: the context is that of the node.
         let intervals = unsafe { vectorised.pushdown_ranges(context, unknown, row) };
         (!intervals.is_all()).then(|| intervals.ranges().to_vec())
