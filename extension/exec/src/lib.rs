@@ -32,8 +32,8 @@ pub use plan::condition::{Bound, Value};
 pub use plan::part::TablePart;
 pub use plan::words::{DecodeError, Oid, Reader, Words};
 pub use plan::{
-    Argument, Child, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange, Pattern, Plan,
-    SameValue, Slot, SlotSet, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Argument, Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange,
+    Pattern, Plan, SameValue, Slot, SlotSet, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 pub use plan_data::{
     ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,

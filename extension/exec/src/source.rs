@@ -1,7 +1,7 @@
 //! What a pipeline reads from.
 
 use crate::bindings::Bindings;
-use crate::plan::{Argument, Expr, Slot, TableNumber};
+use crate::plan::{Argument, ColumnNumber, Expr, Slot, TableNumber};
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
@@ -127,15 +127,15 @@ pub trait Source {
         vec![ValueKey::Itself; ids.len()]
     }
 
-    /// The column (0 = subject, 2 = object) by whose values the quads of an order are placed on the participants of a
+    /// The column, subject or object, by whose values the quads of an order are placed on the participants of a
     /// repartitioned join.
     /// `None` where there are no others. Only asked for whole tables.
-    fn placed_by(&self, _table: TableNumber, _order: usize) -> Option<u8> {
+    fn placed_by(&self, _table: TableNumber, _order: usize) -> Option<ColumnNumber> {
         None
     }
 
     /// The participant that holds the quads with each of these values in the column that they are placed by.
-    fn holders(&mut self, _table: TableNumber, _column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, _table: TableNumber, _column: ColumnNumber, values: &[u64]) -> Vec<u16> {
         vec![0; values.len()]
     }
 

@@ -4,10 +4,10 @@
 //! allowed.
 
 use pgquad_exec::{
-    Bound, Child, Comparison, ConditionData, DecodeError, Expr, Filter, FirstRowsData, Group,
-    GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid, OuterInputData, Param, ParamRange,
-    Pattern, Plan, PlanData, RowIdentityData, SameValue, ScanData, Slot, SortKey, StepData,
-    TableNumber, Test, WalkData,
+    Bound, Child, ColumnNumber, Comparison, ConditionData, DecodeError, Expr, Filter,
+    FirstRowsData, Group, GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid,
+    OuterInputData, Param, ParamRange, Pattern, Plan, PlanData, RowIdentityData, SameValue,
+    ScanData, Slot, SortKey, StepData, TableNumber, Test, WalkData,
 };
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ fn plan() -> Plan {
         cells,
         conditions,
         links: vec![Link {
-            column: 0,
+            column: ColumnNumber::SUBJECT,
             slot: Slot::new(3),
         }],
         ..Pattern::default()
@@ -31,16 +31,20 @@ fn plan() -> Plan {
     let first = pattern(
         cells([Some(0), None, Some(1), None]),
         vec![
-            Comparison::new(1, Bound::Eq, Param::new(0)),
-            Comparison::new(3, Bound::Any, Param::new(1)),
+            Comparison::new(ColumnNumber::PREDICATE, Bound::Eq, Param::new(0)),
+            Comparison::new(ColumnNumber::GRAPH, Bound::Any, Param::new(1)),
         ],
     );
     let mut second = pattern(
         cells([Some(0), Some(2), None, None]),
-        vec![Comparison::new(2, Bound::Ge, Param::new(2))],
+        vec![Comparison::new(
+            ColumnNumber::OBJECT,
+            Bound::Ge,
+            Param::new(2),
+        )],
     );
     second.values = vec![SameValue {
-        column: 2,
+        column: ColumnNumber::OBJECT,
         slot: Slot::new(1),
         between: ParamRange {
             least: Param::new(4),
@@ -52,7 +56,11 @@ fn plan() -> Plan {
         group: Group {
             patterns: vec![pattern(
                 cells([Some(4), None, None, Some(5)]),
-                vec![Comparison::new(1, Bound::Lt, Param::new(3))],
+                vec![Comparison::new(
+                    ColumnNumber::PREDICATE,
+                    Bound::Lt,
+                    Param::new(3),
+                )],
             )],
             filters: vec![Filter {
                 test: Test::Expr(Expr::new(1)),

@@ -7,7 +7,7 @@ mod sums;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Argument, Bound, CardinalityFeedback, Child, Comparison, Counted, Extreme, Group,
+    Argument, Bound, CardinalityFeedback, Child, ColumnNumber, Comparison, Counted, Extreme, Group,
     HashAggregation, Kind, Param, Pattern, Pipeline, Plan, Slot, Spill, Tuning, Value,
 };
 use proptest::prelude::*;
@@ -43,7 +43,11 @@ type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u6
 fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(predicate))],
+        conditions: vec![Comparison::new(
+            ColumnNumber::PREDICATE,
+            Bound::Eq,
+            Param::new(predicate),
+        )],
         ..Pattern::default()
     };
     let optional = Child {

@@ -5,8 +5,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bindings, Bound, CardinalityFeedback, Column, Comparison, Group, Param, Pattern, Pipeline,
-    Plan, Slot, Tuning, Value,
+    Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Group, Param, Pattern,
+    Pipeline, Plan, Slot, Tuning, Value,
 };
 
 const TUNING: Tuning = Tuning {
@@ -18,7 +18,8 @@ const TUNING: Tuning = Tuning {
 };
 
 fn pattern(s: u16, predicate: Option<u16>, o: u16) -> Pattern {
-    let conditions = predicate.map(|param| Comparison::new(1, Bound::Eq, Param::new(param)));
+    let conditions = predicate
+        .map(|param| Comparison::new(ColumnNumber::PREDICATE, Bound::Eq, Param::new(param)));
     Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: conditions.into_iter().collect(),

@@ -5,8 +5,8 @@ mod common;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Child, Comparison, Group, Kind, Param, Pattern, Pipeline, Plan,
-    Slot, StepStats, Tuning, Value,
+    Bound, CardinalityFeedback, Child, ColumnNumber, Comparison, Group, Kind, Param, Pattern,
+    Pipeline, Plan, Slot, StepStats, Tuning, Value,
 };
 
 const PRODUCTS: i64 = 200;
@@ -15,7 +15,11 @@ const OFFERS: i64 = 50;
 fn pattern(s: u16, predicate: u16, o: Option<u16>) -> Pattern {
     Pattern {
         cells: [Some(Slot::new(s)), None, o.map(Slot::new), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(predicate))],
+        conditions: vec![Comparison::new(
+            ColumnNumber::PREDICATE,
+            Bound::Eq,
+            Param::new(predicate),
+        )],
         ..Pattern::default()
     }
 }
@@ -37,9 +41,11 @@ fn quads(country: impl Fn(i64) -> bool) -> Vec<Quad> {
 /// The products that have, or have not, an offer of a vendor in country 5, and what the steps inside did.
 fn run(quads: &[Quad], kind: Kind, first: usize, memory: usize) -> (Vec<u64>, Vec<StepStats>) {
     let mut country = pattern(2, 3, None);
-    country
-        .conditions
-        .push(Comparison::new(2, Bound::Eq, Param::new(5)));
+    country.conditions.push(Comparison::new(
+        ColumnNumber::OBJECT,
+        Bound::Eq,
+        Param::new(5),
+    ));
     let inner = Group {
         patterns: vec![pattern(1, 1, Some(0)), pattern(1, 2, Some(2)), country],
         ..Group::default()

@@ -6,8 +6,8 @@ mod common;
 use common::{Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Group, Param, Pattern, Pipeline, Plan, Slot, Tuning,
-    Value,
+    Bound, CardinalityFeedback, ColumnNumber, Comparison, Group, Param, Pattern, Pipeline, Plan,
+    Slot, Tuning, Value,
 };
 
 /// A term of a pattern.
@@ -38,7 +38,7 @@ fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) ->
                 Var(slot) => pattern.cells[column] = Some(Slot::new(*slot)),
                 Is(value) => {
                     pattern.conditions.push(Comparison::new(
-                        column as u8,
+                        ColumnNumber::from_index(column),
                         Bound::Eq,
                         Param::from_index(params.len()),
                     ));

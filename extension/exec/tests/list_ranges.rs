@@ -5,8 +5,8 @@ mod common;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Group, Param, Pattern, Pipeline, Plan, Slot, Tuning,
-    Value,
+    Bound, CardinalityFeedback, ColumnNumber, Comparison, Group, Param, Pattern, Pipeline, Plan,
+    Slot, Tuning, Value,
 };
 
 /// Quads of a predicate that nearly all subjects have, and others of the same subjects.
@@ -31,8 +31,8 @@ fn asked(list: &[i64], turns: usize) -> Vec<(usize, usize)> {
     let pattern = Pattern {
         cells: [Some(Slot::new(0)), None, Some(Slot::new(1)), None],
         conditions: vec![
-            Comparison::new(1, Bound::Eq, Param::new(0)),
-            Comparison::new(0, Bound::Any, Param::new(1)),
+            Comparison::new(ColumnNumber::PREDICATE, Bound::Eq, Param::new(0)),
+            Comparison::new(ColumnNumber::SUBJECT, Bound::Any, Param::new(1)),
         ],
         ..Pattern::default()
     };

@@ -14,9 +14,9 @@ use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Argument, Bindings, Bound, CardinalityFeedback, Column, Comparison, Counted, Expr, Group,
-    HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source, TableNumber,
-    TablePart, Tuning, Value, ValueKey,
+    Argument, Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted,
+    Expr, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source,
+    TableNumber, TablePart, Tuning, Value, ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
@@ -151,12 +151,16 @@ impl Source for Sharded {
         self.all.value_keys(ids)
     }
 
-    fn placed_by(&self, table: TableNumber, order: usize) -> Option<u8> {
+    fn placed_by(&self, table: TableNumber, order: usize) -> Option<ColumnNumber> {
         assert_eq!(table, table.whole());
-        Some(if order < 2 { 0 } else { 2 })
+        Some(if order < 2 {
+            ColumnNumber::SUBJECT
+        } else {
+            ColumnNumber::OBJECT
+        })
     }
 
-    fn holders(&mut self, _table: TableNumber, _column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, _table: TableNumber, _column: ColumnNumber, values: &[u64]) -> Vec<u16> {
         let holders = values.iter().map(|&v| holder(v, self.participants));
         holders.collect()
     }
@@ -510,7 +514,7 @@ proptest! {
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct: false, whole: true };
         let mut pipeline = Pipeline::new(&plan, vec![0], tuning(1, 1, 1, 0));
-        pipeline.start_share(params, Some((0, 0)), 1, 0);
+        pipeline.start_share(params, Some((0, ColumnNumber::SUBJECT)), 1, 0);
         // Accepted or refused, nothing breaks.
         let _ = pipeline.take(&state, rows, vec![vec![FLIP; rows]; 2]);
     }
@@ -525,7 +529,11 @@ fn a_chain_reads_own_quads_only() {
     let tables = [quads];
     let hop = |p: u16, s: u16, o: u16| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(p))],
+        conditions: vec![Comparison::new(
+            ColumnNumber::PREDICATE,
+            Bound::Eq,
+            Param::new(p),
+        )],
         ..Pattern::default()
     };
     let plan = Plan {
@@ -571,7 +579,11 @@ fn given_rows_go_to_the_holders_of_their_keys() {
     let tables = [quads];
     let hop = |p: u16, s: u16, o: u16| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(1, Bound::Eq, Param::new(p))],
+        conditions: vec![Comparison::new(
+            ColumnNumber::PREDICATE,
+            Bound::Eq,
+            Param::new(p),
+        )],
         ..Pattern::default()
     };
     let plan = Plan {

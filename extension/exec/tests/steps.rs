@@ -5,8 +5,8 @@ mod common;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, Comparison, Counted, Expr, Filter, Group, HashAggregation, Param,
-    Pattern, Pipeline, Plan, Slot, StepStats, Test, Tuning, Value,
+    Bound, CardinalityFeedback, ColumnNumber, Comparison, Counted, Expr, Filter, Group,
+    HashAggregation, Param, Pattern, Pipeline, Plan, Slot, StepStats, Test, Tuning, Value,
 };
 
 /// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
@@ -14,7 +14,7 @@ fn pattern(s: u16, predicate: Option<u16>, o: u16) -> Pattern {
     Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: predicate
-            .map(|param| Comparison::new(1, Bound::Eq, Param::new(param)))
+            .map(|param| Comparison::new(ColumnNumber::PREDICATE, Bound::Eq, Param::new(param)))
             .into_iter()
             .collect(),
         ..Pattern::default()
@@ -160,9 +160,11 @@ fn patterns_of_one_subject_are_read_together() {
     let quads = star_quads(3000, |s, p| if p == 0 { s % 60 } else { 100 * p });
     let mut patterns = star(4);
     patterns[0].cells[2] = None;
-    patterns[0]
-        .conditions
-        .push(Comparison::new(2, Bound::Eq, Param::new(4)));
+    patterns[0].conditions.push(Comparison::new(
+        ColumnNumber::OBJECT,
+        Bound::Eq,
+        Param::new(4),
+    ));
     let (rows, steps) = run(&quads, &with_slot(patterns), 4, 0);
     let few = (0..3000).filter(|&n| scattered(n) % 60 == 4).count();
     assert_eq!(rows.len(), few);
@@ -203,9 +205,11 @@ fn arms_that_drop_rows_spare_the_others() {
     quads.retain(|q| q[1] != 3 || q[0] % 7 == 0);
     let mut patterns = star(4);
     patterns[0].cells[2] = None;
-    patterns[0]
-        .conditions
-        .push(Comparison::new(2, Bound::Eq, Param::new(4)));
+    patterns[0].conditions.push(Comparison::new(
+        ColumnNumber::OBJECT,
+        Bound::Eq,
+        Param::new(4),
+    ));
     let (rows, steps) = run(&quads, &with_slot(patterns), 4, 0);
     assert!(rows.len() < 10);
     let keys: Vec<u64> = steps

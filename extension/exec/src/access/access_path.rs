@@ -5,7 +5,7 @@ use crate::access::index_choice::{best_order, key_ranges};
 use crate::bindings::{Bindings, Column};
 use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
-use crate::plan::{Param, Pattern, Slot, SlotSet, TableNumber};
+use crate::plan::{ColumnNumber, Param, Pattern, Slot, SlotSet, TableNumber};
 use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
@@ -47,7 +47,7 @@ pub(crate) type Constants = SmallVec<[u64; 3]>;
 pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 
 /// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
-pub(crate) type PushedRanges = Vec<(u8, Value)>;
+pub(crate) type PushedRanges = Vec<(ColumnNumber, Value)>;
 
 /// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in
 /// place.
@@ -60,7 +60,7 @@ pub(crate) struct AccessPath {
     /// Its columns.
     pub columns: [u8; 4],
     /// Conditions that the key ranges enforce, in key order.
-    used: SmallVec<[(u8, Bound, Operand); 4]>,
+    used: SmallVec<[(ColumnNumber, Bound, Operand); 4]>,
     /// All of `used` are equalities with one value.
     exact: bool,
     /// Variables among the keys, in key order.
@@ -123,10 +123,14 @@ impl AccessPath {
         pushed_ranges: &PushedRanges,
     ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
-        let mut conditions: SmallVec<[(u8, Bound, Operand); 8]> = SmallVec::new();
+        let mut conditions: SmallVec<[(ColumnNumber, Bound, Operand); 8]> = SmallVec::new();
         for (column, cell) in pattern.cells.iter().enumerate() {
             if let Some(slot) = cell.filter(|&s| known(s)) {
-                conditions.push((column as u8, Bound::Eq, Operand::Slot(slot)));
+                conditions.push((
+                    ColumnNumber::from_index(column),
+                    Bound::Eq,
+                    Operand::Slot(slot),
+                ));
             }
         }
         for link in pattern.links.iter().filter(|l| known(l.slot)) {
@@ -147,7 +151,7 @@ impl AccessPath {
             .filter(|&i| match conditions[i].2 {
                 Operand::Slot(slot) => is_key(slot),
                 // Repeats of a triple would be in several ranges.
-                Operand::Param(_) if pattern.triples && usize::from(conditions[i].0) == GRAPH => {
+                Operand::Param(_) if pattern.triples && conditions[i].0 == ColumnNumber::GRAPH => {
                     false
                 }
                 Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
@@ -156,7 +160,7 @@ impl AccessPath {
             .collect();
         let bounds: SmallVec<[(usize, Bound); 8]> = offered
             .iter()
-            .map(|&i| (usize::from(conditions[i].0), conditions[i].1))
+            .map(|&i| (conditions[i].0.index(), conditions[i].1))
             .collect();
         let lists_first = unkeyed && pattern.lists_first;
         let (order, mut prefix) = best_order(orders, &bounds, lists_first);
@@ -164,7 +168,7 @@ impl AccessPath {
             *used = offered[*used];
         }
         let columns = orders[order];
-        let place = |column: u8| columns.iter().position(|&c| c == column).unwrap_or(0);
+        let place = |column: ColumnNumber| column.place_in(&columns).unwrap_or(0);
         let mut access = Self {
             table: pattern.table,
             order,
@@ -190,10 +194,10 @@ impl AccessPath {
         for (i, &(column, bound, operand)) in conditions.iter().enumerate() {
             match operand {
                 Operand::Slot(slot) => {
-                    access.bound |= 1 << column;
+                    access.bound |= 1 << column.index();
                     access.known.push((slot, place(column)));
                 }
-                Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column,
+                Operand::Param(_) if bound == Bound::Eq => access.constant |= 1 << column.index(),
                 Operand::Param(_) => {}
                 // The filters are tested in any case.
                 Operand::PushedRanges(_) => continue,
@@ -214,7 +218,7 @@ impl AccessPath {
             let Some(slot) = cell.filter(|&s| !known(s)) else {
                 continue;
             };
-            let at = place(column as u8);
+            let at = place(ColumnNumber::from_index(column));
             if let Some(&(_, first)) = new.iter().find(|f| f.0 == slot) {
                 access.mask |= 1 << at | 1 << first;
                 access.residuals.push((at, Residual::Same(first)));
@@ -228,7 +232,7 @@ impl AccessPath {
         }
         if pattern.triples {
             let is_fixed = |place: &usize| {
-                let column = columns[*place];
+                let column = ColumnNumber::new(columns[*place]);
                 let mut used = access.used.iter();
                 used.any(|u| u.0 == column && matches!(u.1, Bound::Eq | Bound::Any))
             };
@@ -292,7 +296,7 @@ impl AccessPath {
     pub fn only_key(&self) -> Option<(Slot, usize)> {
         match self.keys.as_slice() {
             [only] if self.exact => {
-                let is_slot = |u: &(u8, Bound, Operand)| matches!(u.2, Operand::Slot(_));
+                let is_slot = |u: &(ColumnNumber, Bound, Operand)| matches!(u.2, Operand::Slot(_));
                 Some((*only, self.used.iter().position(is_slot)?))
             }
             _ => None,
@@ -364,7 +368,7 @@ impl AccessPath {
                         one(operand, rows, row, params).map_or(Value::Null, Value::One)
                     }
                 };
-                (usize::from(column), bound, value)
+                (column.index(), bound, value)
             })
             .collect();
         out.extend(key_ranges(&self.columns, &conditions));

@@ -9,7 +9,7 @@ use crate::operators::keys::{hash, Keys};
 use crate::plan::condition::Bound;
 use crate::plan::layout::Scope;
 use crate::plan::query::Query;
-use crate::plan::{Pattern, Slot, SlotSet};
+use crate::plan::{ColumnNumber, Pattern, Slot, SlotSet};
 
 /// Rows that have come out of a step.
 struct Seen {
@@ -73,13 +73,14 @@ pub(crate) fn repeats(
     let mut variables = rows.known();
     variables.add_all(needs);
     variables.remove_all(determined_by_outer);
-    let is_fixed = |column: u8| {
+    let is_fixed = |column: ColumnNumber| {
         let mut conditions = pattern.conditions.iter();
         conditions.any(|c| c.column == column && c.bound == Bound::Eq)
             || pattern.links.iter().any(|l| l.column == column)
     };
-    let told_apart = if pattern.triples { 3u8 } else { 4 };
-    let open = (0..told_apart).any(|c| pattern.cells[usize::from(c)].is_none() && !is_fixed(c));
+    let told_apart = if pattern.triples { 3 } else { 4 };
+    let mut cells = pattern.cells[..told_apart].iter().enumerate();
+    let open = cells.any(|(c, cell)| cell.is_none() && !is_fixed(ColumnNumber::from_index(c)));
     open || !variables.within(live)
 }
 

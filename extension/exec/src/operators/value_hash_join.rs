@@ -11,7 +11,7 @@ use crate::cost::READ_QUADS;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
-use crate::plan::{SameValue, SlotSet, TableNumber};
+use crate::plan::{ColumnNumber, SameValue, SlotSet, TableNumber};
 use crate::source::{Source, ValueKey};
 use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span};
@@ -23,7 +23,7 @@ const EACH: u64 = 0;
 
 /// All quads of a pattern in memory, for one column.
 pub(crate) struct ValueHashTable {
-    column: u8,
+    column: ColumnNumber,
     fills: Places,
     tables: Tables,
 }
@@ -197,7 +197,7 @@ impl ValueHashJoin {
         room: usize,
     ) -> Option<Tables> {
         let access = self.access.clone();
-        let place = access.columns.iter().position(|&c| c == same.column)?;
+        let place = same.column.place_in(&access.columns)?;
         let mut ranges = Vec::new();
         access.ranges(&self.input, 0, params, &mut ranges);
         let mut parts = Parts {

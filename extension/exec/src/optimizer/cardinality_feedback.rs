@@ -7,7 +7,7 @@ use crate::access::access_path::AccessPath;
 use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MOST_FEEDBACK_FIGURES};
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
-use crate::plan::Pattern;
+use crate::plan::{ColumnNumber, Pattern};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ impl FeedbackKey {
         let predicate = pattern
             .conditions
             .iter()
-            .find(|c| c.column == 1 && c.bound == Bound::Eq);
+            .find(|c| c.column == ColumnNumber::PREDICATE && c.bound == Bound::Eq);
         Self {
             table: query.tables[pattern.table.index()],
             predicate: predicate.and_then(|c| match query.params[c.param.index()] {

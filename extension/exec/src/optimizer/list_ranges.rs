@@ -31,9 +31,7 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
         return false;
     }
     let conditions = pattern.conditions.iter();
-    let bounds: Vec<_> = conditions
-        .map(|c| (usize::from(c.column), c.bound))
-        .collect();
+    let bounds: Vec<_> = conditions.map(|c| (c.column.index(), c.bound)).collect();
     let candidates = candidate_orders(source.orders(pattern.table), &bounds);
     let [_, (_, listed)] = &candidates[..] else {
         return false;
@@ -47,7 +45,7 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
         let used = prefix.used.iter().map(|&i| {
             let c = &pattern.conditions[i];
             let value = params[c.param.index()].clone();
-            (usize::from(c.column), c.bound, value)
+            (c.column.index(), c.bound, value)
         });
         let ranges = key_ranges(&columns, &used.collect::<Vec<_>>());
         read_cost(&ranges, |some| source.counts(pattern.table, *order, some))

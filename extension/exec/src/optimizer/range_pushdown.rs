@@ -8,7 +8,7 @@ use crate::bindings::{Bindings, Column};
 use crate::cost::MOST_PUSHED_RANGES;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Layout, Scope};
-use crate::plan::{Filter, Slot, Test};
+use crate::plan::{ColumnNumber, Filter, Slot, Test};
 use crate::source::Source;
 use pgquad_term::intersection;
 use std::rc::Rc;
@@ -58,7 +58,10 @@ pub(crate) fn pushed_ranges<S: Source>(
             }
         }
         if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_PUSHED_RANGES) {
-            pushed_ranges.push((column as u8, Value::Ranges(Rc::from(ranges))));
+            pushed_ranges.push((
+                ColumnNumber::from_index(column),
+                Value::Ranges(Rc::from(ranges)),
+            ));
         }
     }
     pushed_ranges

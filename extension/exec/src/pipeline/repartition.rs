@@ -21,7 +21,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Ahead, Scope};
 use crate::plan::part::TablePart;
-use crate::plan::{Pattern, Slot, SlotSet, TableNumber};
+use crate::plan::{ColumnNumber, Pattern, Slot, SlotSet, TableNumber};
 use crate::source::Source;
 
 /// Where a join begins, by what one participant expects.
@@ -30,8 +30,8 @@ pub struct Outlook {
     /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start
     /// alone.
     pub first: Option<usize>,
-    /// The column (0 = subject, 2 = object) by which its quads are shared out, where they are.
-    pub column: u8,
+    /// The column, subject or object, by which its quads are shared out, where they are.
+    pub column: ColumnNumber,
     /// About how many quads all patterns of the outermost group will find.
     pub quads: f64,
 }
@@ -44,7 +44,7 @@ pub struct Damaged;
 #[derive(Clone, Copy)]
 pub(crate) struct PlacedKey {
     table: TableNumber,
-    column: u8,
+    column: ColumnNumber,
     slot: Slot,
     /// The step of the pattern, and what of the group comes next.
     step: usize,
@@ -63,7 +63,7 @@ impl Pipeline {
     pub fn start_share(
         &mut self,
         params: Vec<Value>,
-        first: Option<(usize, u8)>,
+        first: Option<(usize, ColumnNumber)>,
         me: usize,
         least: usize,
     ) {
@@ -251,14 +251,19 @@ impl Pipeline {
     /// The column by which the quads of pattern `first` are shared out. It is the column by which the order that is
     /// read is placed. Where another order is as good, it is the column that leaves rows where the quads of the next
     /// step are.
-    fn shared_by<S: Source>(&self, source: &S, first: usize, second: Option<usize>) -> u8 {
+    fn shared_by<S: Source>(
+        &self,
+        source: &S,
+        first: usize,
+        second: Option<usize>,
+    ) -> ColumnNumber {
         let group = &self.query.layout.groups[0];
         let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
         let pattern = &as_planned(&info.pattern);
         let (table, none) = (pattern.table, SlotSet::default());
         let access = AccessPath::new(pattern, source.orders(table), &rows, &none);
         let Some(column) = source.placed_by(table, access.order) else {
-            return 0;
+            return ColumnNumber::SUBJECT;
         };
         let after = one_with(self.query.slots, &info.needs);
         let inside = group.children.iter().map(|child| child.group);
@@ -273,8 +278,11 @@ impl Pipeline {
                 _ => None,
             }
         });
-        let of_key = |&column: &u8| key.is_some() && pattern.cells[usize::from(column)] == key;
-        let Some(other) = [0, 2].into_iter().find(of_key) else {
+        let of_key = |column: &ColumnNumber| key.is_some() && pattern.cells[column.index()] == key;
+        let Some(other) = [ColumnNumber::SUBJECT, ColumnNumber::OBJECT]
+            .into_iter()
+            .find(of_key)
+        else {
             return column;
         };
         let part = table.in_part(TablePart::by(other));
@@ -290,7 +298,7 @@ impl Pipeline {
     pub(crate) fn share<S: Source>(
         &self,
         source: &mut S,
-        (first, shared_by): (usize, u8),
+        (first, shared_by): (usize, ColumnNumber),
         rows: &Bindings,
     ) -> Option<Share> {
         let me = self.role.as_ref()?.me;
@@ -315,8 +323,8 @@ impl Pipeline {
         }
     }
 
-    fn key_at(&self, access: &AccessPath, column: u8) -> Option<Operand> {
-        access.one_at(access.columns.iter().position(|&c| c == column)?)
+    fn key_at(&self, access: &AccessPath, column: ColumnNumber) -> Option<Operand> {
+        access.one_at(column.place_in(&access.columns)?)
     }
 
     /// The key that the next step of a batch looks up by a variable, where the key tells who holds the quads.

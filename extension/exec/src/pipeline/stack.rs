@@ -8,7 +8,7 @@ use crate::operators::star_join::Star;
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::hash_policy::Running;
 use crate::plan::layout::{Ahead, Layout, Scope};
-use crate::plan::{Kind, Slot, SlotSet};
+use crate::plan::{ColumnNumber, Kind, Slot, SlotSet};
 use std::rc::Rc;
 
 /// A batch in a child: first it goes in, then the rows that had no match (or those that had) come out.
@@ -87,7 +87,7 @@ pub(crate) enum Origin {
     /// A part of such rows.
     Divided(Option<Ahead>),
     /// The beginning of a share that starts with this pattern, whose quads are shared out by this column.
-    Share(usize, u8),
+    Share(usize, ColumnNumber),
 }
 
 /// The batches under way, the one that goes on last.

@@ -3,8 +3,8 @@
 use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
-    Child, Comparison, Expr, Filter, Group, Kind, Link, ParamRange, Pattern, Plan, SameValue, Slot,
-    TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, ParamRange, Pattern, Plan,
+    SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 
 impl Plan {
@@ -117,10 +117,10 @@ const TRIPLES: i32 = 1 << 16;
 const MOST_DEPTH: usize = 200;
 
 impl Reader<'_> {
-    fn column(&mut self) -> Result<u8, DecodeError> {
-        u8::try_from(self.word()?)
-            .ok()
-            .filter(|c| *c < 4)
+    fn column(&mut self) -> Result<ColumnNumber, DecodeError> {
+        let column = ColumnNumber::read(self)?;
+        (column <= ColumnNumber::GRAPH)
+            .then_some(column)
             .ok_or(DecodeError)
     }
 

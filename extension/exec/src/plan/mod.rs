@@ -11,7 +11,7 @@ pub(crate) mod query;
 pub(crate) mod words;
 
 use crate::plan::condition::Bound;
-pub use crate::plan::numbers::{Argument, Expr, Param, Slot, TableNumber};
+pub use crate::plan::numbers::{Argument, ColumnNumber, Expr, Param, Slot, TableNumber};
 
 /// Most patterns in one group.
 pub const MOST_PATTERNS: usize = 64;
@@ -95,8 +95,8 @@ pub struct ParamRange {
 /// A column that has to equal a variable in value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SameValue {
-    /// The column (0 = s .. 3 = g).
-    pub column: u8,
+    /// The column.
+    pub column: ColumnNumber,
     /// The variable.
     pub slot: Slot,
     /// The ids whose value other ids may have too. Any other id is equal in value to itself only.
@@ -116,8 +116,8 @@ impl SameValue {
 /// A column that has to equal a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The column (0 = s .. 3 = g).
-    pub column: u8,
+    /// The column.
+    pub column: ColumnNumber,
     /// The variable.
     pub slot: Slot,
 }
@@ -125,8 +125,8 @@ pub struct Link {
 /// A column that is compared with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The column (0 = s .. 3 = g).
-    pub column: u8,
+    /// The column.
+    pub column: ColumnNumber,
     /// How it is compared.
     pub bound: Bound,
     /// The parameter.
@@ -135,7 +135,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// `column` compared with `param`.
-    pub fn new(column: u8, bound: Bound, param: Param) -> Self {
+    pub fn new(column: ColumnNumber, bound: Bound, param: Param) -> Self {
         Self {
             column,
             bound,
@@ -149,7 +149,7 @@ impl Comparison {
 pub struct Pattern {
     /// Which of the source's tables it reads.
     pub table: TableNumber,
-    /// The variable of each column (0 = s .. 3 = g); `None` where no value is asked for. A variable that is bound
+    /// The variable of each column ([`ColumnNumber`]); `None` where no value is asked for. A variable that is bound
     /// already restricts the column, one that is not is bound by it. The same variable may stand in several columns.
     pub cells: [Option<Slot>; 4],
     /// Variables of other groups that a column has to equal: used as keys once they are bound. The equality

@@ -64,9 +64,31 @@ numbers! {
     /// An argument of sums and extremes: its number is the place of its expression among the source's arguments.
     Argument(u16);
 
+    /// A column of quads: s, p, o or g.
+    #[derive(Default)]
+    ColumnNumber(u8);
+
     /// A table of the source. Its number may also stand for a part of it ([`TableNumber::part`]).
     #[derive(Default)]
     TableNumber(u16);
+}
+
+impl ColumnNumber {
+    /// The column s.
+    pub const SUBJECT: Self = Self(0);
+    /// The column p.
+    pub const PREDICATE: Self = Self(1);
+    /// The column o.
+    pub const OBJECT: Self = Self(2);
+    /// The column g.
+    pub const GRAPH: Self = Self(3);
+
+    /// Its place in the keys of an order.
+    #[inline]
+    #[must_use]
+    pub fn place_in(self, order: &[u8; 4]) -> Option<usize> {
+        order.iter().position(|&column| column == self.0)
+    }
 }
 
 impl Slot {

@@ -1,6 +1,6 @@
 //! Parts of tables: in a repartitioned join the number of a table may stand for the quads that this participant holds.
 
-use crate::plan::numbers::TableNumber;
+use crate::plan::numbers::{ColumnNumber, TableNumber};
 
 /// Set in the number of a table that stands for a part.
 const BY_SUBJECT: u16 = 1 << 15;
@@ -16,10 +16,10 @@ pub enum TablePart {
 }
 
 impl TablePart {
-    /// The part by a column (0 = subject, 2 = object).
-    pub(crate) fn by(column: u8) -> Self {
+    /// The part by a column, subject or object.
+    pub(crate) fn by(column: ColumnNumber) -> Self {
         match column {
-            0 => Self::BySubject,
+            ColumnNumber::SUBJECT => Self::BySubject,
             _ => Self::ByObject,
         }
     }

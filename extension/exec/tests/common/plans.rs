@@ -3,8 +3,8 @@
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange, Pattern, Plan,
-    SameValue, Slot, TableNumber, Test, Value,
+    Bound, Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange,
+    Pattern, Plan, SameValue, Slot, TableNumber, Test, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -41,7 +41,7 @@ impl Model<'_> {
                 param,
             } in &pattern.conditions
             {
-                let v = value(usize::from(column));
+                let v = value(column.index());
                 let ok = match (bound, &self.params[param.index()]) {
                     (Bound::Eq, Value::One(x)) => v == *x,
                     (Bound::Lt, Value::One(x)) => v < *x,
@@ -142,8 +142,14 @@ impl Maker<'_> {
     pub fn read_triples(&mut self, group: &mut Group) {
         for pattern in &mut group.patterns {
             let of_graph = pattern.cells[3].is_some()
-                || pattern.links.iter().any(|link| link.column == 3)
-                || pattern.values.iter().any(|value| value.column == 3);
+                || pattern
+                    .links
+                    .iter()
+                    .any(|link| link.column == ColumnNumber::GRAPH)
+                || pattern
+                    .values
+                    .iter()
+                    .any(|value| value.column == ColumnNumber::GRAPH);
             pattern.triples = !of_graph && self.pick(3) > 0;
         }
         for child in &mut group.children {
@@ -164,17 +170,17 @@ impl Maker<'_> {
                 table: TableNumber::from_index(self.pick(self.tables)),
                 ..Pattern::default()
             };
-            for c in 0..4u8 {
+            for c in 0..4 {
                 match self.pick(8) {
                     0..=2 => {
                         let slot = self.slot();
                         own.push(slot);
-                        pattern.cells[usize::from(c)] = Some(slot);
+                        pattern.cells[c] = Some(slot);
                     }
                     3 | 4 => {
                         let known: Vec<Slot> = outer.iter().chain(&own).copied().collect();
                         if !known.is_empty() {
-                            pattern.cells[usize::from(c)] = Some(known[self.pick(known.len())]);
+                            pattern.cells[c] = Some(known[self.pick(known.len())]);
                         }
                     }
                     5 => {
@@ -188,7 +194,7 @@ impl Maker<'_> {
                             _ => (Bound::Eq, Value::One(FLIP + self.pick(4) as u64)),
                         };
                         pattern.conditions.push(Comparison::new(
-                            c,
+                            ColumnNumber::from_index(c),
                             bound,
                             Param::from_index(self.params.len()),
                         ));
@@ -246,7 +252,7 @@ impl Maker<'_> {
                 for pattern in &mut group.patterns {
                     if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(a)) {
                         pattern.links.push(Link {
-                            column: c as u8,
+                            column: ColumnNumber::from_index(c),
                             slot: b,
                         });
                     }
@@ -278,7 +284,7 @@ impl Maker<'_> {
             for pattern in &mut group.patterns {
                 if let Some(c) = pattern.cells.iter().position(|&cell| cell == Some(mine)) {
                     pattern.values.push(SameValue {
-                        column: c as u8,
+                        column: ColumnNumber::from_index(c),
                         slot,
                         between,
                     });
@@ -323,11 +329,13 @@ impl Maker<'_> {
         (group, visible)
     }
 
-    fn constant(&mut self, column: u8, value: u64, pattern: &mut Pattern) {
+    fn constant(&mut self, column: usize, value: u64, pattern: &mut Pattern) {
         let param = Param::from_index(self.params.len());
-        pattern
-            .conditions
-            .push(Comparison::new(column, Bound::Eq, param));
+        pattern.conditions.push(Comparison::new(
+            ColumnNumber::from_index(column),
+            Bound::Eq,
+            param,
+        ));
         self.params.push(Value::One(FLIP + value));
     }
 
@@ -347,10 +355,10 @@ impl Maker<'_> {
             match self.pick(6) {
                 0..=2 => {
                     own.push(self.slot());
-                    pattern.cells[usize::from(column)] = own.last().copied();
+                    pattern.cells[column] = own.last().copied();
                 }
                 3 if !own.is_empty() => {
-                    pattern.cells[usize::from(column)] = Some(own[self.pick(own.len())]);
+                    pattern.cells[column] = Some(own[self.pick(own.len())]);
                 }
                 4 => {
                     let value = self.pick(2) as u64;

@@ -9,8 +9,8 @@ use super::value_equality;
 use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use pgquad_exec::{
-    Bound, Child, Comparison, Expr, Filter, Group, Link, Param, ParamRange, Pattern, Plan,
-    SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Bound, Child, ColumnNumber, Comparison, Expr, Filter, Group, Link, Param, ParamRange, Pattern,
+    Plan, SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -297,7 +297,7 @@ impl Compiler {
                 for (mine, other) in [(a, y), (b, x)] {
                     if let Some(i) = prepared.relations.iter().position(|&r| r == mine.0) {
                         patterns[i].links.push(Link {
-                            column: mine.1 as u8,
+                            column: ColumnNumber::from_index(mine.1),
                             slot: other,
                         });
                     }
@@ -314,9 +314,11 @@ impl Compiler {
                             .iter()
                             .position(|&r| r == relation)
                             .unwrap_or(0);
-                        patterns[at]
-                            .conditions
-                            .push(Comparison::new(column as u8, bound, param));
+                        patterns[at].conditions.push(Comparison::new(
+                            ColumnNumber::from_index(column),
+                            bound,
+                            param,
+                        ));
                     }
                     Condition::Test(clause, cells) => tests.push(((*clause).clause, cells)),
                     Condition::SameValue(clause, a, b) => {
@@ -324,7 +326,7 @@ impl Compiler {
                             let at = prepared.relations.iter().position(|&r| r == mine.0);
                             if let (Some(i), Some(&slot)) = (at, visible.get(&other)) {
                                 let between = self.shared_values();
-                                let column = mine.1 as u8;
+                                let column = ColumnNumber::from_index(mine.1);
                                 patterns[i].values.push(SameValue {
                                     column,
                                     slot,

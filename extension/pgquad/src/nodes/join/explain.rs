@@ -333,12 +333,15 @@ unsafe fn properties(shown: &Shown, es: *mut pg_sys::ExplainState) {
 /// The columns with what they hold: `$` a parameter, `?n` a variable, `_` anything.
 fn shape(pattern: &Pattern) -> String {
     let mut text = String::new();
-    for column in 0..4u8 {
+    for (column, cell) in pattern.cells.iter().enumerate() {
         if column > 0 {
             text.push(' ');
         }
-        let compared = pattern.conditions.iter().any(|c| c.column == column);
-        match pattern.cells[usize::from(column)] {
+        let compared = pattern
+            .conditions
+            .iter()
+            .any(|c| c.column.index() == column);
+        match cell {
             Some(slot) => {
                 let _ = write!(
                     text,

@@ -16,8 +16,8 @@ use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
-    AnswerRows, Argument, Bindings, Column, Counted, Extreme, FirstRows, Group, HashAggregation,
-    Pipeline, Plan, Progress, Slot, SortKey, Test, Tuning, Value,
+    AnswerRows, Argument, Bindings, Column, ColumnNumber, Counted, Extreme, FirstRows, Group,
+    HashAggregation, Pipeline, Plan, Progress, Slot, SortKey, Test, Tuning, Value,
 };
 use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
@@ -365,7 +365,7 @@ impl Work for Joining {
         let first = self
             .start
             .first
-            .map(|first| (first as usize, self.start.column));
+            .map(|first| (first as usize, ColumnNumber::new(self.start.column)));
         let params = std::mem::take(&mut self.params);
         let (me, least) = (dealt.me(), self.start.least as usize);
         match self.start.rows.take() {

@@ -180,7 +180,7 @@ impl QuadJoin {
             participants: Vec::new(),
             patience: patience.as_millis() as u32,
             first: outlook.first.map(|first| first as u32),
-            column: outlook.column,
+            column: outlook.column.number(),
             least: 0,
             batch_bytes: exchange::batch_bytes() as u64,
             timing: self.source.since.is_some(),

@@ -11,7 +11,7 @@ use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{
-    Argument, Bindings, Expr, Slot, Source, TableNumber, TablePart, ValueKey, Wanted,
+    Argument, Bindings, ColumnNumber, Expr, Slot, Source, TableNumber, TablePart, ValueKey, Wanted,
 };
 use pgquad_term::number::Number;
 use pgrx::pg_sys;
@@ -408,13 +408,14 @@ impl Source for NodeSource {
         value_equality::value_keys(ids)
     }
 
-    fn placed_by(&self, table: TableNumber, order: usize) -> Option<u8> {
-        self.reader(table).sharded()?.placed_by(order)
+    fn placed_by(&self, table: TableNumber, order: usize) -> Option<ColumnNumber> {
+        let sharded = self.reader(table).sharded()?;
+        sharded.placed_by(order).map(ColumnNumber::new)
     }
 
-    fn holders(&mut self, table: TableNumber, column: u8, values: &[u64]) -> Vec<u16> {
+    fn holders(&mut self, table: TableNumber, column: ColumnNumber, values: &[u64]) -> Vec<u16> {
         match self.reader(table).sharded() {
-            Some(sharded) => sharded.holders(column, values),
+            Some(sharded) => sharded.holders(column.number(), values),
             None => vec![0; values.len()],
         }
     }
