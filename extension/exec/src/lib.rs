@@ -25,7 +25,7 @@ pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};
 pub use operators::hash_aggregation::{Counted, HashAggregation, SetParcel};
 pub use operators::spill::Spill;
 pub use optimizer::cardinality_feedback::CardinalityFeedback;
-pub use pipeline::participant::Parcel;
+pub use pipeline::participant::{FirstPattern, Parcel};
 pub use pipeline::repartition::Outlook;
 pub use pipeline::{Pipeline, Progress};
 pub use plan::condition::{Bound, Value};

@@ -15,8 +15,8 @@ use pgquad_btree::{Batch, Key, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
     Argument, Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted,
-    Expr, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress, Slot, Source,
-    TableNumber, TablePart, Tuning, Value, ValueKey,
+    Expr, FirstPattern, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress,
+    Slot, Source, TableNumber, TablePart, Tuning, Value, ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, Maker, Row};
@@ -232,8 +232,7 @@ impl<'a> Cluster<'a> {
         assert!(outlook.quads >= 0.0);
         for (me, participant) in self.participants.iter_mut().enumerate() {
             let pipeline = &mut participant.pipeline;
-            let first = outlook.first.map(|first| (first, outlook.column));
-            pipeline.start_share(self.params.to_vec(), first, me, self.least);
+            pipeline.start_share(self.params.to_vec(), outlook.first, me, self.least);
             if let Some(aggregation) = aggregation {
                 pipeline.begin_aggregation(aggregation());
             }
@@ -514,7 +513,8 @@ proptest! {
         let params = std::mem::take(&mut maker.params);
         let plan = Plan { root, slots: maker.slots, output, distinct: false, whole: true };
         let mut pipeline = Pipeline::new(&plan, vec![0], tuning(1, 1, 1, 0));
-        pipeline.start_share(params, Some((0, ColumnNumber::SUBJECT)), 1, 0);
+        let first = FirstPattern { pattern: 0, column: ColumnNumber::SUBJECT };
+        pipeline.start_share(params, Some(first), 1, 0);
         // Accepted or refused, nothing breaks.
         let _ = pipeline.take(&state, rows, vec![vec![FLIP; rows]; 2]);
     }

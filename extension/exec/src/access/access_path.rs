@@ -46,8 +46,24 @@ pub(crate) type Constants = SmallVec<[u64; 3]>;
 /// Variables with their places in the key.
 pub(crate) type Places = SmallVec<[(Slot, usize); 4]>;
 
-/// What filters leave to columns of a pattern: `(column, ranges)`, the ranges ascending, disjoint and inclusive.
-pub(crate) type PushedRanges = Vec<(ColumnNumber, Value)>;
+/// What filters leave to columns of a pattern.
+pub(crate) type PushedRanges = Vec<PushedRange>;
+
+/// What filters leave to one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PushedRange {
+    pub column: ColumnNumber,
+    /// Ranges: ascending, disjoint and inclusive.
+    pub within: Value,
+}
+
+/// A condition that key ranges can enforce.
+#[derive(Clone, Copy, Debug)]
+struct KeyCondition {
+    column: ColumnNumber,
+    bound: Bound,
+    operand: Operand,
+}
 
 /// How a pattern is read. Made for every pattern that a batch could go on with, so that its lists are short and in
 /// place.
@@ -60,7 +76,7 @@ pub(crate) struct AccessPath {
     /// Its columns.
     pub columns: [u8; 4],
     /// Conditions that the key ranges enforce, in key order.
-    used: SmallVec<[(ColumnNumber, Bound, Operand); 4]>,
+    used: SmallVec<[KeyCondition; 4]>,
     /// All of `used` are equalities with one value.
     exact: bool,
     /// Variables among the keys, in key order.
@@ -123,44 +139,53 @@ impl AccessPath {
         pushed_ranges: &PushedRanges,
     ) -> Self {
         let known = |slot: Slot| rows.ids(slot).is_some();
-        let mut conditions: SmallVec<[(ColumnNumber, Bound, Operand); 8]> = SmallVec::new();
+        let mut conditions: SmallVec<[KeyCondition; 8]> = SmallVec::new();
+        let mut add = |column, bound, operand| {
+            conditions.push(KeyCondition {
+                column,
+                bound,
+                operand,
+            });
+        };
         for (column, cell) in pattern.cells.iter().enumerate() {
             if let Some(slot) = cell.filter(|&s| known(s)) {
-                conditions.push((
+                add(
                     ColumnNumber::from_index(column),
                     Bound::Eq,
                     Operand::Slot(slot),
-                ));
+                );
             }
         }
         for link in pattern.links.iter().filter(|l| known(l.slot)) {
-            conditions.push((link.column, Bound::Eq, Operand::Slot(link.slot)));
+            add(link.column, Bound::Eq, Operand::Slot(link.slot));
         }
         for c in &pattern.conditions {
-            conditions.push((c.column, c.bound, Operand::Param(c.param)));
+            add(c.column, c.bound, Operand::Param(c.param));
         }
-        for (n, &(column, _)) in pushed_ranges.iter().enumerate() {
-            conditions.push((column, Bound::Within, Operand::PushedRanges(n as u8)));
+        for (n, pushed) in pushed_ranges.iter().enumerate() {
+            add(pushed.column, Bound::Within, Operand::PushedRanges(n as u8));
         }
         // Ranges for every member of a list and every key of a batch would be too many: such a list is checked after
         // reading.
         let keyed = |operand| matches!(operand, Operand::Slot(slot) if is_key(slot));
-        let unkeyed = !conditions.iter().any(|c| keyed(c.2));
+        let unkeyed = !conditions.iter().any(|c| keyed(c.operand));
         let listed = rows.len <= LIST_RANGES_ROWS || unkeyed;
         let offered: SmallVec<[usize; 8]> = (0..conditions.len())
-            .filter(|&i| match conditions[i].2 {
+            .filter(|&i| match conditions[i].operand {
                 Operand::Slot(slot) => is_key(slot),
                 // Repeats of a triple would be in several ranges.
-                Operand::Param(_) if pattern.triples && conditions[i].0 == ColumnNumber::GRAPH => {
+                Operand::Param(_)
+                    if pattern.triples && conditions[i].column == ColumnNumber::GRAPH =>
+                {
                     false
                 }
-                Operand::Param(_) => listed || conditions[i].1 != Bound::Any,
+                Operand::Param(_) => listed || conditions[i].bound != Bound::Any,
                 Operand::PushedRanges(_) => true,
             })
             .collect();
         let bounds: SmallVec<[(usize, Bound); 8]> = offered
             .iter()
-            .map(|&i| (conditions[i].0.index(), conditions[i].1))
+            .map(|&i| (conditions[i].column.index(), conditions[i].bound))
             .collect();
         let lists_first = unkeyed && pattern.lists_first;
         let (order, mut prefix) = best_order(orders, &bounds, lists_first);
@@ -186,12 +211,17 @@ impl AccessPath {
             bound: 0,
             pushed_ranges: pushed_ranges.clone(),
         };
-        for &(_, _, operand) in &access.used {
-            if let Operand::Slot(slot) = operand {
+        for used in &access.used {
+            if let Operand::Slot(slot) = used.operand {
                 access.keys.push(slot);
             }
         }
-        for (i, &(column, bound, operand)) in conditions.iter().enumerate() {
+        for (i, condition) in conditions.iter().enumerate() {
+            let KeyCondition {
+                column,
+                bound,
+                operand,
+            } = *condition;
             match operand {
                 Operand::Slot(slot) => {
                     access.bound |= 1 << column.index();
@@ -234,7 +264,7 @@ impl AccessPath {
             let is_fixed = |place: &usize| {
                 let column = ColumnNumber::new(columns[*place]);
                 let mut used = access.used.iter();
-                used.any(|u| u.0 == column && matches!(u.1, Bound::Eq | Bound::Any))
+                used.any(|u| u.column == column && matches!(u.bound, Bound::Eq | Bound::Any))
             };
             access.tell_triples_from((0..GRAPH).take_while(is_fixed).count());
         }
@@ -262,8 +292,8 @@ impl AccessPath {
     /// is the operand at `place` where all places up to it are equalities.
     pub fn one_at(&self, place: usize) -> Option<Operand> {
         let up_to = self.used.get(..=place)?;
-        let equal = up_to.iter().all(|u| u.1 == Bound::Eq);
-        equal.then(|| up_to[place].2)
+        let equal = up_to.iter().all(|u| u.bound == Bound::Eq);
+        equal.then(|| up_to[place].operand)
     }
 
     /// Hands on only the variables of `live`.
@@ -296,7 +326,7 @@ impl AccessPath {
     pub fn only_key(&self) -> Option<(Slot, usize)> {
         match self.keys.as_slice() {
             [only] if self.exact => {
-                let is_slot = |u: &(ColumnNumber, Bound, Operand)| matches!(u.2, Operand::Slot(_));
+                let is_slot = |u: &KeyCondition| matches!(u.operand, Operand::Slot(_));
                 Some((*only, self.used.iter().position(is_slot)?))
             }
             _ => None,
@@ -306,7 +336,7 @@ impl AccessPath {
     /// The operand at the first place of the key, and the constants at the places behind it. `None` where other
     /// operands are there.
     pub fn star_key(&self, params: &[Value]) -> Option<(StarKey, Constants)> {
-        let ((_, _, first), rest) = self.used.split_first()?;
+        let (first, rest) = self.used.split_first()?;
         if !self.exact || !self.compared.is_empty() {
             return None;
         }
@@ -317,20 +347,21 @@ impl AccessPath {
             },
             _ => None,
         };
-        let star_key = match *first {
+        let star_key = match first.operand {
             Operand::Slot(slot) => StarKey::Slot(slot),
             other => StarKey::Value(constant(other)?),
         };
-        let constants = rest.iter().map(|&(_, _, operand)| constant(operand));
+        let constants = rest.iter().map(|used| constant(used.operand));
         Some((star_key, constants.collect::<Option<_>>()?))
     }
 
     /// Makes the constants behind place `at` of the key checks after reading.
     pub fn add_residuals_behind(&mut self, at: usize) {
-        for (place, &(_, bound, operand)) in self.used.iter().enumerate().skip(at + 1) {
-            if let Operand::Param(param) = operand {
+        for (place, used) in self.used.iter().enumerate().skip(at + 1) {
+            if let Operand::Param(param) = used.operand {
                 self.mask |= 1 << place;
-                self.residuals.push((place, Residual::Param(bound, param)));
+                self.residuals
+                    .push((place, Residual::Param(used.bound, param)));
             }
         }
         if self.triples_from.is_some() {
@@ -347,8 +378,8 @@ impl AccessPath {
     pub fn ranges(&self, rows: &Bindings, row: usize, params: &[Value], out: &mut Vec<(Key, Key)>) {
         if self.exact {
             let (mut low, mut high) = (KEY_MIN, KEY_MAX);
-            for (place, (_, _, operand)) in self.used.iter().enumerate() {
-                let Some(value) = one(*operand, rows, row, params) else {
+            for (place, used) in self.used.iter().enumerate() {
+                let Some(value) = one(used.operand, rows, row, params) else {
                     return;
                 };
                 low[place] = value;
@@ -360,15 +391,15 @@ impl AccessPath {
         let conditions: Vec<(usize, Bound, Value)> = self
             .used
             .iter()
-            .map(|&(column, bound, operand)| {
-                let value = match operand {
+            .map(|used| {
+                let value = match used.operand {
                     Operand::Param(param) => params[param.index()].clone(),
-                    Operand::PushedRanges(n) => self.pushed_ranges[usize::from(n)].1.clone(),
+                    Operand::PushedRanges(n) => self.pushed_ranges[usize::from(n)].within.clone(),
                     Operand::Slot(_) => {
-                        one(operand, rows, row, params).map_or(Value::Null, Value::One)
+                        one(used.operand, rows, row, params).map_or(Value::Null, Value::One)
                     }
                 };
-                (column.index(), bound, value)
+                (used.column.index(), used.bound, value)
             })
             .collect();
         out.extend(key_ranges(&self.columns, &conditions));

@@ -41,7 +41,8 @@ impl ResidualMask {
     /// before them. Within a span quads are in order, so that equal triples stand side by side.
     pub fn of_access(
         access: &AccessPath,
-        (batch, spans): (&Batch, &[Span]),
+        batch: &Batch,
+        spans: &[Span],
         params: &[Value],
         last: &mut LastTriples,
     ) -> Self {

@@ -68,7 +68,8 @@ pub(crate) fn repeats(
     pattern: &Pattern,
     needs: &SlotSet,
     rows: &Bindings,
-    (live, determined_by_outer): (&SlotSet, &SlotSet),
+    live: &SlotSet,
+    determined_by_outer: &SlotSet,
 ) -> bool {
     let mut variables = rows.known();
     variables.add_all(needs);

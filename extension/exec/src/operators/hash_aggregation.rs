@@ -351,9 +351,19 @@ impl HashAggregation {
         }
     }
 
-    /// What rows are counted by, what is counted, and the variables of the arguments.
-    pub fn what(&self) -> (&[Slot], &[Counted], &[Vec<Slot>]) {
-        (&self.by, &self.counted, &self.arguments)
+    /// The variables that rows are counted by.
+    pub fn by(&self) -> &[Slot] {
+        &self.by
+    }
+
+    /// What is counted.
+    pub fn counted(&self) -> &[Counted] {
+        &self.counted
+    }
+
+    /// By argument, the variables that it is computed from.
+    pub fn arguments(&self) -> &[Vec<Slot>] {
+        &self.arguments
     }
 
     /// Number of all rows that there were, whichever groups are in memory.

@@ -24,7 +24,8 @@ pub(crate) fn read_table<S: Source>(
     access: &AccessPath,
     ranges: &[(Key, Key)],
     limits: &Limits,
-    (params, most): (&[Value], usize),
+    params: &[Value],
+    most: usize,
 ) -> Option<Table> {
     let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
     let mut reading = Reading::new(access.mask | places);
@@ -42,8 +43,8 @@ pub(crate) fn read_table<S: Source>(
             &mut batch,
             &mut spans,
         );
-        let found = (&batch, spans.as_slice());
-        let residual_mask = ResidualMask::of_access(access, found, params, &mut last_triples);
+        let residual_mask =
+            ResidualMask::of_access(access, &batch, &spans, params, &mut last_triples);
         let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
         let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
         let values: Vec<&[u64]> = access.fills.iter().map(column).collect();

@@ -229,7 +229,8 @@ impl IndexProbe {
         }
         self.residual_mask = ResidualMask::of_access(
             &self.access,
-            (&self.batch, &self.spans),
+            &self.batch,
+            &self.spans,
             params,
             &mut self.last_triples,
         );

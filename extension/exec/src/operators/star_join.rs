@@ -86,6 +86,16 @@ struct Found {
 /// Most arms of a star.
 pub(crate) const MOST_ARMS: usize = 64;
 
+/// How a star joins.
+pub(crate) struct StarManner {
+    /// The variables that are used after it.
+    pub live: SlotSet,
+    /// Only the set of rows matters: arms that bind no such variable are asked only whether they have quads.
+    pub set: bool,
+    /// All quads between the keys are read.
+    pub merges: bool,
+}
+
 /// A batch of rows being joined with the quads of a star's patterns.
 pub(crate) struct Star {
     table: TableNumber,
@@ -131,16 +141,15 @@ pub(crate) struct Star {
 
 impl Star {
     /// Starts to join `input` with the quads of all `arms`, of which there are some, all in the same order of a table.
-    ///
-    /// `live` are the variables that are used after it. Where only the `set` of rows matters, arms that bind no such
-    /// variable are asked only whether they have quads. It `merges` where all quads between the keys are to be read.
     pub fn new(
         table: TableNumber,
-        (star_key, arms): (StarKey, Vec<Arm>),
+        star_key: StarKey,
+        arms: Vec<Arm>,
         input: Bindings,
-        (live, set, merges): (SlotSet, bool, bool),
+        manner: StarManner,
         tuning: Tuning,
     ) -> Self {
+        let StarManner { live, set, merges } = manner;
         let columns: Vec<&[u64]> = match star_key {
             StarKey::Slot(slot) => input.ids(slot).into_iter().collect(),
             StarKey::Value(_) => Vec::new(),

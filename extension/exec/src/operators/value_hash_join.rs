@@ -84,7 +84,8 @@ impl Parts {
             );
             let residual_mask = ResidualMask::of_access(
                 &self.access,
-                (&self.batch, &self.spans),
+                &self.batch,
+                &self.spans,
                 params,
                 &mut self.last_triples,
             );

@@ -52,7 +52,8 @@ impl<S: Source> Estimator<'_, S> {
     /// Expected quads per row for a pattern, whatever filters leave of them; `known` are the variables of the rows.
     pub fn expected(
         &mut self,
-        (rows, known): (&Bindings, &SlotSet),
+        rows: &Bindings,
+        known: &SlotSet,
         at: PatternAt,
         closely: bool,
     ) -> f64 {
@@ -107,7 +108,8 @@ impl<S: Source> Estimator<'_, S> {
     /// Tells the source what [`Self::expected`] is about to count, so that all of it is asked for at once.
     pub fn foresee(
         &mut self,
-        (rows, known): (&Bindings, &SlotSet),
+        rows: &Bindings,
+        known: &SlotSet,
         candidates: impl Iterator<Item = PatternAt>,
     ) {
         let mut wanted = Vec::new();

@@ -41,13 +41,22 @@ struct BuildSide {
     pushed_ranges: PushedRanges,
 }
 
+/// How many quads a pattern's constants select.
+struct Total {
+    /// In the pattern's table, or a part of it.
+    part: TableNumber,
+    /// Within what filters leave to its columns.
+    pushed_ranges: PushedRanges,
+    quads: f64,
+}
+
 /// What a step has had to do so far, and its table.
 #[derive(Default)]
 pub(crate) struct HashBuild {
     /// The pattern's constants: the rest holds for these.
     constants: Vec<Value>,
-    /// Quads that they select in a table or a part of it, within what filters leave, once counted.
-    total: Option<(TableNumber, PushedRanges, f64)>,
+    /// Quads that they select, once counted.
+    total: Option<Total>,
     /// Rows that have come in, and keys probed for them.
     rows: f64,
     probes: f64,
@@ -198,7 +207,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         counted: Option<f64>,
         probe: &AccessPath,
         rows: &Bindings,
-        (live, pushed_ranges): (&SlotSet, &PushedRanges),
+        live: &SlotSet,
+        pushed_ranges: &PushedRanges,
     ) -> Option<(AccessPath, Rc<Table>)> {
         let large = rows.len >= self.query.tuning.bulk_from;
         // Counted when the order was chosen.
@@ -207,7 +217,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         if !(large || some) || probe.known.is_empty() {
             return None;
         }
-        let found = self.table_of_all(at, probe, rows, (live, pushed_ranges));
+        let found = self.table_of_all(at, probe, rows, live, pushed_ranges);
         if found.is_none() && large {
             return self.table_of_batch(at, probe, rows, live);
         }
@@ -220,7 +230,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         at: PatternAt,
         probe: &AccessPath,
         rows: &Bindings,
-        (live, pushed_ranges): (&SlotSet, &PushedRanges),
+        live: &SlotSet,
+        pushed_ranges: &PushedRanges,
     ) -> Option<(AccessPath, Rc<Table>)> {
         let query = self.query;
         let info = query.pattern(at);
@@ -247,13 +258,19 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             ranges
         };
         let total = match &self.builds[step].total {
-            Some((part, counted, total)) if *part == table && counted == pushed_ranges => *total,
+            Some(counted) if counted.part == table && counted.pushed_ranges == *pushed_ranges => {
+                counted.quads
+            }
             _ if pushed_ranges.is_empty() => {
                 count(self.source, &access, &ranges(&self.query.params))
             }
             _ => count_in_ranges(self.source, rows, &access, &query.params),
         };
-        self.builds[step].total = Some((table, pushed_ranges.clone(), total));
+        self.builds[step].total = Some(Total {
+            part: table,
+            pushed_ranges: pushed_ranges.clone(),
+            quads: total,
+        });
         let build = &self.builds[step];
         let bytes = total * quad_bytes(&access);
         let len = rows.len as f64;
@@ -399,8 +416,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         ranges: &[(Key, Key)],
         limits: &Limits,
     ) -> Option<Table> {
-        let with = (self.query.params.as_slice(), self.query.tuning.most);
-        read_table(self.source, access, ranges, limits, with)
+        let (params, most) = (&self.query.params, self.query.tuning.most);
+        read_table(self.source, access, ranges, limits, params, most)
     }
 
     fn room(&self, step: Option<usize>) -> usize {

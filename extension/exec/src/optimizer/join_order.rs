@@ -87,11 +87,11 @@ pub(crate) fn choose<S: Source>(
     };
     if estimator.source.is_remote() {
         let all = near.iter().chain(&far).map(|&i| at(i));
-        estimator.foresee((rows, &known), all);
+        estimator.foresee(rows, &known, all);
     }
     let mut ranked: Few<(usize, f64)> = Few::new();
     for &i in near.iter().chain(&far) {
-        let expected = estimator.expected((rows, &known), at(i), false);
+        let expected = estimator.expected(rows, &known, at(i), false);
         ranked.push((i, expected));
     }
     // To see what filters leave takes longer than to join a few rows.
@@ -119,7 +119,7 @@ pub(crate) fn choose<S: Source>(
         let close = ranked.len().min(CLOSE_LOOK_PATTERNS);
         for (i, expected) in &mut ranked[..close] {
             if near.contains(i) {
-                *expected = estimator.expected((rows, &known), at(*i), true);
+                *expected = estimator.expected(rows, &known, at(*i), true);
             }
         }
         ranked[..close].sort_by(by_weight);

@@ -3,7 +3,7 @@
 //! Example: `?price < 100` leaves the ids of the inlined numbers below 100. The filters are tested all the same: the
 //! ranges only say where to look.
 
-use crate::access::access_path::{AccessPath, PushedRanges};
+use crate::access::access_path::{AccessPath, PushedRange, PushedRanges};
 use crate::bindings::{Bindings, Column};
 use crate::cost::MOST_PUSHED_RANGES;
 use crate::plan::condition::Value;
@@ -58,10 +58,10 @@ pub(crate) fn pushed_ranges<S: Source>(
             }
         }
         if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_PUSHED_RANGES) {
-            pushed_ranges.push((
-                ColumnNumber::from_index(column),
-                Value::Ranges(Rc::from(ranges)),
-            ));
+            pushed_ranges.push(PushedRange {
+                column: ColumnNumber::from_index(column),
+                within: Value::Ranges(Rc::from(ranges)),
+            });
         }
     }
     pushed_ranges

@@ -60,8 +60,14 @@ impl StarPlan {
     }
 }
 
-/// Table (by its identity), order and key that all arms have in common.
-type SharedAccess = (u64, usize, StarKey);
+/// What all arms have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SharedAccess {
+    /// Identity of the table.
+    table: u64,
+    order: usize,
+    star_key: StarKey,
+}
 
 /// The members of a group that rows go through as one step, if there are at least two. Patterns come first, as they are
 /// `ranked`. Where these are all patterns of the group, its optional groups follow.
@@ -148,7 +154,7 @@ pub(crate) fn plan_star<S: Source>(
             }
         }
     }
-    let (_, _, star_key) = shared_access?;
+    let star_key = shared_access?.star_key;
     (list.len() > 1).then_some(StarPlan { star_key, list })
 }
 
@@ -176,8 +182,11 @@ fn star_member<S: Source>(
     if is_constant && counted.is_some_and(|count| count > STAR_LAST_ARM_QUADS_PER_ROW) {
         return None;
     }
-    let table = query.tables[pattern.table.index()];
-    let own = (table, access.order, star_key);
+    let own = SharedAccess {
+        table: query.tables[pattern.table.index()],
+        order: access.order,
+        star_key,
+    };
     (*shared_access.get_or_insert(own) == own).then_some(StarMember {
         what,
         access,
@@ -240,7 +249,8 @@ pub(crate) fn drop_hash_joined<S: Source, R: Running>(
     policy: &mut HashPolicy<S, R>,
     rows: &Bindings,
     before: &[Scope],
-    (parts, of_table): (&mut Vec<StarMember>, Option<TableNumber>),
+    parts: &mut Vec<StarMember>,
+    of_table: Option<TableNumber>,
 ) {
     let Some(scope) = before.last() else {
         return;
@@ -266,7 +276,7 @@ pub(crate) fn drop_hash_joined<S: Source, R: Running>(
         let access = on_part.as_ref().unwrap_or(&part.access);
         access.known.is_empty()
             || policy
-                .table_of_all(at, access, rows, (&live, &pushed_ranges))
+                .table_of_all(at, access, rows, &live, &pushed_ranges)
                 .is_none()
     });
 }

@@ -355,8 +355,8 @@ impl Pipeline {
             }
             let is_new = matches!(from, Origin::Step(..));
             let first_shares = is_new.then(|| {
-                let on = (&self.query.layout, self.query.tuning.first);
-                self.stack.first_shares(on, &rows, &scopes)
+                let (layout, first) = (&self.query.layout, self.query.tuning.first);
+                self.stack.first_shares(layout, first, &rows, &scopes)
             });
             if let Some((numbers, share)) = first_shares.flatten() {
                 let work =
@@ -369,11 +369,11 @@ impl Pipeline {
                 Origin::Participant(ahead) | Origin::Divided(ahead) => ahead,
                 _ => None,
             };
-            if let Origin::Share(first, column) = from {
-                match self.share(source, (first, column), &rows)? {
-                    Share::All => ahead = Some(Ahead::Pattern(first)),
+            if let Origin::Share(first) = from {
+                match self.share(source, first, &rows)? {
+                    Share::All => ahead = Some(Ahead::Pattern(first.pattern)),
                     Share::Part(part) => {
-                        let (first, part) = ((first, f64::NAN), Some(part));
+                        let (first, part) = ((first.pattern, f64::NAN), Some(part));
                         self.enter_pattern(source, feedback, rows, scopes, first, part);
                         return None;
                     }

@@ -1,7 +1,7 @@
 //! What one of several participants of a join knows of its role, and what it has for the others. Example: participant 1
 //! of 3 reads its part of the first pattern, and keeps the rows whose next quads participant 2 has in a [`Parcel`].
 
-use crate::plan::TableNumber;
+use crate::plan::{ColumnNumber, TableNumber};
 
 /// Rows for another participant.
 #[derive(Debug)]
@@ -25,6 +25,15 @@ pub(crate) struct Role {
     pub least: usize,
     /// Rows to be given away.
     pub parcels: Vec<Parcel>,
+}
+
+/// The pattern of the outermost group that all participants start with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstPattern {
+    /// Its number in the group.
+    pub pattern: usize,
+    /// The column, subject or object, by which its quads are shared out, where they are.
+    pub column: ColumnNumber,
 }
 
 /// How the first pattern is read.

@@ -1,6 +1,6 @@
 //! A batch enters a pattern: how it is read, and which operator joins it.
 
-use crate::access::access_path::{cannot_match, AccessPath, PushedRanges};
+use crate::access::access_path::{cannot_match, AccessPath, PushedRange, PushedRanges};
 use crate::bindings::Bindings;
 use crate::operators::distinct::repeats;
 use crate::operators::hash_probe::HashProbe;
@@ -48,7 +48,8 @@ impl Pipeline {
             &info.pattern,
             &info.needs,
             &rows,
-            (&live, &determined_by_outer),
+            &live,
+            &determined_by_outer,
         );
         let mut access =
             AccessPath::new(&info.pattern, source.orders(table), &rows, &live).of_part(table);
@@ -63,9 +64,16 @@ impl Pipeline {
             pushed_ranges = find_ranges(&self.query.layout, source, i, &rows, &scopes[top]);
         }
         let keyed = info.keyed.filter(|_| access.known.is_empty());
-        let keyed = keyed.filter(|same| !pushed_ranges.iter().any(|n| n.0 == same.column));
+        let keyed = keyed.filter(|same| {
+            !pushed_ranges
+                .iter()
+                .any(|pushed| pushed.column == same.column)
+        });
         if let Some(same) = keyed {
-            pushed_ranges.push((same.column, between(&self.query.params, same)));
+            pushed_ranges.push(PushedRange {
+                column: same.column,
+                within: between(&self.query.params, same),
+            });
         }
         if access.bound == 0 && !pushed_ranges.is_empty() {
             let (pattern, orders) = (&info.pattern, source.orders(table));
@@ -98,7 +106,7 @@ impl Pipeline {
             let len = rows.len;
             let mut operator = match keyed {
                 Some(same) => self.join_by_value(source, at, same, access, rows, live),
-                None => self.join(source, at, access, rows, (live, &pushed_ranges)),
+                None => self.join(source, at, access, rows, live, &pushed_ranges),
             };
             if self.query.layout.tested(&scopes).is_some() {
                 operator.widen(at_once(&last, len, expected));
@@ -122,13 +130,14 @@ impl Pipeline {
         at: PatternAt,
         access: AccessPath,
         rows: Bindings,
-        (live, pushed_ranges): (SlotSet, &PushedRanges),
+        live: SlotSet,
+        pushed_ranges: &PushedRanges,
     ) -> JoinOperator {
         let step = self.query.pattern(at).step;
         let counted = self.estimates.counts[step];
         let found =
             self.hash_policy(source)
-                .table(at, counted, &access, &rows, (&live, pushed_ranges));
+                .table(at, counted, &access, &rows, &live, pushed_ranges);
         let tuning = self.query.tuning;
         let stats = &mut self.steps[step];
         stats.batches += 1;
@@ -227,8 +236,8 @@ impl Pipeline {
         rows: Bindings,
     ) -> Vec<u64> {
         let what = FeedbackKey::new(&self.query, &self.query.pattern(at).pattern, &access);
-        let to_probe = (SlotSet::default(), &PushedRanges::new());
-        let mut operator = self.join(source, at, access, rows, to_probe);
+        let (live, pushed_ranges) = (SlotSet::default(), PushedRanges::new());
+        let mut operator = self.join(source, at, access, rows, live, &pushed_ranges);
         let multiplicities = operator.multiplicities(source, &self.query.params);
         let (keys, quads) = operator.found();
         feedback.add(what, keys, quads);

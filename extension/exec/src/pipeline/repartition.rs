@@ -15,7 +15,7 @@ use crate::bindings::{Bindings, Column};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::estimates::count_pattern;
 use crate::optimizer::join_order::{choose, Next};
-use crate::pipeline::participant::{Parcel, Role, Share};
+use crate::pipeline::participant::{FirstPattern, Parcel, Role, Share};
 use crate::pipeline::stack::Origin;
 use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
@@ -27,11 +27,8 @@ use crate::source::Source;
 /// Where a join begins, by what one participant expects.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outlook {
-    /// The pattern of the outermost group that all participants start with; `None` where participant 0 has to start
-    /// alone.
-    pub first: Option<usize>,
-    /// The column, subject or object, by which its quads are shared out, where they are.
-    pub column: ColumnNumber,
+    /// What all participants start with; `None` where participant 0 has to start alone.
+    pub first: Option<FirstPattern>,
     /// About how many quads all patterns of the outermost group will find.
     pub quads: f64,
 }
@@ -63,17 +60,17 @@ impl Pipeline {
     pub fn start_share(
         &mut self,
         params: Vec<Value>,
-        first: Option<(usize, ColumnNumber)>,
+        first: Option<FirstPattern>,
         me: usize,
         least: usize,
     ) {
         self.start_from(params, Bindings::one_row(self.query.slots));
         let patterns = self.query.layout.groups[0].patterns.len();
-        let first = first.filter(|&(i, _)| i < patterns);
+        let first = first.filter(|first| first.pattern < patterns);
         if first.is_none() && me != 0 {
             self.forget_start();
         }
-        self.set_origin(first.map_or(Origin::Nowhere, |(i, column)| Origin::Share(i, column)));
+        self.set_origin(first.map_or(Origin::Nowhere, Origin::Share));
         self.role = Some(Role {
             me: me as u16,
             least,
@@ -163,12 +160,11 @@ impl Pipeline {
             Some(first) => self.foreseen(source, feedback, first),
             None => (1.0, None),
         };
-        let column = first.map(|first| self.shared_by(source, first, second));
-        Outlook {
-            first,
-            column: column.unwrap_or_default(),
-            quads,
-        }
+        let first = first.map(|pattern| FirstPattern {
+            pattern,
+            column: self.shared_by(source, pattern, second),
+        });
+        Outlook { first, quads }
     }
 
     /// About how many quads the patterns of the outermost group find when `first` comes first. Its own are those that
@@ -183,7 +179,7 @@ impl Pipeline {
         let rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
         let known = self.query.layout.groups[0].patterns[first].needs;
         let others = bits(self.query.layout.scope(0, 0, 0).patterns).filter(|&i| i != first);
-        let (quads, second) = self.foreseen_after(source, feedback, (rows, known), others);
+        let (quads, second) = self.foreseen_after(source, feedback, rows, known, others);
         (rows + quads, second)
     }
 
@@ -201,8 +197,9 @@ impl Pipeline {
         let bound = Slot::first(rows.columns.len()).filter(|&slot| rows.ids(slot).is_some());
         known.add_all(&bound.collect());
         let patterns = bits(self.query.layout.scope(0, 0, 0).patterns);
-        let rows = (rows.len as f64, known);
-        self.foreseen_after(source, feedback, rows, patterns).0
+        let rows = rows.len as f64;
+        self.foreseen_after(source, feedback, rows, known, patterns)
+            .0
     }
 
     /// About how many quads patterns find for so many rows with these variables, and which comes next.
@@ -210,7 +207,8 @@ impl Pipeline {
         &self,
         source: &S,
         feedback: &CardinalityFeedback,
-        (mut rows, mut known): (f64, SlotSet),
+        mut rows: f64,
+        mut known: SlotSet,
         patterns: impl Iterator<Item = usize>,
     ) -> (f64, Option<usize>) {
         let group = &self.query.layout.groups[0];
@@ -298,11 +296,11 @@ impl Pipeline {
     pub(crate) fn share<S: Source>(
         &self,
         source: &mut S,
-        (first, shared_by): (usize, ColumnNumber),
+        first: FirstPattern,
         rows: &Bindings,
     ) -> Option<Share> {
         let me = self.role.as_ref()?.me;
-        let pattern = &as_planned(&self.query.layout.groups[0].patterns[first].pattern);
+        let pattern = &as_planned(&self.query.layout.groups[0].patterns[first.pattern].pattern);
         let table = pattern.table;
         if cannot_match(pattern, rows, &self.query.params) {
             return None;
@@ -317,9 +315,9 @@ impl Pipeline {
                     let holder = source.holders(table, column, &[*value]);
                     (holder.first() == Some(&me)).then_some(Share::All)
                 }
-                _ => Some(Share::Part(table.in_part(TablePart::by(shared_by)))),
+                _ => Some(Share::Part(table.in_part(TablePart::by(first.column)))),
             },
-            _ => Some(Share::Part(table.in_part(TablePart::by(shared_by)))),
+            _ => Some(Share::Part(table.in_part(TablePart::by(first.column)))),
         }
     }
 

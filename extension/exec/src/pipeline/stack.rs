@@ -7,8 +7,9 @@ use crate::operators::join_operator::JoinOperator;
 use crate::operators::star_join::Star;
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::hash_policy::Running;
+use crate::pipeline::participant::FirstPattern;
 use crate::plan::layout::{Ahead, Layout, Scope};
-use crate::plan::{ColumnNumber, Kind, Slot, SlotSet};
+use crate::plan::{Kind, Slot, SlotSet};
 use std::rc::Rc;
 
 /// A batch in a child: first it goes in, then the rows that had no match (or those that had) come out.
@@ -86,8 +87,8 @@ pub(crate) enum Origin {
     Participant(Option<Ahead>),
     /// A part of such rows.
     Divided(Option<Ahead>),
-    /// The beginning of a share that starts with this pattern, whose quads are shared out by this column.
-    Share(usize, ColumnNumber),
+    /// The beginning of a share that starts with this pattern.
+    Share(FirstPattern),
 }
 
 /// The batches under way, the one that goes on last.
@@ -234,7 +235,8 @@ impl Stack {
     /// rows of each outer row go first. Batches begin with `first` rows.
     pub fn first_shares(
         &self,
-        (layout, first): (&Layout, usize),
+        layout: &Layout,
+        first: usize,
         rows: &Bindings,
         scopes: &[Scope],
     ) -> Option<(Vec<u32>, usize)> {

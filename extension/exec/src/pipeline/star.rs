@@ -3,7 +3,7 @@
 use crate::bindings::Bindings;
 use crate::cost::{NEXT_ARM_COST, PROBE_COST};
 use crate::operators::distinct;
-use crate::operators::star_join::{Arm, Star};
+use crate::operators::star_join::{Arm, Star, StarManner};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::star_planning::{
     crowd, drop_hash_joined, merges, optional, pattern_of, without,
@@ -32,7 +32,7 @@ impl Pipeline {
         let first = parts.list[0].what;
         if rows.len >= self.query.tuning.bulk_from && !merges {
             let mut policy = self.hash_policy(source);
-            drop_hash_joined(&mut policy, &rows, &before, (&mut parts.list, part));
+            drop_hash_joined(&mut policy, &rows, &before, &mut parts.list, part);
         }
         let mut scopes = without(&before, &parts.list);
         let mut live = self.query.live(&scopes);
@@ -53,7 +53,7 @@ impl Pipeline {
         }
         let is_counted = is_counted && scopes[top].is_done();
         let moment = Moment::now(source);
-        let mut star_frame = self.star(rows, before, parts, (live, merges));
+        let mut star_frame = self.star(rows, before, parts, live, merges);
         let step = star_frame.step;
         let star = &mut star_frame.star;
         if is_counted && star.arms().iter().all(|arm| arm.binds_nothing(&live)) {
@@ -81,7 +81,8 @@ impl Pipeline {
         rows: Bindings,
         before: Vec<Scope>,
         parts: StarPlan,
-        (live, merges): (SlotSet, bool),
+        live: SlotSet,
+        merges: bool,
     ) -> StarFrame {
         let (scope, determined_by_outer) = (
             before[before.len() - 1],
@@ -102,7 +103,8 @@ impl Pipeline {
                 &info.pattern,
                 &info.needs,
                 &rows,
-                (&live, &determined_by_outer),
+                &live,
+                &determined_by_outer,
             );
             part.access.keep(&live);
             let (expected, optional) = match part.what {
@@ -120,14 +122,13 @@ impl Pipeline {
             stats.batches += 1;
             stats.starred += 1;
         }
-        let arms = (parts.star_key, arms);
-        let star = Star::new(
-            table,
-            arms,
-            rows,
-            (live, self.query.distinct, merges),
-            self.query.tuning,
-        );
+        let manner = StarManner {
+            live,
+            set: self.query.distinct,
+            merges,
+        };
+        let tuning = self.query.tuning;
+        let star = Star::new(table, parts.star_key, arms, rows, manner, tuning);
         if !merges {
             let share = (PROBE_COST + (count - 1.0) * NEXT_ARM_COST) / (count * PROBE_COST);
             for arm in star.arms() {

@@ -86,6 +86,17 @@ pub(crate) enum ByValue {
     Not,
 }
 
+/// A group whose rows are of one kind.
+#[derive(PartialEq, Eq)]
+struct Variant {
+    /// The group that it is made of.
+    of: usize,
+    /// The pattern that is joined by the equality.
+    pattern: usize,
+    same: SameValue,
+    how: ByValue,
+}
+
 /// All groups of a plan, the outermost first.
 #[derive(Default)]
 pub(crate) struct Layout {
@@ -93,8 +104,8 @@ pub(crate) struct Layout {
     pub groups: Vec<GroupInfo>,
     /// Number of groups of the plan.
     pub own: usize,
-    /// Which variants there are: of which group, for which pattern, how.
-    variants: Vec<(usize, usize, SameValue, ByValue)>,
+    /// Which variants there are.
+    variants: Vec<Variant>,
     /// Number of patterns.
     pub steps: usize,
 }
@@ -111,7 +122,12 @@ impl Layout {
     /// The group in which the values of one pattern are equal to those of rows of one kind: the same parts, steps and
     /// filters.
     pub fn variant(&mut self, of: usize, i: usize, same: SameValue, how: ByValue) -> usize {
-        let what = (of, i, same, how);
+        let what = Variant {
+            of,
+            pattern: i,
+            same,
+            how,
+        };
         if let Some(known) = self.variants.iter().position(|v| *v == what) {
             return self.own + known;
         }

@@ -65,7 +65,6 @@ numbers! {
     Argument(u16);
 
     /// A column of quads: s, p, o or g.
-    #[derive(Default)]
     ColumnNumber(u8);
 
     /// A table of the source. Its number may also stand for a part of it ([`TableNumber::part`]).

@@ -16,8 +16,9 @@ use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
-    AnswerRows, Argument, Bindings, Column, ColumnNumber, Counted, Extreme, FirstRows, Group,
-    HashAggregation, Pipeline, Plan, Progress, Slot, SortKey, Test, Tuning, Value,
+    AnswerRows, Argument, Bindings, Column, ColumnNumber, Counted, Extreme, FirstPattern,
+    FirstRows, Group, HashAggregation, Pipeline, Plan, Progress, Slot, SortKey, Test, Tuning,
+    Value,
 };
 use pgrx::iter::SetOfIterator;
 use pgrx::prelude::*;
@@ -362,10 +363,10 @@ impl Work for Joining {
     type Error = Infallible;
 
     fn start(&mut self, dealt: &mut Dealt) -> Result<(), Infallible> {
-        let first = self
-            .start
-            .first
-            .map(|first| (first as usize, ColumnNumber::new(self.start.column)));
+        let first = self.start.first.map(|first| FirstPattern {
+            pattern: first as usize,
+            column: ColumnNumber::new(self.start.column),
+        });
         let params = std::mem::take(&mut self.params);
         let (me, least) = (dealt.me(), self.start.least as usize);
         match self.start.rows.take() {

@@ -179,8 +179,8 @@ impl QuadJoin {
             me: 0,
             participants: Vec::new(),
             patience: patience.as_millis() as u32,
-            first: outlook.first.map(|first| first as u32),
-            column: outlook.column.number(),
+            first: outlook.first.map(|first| first.pattern as u32),
+            column: outlook.first.map_or(0, |first| first.column.number()),
             least: 0,
             batch_bytes: exchange::batch_bytes() as u64,
             timing: self.source.since.is_some(),
@@ -246,9 +246,9 @@ impl QuadJoin {
         state: *mut pg_sys::ScanState,
         aggregation: &HashAggregation,
     ) -> Result<Counting, Refused> {
-        let (by, counted, needs) = aggregation.what();
+        let (by, needs) = (aggregation.by(), aggregation.arguments());
         let numbers = |slots: &[Slot]| slots.iter().map(|slot| slot.number()).collect();
-        let counted = counted.iter().map(|counted| match counted {
+        let counted = aggregation.counted().iter().map(|counted| match counted {
             Counted::Rows => Aggregate::Rows,
             Counted::Bound(slot) => Aggregate::Bound(slot.number()),
             Counted::Sum(argument) => Aggregate::Sum(argument.number()),

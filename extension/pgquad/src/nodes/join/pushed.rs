@@ -79,7 +79,7 @@ impl Pushed {
         mut ended: impl FnMut(&Cost),
     ) -> HashAggregation {
         let mut rows = 0;
-        let places = aggregation.what().0.len() + 1;
+        let places = aggregation.by().len() + 1;
         let mut of_all = |cost: &Cost| {
             rows += cost.answered;
             ended(cost);
