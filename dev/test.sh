@@ -106,7 +106,7 @@ sql_suite() {
 }
 
 # rustfmt leaves comments as they are.
-check_format() { cargo fmt --all --check && "$PYTHON" dev/check-comments.py; }
+check_format() { cargo fmt --all --check && "$PYTHON" dev/check-comments.py && "$PYTHON" dev/check-readmes.py; }
 
 suite_unit() {
     local status=0 counts
