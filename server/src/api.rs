@@ -62,10 +62,10 @@ const CLUSTER: &str =
     "SELECT coalesce(json_agg(line), '[]')::text FROM quad.cluster_status($1) AS line";
 
 /// Longest time that the cluster is watched for one answer, in seconds.
-const WATCHED: f64 = 10.0;
+const MAX_WATCHED_SECONDS: f64 = 10.0;
 
 /// Longest wait for a node to tell what it does: one that hangs does not hide the others.
-const LISTENED: Duration = Duration::from_secs(2);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Who asks.
 pub async fn session(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
@@ -121,8 +121,8 @@ pub async fn running(State(app): State<Arc<App>>, request: Request) -> Result<Re
         let (app, asked, roles) = (&app, &asked, &roles);
         async move {
             let told = activity(app, asked, &node.name, roles);
-            let told = tokio::time::timeout(LISTENED, told).await;
-            told.unwrap_or_else(|_| Err(Problem::timeout(LISTENED)))
+            let told = tokio::time::timeout(STATUS_TIMEOUT, told).await;
+            told.unwrap_or_else(|_| Err(Problem::timeout(STATUS_TIMEOUT)))
         }
     });
     let answers = futures_util::future::join_all(asked_nodes).await;
@@ -246,9 +246,9 @@ pub async fn cancel(State(app): State<Arc<App>>, request: Request) -> Result<Res
 pub async fn cluster(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, _) = Asked::of(&app, request).await?;
     let seconds = asked.fields.number::<f64>("seconds")?.unwrap_or(1.0);
-    if !(0.0..=WATCHED).contains(&seconds) {
+    if !(0.0..=MAX_WATCHED_SECONDS).contains(&seconds) {
         return Err(Problem::bad_request(format!(
-            "parameter \"seconds\" is not between 0 and {WATCHED}"
+            "parameter \"seconds\" is not between 0 and {MAX_WATCHED_SECONDS}"
         )));
     }
     one(&app, &asked, CLUSTER, &[&seconds]).await.map(document)

@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::stream::{clean_message, QuadSink};
 
 /// So many datatypes are remembered as valid.
-const DATATYPES: usize = 16;
+const KEPT_DATATYPES: usize = 16;
 
 /// Parses chunks of one document.
 pub(crate) struct LineParser {
@@ -178,7 +178,7 @@ impl LineParser {
                             return Err(Trouble::Other);
                         }
                         encoded::encode(&Term::typed("", datatype), scratch);
-                        if self.datatypes.len() < DATATYPES {
+                        if self.datatypes.len() < KEPT_DATATYPES {
                             self.datatypes.push((datatype.to_owned(), scratch.clone()));
                         }
                     }

@@ -15,7 +15,7 @@ use crate::params::{inline_id_of, ParamKind, Params};
 use crate::translate::{alternatives, union_operands, Env, Graph, Translator};
 
 /// Text length from which an expression is computed once rather than repeated at each use.
-const HEAVY: usize = 1000;
+const HEAVY_SQL_BYTES: usize = 1000;
 
 /// What an expression may refer to.
 pub(crate) struct Scope<'s> {
@@ -856,7 +856,7 @@ pub(crate) fn needs_row(expression: &Expression) -> bool {
 
 /// Whether the expression of a variable is long, so that it is better computed once.
 pub(crate) fn is_heavy(col: &Col) -> bool {
-    col.any().len() > HEAVY
+    col.any().len() > HEAVY_SQL_BYTES
 }
 
 /// Whether EXISTS occurs.

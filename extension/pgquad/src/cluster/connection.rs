@@ -43,11 +43,11 @@ static LOST_AFTER: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 static POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
 /// Keepalive probes without an answer after which a connection counts as lost.
-const PROBES: i32 = 6;
+const KEEPALIVE_PROBES: i32 = 6;
 /// Milliseconds after which a node that works on an answer looks whether its asker is still there.
 const CHECK_INTERVAL_MS: i32 = 1_000;
 /// Idle sessions kept for each node; more are closed.
-const MOST_IDLE: usize = 4;
+const MOST_IDLE_SESSIONS: usize = 4;
 
 /// What a session is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -462,7 +462,7 @@ impl Session {
     fn keep(self) {
         IDLE.with_borrow_mut(|idle| {
             let same = |other: &&Self| other.group == self.group && other.mode == self.mode;
-            if idle.iter().filter(same).count() < MOST_IDLE {
+            if idle.iter().filter(same).count() < MOST_IDLE_SESSIONS {
                 idle.push(self);
             }
         });
@@ -889,14 +889,14 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
     let seconds = (lost_after / 1000).max(3);
     let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
     options += &format!(
-        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={PROBES} \
+        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={KEEPALIVE_PROBES} \
          -c tcp_user_timeout={lost_after} -c client_connection_check_interval={CHECK_INTERVAL_MS}"
     );
     add("options", &options);
     add("tcp_user_timeout", &lost_after.to_string());
     add("keepalives_idle", &idle.to_string());
     add("keepalives_interval", &interval.to_string());
-    add("keepalives_count", &PROBES.to_string());
+    add("keepalives_count", &KEEPALIVE_PROBES.to_string());
     let text = |setting: *const core::ffi::c_char| {
         // SAFETY: the text of a setting, or null.
         unsafe {

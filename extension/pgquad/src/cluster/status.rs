@@ -24,20 +24,20 @@ extension_sql_file!(
 );
 
 /// Shortest and longest time to watch, in seconds.
-const WATCHED: std::ops::RangeInclusive<f64> = 0.01..=3600.0;
+const WATCHED_SECONDS: std::ops::RangeInclusive<f64> = 0.01..=3600.0;
 
 /// Pause between two looks at the sessions. A look costs half a millisecond.
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn check_seconds(seconds: f64) {
-    if !WATCHED.contains(&seconds) {
+    if !WATCHED_SECONDS.contains(&seconds) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("cannot watch the cluster for {seconds} seconds"),
             format!(
                 "The number of seconds is from {} to {}.",
-                WATCHED.start(),
-                WATCHED.end()
+                WATCHED_SECONDS.start(),
+                WATCHED_SECONDS.end()
             ),
         );
     }

@@ -15,8 +15,8 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 /// Around the place of a constant.
 const MARK: char = '\u{1}';
 
-/// Most different constants that are taken out.
-const MOST: usize = 200;
+/// Most different constants that are taken out: each is a parameter of the statement. Chosen, not measured.
+const MAX_CONSTANTS: usize = 200;
 
 /// What of a constant its translation depends on, beside which constants are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Longest text in bytes that has a shape.
+    /// Bytes of the longest text that has a shape. Chosen, not measured.
     pub const LONGEST: usize = 32 * 1024;
 
     /// The shape of a text; `None` for one that is better left alone. The text need not be right.
@@ -302,7 +302,7 @@ impl<'t> Builder<'t> {
         let known = self.shape.constants.iter().position(|c| *c == ntriples);
         let place = known.unwrap_or(self.shape.constants.len());
         if known.is_none() {
-            if place == MOST {
+            if place == MAX_CONSTANTS {
                 return None;
             }
             self.shape.kinds.push(constant.kind(&ntriples));

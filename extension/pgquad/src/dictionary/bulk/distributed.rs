@@ -18,9 +18,9 @@ use super::super::{is_label, languages, take_numbers};
 use super::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
-/// Shares of the memory: for text that is collected or under way, each, and for quads that wait.
-const TEXT_SHARE: usize = 8;
-const QUADS_SHARE: usize = 4;
+/// Parts of the memory, one in so many: for text that is collected or under way, each, and for quads that wait.
+const TEXT_PART: usize = 8;
+const QUADS_PART: usize = 4;
 
 /// Terms that wait for their ids.
 #[derive(Default)]
@@ -94,11 +94,11 @@ impl DistributedEncoder {
         };
         let quads = batch.quads.iter().map(|quad| quad.map(mark)).collect();
         self.waiting.push(quads);
-        if self.collected.text.len() >= self.memory / TEXT_SHARE {
+        if self.collected.text.len() >= self.memory / TEXT_PART {
             self.send();
         }
         let mut ready = self.waiting.take_ready();
-        if self.waiting.quads() > self.memory / QUADS_SHARE / size_of::<[Mark; 4]>() {
+        if self.waiting.quads() > self.memory / QUADS_PART / size_of::<[Mark; 4]>() {
             self.send();
             self.receive();
             ready.extend(self.waiting.take_ready());

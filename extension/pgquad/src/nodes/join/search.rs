@@ -24,8 +24,9 @@ use pgrx::prelude::*;
 
 static mut PREVIOUS: pg_sys::join_search_hook_type = None;
 
-/// Joins of fewer quad tables are left to PostgreSQL's own search, and so are joins that are mostly of other relations.
-const LEAST: i32 = 5;
+/// Quad tables: joins of fewer are left to PostgreSQL's own search, and so are joins that are mostly of other
+/// relations. Chosen, not measured.
+const MIN_QUAD_TABLES: i32 = 5;
 
 /// Installs the hook; called once from `_PG_init`.
 pub fn init() {
@@ -161,10 +162,10 @@ unsafe fn search(
 ) -> *mut pg_sys::RelOptInfo {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        if levels >= LEAST && crate::pg::guc::ENABLE_QUAD_SCAN.get() {
+        if levels >= MIN_QUAD_TABLES && crate::pg::guc::ENABLE_QUAD_SCAN.get() {
             let rels: Vec<*mut pg_sys::RelOptInfo> = list_iter(initial).collect();
             let quads = rels.iter().filter(|&&rel| all_quad(root, rel)).count();
-            if quads as i32 >= LEAST && 2 * quads > rels.len() {
+            if quads as i32 >= MIN_QUAD_TABLES && 2 * quads > rels.len() {
                 if let Some(joined) = greedy(root, &rels) {
                     return joined;
                 }
