@@ -512,33 +512,33 @@ impl Spread {
         let clamped = enough.clamp(1, u32::MAX as usize);
         // A group that is too large ends the list before it. The groups before it are read to their ends in all shards:
         // one shard may come to its large group while another has not begun.
-        let mut crowded: Option<usize> = None;
+        let mut large: Option<usize> = None;
         while !self.is_done() {
             let stopped = self.read_some(shards, clamped, &mut all, &mut pieces);
             if let Some(range) = stopped {
                 let group = range as usize / size;
-                crowded = Some(crowded.map_or(group, |first| first.min(group)));
+                large = Some(large.map_or(group, |first| first.min(group)));
             }
-            if let Some(group) = crowded {
+            if let Some(group) = large {
                 self.leave_out_from((group * size) as u32);
             }
         }
-        let crowded = crowded_group(&pieces, size, most)
+        let large = first_large_group(&pieces, size, most)
             .into_iter()
-            .chain(crowded)
+            .chain(large)
             .min();
         self.here.clear();
         self.there.clear();
-        let end = crowded.map_or(until, |group| group * size);
+        let end = large.map_or(until, |group| group * size);
         hand_out(&all, &pieces, end, batch, spans);
         self.next = end;
-        self.begun = crowded.is_some();
+        self.begun = large.is_some();
         self.next < ranges.len()
     }
 }
 
 /// The first group that has `most` rows or more.
-fn crowded_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
+fn first_large_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
     let mut rows: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
     let mut start = 0;
     for piece in pieces {

@@ -107,7 +107,7 @@ impl Source for Sharded {
         self.of_mut(table).count(whole(table), order, low, high)
     }
 
-    fn is_ordered(&self, _table: u16) -> bool {
+    fn ranges_are_sorted(&self, _table: u16) -> bool {
         false
     }
 

@@ -148,7 +148,7 @@ impl Source for Scattered {
         self.all.count(table, order, low, high)
     }
 
-    fn is_ordered(&self, _table: u16) -> bool {
+    fn ranges_are_sorted(&self, _table: u16) -> bool {
         false
     }
 

@@ -8,17 +8,17 @@
 //! PostgreSQL.
 
 mod column;
+mod constants;
 mod expression;
 mod kinds;
-mod known;
 mod range_pushdown;
 mod run;
 mod sql_integers;
 mod truth;
 mod value;
 
+pub use constants::{datatypes, terms_of_text, UnstoredConstants};
 pub use expression::{Arithmetic, Comparison, Fixed, Ids, TermKind, Terms, Test, TextIds};
-pub use known::{datatypes, terms_of_text, Strangers};
 pub use range_pushdown::Intervals;
 pub use sql_integers::SqlInteger;
 pub use truth::Truth;

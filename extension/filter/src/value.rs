@@ -1,7 +1,7 @@
 //! The value of a term as far as its id tells, and SPARQL's operators on such values.
 
+use crate::constants::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::expression::{Arithmetic, Comparison, TermKind, TextIds};
-use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::truth::Truth;
 use crate::SIGN;
 use pgquad_term::func::strings::lang_matches;
@@ -67,7 +67,7 @@ impl Value {
     }
 
     /// A term that is the same for all rows. `id` gives the id it has in the dictionary, or that of a
-    /// [`crate::Strangers`].
+    /// [`crate::UnstoredConstants`].
     #[must_use]
     pub fn of_term(term: &Term<'_>, id: impl FnOnce() -> TermId) -> Self {
         if let Some(id) = inline_id(term) {

@@ -216,6 +216,7 @@ unsafe fn greedy(
     }
 }
 
+/// Relations that have been joined with each other: `Clump` of `optimizer/geqo/geqo_eval.c`.
 struct Clump {
     rel: *mut pg_sys::RelOptInfo,
     size: usize,
@@ -264,7 +265,7 @@ impl Search {
                 while let Some(grown) = self.grow(&clump) {
                     clump = grown;
                 }
-                self.settle(clump);
+                self.merge_clump(clump);
             }
         }
     }
@@ -343,7 +344,7 @@ impl Search {
     }
 
     /// Keeps a clump that cannot grow, and joins it with earlier clumps where that is possible.
-    unsafe fn settle(&mut self, clump: Clump) {
+    unsafe fn merge_clump(&mut self, clump: Clump) {
         // SAFETY: live planner nodes.
         unsafe {
             for i in 0..self.clumps.len() {
@@ -355,7 +356,7 @@ impl Search {
                     while let Some(grown) = self.grow(&joined) {
                         joined = grown;
                     }
-                    return self.settle(joined);
+                    return self.merge_clump(joined);
                 }
             }
             self.clumps.push(clump);

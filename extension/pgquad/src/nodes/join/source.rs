@@ -323,8 +323,8 @@ impl Source for NodeSource {
         }
     }
 
-    fn is_ordered(&self, table: u16) -> bool {
-        self.reader(table).is_ordered()
+    fn ranges_are_sorted(&self, table: u16) -> bool {
+        self.reader(table).ranges_are_sorted()
     }
 
     fn read(

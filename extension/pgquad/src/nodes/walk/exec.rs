@@ -40,7 +40,7 @@ pub struct QuadWalk {
     frontier: Vec<Row>,
     rows: Vec<Row>,
     row: usize,
-    rounds: u64,
+    frontiers: u64,
 }
 
 impl ScanNode for QuadWalk {
@@ -74,7 +74,7 @@ impl ScanNode for QuadWalk {
                 frontier: Vec::new(),
                 rows: Vec::new(),
                 row: 0,
-                rounds: 0,
+                frontiers: 0,
             }
         }
     }
@@ -157,7 +157,7 @@ impl ScanNode for QuadWalk {
                 return;
             }
             for (label, value) in [
-                (c"Frontiers", self.rounds),
+                (c"Frontiers", self.frontiers),
                 (c"Runs Spilled", self.visited.spilled),
             ] {
                 custom::explain_integer(label, value as i64, es);
@@ -206,7 +206,7 @@ impl QuadWalk {
         if starts.is_empty() {
             return;
         }
-        self.rounds += 1;
+        self.frontiers += 1;
         let (frontier, visited) = (&self.frontier, &mut self.visited);
         // SAFETY: the step below this node, begun.
         let step = unsafe { &mut *custom::own::<QuadStep, _>(self.step) };
