@@ -24,6 +24,5 @@ pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;
 
-/// The bit in which an id (a signed number) differs from its key (an unsigned number in the same order), as in keys of
-/// the trees.
-pub(crate) const SIGN: u64 = 1 << 63;
+// Columns of filters are those of keys.
+pub(crate) use pgquad_btree::SIGN;

@@ -1,5 +1,6 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
+use pgquad_btree::SIGN;
 use pgquad_filter::{
     datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, SqlInteger, TermKind, Terms,
     Test, TextIds, Truth, UnstoredConstants, Value,
@@ -7,8 +8,6 @@ use pgquad_filter::{
 use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, LiteralKind, Term, TermBuf, TermId, Xsd};
 use proptest::prelude::*;
-
-const SIGN: u64 = 1 << 63;
 
 /// A term, and its id in an imagined dictionary.
 #[derive(Clone, Debug)]

@@ -349,7 +349,7 @@ fn scan_statement<'a>(cursor: &mut Cursor<'a>, graph_allowed: bool) -> Option<Li
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::DEFAULT_GRAPH;
+    use crate::batch::DEFAULT_GRAPH_POSITION;
     use proptest::prelude::*;
 
     /// Statements as text, with the terms in their encoded form.
@@ -359,7 +359,7 @@ mod tests {
             .iter()
             .map(|quad| {
                 quad.iter()
-                    .filter(|position| **position != DEFAULT_GRAPH)
+                    .filter(|position| **position != DEFAULT_GRAPH_POSITION)
                     .map(|position| batch.text(&batch.terms[*position as usize]).to_owned())
                     .collect()
             })

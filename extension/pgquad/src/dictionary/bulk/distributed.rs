@@ -6,7 +6,7 @@
 
 use pgquad_cluster::dictionary::{Answer, Request, Term};
 use pgquad_cluster::{Damaged, Mark, Waiting};
-use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH};
+use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH_POSITION};
 use pgquad_term::block::Sampler;
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
@@ -89,7 +89,7 @@ impl DistributedEncoder {
         self.waiting.limit(self.memory / 2, batch.terms.len());
         let marks = self.marks(batch);
         let mark = |position: u32| match position {
-            DEFAULT_GRAPH => Mark::of_id(TermId::DEFAULT_GRAPH.0),
+            DEFAULT_GRAPH_POSITION => Mark::of_id(TermId::DEFAULT_GRAPH.0),
             position => marks[position as usize],
         };
         let quads = batch.quads.iter().map(|quad| quad.map(mark)).collect();

@@ -3,7 +3,7 @@
 mod distributed;
 mod local;
 
-use pgquad_reader::{Batch, DEFAULT_GRAPH};
+use pgquad_reader::{Batch, DEFAULT_GRAPH_POSITION};
 use pgquad_term::block::{Sampler, Symbols};
 use pgquad_term::TermId;
 
@@ -25,7 +25,7 @@ fn is_better(sampler: &Sampler, trained: &Symbols, known: &Symbols) -> bool {
 /// The quads of a batch, given the ids of its terms.
 pub fn quads(batch: &Batch, ids: &[TermId]) -> Vec<[i64; 4]> {
     let id = |position: u32| match position {
-        DEFAULT_GRAPH => TermId::DEFAULT_GRAPH.to_i64(),
+        DEFAULT_GRAPH_POSITION => TermId::DEFAULT_GRAPH.to_i64(),
         position => ids[position as usize].to_i64(),
     };
     batch.quads.iter().map(|quad| quad.map(id)).collect()
