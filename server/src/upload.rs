@@ -22,10 +22,7 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// What it ends with, in the place of a number of columns.
 const TRAILER: i16 = -1;
 
-/// Settings of the COPY that follows; gives the process that runs it.
-const SETTINGS: &str = "SELECT pg_backend_pid() FROM (SELECT set_config('quad.stdin_format', $1, true) || set_config('quad.stdin_graph', $2, true) || \
-     set_config('quad.stdin_base', $3, true) || set_config('quad.store', COALESCE($4, current_setting('quad.store')), true) || \
-     set_config('quad.stdin_compression', $5, true) || set_config('quad.stdin_max_bytes', $6, true) OFFSET 0) AS settings";
+const SETTINGS: &str = include_str!("sql/copy_settings.sql");
 const COPY: &str = "COPY quad.load_stdin_bytes FROM STDIN (FORMAT binary)";
 /// SQLSTATE of a document that is larger than the settings let it be, or has a line or term that is.
 const TOO_LARGE: &str = "54000";

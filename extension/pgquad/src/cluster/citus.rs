@@ -235,10 +235,7 @@ pub fn on_other_nodes(command: &str) {
 /// The transactions that Citus has prepared on any node. Those that have been committed on some nodes and not yet on
 /// others are among them. Asked over connections of their own.
 pub fn prepared() -> HashSet<String> {
-    let sql = "SELECT t.gid FROM run_command_on_all_nodes(\
-         'SELECT coalesce(array_agg(gid), ''{}'') FROM pg_prepared_xacts \
-         WHERE database = current_database() AND starts_with(gid, ''citus_'')') AS r, \
-         unnest(r.result::text[]) AS t(gid) WHERE r.success";
+    let sql = include_str!("queries/prepared_transactions.sql");
     let rows = as_role(require(), || rows(sql, &[]));
     rows.into_iter()
         .filter_map(|mut row| row.remove(0))

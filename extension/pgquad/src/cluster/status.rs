@@ -374,11 +374,8 @@ impl Looks {
         let watchers = counters::watchers();
         let row = nodes::query(
             &CString::new(format!(
-                "SELECT count(*) FILTER (WHERE state = 'active' AND wait_event IS NULL), \
-                    count(*) FILTER (WHERE state = 'active' AND wait_event IS NOT NULL), \
-                    count(*) FILTER (WHERE state <> 'active'), \
-                    count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'IO' AND wait_event LIKE '%Read') \
-                 FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> ALL ('{{{watchers}}}')"
+                include_str!("queries/sessions.sql"),
+                watchers = watchers
             ))
             .unwrap_or_default(),
             |row| [1, 2, 3, 4].map(|n| row.get::<i64>(n).unwrap_or(0) as u64),
