@@ -1,4 +1,5 @@
-"""Checks that no files of a crate import each other in a circle: dependencies go one way. Names the files of each circle.
+"""Checks that no files of a crate import each other in a circle: dependencies go one way. Names the files of each
+circle.
 
 An import is a path that begins with crate, super or self, in a `use` or in the code. What a crate exports at its root
 belongs to no file. `dev/check-circles.py CRATE..` takes the folders of crates.
@@ -78,7 +79,8 @@ def circles(root):
         with open(path, encoding="utf-8") as file:
             graph[module] = set(imports(module, file.read(), files))
     reach = {module: reached(graph, module) for module in graph}
-    found = {frozenset(other for other in reach[module] if module in reach[other]) for module in graph if module in reach[module]}
+    circular = [module for module in graph if module in reach[module]]
+    found = {frozenset(other for other in reach[module] if module in reach[other]) for module in circular}
     return [sorted(files[module] for module in circle) for circle in found]
 
 
