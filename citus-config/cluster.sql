@@ -12,7 +12,8 @@ CREATE EXTENSION IF NOT EXISTS citus;
 SELECT citus_set_coordinator_host(split_part(:'coordinator', ':', 1), split_part(:'coordinator', ':', 2)::int);
 
 -- Shards on the coordinator too: what is there is read without a message.
-SELECT citus_set_node_property(split_part(:'coordinator', ':', 1), split_part(:'coordinator', ':', 2)::int, 'shouldhaveshards', :shards_on_coordinator);
+SELECT citus_set_node_property(split_part(:'coordinator', ':', 1), split_part(:'coordinator', ':', 2)::int,
+    'shouldhaveshards', :shards_on_coordinator);
 
 -- A node that is there already stays as it is.
 SELECT citus_add_node(split_part(worker, ':', 1), split_part(worker, ':', 2)::int)

@@ -22,7 +22,8 @@ ready() {
 
 for node in "$coordinator" $WORKERS; do
     ready "${node%:*}" "${node#*:}"
-    psql -X -q -h "${node%:*}" -p "${node#*:}" -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS citus'
+    psql -X -q -h "${node%:*}" -p "${node#*:}" \
+        -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS citus'
 done
 psql -X -q -v coordinator="$coordinator" -v workers="$WORKERS" -f "$here/cluster.sql"
 if [ "$(psql -X -Atc "SELECT to_regclass('quad_stores.main') IS NULL")" = t ]; then

@@ -1,4 +1,5 @@
--- The two distributed quad tables, by subject and by object; shard n of both is on the same node. Run on the coordinator, once.
+-- The two distributed quad tables, by subject and by object; shard n of both is on the same node. Run on the
+-- coordinator, once.
 --   psql -v shards=32 -f tables.sql
 \set ON_ERROR_STOP on
 \if :{?shards}

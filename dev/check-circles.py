@@ -1,8 +1,10 @@
-"""Checks that no files of a crate import each other in a circle: dependencies go one way. Names the files of each circle.
+"""Checks that no files of a crate import each other in a circle: dependencies go one way. Names the files of each
+circle.
 
-An import is a path that begins with crate, super or self, with a module of the file's own, or with a name that the file
-imports. What a file re-exports counts as an import of the file that has it. Tests at the end of a file do not count; nor
-does what a crate exports at its root, which belongs to no file. `dev/check-circles.py CRATE..` takes the folders of crates.
+An import is a path that begins with crate, super or self, with a module of the file's own, or with a name that the
+file imports. What a file re-exports counts as an import of the file that has it. Tests at the end of a file do not
+count; nor does what a crate exports at its root, which belongs to no file. `dev/check-circles.py CRATE..` takes the
+folders of crates.
 """
 
 import os
@@ -120,7 +122,8 @@ def circles(root):
         found = {file_of(path, sources) for path in source.paths}
         graph[module] = found - {module, None}
     reach = {module: reached(graph, module) for module in graph}
-    found = {frozenset(other for other in reach[module] if module in reach[other]) for module in graph if module in reach[module]}
+    circular = [module for module in graph if module in reach[module]]
+    found = {frozenset(other for other in reach[module] if module in reach[other]) for module in circular}
     return [sorted(files[module] for module in circle) for circle in found]
 
 

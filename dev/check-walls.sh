@@ -21,5 +21,6 @@ only catalog 'catalog|pg'
 only storage 'catalog|pg|settings|storage'
 
 cd ../..
-"${PYTHON:-/usr/bin/python3}" ../dev/check-circles.py btree cluster exec filter pgquad reader remote sort sparql term || failed=1
+crates=(btree cluster exec filter pgquad reader remote sort sparql term)
+"${PYTHON:-/usr/bin/python3}" ../dev/check-circles.py "${crates[@]}" || failed=1
 exit $failed

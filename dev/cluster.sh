@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A cluster on this machine: a coordinator and two workers on 127.0.0.1, each a PostgreSQL with Citus and pgquad, database pgquad.
-# Usage: up | down | status | psql NODE [arguments] (NODE: 1 = coordinator, 2, 3) | reset (stops it and removes its data).
+# A cluster on this machine: a coordinator and two workers on 127.0.0.1, each a PostgreSQL with Citus and pgquad,
+# database pgquad.
+# Usage: up | down | status | psql NODE [arguments] (NODE: 1 = coordinator, 2, 3) | reset (stops it, removes its data).
 #   PGQUAD_CLUSTER_PORT    port of the coordinator; the workers have the next two (default 54341)
 #   PGQUAD_CLUSTER_SHARDS  shards of store `main` (default 8)
 set -euo pipefail

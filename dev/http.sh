@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The endpoint of the private server: up | down | status. It listens on 127.0.0.1, port PGQUAD_HTTP_PORT (default 7333). Requests without
-# credentials may read every store; others name a role (there are no passwords on the private server: curl -u postgres: ...).
+# The endpoint of the private server: up | down | status. It listens on 127.0.0.1, port PGQUAD_HTTP_PORT (default 7333).
+# Requests without credentials may read every store; others name a role (there are no passwords on the private server:
+# curl -u postgres: ...).
 set -euo pipefail
 # shellcheck source=dev/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -23,7 +23,8 @@ installed_digest() {
     [ -e "$libdir/pgquad.so" ] && cat "$libdir/pgquad.so" "$extdir"/pgquad[-.]* | sha256sum
 }
 
-# With cargo-pgrx the script is made from the sources. Without it, it is the committed one: minutes less on a fresh machine.
+# With cargo-pgrx the script is made from the sources. Without it, it is the committed one: minutes less on a fresh
+# machine.
 if has_cargo_pgrx; then script=made; else script=committed; fi
 if [ "$script" = committed ] && [ -n "${PGQUAD_TOGETHER:-}" ] && [ ! -e "$CARGO_TARGET_DIR/release/libpgquad.so" ]; then
     : >"$CARGO_TARGET_DIR/pgquad-built-together"
@@ -44,7 +45,8 @@ rm -rf "$package"
 build_package() {
     local features=(--no-default-features --features "pg$PG_MAJOR")
     if [ "$script" = made ]; then
-        # The package step may rewrite nothing in the source tree and needs no right to write into PostgreSQL's directories.
+        # The package step may rewrite nothing in the source tree and needs no right to write into PostgreSQL's
+        # directories.
         (cd extension/pgquad && cargo pgrx package --pg-config "$PG_CONFIG" --out-dir "$package" "${features[@]}")
         return
     fi
@@ -72,5 +74,6 @@ put 'pgquad.so' "$libdir" 755
 put 'pgquad.control' "$extdir" 644
 put 'pgquad--*.sql' "$extdir" 644
 printf '%s %s\n' "$sources" "$(installed_digest)" >"$stamp"
-# The repository's copy of the installed script follows what is built: a change of it belongs to the commit that makes it.
+# The repository's copy of the installed script follows what is built: a change of it belongs to the commit that makes
+# it.
 if [ "$script" = made ] && [ -w sql ]; then dev/sql.sh write; fi

@@ -3,8 +3,8 @@
 # Sourced, never run. Settings taken from the environment:
 #   PG_CONFIG         pg_config of the PostgreSQL (15, 16 or 17) to build for and run (default: Debian's 15)
 #   PGQUAD_PORT       port of the private server (default 54329)
-#   PGQUAD_STATE      directory of the private server and of test leftovers (default target/pgquad, or below /var/lib or /tmp
-#                     when the server's user cannot reach that)
+#   PGQUAD_STATE      directory of the private server and of test leftovers (default target/pgquad, or below /var/lib
+#                     or /tmp when the server's user cannot reach that)
 #   PGQUAD_SHARED     directory of the large test data (default ../shared beside the project)
 #   CARGO_TARGET_DIR  as cargo understands it
 
@@ -43,14 +43,16 @@ has_cargo_pgrx() {
         grep -qs "^pg$PG_MAJOR *=" "${PGRX_HOME:-$HOME/.pgrx}/config.toml"
 }
 
-# Builds what cargo's options name, in release mode. `make demo` on a fresh machine builds the extension and the endpoint by one
-# command. They share 26 crates whose features differ between them (rustls, zstd, serde_json), which are then built once. And the
-# endpoint takes the core that the extension's last crate leaves idle. A target directory stays as it began, as changing over would
-# build those crates anew; cargo-pgrx builds the extension alone.
+# Builds what cargo's options name, in release mode. `make demo` on a fresh machine builds the extension and the
+# endpoint by one command. They share 26 crates whose features differ between them (rustls, zstd, serde_json), which are
+# then built once. And the endpoint takes the core that the extension's last crate leaves idle. A target directory stays
+# as it began, as changing over would build those crates anew; cargo-pgrx builds the extension alone.
 builds_together() { [ -e "$CARGO_TARGET_DIR/pgquad-built-together" ] && ! has_cargo_pgrx; }
 build_release() {
     local what=("$@")
-    if builds_together; then what=(--lib --bins -p pgquad -p pgquad-server --no-default-features --features "pgquad/pg$PG_MAJOR"); fi
+    if builds_together; then
+        what=(--lib --bins -p pgquad -p pgquad-server --no-default-features --features "pgquad/pg$PG_MAJOR")
+    fi
     PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --release "${what[@]}"
 }
 

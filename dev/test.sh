@@ -6,7 +6,10 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$PGQUAD_ROOT"
 
-ALL="fmt clippy shell python walls pages image dependencies unit upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential remote sqlsmith cluster"
+# The suites that need a server; each is a folder of test/.
+SERVER_SUITES="upgrade pgtap docs isolation races join crash standby soak badinput bsbm w3c http workbench differential"
+SERVER_SUITES="$SERVER_SUITES remote sqlsmith cluster"
+ALL="fmt clippy shell python walls pages image dependencies unit $SERVER_SUITES"
 find_state_dir
 logs=$PGQUAD_ROOT/target/test-logs
 mkdir -p "$logs"
@@ -20,9 +23,14 @@ book() {
     local verdict=PASS took=$((SECONDS - suite_began))
     if [ "$3" -gt 0 ]; then verdict=FAIL; elif [ "$2" -eq 0 ]; then verdict=SKIPPED; fi
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-    summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped %5d s  %s' "$verdict" "$1" "$2" "$3" "$4" "$took" "${5:-}")")
+    summary+=("$(printf '%-8s %-12s %5d passed %4d failed %4d skipped %5d s  %s' \
+        "$verdict" "$1" "$2" "$3" "$4" "$took" "${5:-}")")
     if [ "$verdict" = FAIL ]; then failures+=("$1"); fi
-    if [ "$verdict" = FAIL ]; then say "FAIL $1 after $took s (log: $logs/$1.log)"; else say "$verdict $1 ($took s)${5:+: $5}"; fi
+    if [ "$verdict" = FAIL ]; then
+        say "FAIL $1 after $took s (log: $logs/$1.log)"
+    else
+        say "$verdict $1 ($took s)${5:+: $5}"
+    fi
 }
 
 # Runs a command that either succeeds or not, as one test.
@@ -32,8 +40,8 @@ one_test() {
     if "$@" 2>&1 | tee "$logs/$name.log"; then book "$name" 1 0 0; else book "$name" 0 1 0; fi
 }
 
-# Seconds that a suite may take: five times the longest (cluster) on two cores of its own, so that a busy machine gets there. What hangs fails,
-# and the suites after it still run. 0: no limit.
+# Seconds that a suite may take: five times the longest (cluster) on two cores of its own, so that a busy machine gets
+# there. What hangs fails, and the suites after it still run. 0: no limit.
 SUITE_SECONDS=${PGQUAD_SUITE_SECONDS:-2400}
 
 # Runs a suite's script. Its last line says how many tests passed, failed and were skipped; without such a line the
@@ -47,11 +55,13 @@ script_suite() {
     fi
     (use_private_server pgquad && timeout -k 10 "$SUITE_SECONDS" "$@") 2>&1 | tee "$logs/$name.log" || status=$?
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-        say "FAIL $name: not done after $SUITE_SECONDS s; the last check that was: $(last_check "$logs/$name.log")" | tee -a "$logs/$name.log"
+        say "FAIL $name: not done after $SUITE_SECONDS s; the last check that was: $(last_check "$logs/$name.log")" |
+            tee -a "$logs/$name.log"
         book "$name" 0 1 0 "not done after $SUITE_SECONDS s"
         return
     fi
-    counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed, \([0-9][0-9]*\) skipped.*$/\1 \2 \3/p' "$logs/$name.log" | tail -n 1)
+    counts=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped.*$/\1 \2 \3/p' "$logs/$name.log" |
+        tail -n 1)
     case $counts in
     '')
         case $status in
@@ -84,7 +94,8 @@ say_failures() {
     done | head -n "$WHY_LINES"
 }
 
-# Citus, where the material for tests has a way to build it and a suite wants it. It is there before the first server starts.
+# Citus, where the material for tests has a way to build it and a suite wants it. It is there before the first server
+# starts.
 build_citus() {
     local build=$PGQUAD_SHARED/citus/build.sh
     if has_citus || [ ! -e "$build" ] || [ "$PG_MAJOR" != 15 ]; then return 0; fi
@@ -105,13 +116,15 @@ sql_suite() {
     if need_server; then script_suite "$@"; else book "$1" 0 1 0 "no server"; fi
 }
 
-# rustfmt leaves comments as they are.
-check_format() { cargo fmt --all --check && "$PYTHON" dev/check-comments.py; }
+# rustfmt leaves comments as they are, and knows no SQL.
+check_format() { cargo fmt --all --check && "$PYTHON" dev/check-comments.py && "$PYTHON" dev/check-readmes.py; }
 
 suite_unit() {
     local status=0 counts
-    timeout -k 10 "$SUITE_SECONDS" cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 | tee "$logs/unit.log" || status=$?
-    counts=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$logs/unit.log" |
+    timeout -k 10 "$SUITE_SECONDS" cargo test --workspace --exclude pgquad --no-fail-fast 2>&1 |
+        tee "$logs/unit.log" || status=$?
+    local results='^test result: .* ([0-9]*) passed; ([0-9]*) failed; ([0-9]*) ignored.*'
+    counts=$(sed -nE "s/$results/\1 \2 \3/p" "$logs/unit.log" |
         awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
     local p f s
     read -r p f s <<<"$counts"
@@ -146,8 +159,9 @@ run_suite() {
     shell)
         if command -v shellcheck >/dev/null; then
             local scripts
+            local signs='^(#!/usr/bin/env bash|#!/bin/(ba)?sh|# shellcheck shell)'
             mapfile -t scripts < <(git ls-files 2>/dev/null | while read -r file; do
-                if [ -f "$file" ] && head -n 2 "$file" | grep -qaE '^(#!/usr/bin/env bash|#!/bin/(ba)?sh|# shellcheck shell)'; then echo "$file"; fi
+                if [ -f "$file" ] && head -n 2 "$file" | grep -qaE "$signs"; then echo "$file"; fi
             done)
             one_test shell shellcheck -x "${scripts[@]}"
         else
@@ -167,9 +181,16 @@ run_suite() {
     pages) one_test pages "$PYTHON" dev/book/check_pages.py ;;
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
-    upgrade | pgtap | docs | isolation | races | join | crash | standby | soak | badinput | bsbm | w3c | http | workbench | differential | remote | sqlsmith | cluster) sql_suite "$1" "test/$1/run" ;;
-    cluster-all) SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all disk status push firewall docs soak-all suites-all ;;
-    *) die "no such suite: $1 (there are: $ALL)" ;;
+    cluster-all)
+        SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all \
+            disk status push firewall docs soak-all suites-all
+        ;;
+    *)
+        case " $SERVER_SUITES " in
+        *" $1 "*) sql_suite "$1" "test/$1/run" ;;
+        *) die "no such suite: $1 (there are: $ALL)" ;;
+        esac
+        ;;
     esac
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the workbench into server/workbench/dist, from where the build of pgquad-server takes it. Skipped when nothing has changed. Where
-# Node.js is missing or its packages cannot be had, the server is built without it and has a plain page instead.
+# Builds the workbench into server/workbench/dist, from where the build of pgquad-server takes it. Skipped when nothing
+# has changed. Where Node.js is missing or its packages cannot be had, the server is built without it and has a plain
+# page instead.
 set -euo pipefail
 # shellcheck source=dev/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -21,7 +22,8 @@ digest() {
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     without "there is no Node.js with npm (make setup installs them)"
 fi
-[ "$(node -p 'parseInt(process.versions.node) >= 18')" = true ] || without "Node.js $(node --version) is too old: 18 or newer is needed"
+[ "$(node -p 'parseInt(process.versions.node) >= 18')" = true ] ||
+    without "Node.js $(node --version) is too old: 18 or newer is needed"
 wanted=$(digest)
 stamp=dist/built
 if [ -e dist/site/index.html ] && [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi

@@ -1,6 +1,6 @@
--- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all numbers of the
--- block share. One block fills a page at most: only terms that are too long for that are stored out of line. The text is compressed
--- already.
+-- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all
+-- numbers of the block share. One block fills a page at most: only terms that are too long for that are stored out of
+-- line. The text is compressed already.
 CREATE TABLE quad.terms (
     extent bigint NOT NULL,
     first_id bigint NOT NULL,
@@ -10,12 +10,14 @@ CREATE TABLE quad.terms (
 ALTER TABLE quad.terms ALTER data SET STORAGE EXTERNAL;
 COMMENT ON TABLE quad.terms IS 'dictionary: blocks of compressed terms by the number of the first';
 
--- Only the shards of a distributed dictionary take their numbers from here; a local one takes them from quad.term_numbers.
+-- Only the shards of a distributed dictionary take their numbers from here; a local one takes them from
+-- quad.term_numbers.
 CREATE TABLE quad.term_extents (
     extent bigint PRIMARY KEY,
     next bigint NOT NULL
 ) USING heap WITH (fillfactor = 50);
-COMMENT ON TABLE quad.term_extents IS 'dictionary: extents of numbers that were begun, with the next number of each that is free';
+COMMENT ON TABLE quad.term_extents IS
+    'dictionary: extents of numbers that were begun, with the next number of each that is free';
 
 CREATE TABLE quad.symbol_tables (
     id bigint PRIMARY KEY,

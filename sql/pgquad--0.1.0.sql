@@ -25,8 +25,9 @@ SELECT i.pid,
        i.param9 AS quads
 FROM pg_catalog.pg_stat_get_progress_info('COPY') i
 LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
-LEFT JOIN pg_catalog.pg_class c ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
-                               AND c.oid = i.param10::pg_catalog.oid
+LEFT JOIN pg_catalog.pg_class c
+    ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+    AND c.oid = i.param10::pg_catalog.oid
 WHERE i.param7 = 5498867;
 COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
 GRANT SELECT ON quad.load_progress TO PUBLIC;
@@ -38,9 +39,9 @@ CREATE TABLE quad.cluster_secret (
 REVOKE ALL ON quad.cluster_secret FROM PUBLIC;
 COMMENT ON TABLE quad.cluster_secret IS 'cluster: by which the nodes know each other';
 
--- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all numbers of the
--- block share. One block fills a page at most: only terms that are too long for that are stored out of line. The text is compressed
--- already.
+-- Blocks of terms with consecutive numbers; `first_id` is the number of the first, `extent` its upper bits, which all
+-- numbers of the block share. One block fills a page at most: only terms that are too long for that are stored out of
+-- line. The text is compressed already.
 CREATE TABLE quad.terms (
     extent bigint NOT NULL,
     first_id bigint NOT NULL,
@@ -50,12 +51,14 @@ CREATE TABLE quad.terms (
 ALTER TABLE quad.terms ALTER data SET STORAGE EXTERNAL;
 COMMENT ON TABLE quad.terms IS 'dictionary: blocks of compressed terms by the number of the first';
 
--- Only the shards of a distributed dictionary take their numbers from here; a local one takes them from quad.term_numbers.
+-- Only the shards of a distributed dictionary take their numbers from here; a local one takes them from
+-- quad.term_numbers.
 CREATE TABLE quad.term_extents (
     extent bigint PRIMARY KEY,
     next bigint NOT NULL
 ) USING heap WITH (fillfactor = 50);
-COMMENT ON TABLE quad.term_extents IS 'dictionary: extents of numbers that were begun, with the next number of each that is free';
+COMMENT ON TABLE quad.term_extents IS
+    'dictionary: extents of numbers that were begun, with the next number of each that is free';
 
 CREATE TABLE quad.symbol_tables (
     id bigint PRIMARY KEY,
@@ -82,7 +85,8 @@ DO $$
 BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'pgquad needs a database with encoding UTF8, this one has %', current_setting('server_encoding')
-            USING ERRCODE = 'feature_not_supported', HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
     END IF;
 END
 $$;
@@ -1741,10 +1745,12 @@ SELECT n.node, n.address, s.kind, s.messages_sent, s.bytes_sent, s.messages_rece
        s.bytes_sent / NULLIF(s.messages_sent, 0) AS average_message_bytes,
        s.batches, s.blocked_writes, s.blocked_ms, s.waited_ms, s.since
 FROM quad.all_node_stats(false) AS n,
-     pg_catalog.json_to_recordset(n.stats::json) AS s (kind text, messages_sent bigint, bytes_sent bigint, messages_received bigint,
-       bytes_received bigint, batches bigint, blocked_writes bigint, blocked_ms double precision, waited_ms double precision,
+     pg_catalog.json_to_recordset(n.stats::json) AS s (
+       kind text, messages_sent bigint, bytes_sent bigint, messages_received bigint, bytes_received bigint,
+       batches bigint, blocked_writes bigint, blocked_ms double precision, waited_ms double precision,
        since timestamptz);
-COMMENT ON VIEW quad.cluster_stats IS 'messages between nodes by node and kind, since the server started or quad.cluster_stats_reset() was called';
+COMMENT ON VIEW quad.cluster_stats IS
+    'messages between nodes by node and kind, since the server started or quad.cluster_stats_reset() was called';
 
 CREATE FUNCTION quad.cluster_stats_reset() RETURNS SETOF quad.cluster_stats
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1752,18 +1758,19 @@ SELECT n.node, n.address, s.kind, s.messages_sent, s.bytes_sent, s.messages_rece
        s.bytes_sent / NULLIF(s.messages_sent, 0) AS average_message_bytes,
        s.batches, s.blocked_writes, s.blocked_ms, s.waited_ms, s.since
 FROM quad.all_node_stats(true) AS n,
-     json_to_recordset(n.stats::json) AS s (kind text, messages_sent bigint, bytes_sent bigint, messages_received bigint,
-       bytes_received bigint, batches bigint, blocked_writes bigint, blocked_ms double precision, waited_ms double precision,
+     json_to_recordset(n.stats::json) AS s (
+       kind text, messages_sent bigint, bytes_sent bigint, messages_received bigint, bytes_received bigint,
+       batches bigint, blocked_writes bigint, blocked_ms double precision, waited_ms double precision,
        since timestamptz)
 $$;
 COMMENT ON FUNCTION quad.cluster_stats_reset() IS 'sets the counters of all nodes to zero and returns what they were';
 
 REVOKE ALL ON quad.cluster_stats FROM PUBLIC;
 GRANT SELECT ON quad.cluster_stats TO pg_read_all_stats;
-REVOKE EXECUTE ON FUNCTION quad.cluster_status(double precision), quad.node_status(double precision), quad.all_node_stats(boolean),
-    quad.node_stats(boolean), quad.cluster_stats_reset() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION quad.cluster_status(double precision), quad.node_status(double precision), quad.all_node_stats(boolean),
-    quad.node_stats(boolean), quad.cluster_stats_reset() TO pg_read_all_stats;
+REVOKE EXECUTE ON FUNCTION quad.cluster_status(double precision), quad.node_status(double precision),
+    quad.all_node_stats(boolean), quad.node_stats(boolean), quad.cluster_stats_reset() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION quad.cluster_status(double precision), quad.node_status(double precision),
+    quad.all_node_stats(boolean), quad.node_stats(boolean), quad.cluster_stats_reset() TO pg_read_all_stats;
 
 CREATE FUNCTION "pos"(
 	"term" quad.term
@@ -2231,15 +2238,19 @@ CREATE FUNCTION quad.load_stdin_line() RETURNS trigger LANGUAGE c AS 'MODULE_PAT
 CREATE FUNCTION quad.load_stdin_piece() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'load_stdin_piece_called';
 
 CREATE VIEW quad.load_stdin AS SELECT NULL::pg_catalog.text AS line WHERE false;
-COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN (FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02''), or pieces of it by (FORMAT binary)';
+COMMENT ON VIEW quad.load_stdin IS 'takes the lines of an RDF document by COPY ... FROM STDIN '
+    '(FORMAT csv, DELIMITER E''\x01'', QUOTE E''\x02''), or pieces of it by (FORMAT binary)';
 CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_begin();
 CREATE TRIGGER load_line INSTEAD OF INSERT ON quad.load_stdin FOR EACH ROW EXECUTE FUNCTION quad.load_stdin_line();
 CREATE TRIGGER load_end AFTER INSERT ON quad.load_stdin FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_end();
 GRANT INSERT ON quad.load_stdin TO PUBLIC;
 CREATE VIEW quad.load_stdin_bytes AS SELECT NULL::pg_catalog.bytea AS piece WHERE false;
-COMMENT ON VIEW quad.load_stdin_bytes IS 'takes an RDF document in pieces of bytes, cut anywhere, compressed as the setting quad.stdin_compression says';
-CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin_bytes FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_begin();
-CREATE TRIGGER load_piece INSTEAD OF INSERT ON quad.load_stdin_bytes FOR EACH ROW EXECUTE FUNCTION quad.load_stdin_piece();
+COMMENT ON VIEW quad.load_stdin_bytes IS
+    'takes an RDF document in pieces of bytes, cut anywhere, compressed as the setting quad.stdin_compression says';
+CREATE TRIGGER load_begin BEFORE INSERT ON quad.load_stdin_bytes FOR EACH STATEMENT
+    EXECUTE FUNCTION quad.load_stdin_begin();
+CREATE TRIGGER load_piece INSTEAD OF INSERT ON quad.load_stdin_bytes FOR EACH ROW
+    EXECUTE FUNCTION quad.load_stdin_piece();
 CREATE TRIGGER load_end AFTER INSERT ON quad.load_stdin_bytes FOR EACH STATEMENT EXECUTE FUNCTION quad.load_stdin_end();
 GRANT INSERT ON quad.load_stdin_bytes TO PUBLIC;
 

@@ -2,7 +2,8 @@ DO $$
 BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'pgquad needs a database with encoding UTF8, this one has %', current_setting('server_encoding')
-            USING ERRCODE = 'feature_not_supported', HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'Create one: CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
     END IF;
 END
 $$;

@@ -35,7 +35,7 @@ def unpacked(path, directory):
 
 
 def load_store(connection, path):
-    """Loads a file into the default store and settles it; returns the number of quads."""
+    """Loads a file into the default store and vacuums it; returns the number of quads."""
     rows(connection, "select quad.load(%s)", (path,))
     rows(connection, f"vacuum (freeze, analyze) {STORE}")
     return value(connection, f"select count(*) from {STORE}")

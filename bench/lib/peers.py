@@ -37,7 +37,7 @@ class Peer:
         return done.stdout.strip()
 
     def load(self, file, directory):
-        """Loads an N-Triples file into a new store in a directory and settles it; returns the seconds that the load took."""
+        """Loads an N-Triples file into a new store in a directory and optimizes it; returns the seconds that the load took."""
         started = time.monotonic()
         self._run("load", file, directory)
         seconds = time.monotonic() - started

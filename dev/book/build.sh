@@ -6,7 +6,9 @@ set -euo pipefail
 cd "$PGQUAD_ROOT"
 # The version that the site was last looked at with.
 MDBOOK=0.5.4
-command -v mdbook >/dev/null || die "there is no mdbook: cargo install mdbook --version $MDBOOK --locked (minutes), or get the program from https://rust-lang.github.io/mdBook"
+command -v mdbook >/dev/null ||
+    die "there is no mdbook: cargo install mdbook --version $MDBOOK --locked (minutes)," \
+        "or get the program from https://rust-lang.github.io/mdBook"
 "$PYTHON" dev/book/check_pages.py
 site=$CARGO_TARGET_DIR/book
 mdbook build --dest-dir "$site"

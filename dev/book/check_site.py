@@ -1,4 +1,5 @@
-"""Checks the site that mdbook has built: each relative link and picture of a page leads to a file, and to an element where it names one.
+"""Checks the site that mdbook has built: each relative link and picture of a page leads to a file, and to an element
+where it names one.
 Usage: check_site.py DIRECTORY
 """
 
@@ -27,7 +28,8 @@ class Page(HTMLParser):
 
 def main():
     site = os.path.normpath(sys.argv[1])
-    paths = [os.path.join(folder, name) for folder, _, names in os.walk(site) for name in names if name.endswith(".html")]
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(site) for name in names]
+    paths = [path for path in files if path.endswith(".html")]
     pages = {path: Page(path) for path in paths}
     complaints = []
     for path, page in pages.items():

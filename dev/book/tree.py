@@ -1,7 +1,9 @@
-"""Preprocessor of mdbook: puts pages that are not in docs/ into the site, and makes links between pages of the tree links of the site.
+"""Preprocessor of mdbook: puts pages that are not in docs/ into the site, and makes links between pages of the tree
+links of the site.
 
 docs/SUMMARY.md names such pages as `../extension/btree/README.md`. Their place in the site is that of the tree,
-`extension/btree/index.html`; a page of docs/ is at the top, `query.html`. A link to a file that the site does not have becomes plain text.
+`extension/btree/index.html`; a page of docs/ is at the top, `query.html`. A link to a file that the site does not have
+becomes plain text.
 Protocol: https://rust-lang.github.io/mdBook/for_developers/preprocessors.html
 """
 

@@ -20,52 +20,19 @@ use crate::problem::Problem;
 use crate::running::{About, Entry};
 use crate::site;
 
-const SESSION: &str =
-    "SELECT json_build_object('role', current_user, 'store', current_setting('quad.store'), \
-     'database', current_database(), 'postgres', current_setting('server_version'), \
-     'statistics', pg_has_role('pg_read_all_stats', 'USAGE'))::text";
-
-const STORES: &str =
-    "SELECT coalesce(json_agg(json_build_object(\
-     'store', store, 'distributed', distributed, 'shards', shards, \
-     'quads', quads, 'bytes', bytes, 'orders', orders, \
-     'readable', has_table_privilege(format('quad_stores.%I', store), 'SELECT'), \
-     'writable', has_table_privilege(format('quad_stores.%I', store), 'INSERT')) ORDER BY store), '[]')::text \
-     FROM quad.stores";
-
+const SESSION: &str = include_str!("sql/session.sql");
+const STORES: &str = include_str!("sql/stores.sql");
 const PLAN: &str = "SELECT quad.explain_json($1, $2, $3, $4)";
-
-/// The roles whose requests the caller may see, by PostgreSQL's own rule. Also loads and other sessions, as PostgreSQL
-/// shows them. Sessions that nodes open to each other work on a request that is shown already.
-const ACTIVITY: &str = "SELECT json_build_object(\
-     'visible', (SELECT coalesce(json_agg(coalesce(pg_has_role(r.oid, 'USAGE'), false) \
-             OR pg_has_role('pg_read_all_stats', 'USAGE') ORDER BY n), '[]') \
-         FROM unnest($1::text[]) WITH ORDINALITY AS asked(role, n) \
-         LEFT JOIN pg_roles r ON r.rolname = asked.role), \
-     'loads', (SELECT coalesce(json_agg(l), '[]') FROM quad.load_progress l \
-         WHERE l.datname = current_database()), \
-     'sessions', (SELECT coalesce(json_agg(json_build_object('pid', a.pid, 'role', a.usename, \
-             'client', a.application_name, 'seconds', extract(epoch FROM clock_timestamp() - a.query_start), \
-             'text', left(a.query, 4096), 'waits', a.wait_event) ORDER BY a.query_start), '[]') \
-         FROM pg_stat_activity a WHERE a.state = 'active' AND a.backend_type = 'client backend' \
-         AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgquad-server' \
-         AND NOT a.application_name ~ '^citus_(internal|run_command) ' \
-         AND NOT (a.application_name = 'pgquad' AND a.query ~ '^(SELECT|CALL) quad\\.cluster_')))::text";
-
-/// Whether the caller may signal sessions of a role, by the rule of pg_cancel_backend.
-const MAY_CANCEL: &str = "SELECT coalesce((SELECT \
-     (pg_has_role(r.oid, 'USAGE') OR pg_has_role('pg_signal_backend', 'USAGE')) \
-     AND (NOT r.rolsuper OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)) \
-     FROM pg_roles r WHERE r.rolname = $1), false)";
-
+const ACTIVITY: &str = include_str!("sql/activity.sql");
+const MAY_CANCEL: &str = include_str!("sql/may_cancel.sql");
 const CLUSTER: &str =
     "SELECT coalesce(json_agg(line), '[]')::text FROM quad.cluster_status($1) AS line";
 
 /// Longest time that the cluster is watched for one answer, in seconds.
-const WATCHED: f64 = 10.0;
+const MAX_WATCHED_SECONDS: f64 = 10.0;
 
 /// Longest wait for a node to tell what it does: one that hangs does not hide the others.
-const LISTENED: Duration = Duration::from_secs(2);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Who asks.
 pub async fn session(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
@@ -121,8 +88,8 @@ pub async fn running(State(app): State<Arc<App>>, request: Request) -> Result<Re
         let (app, asked, roles) = (&app, &asked, &roles);
         async move {
             let told = activity(app, asked, &node.name, roles);
-            let told = tokio::time::timeout(LISTENED, told).await;
-            told.unwrap_or_else(|_| Err(Problem::timeout(LISTENED)))
+            let told = tokio::time::timeout(STATUS_TIMEOUT, told).await;
+            told.unwrap_or_else(|_| Err(Problem::timeout(STATUS_TIMEOUT)))
         }
     });
     let answers = futures_util::future::join_all(asked_nodes).await;
@@ -246,9 +213,9 @@ pub async fn cancel(State(app): State<Arc<App>>, request: Request) -> Result<Res
 pub async fn cluster(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, _) = Asked::of(&app, request).await?;
     let seconds = asked.fields.number::<f64>("seconds")?.unwrap_or(1.0);
-    if !(0.0..=WATCHED).contains(&seconds) {
+    if !(0.0..=MAX_WATCHED_SECONDS).contains(&seconds) {
         return Err(Problem::bad_request(format!(
-            "parameter \"seconds\" is not between 0 and {WATCHED}"
+            "parameter \"seconds\" is not between 0 and {MAX_WATCHED_SECONDS}"
         )));
     }
     one(&app, &asked, CLUSTER, &[&seconds]).await.map(document)

@@ -33,7 +33,7 @@ use crate::running::Running;
 use crate::{api, files, graph_store, page, query, update};
 
 /// Smallest answer that is compressed, in bytes: below, the packet is one packet anyway.
-const COMPRESSED: u16 = 1024;
+const MIN_COMPRESSED_BYTES: u16 = 1024;
 
 /// The server.
 pub struct App {
@@ -145,7 +145,7 @@ impl App {
         let routes = routes
             .method_not_allowed_fallback(page::method)
             .with_state(self.clone());
-        let predicate = DefaultPredicate::new().and(SizeAbove::new(COMPRESSED));
+        let predicate = DefaultPredicate::new().and(SizeAbove::new(MIN_COMPRESSED_BYTES));
         let unpacked = ServiceBuilder::new()
             .layer(RequestBodyTimeoutLayer::new(self.options.stall_timeout))
             .layer(RequestDecompressionLayer::new())

@@ -21,8 +21,8 @@ const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
 const VOID: &str = "http://rdfs.org/ns/void#";
 const FORMATS: &str = "http://www.w3.org/ns/formats/";
 
-/// Most classes, predicates and graphs that are listed.
-const LISTED: usize = 1000;
+/// Most classes, predicates and graphs that are listed, each.
+const MAX_LISTED: usize = 1000;
 
 /// A query for names with counts.
 const COUNTS: &str =
@@ -193,7 +193,7 @@ fn contents(graph: &mut Graph, default: &NamedOrBlankNode, found: &Found) {
         ),
     ];
     for (names, total, partition, name, count) in kinds {
-        if names.len() < LISTED {
+        if names.len() < MAX_LISTED {
             graph.count(default, total, names.len() as u64);
         }
         for (iri, number) in names {

@@ -9,7 +9,7 @@ use tokio_postgres::{CancelToken, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Bytes of a request's text that are kept.
-const TEXT: usize = 4096;
+const TEXT_BYTES: usize = 4096;
 
 /// All requests under way.
 #[derive(Default)]
@@ -157,7 +157,7 @@ impl Drop for Listed {
 
 /// The first bytes of a text, whole characters.
 fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(TEXT);
+    let mut end = text.len().min(TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -166,14 +166,14 @@ fn beginning(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{beginning, TEXT};
+    use super::{beginning, TEXT_BYTES};
 
     #[test]
     fn characters_are_not_cut() {
-        let text = "ä".repeat(TEXT);
-        assert_eq!(beginning(&text).len(), TEXT);
+        let text = "ä".repeat(TEXT_BYTES);
+        assert_eq!(beginning(&text).len(), TEXT_BYTES);
         let text = format!("x{text}");
-        assert_eq!(beginning(&text).len(), TEXT - 1);
+        assert_eq!(beginning(&text).len(), TEXT_BYTES - 1);
         assert_eq!(beginning("ASK {}"), "ASK {}");
     }
 }

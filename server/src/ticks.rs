@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Ticks without anybody who waits after which the clock stands still: a second.
-const LINGER: u32 = 40;
+const LINGER_TICKS: u32 = 40;
 
 /// Ticks in steps of a period while somebody waits, and a while longer.
 pub struct Ticks {
@@ -46,11 +46,11 @@ impl Ticks {
         loop {
             // Whoever comes after this line winds it; who came before it is seen by the next.
             self.stands.store(true, Ordering::SeqCst);
-            if self.unasked.load(Ordering::SeqCst) >= LINGER {
+            if self.unasked.load(Ordering::SeqCst) >= LINGER_TICKS {
                 self.wound.notified().await;
             }
             self.stands.store(false, Ordering::SeqCst);
-            while self.unasked.fetch_add(1, Ordering::SeqCst) < LINGER {
+            while self.unasked.fetch_add(1, Ordering::SeqCst) < LINGER_TICKS {
                 tokio::time::sleep(self.period).await;
                 self.tick.notify_waiters();
             }

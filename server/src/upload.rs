@@ -13,19 +13,16 @@ use crate::problem::Problem;
 use axum::http::StatusCode;
 
 /// Bytes that are sent at once: few system calls, little memory.
-const PIECE: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 /// Bytes of a row of the COPY. PostgreSQL copies a row some times, in memory that it returns to the system after each
 /// larger one. Rows of 64 KiB took the backend 1.9 times the system time (2026-11).
-const ROW: usize = 4 << 10;
+const ROW_BYTES: usize = 4 << 10;
 /// What a binary COPY begins with: the signature, no flags, no extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// What it ends with, in the place of a number of columns.
 const TRAILER: i16 = -1;
 
-/// Settings of the COPY that follows; gives the process that runs it.
-const SETTINGS: &str = "SELECT pg_backend_pid() FROM (SELECT set_config('quad.stdin_format', $1, true) || set_config('quad.stdin_graph', $2, true) || \
-     set_config('quad.stdin_base', $3, true) || set_config('quad.store', COALESCE($4, current_setting('quad.store')), true) || \
-     set_config('quad.stdin_compression', $5, true) || set_config('quad.stdin_max_bytes', $6, true) OFFSET 0) AS settings";
+const SETTINGS: &str = include_str!("sql/copy_settings.sql");
 const COPY: &str = "COPY quad.load_stdin_bytes FROM STDIN (FORMAT binary)";
 /// SQLSTATE of a document that is larger than the settings let it be, or has a line or term that is.
 const TOO_LARGE: &str = "54000";
@@ -97,7 +94,7 @@ pub async fn upload<E>(
             }
             None => rows.put_i16(TRAILER),
         }
-        if rows.len() >= PIECE || ended {
+        if rows.len() >= PIECE_BYTES || ended {
             work.in_time(sink.as_mut().send(rows.split().freeze()))
                 .await?
                 .map_err(refused)?;
@@ -126,7 +123,7 @@ fn refused(error: tokio_postgres::Error) -> Problem {
 
 /// Adds bytes as rows of a binary COPY, one column each.
 fn put_rows(rows: &mut BytesMut, bytes: &[u8]) {
-    for row in bytes.chunks(ROW) {
+    for row in bytes.chunks(ROW_BYTES) {
         rows.put_i16(1);
         rows.put_i32(row.len() as i32);
         rows.put_slice(row);
@@ -140,14 +137,14 @@ mod tests {
 
     #[test]
     fn rows_are_the_document() {
-        let document: Vec<u8> = (0..3 * ROW + 7).map(|byte| byte as u8).collect();
+        let document: Vec<u8> = (0..3 * ROW_BYTES + 7).map(|byte| byte as u8).collect();
         let mut rows = BytesMut::new();
         put_rows(&mut rows, &document);
         let mut read = Vec::new();
         while !rows.is_empty() {
             assert_eq!(rows.get_i16(), 1);
             let length = rows.get_i32() as usize;
-            assert!(length <= ROW);
+            assert!(length <= ROW_BYTES);
             read.extend_from_slice(&rows.split_to(length));
         }
         assert!(read == document);

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Runs isolation specs (format: PostgreSQL's src/test/isolation/README). Sourced after dev/lib.sh, never run.
 
-# run_specs SUITE [--accept] [SPEC...]: the specs of test/SUITE (all, or those named) against the server of PGHOST and PGPORT, in
-# a database of their own. A spec's output has to equal expected/<spec>.out or expected/<spec>_1.out; --accept writes the
-# expected files. Ends with the line that `make test` reads.
+# run_specs SUITE [--accept] [SPEC...]: the specs of test/SUITE (all, or those named) against the server of PGHOST and
+# PGPORT, in a database of their own. A spec's output has to equal expected/<spec>.out or expected/<spec>_1.out;
+# --accept writes the expected files. Ends with the line that `make test` reads.
 run_specs() {
     local suite=$1 accept='' spec
     local here=$PGQUAD_ROOT/test/$suite results=$PGQUAD_ROOT/target/$suite database=pgquad_$suite

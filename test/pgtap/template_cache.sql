@@ -229,13 +229,13 @@ SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 
 RESET ROLE;
 SELECT is((SELECT count(*) FROM quad.sparql('SELECT * { ?s ?p ?o }', 'brief')), 2::bigint, 'and the owner all again');
 
--- A plan for all constants that was settled for is settled for anew when PostgreSQL drops it: one plan to settle, one run of it.
+-- A plan for all constants that was chosen is chosen anew when PostgreSQL drops it: one plan to choose, one run of it.
 SELECT quad.template_cache_reset();
 SELECT pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), pg_temp.o('SELECT ?o { :b :p ?x . ?x :p ?o . ?o :q ?t }');
 SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (3::bigint, 0::bigint)', 'two runs of a plan for all');
 ANALYZE quad_stores.main;
 SELECT is(pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), 'c', 'after an ANALYZE');
-SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (2::bigint, 0::bigint)', 'settled anew');
+SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (2::bigint, 0::bigint)', 'chosen anew');
 SELECT is(pg_temp.o('SELECT ?o { :a :p ?x . ?x :p ?o . ?o :q ?t }'), 'c', 'and once more');
 SELECT results_eq('SELECT generic_plans, custom_plans FROM quad.template_cache()', 'VALUES (3::bigint, 0::bigint)', 'which is kept');
 

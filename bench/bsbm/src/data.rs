@@ -10,11 +10,11 @@ use crate::model::Model;
 use crate::triples::Triples;
 
 /// Instances that are made in one piece.
-const PIECE: usize = 2_000;
+const PIECE_INSTANCES: usize = 2_000;
 /// Persons that are made in one piece, each with about twenty reviews.
-const PERSONS: usize = 100;
+const PIECE_PERSONS: usize = 100;
 /// Pieces of each processor that are made before any is written.
-const AHEAD: usize = 4;
+const PIECES_AHEAD: usize = 4;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -33,7 +33,7 @@ pub fn write(model: &Model, out: &mut impl Write) -> io::Result<usize> {
     let writer = Writer::new(model);
     let pieces = pieces(model);
     let mut triples = 0;
-    for batch in pieces.chunks(AHEAD * rayon::current_num_threads()) {
+    for batch in pieces.chunks(PIECES_AHEAD * rayon::current_num_threads()) {
         let made: Vec<(Vec<u8>, usize)> = batch
             .par_iter()
             .map(|(kind, range)| {
@@ -56,9 +56,9 @@ fn pieces(model: &Model) -> Vec<(Kind, RangeInclusive<usize>)> {
     let mut pieces = Vec::new();
     let mut add = |kind, range: RangeInclusive<usize>| {
         let size = if matches!(kind, Kind::Person) {
-            PERSONS
+            PIECE_PERSONS
         } else {
-            PIECE
+            PIECE_INSTANCES
         };
         pieces.extend(
             range

@@ -7,7 +7,7 @@ use crate::triples::{expand, numbered, typed, Properties, Triples};
 use crate::vocabulary::{self, BSBM, INSTANCES};
 
 /// Days before today in which offers and vendors were published.
-const RECENT: i64 = 97;
+const PUBLISHED_DAYS: i64 = 97;
 
 /// Writes the instances of a data set.
 pub struct Writer<'a> {
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
     /// A vendor.
     pub fn vendor(&self, number: usize, out: &mut Triples) {
         let mut random = self.model.random("vendor", number);
-        let date = random.between(TODAY - RECENT, TODAY - 1);
+        let date = random.between(TODAY - PUBLISHED_DAYS, TODAY - 1);
         let homepage = format!("http://www.vendor{number}.com/");
         self.company(
             out,
@@ -160,7 +160,7 @@ impl<'a> Writer<'a> {
         let iri = vocabulary::offer(vendor, number);
         let product = random.normal_range(2.0, 4.0, model.products);
         let vendor = vocabulary::vendor(vendor);
-        let date = random.between(TODAY - RECENT, TODAY - 1);
+        let date = random.between(TODAY - PUBLISHED_DAYS, TODAY - 1);
         out.subject(&iri);
         out.iri(&self.properties.kind, &expand("bsbm:Offer"));
         out.iri(

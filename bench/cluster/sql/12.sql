@@ -7,7 +7,8 @@ WITH star AS MATERIALIZED (
        JOIN plain.by_s days ON days.s = product.s AND days.p = {bsbm:deliveryDays}
        JOIN plain.by_s ends ON ends.s = product.s AND ends.p = {bsbm:validTo}
        WHERE product.s = {i1} AND product.p = {bsbm:product}),
-     product AS MATERIALIZED (SELECT DISTINCT q.s, q.o FROM plain.by_s q JOIN star ON star.product = q.s WHERE q.p = {rdfs:label}),
+     product AS MATERIALIZED (
+       SELECT DISTINCT q.s, q.o FROM plain.by_s q JOIN star ON star.product = q.s WHERE q.p = {rdfs:label}),
      vendor AS MATERIALIZED (
        SELECT DISTINCT label.s, label.o AS name, home.o AS home
        FROM plain.by_s label

@@ -1,6 +1,6 @@
 WITH star AS MATERIALIZED (
-       SELECT label.o AS label, comment.o AS comment, producer.o AS producer, feature.o AS feature, t1.o AS t1, t2.o AS t2, t3.o AS t3,
-              n1.o AS n1, n2.o AS n2, t4.o AS t4, t5.o AS t5, n4.o AS n4
+       SELECT label.o AS label, comment.o AS comment, producer.o AS producer, feature.o AS feature,
+              t1.o AS t1, t2.o AS t2, t3.o AS t3, n1.o AS n1, n2.o AS n2, t4.o AS t4, t5.o AS t5, n4.o AS n4
        FROM plain.by_s label
        JOIN plain.by_s comment ON comment.s = label.s AND comment.p = {rdfs:comment}
        JOIN plain.by_s producer ON producer.s = label.s AND producer.p = {bsbm:producer}

@@ -11,6 +11,7 @@ SELECT DISTINCT label.s, label.o
 FROM plain.by_s label
 JOIN plain.by_s n1 ON n1.s = label.s AND n1.p = {bsbm:productPropertyNumeric1}
 JOIN plain.by_s n2 ON n2.s = label.s AND n2.p = {bsbm:productPropertyNumeric2}
-JOIN similar_product t ON t.s = label.s AND n1.o < t.n1 + 120 AND n1.o > t.n1 - 120 AND n2.o < t.n2 + 170 AND n2.o > t.n2 - 170
+JOIN similar_product t ON t.s = label.s AND n1.o < t.n1 + 120 AND n1.o > t.n1 - 120
+  AND n2.o < t.n2 + 170 AND n2.o > t.n2 - 170
 WHERE label.p = {rdfs:label}
 ORDER BY label.o LIMIT 5

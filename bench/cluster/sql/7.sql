@@ -27,5 +27,6 @@ WITH product AS MATERIALIZED (SELECT o AS label FROM plain.by_s WHERE s = {i1} A
        SELECT DISTINCT q.s, q.o AS name FROM plain.by_s q JOIN review ON review.reviewer = q.s WHERE q.p = {foaf:name})
 SELECT product.label, o.*, r.*
 FROM product
-LEFT JOIN (SELECT offer.s, offer.price, offer.vendor, vendor.title FROM offer JOIN vendor ON vendor.s = offer.vendor) o ON true
+LEFT JOIN (SELECT offer.s, offer.price, offer.vendor, vendor.title
+           FROM offer JOIN vendor ON vendor.s = offer.vendor) o ON true
 LEFT JOIN (SELECT review.*, reviewer.name FROM review JOIN reviewer ON reviewer.s = review.reviewer) r ON true

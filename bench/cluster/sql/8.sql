@@ -1,6 +1,7 @@
 WITH review_of AS MATERIALIZED (SELECT s FROM plain.by_o WHERE p = {bsbm:reviewFor} AND o = {i1}),
      review AS MATERIALIZED (
-       SELECT title.s, title.o AS title, body.o AS body, dated.o AS dated, reviewer.o AS reviewer, r1.o AS r1, r2.o AS r2, r3.o AS r3, r4.o AS r4
+       SELECT title.s, title.o AS title, body.o AS body, dated.o AS dated, reviewer.o AS reviewer,
+              r1.o AS r1, r2.o AS r2, r3.o AS r3, r4.o AS r4
        FROM plain.by_s title
        JOIN plain.by_s body ON body.s = title.s AND body.p = {rev:text}
        JOIN plain.by_s dated ON dated.s = title.s AND dated.p = {bsbm:reviewDate}

@@ -66,7 +66,7 @@ pub enum What {
 }
 
 /// Bytes of a row in the build side of a hash join.
-const BUILD_ROW: u64 = 24;
+const BUILD_ROW_BYTES: u64 = 24;
 
 /// All queries of a recording.
 ///
@@ -127,7 +127,7 @@ fn join(value: &Value) -> Result<Join, String> {
         } else {
             let quads = (rows as usize).max(1);
             let what = if text("by").contains("hash") {
-                let built = (number("memory") * 1024 / BUILD_ROW) as usize;
+                let built = (number("memory") * 1024 / BUILD_ROW_BYTES) as usize;
                 What::Everywhere(built.max(1))
             } else if key == "$" {
                 What::Constant(quads)

@@ -17,8 +17,8 @@ use crate::quads::Table;
 /// Rows that a join takes from step to step at once: the default of `quad.join_batch_size`.
 const BATCH_ROWS: usize = 10_000;
 
-/// Rows of an answer that are asked for at once, as a join asks.
-const ENOUGH: usize = 10_000;
+/// Rows of an answer that are asked for at once: a join asks for a batch.
+const ASKED_ROWS: usize = 10_000;
 
 /// The node that was asked, and what it knows of the others.
 struct Asker<'a> {
@@ -224,14 +224,14 @@ fn read(
     let arms = table.step.arms;
     let mut reading = match arms {
         1 => Reading::new(ALL_COLUMNS),
-        arms => Reading::grouped(ALL_COLUMNS, arms, 0, ENOUGH),
+        arms => Reading::grouped(ALL_COLUMNS, arms, 0, ASKED_ROWS),
     };
     let (mut batch, mut spans) = (Batch::new(), Vec::new());
     let mut found: HashMap<usize, Vec<i64>> = HashMap::new();
     let mut first = 0;
     loop {
         let left = &ranges[first..];
-        let more = reading.read(&side, left, ENOUGH, &mut batch, &mut spans);
+        let more = reading.read(&side, left, ASKED_ROWS, &mut batch, &mut spans);
         let mut start = 0;
         for span in &spans {
             let values = batch.columns[table.value_place()][start..span.end as usize].iter();

@@ -18,7 +18,7 @@ use crate::quads::Table;
 /// Rows of a unit of work: the default of `quad.join_batch_size`.
 const BATCH_ROWS: usize = 10_000;
 /// Bytes that a socket holds before it takes no more.
-const SOCKET: f64 = 262_144.0;
+const SOCKET_BYTES: f64 = 262_144.0;
 /// Bytes of a row or of a group of the answer, on its way to the node that was asked.
 const ROW_BYTES: u64 = 16;
 /// Rows of a message of the answer.
@@ -66,7 +66,7 @@ impl Network {
 
     /// When the link to `to` takes frames.
     fn takes_at(&self, me: usize, to: usize) -> f64 {
-        let room = self.costs.byte * SOCKET;
+        let room = self.costs.byte * SOCKET_BYTES;
         let frames = self.channels[me * self.now.len() + to].iter();
         let last = frames.map(|frame| frame.left).fold(0.0, f64::max);
         last - room

@@ -8,8 +8,8 @@ use sparesults::{QueryResultsFormat, QueryResultsParser, SliceQueryResultsParser
 
 use crate::log::{Form, Query};
 
-/// Numbers that stores compute may differ in their last digits.
-const CLOSE: f64 = 1e-4;
+/// Share of the greater of two numbers by which they may differ: stores compute the last digits differently.
+const RELATIVE_TOLERANCE: f64 = 1e-4;
 
 type Row = Vec<Option<Term>>;
 
@@ -196,7 +196,7 @@ fn same(a: Option<&Term>, b: Option<&Term>) -> bool {
     };
     a == b
         || match (number(a), number(b)) {
-            (Some(a), Some(b)) => (a - b).abs() <= CLOSE * a.abs().max(b.abs()),
+            (Some(a), Some(b)) => (a - b).abs() <= RELATIVE_TOLERANCE * a.abs().max(b.abs()),
             _ => false,
         }
 }

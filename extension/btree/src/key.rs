@@ -16,7 +16,8 @@ pub type Quad = [i64; 4];
 /// The column of the graph in a quad. The columns of a triple are those before it.
 pub const GRAPH: usize = 3;
 
-/// The bit in which a column of a key differs from that of its quad: signed numbers in the order of unsigned ones.
+/// The bit in which a column of a key (an unsigned number) differs from the id in its quad (a signed number), so that
+/// both sort alike. Everything that makes keys of ids takes it from here.
 pub const SIGN: u64 = 1 << 63;
 
 /// Bounds (both inclusive) of the keys that start with the given columns of `prefix`.

@@ -28,10 +28,10 @@ const SMALL_RUN: usize = 16;
 /// How far the search first goes from the place it guesses.
 const FIRST_STEP: usize = 6;
 /// How far from its start the end of a range is looked for before the search starts from a guess.
-const NEAR: usize = 8;
+const NEAR_TUPLES: usize = 8;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
 /// the special area follows every run.
-const WINDOW: usize = 72;
+const WINDOW_BYTES: usize = 72;
 
 /// How one column is going to be stored.
 #[derive(Clone, Copy)]
@@ -312,7 +312,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 offset_mask: low_bits(width),
                 field_mask: low_bits(field),
             };
-            if frames + 8 * MAX_FRAMES > SPECIAL + WINDOW && index_bits > 0 {
+            if frames + 8 * MAX_FRAMES > SPECIAL + WINDOW_BYTES && index_bits > 0 {
                 return corrupt(block, "frame table outside the run");
             }
         }
@@ -449,7 +449,7 @@ impl<'a, const C: usize> Run<'a, C> {
     pub fn upper_bound_near(&self, key: &Key, from: usize) -> usize {
         let mut step = 1;
         let mut at = from;
-        while at < self.n && step <= NEAR {
+        while at < self.n && step <= NEAR_TUPLES {
             if self.cmp(at, key) == Ordering::Greater {
                 // Up to the one looked at before, they are not greater.
                 return (at - step / 2 + 1..at)
@@ -596,7 +596,10 @@ type Unpack = fn(&[u8], &mut [u64], u64);
 fn unpack_groups<const W: usize>(data: &[u8], out: &mut [u64], base: u64) {
     let mask = low_bits(W as u32);
     for (g, group) in out.chunks_exact_mut(8).enumerate() {
-        let Some(src) = data.get(g * W..).and_then(|d| d.first_chunk::<WINDOW>()) else {
+        let Some(src) = data
+            .get(g * W..)
+            .and_then(|d| d.first_chunk::<WINDOW_BYTES>())
+        else {
             unpack_end::<W>(data, g, group, base);
             continue;
         };

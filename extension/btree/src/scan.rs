@@ -498,7 +498,7 @@ struct Groups {
 }
 
 /// The leaves of so many coming groups are announced to the store.
-const AHEAD: usize = 6;
+const GROUPS_AHEAD: usize = 6;
 
 impl Probe {
     /// A probe that fills these columns (bit `i` = column `i` of the key).
@@ -583,7 +583,7 @@ impl Probe {
     fn look_ahead<S: PageStore>(&mut self, tree: &Tree<S>, ranges: &[(Key, Key)]) -> Result<()> {
         let size = self.groups.size;
         let group = self.next / size;
-        let until = (ranges.len() / size).min(group + AHEAD);
+        let until = (ranges.len() / size).min(group + GROUPS_AHEAD);
         for group in until.min(self.ahead.max(group + 1))..until {
             if let Some(descent) = tree.cached_descent(&ranges[group * size].0)? {
                 tree.store.expect(descent.place());

@@ -25,7 +25,7 @@ use crate::store::{Change, PageStore};
 use crate::tree::Tree;
 
 /// The default graph, 0, in a key.
-pub(crate) const DEFAULT_GRAPH_KEY: u64 = 1 << 63;
+pub(crate) const DEFAULT_GRAPH_KEY: u64 = crate::key::SIGN;
 
 /// The marks of an all-visible leaf, given whether a column of its keys has this value only.
 pub(crate) fn marks_of(order: Order, is_only: impl Fn(usize, u64) -> bool) -> u8 {

@@ -41,7 +41,7 @@ const ADD_CHILD: u64 = 2;
 const COUNT_CHILD: u64 = 3;
 
 /// Differing bytes this close together go into one piece.
-const GAP: usize = 4;
+const MAX_GAP_BYTES: usize = 4;
 /// Bytes of `pd_lsn` and `pd_checksum` at the head of a page. The buffer manager and WAL write them, so they are no
 /// part of a page's contents, nor of any delta.
 pub const PAGE_STAMP_BYTES: usize = 10;
@@ -217,7 +217,7 @@ pub(crate) fn byte_delta(page: &Page, image: &Page) -> Option<Vec<u8>> {
         let mut at = part.start;
         while let Some(from) = (at..part.end).find(|&i| differs(i)) {
             let mut end = from + 1;
-            while let Some(next) = (end..part.end.min(end + GAP)).find(|&i| differs(i)) {
+            while let Some(next) = (end..part.end.min(end + MAX_GAP_BYTES)).find(|&i| differs(i)) {
                 end = next + 1;
             }
             put(&mut delta, from as u64);

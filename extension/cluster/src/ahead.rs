@@ -12,9 +12,9 @@ use std::collections::HashMap;
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
 const MOST_WISHES: usize = 256;
 /// Keys and ranges that are kept at most (256 kB to 1 MB): a query that finds more gains little by fewer messages.
-const MOST_KEPT: usize = 8192;
+const MOST_KEPT_ENTRIES: usize = 8192;
 /// Most ranges of a request that is answered from what is kept.
-const MOST_ANSWERED: usize = 1024;
+const MOST_ANSWERED_RANGES: usize = 1024;
 
 /// A range of a shard of another node that will be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl ReadAhead {
         if found.counts.len() != wishes.len() || all != found.keys.len() {
             return false;
         }
-        if self.size + all + wishes.len() > MOST_KEPT {
+        if self.size + all + wishes.len() > MOST_KEPT_ENTRIES {
             self.kept.clear();
             self.size = 0;
         }
@@ -164,7 +164,7 @@ impl ReadAhead {
             return None;
         }
         let ranges = request.parts.iter().map(|part| part.ranges.len());
-        if ranges.sum::<usize>() > MOST_ANSWERED {
+        if ranges.sum::<usize>() > MOST_ANSWERED_RANGES {
             return None;
         }
         let size = request.size.max(1) as usize;

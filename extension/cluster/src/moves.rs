@@ -7,7 +7,7 @@ use crate::wire::{Damaged, Reader, Result};
 use pgquad_btree::{Key, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 
 /// Quads in an answer: 64k take half a megabyte, and a message costs a thousandth of reading and building them.
-const QUADS: u32 = 64 * 1024;
+const ANSWER_QUADS: u32 = 64 * 1024;
 
 /// Tells a node to fill its relation of a shard from another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Runs {
             order: order as u8,
             mask: ALL_COLUMNS,
             size: 1,
-            enough: QUADS,
+            enough: ANSWER_QUADS,
             parts: vec![Part {
                 shard,
                 ranges: vec![(KEY_MIN, KEY_MAX)],

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-/// The share of a wait in the average of recent ones: one eighth.
-const SHARE: u32 = 8;
-/// A wait counts as at most so many poll times: ten short waits outweigh a long one.
-const LONGEST: u32 = 4;
+/// Waits that the average stands for: each new one counts for an eighth. Chosen, not measured.
+const AVERAGED_WAITS: u32 = 8;
+/// A wait counts as at most so many poll times, so that ten short waits outweigh a long one. Chosen, not measured.
+const MAX_POLL_TIMES: u32 = 4;
 
 /// How long one session's answers have taken of late.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +29,8 @@ impl Polling {
 
     /// Notes how long an answer has taken, slept or not.
     pub fn waited(&mut self, wait: Duration, most: Duration) {
-        let wait = wait.min(most * LONGEST);
-        self.average = (self.average * (SHARE - 1) + wait) / SHARE;
+        let wait = wait.min(most * MAX_POLL_TIMES);
+        self.average = (self.average * (AVERAGED_WAITS - 1) + wait) / AVERAGED_WAITS;
     }
 }
 
@@ -39,27 +39,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MOST: Duration = Duration::from_micros(100);
+    const POLL_TIME: Duration = Duration::from_micros(100);
 
     fn after(waits: &[u64]) -> Polling {
         let mut polling = Polling::default();
         for &wait in waits {
-            polling.waited(Duration::from_micros(wait), MOST);
+            polling.waited(Duration::from_micros(wait), POLL_TIME);
         }
         polling
     }
 
     #[test]
     fn answers_that_come_late_are_slept_for() {
-        assert_eq!(after(&[]).budget(MOST), MOST);
-        assert_eq!(after(&[60; 100]).budget(MOST), MOST);
-        assert_eq!(after(&[1_000; 4]).budget(MOST), Duration::ZERO);
+        assert_eq!(after(&[]).budget(POLL_TIME), POLL_TIME);
+        assert_eq!(after(&[60; 100]).budget(POLL_TIME), POLL_TIME);
+        assert_eq!(after(&[1_000; 4]).budget(POLL_TIME), Duration::ZERO);
     }
 
     #[test]
     fn one_long_wait_changes_nothing() {
         let waits = [&[50; 20][..], &[5_000_000]].concat();
-        assert_eq!(after(&waits).budget(MOST), MOST);
+        assert_eq!(after(&waits).budget(POLL_TIME), POLL_TIME);
     }
 
     proptest! {
@@ -68,9 +68,9 @@ mod tests {
         fn polling_comes_back(before in prop::collection::vec(0u64..10_000_000, 0..50)) {
             let mut polling = after(&before);
             for _ in 0..18 {
-                polling.waited(MOST / 2, MOST);
+                polling.waited(POLL_TIME / 2, POLL_TIME);
             }
-            prop_assert_eq!(polling.budget(MOST), MOST);
+            prop_assert_eq!(polling.budget(POLL_TIME), POLL_TIME);
         }
     }
 }

@@ -69,7 +69,7 @@ pub struct Counting {
 
 /// Most variables that rows are grouped by: one bit each, and of a value that is counted once, says whether it is
 /// unbound.
-const MOST_GROUPED: usize = 62;
+const MOST_GROUPED_VARIABLES: usize = 62;
 
 impl Counting {
     /// Whether it asks only for variables that a plan with so many has. A message that was not damaged on its way may
@@ -82,7 +82,7 @@ impl Counting {
         });
         let needs = self.arguments.iter().flat_map(|(_, needs)| needs);
         let mut read = self.by.iter().chain(counted).chain(needs);
-        self.by.len() <= MOST_GROUPED && read.all(|&slot| slot < slots)
+        self.by.len() <= MOST_GROUPED_VARIABLES && read.all(|&slot| slot < slots)
     }
 
     fn encode(&self, writer: &mut Writer) {

@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 /// Quads in a row at most, so that what Citus does for a row is shared by thousands. A row takes up to 128 kB.
 const MOST_QUADS: usize = 4096;
 /// Quads that are collected for all shards at most (4 MB).
-const MOST_COLLECTED: usize = 128 * 1024;
+const MOST_COLLECTED_QUADS: usize = 128 * 1024;
 
 /// The bytes of some quads.
 #[must_use]
@@ -80,7 +80,7 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
             quads,
             place,
             collected: vec![Vec::new(); shards],
-            most: (MOST_COLLECTED / shards).clamp(1, MOST_QUADS),
+            most: (MOST_COLLECTED_QUADS / shards).clamp(1, MOST_QUADS),
             rest: 0,
             shards: SortedKeys::new(placement),
         }

@@ -64,11 +64,11 @@ struct Grouping {
 }
 
 /// Groups of one window at least, so that few messages are sent for small batches of rows.
-const LEAST_WINDOW: usize = 256;
+const LEAST_WINDOW_GROUPS: usize = 256;
 
 /// So many shards here are announced ahead, so that their pages are on the way to the processor while others are read.
 /// One that is not needed in the end has been opened in vain.
-const AHEAD: usize = 2;
+const SHARDS_AHEAD: usize = 2;
 
 /// Rows that an answer may always have: a message costs as much as reading some hundred rows (80 us against 0.2 us a
 /// row, on loopback).
@@ -86,7 +86,7 @@ pub struct Reading {
 
 /// Up to so many ranges (or groups of them) for each shard of a table are read in the order in which they are given.
 /// They lie in as many leaves, so dealing them out costs more than going from shard to shard.
-const IN_ORDER: usize = 2;
+const IN_ORDER_RANGES: usize = 2;
 
 /// How shards are gone through.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,7 @@ impl Way {
             return Self::One(only);
         }
         let placement = shards.placement();
-        if ranges.len() / size > IN_ORDER * placement.shards().len() {
+        if ranges.len() / size > IN_ORDER_RANGES * placement.shards().len() {
             return Self::Dealt;
         }
         let (of_range, aligned) = shards_of(placement, shards.key_place(), ranges, size);
@@ -300,7 +300,7 @@ fn read_in_order<S: Shards>(
     while let Some(&shard) = of_range.get(probe.progress().0) {
         let end = end_of(probe.progress().0);
         let mut coming = end;
-        for _ in 0..AHEAD {
+        for _ in 0..SHARDS_AHEAD {
             if coming < ranges.len() {
                 if coming >= announced {
                     shards.expect(of_range[coming] as usize, &ranges[coming].0);
@@ -432,7 +432,7 @@ impl Spread {
         let mut begun = None;
         let mut announced = 1;
         for n in 0..self.here.len() {
-            let coming = self.here.len().min(n + 1 + AHEAD);
+            let coming = self.here.len().min(n + 1 + SHARDS_AHEAD);
             for next in &self.here[announced.min(coming)..coming] {
                 shards.expect(next.shard, &self.ranges[next.part.start].0);
             }
@@ -504,7 +504,7 @@ impl Spread {
         let most = grouping.most.unwrap_or(usize::MAX);
         let until = ranges
             .len()
-            .min(self.next + enough.max(LEAST_WINDOW).saturating_mul(size));
+            .min(self.next + enough.max(LEAST_WINDOW_GROUPS).saturating_mul(size));
         let window = self.next..until;
         self.deal(shards, (mask, grouping), &ranges[window.clone()], self.next);
         let (mut all, mut pieces) = (Batch::new(), Vec::new());
@@ -512,33 +512,33 @@ impl Spread {
         let clamped = enough.clamp(1, u32::MAX as usize);
         // A group that is too large ends the list before it. The groups before it are read to their ends in all shards:
         // one shard may come to its large group while another has not begun.
-        let mut crowded: Option<usize> = None;
+        let mut large: Option<usize> = None;
         while !self.is_done() {
             let stopped = self.read_some(shards, clamped, &mut all, &mut pieces);
             if let Some(range) = stopped {
                 let group = range as usize / size;
-                crowded = Some(crowded.map_or(group, |first| first.min(group)));
+                large = Some(large.map_or(group, |first| first.min(group)));
             }
-            if let Some(group) = crowded {
+            if let Some(group) = large {
                 self.leave_out_from((group * size) as u32);
             }
         }
-        let crowded = crowded_group(&pieces, size, most)
+        let large = first_large_group(&pieces, size, most)
             .into_iter()
-            .chain(crowded)
+            .chain(large)
             .min();
         self.here.clear();
         self.there.clear();
-        let end = crowded.map_or(until, |group| group * size);
+        let end = large.map_or(until, |group| group * size);
         hand_out(&all, &pieces, end, batch, spans);
         self.next = end;
-        self.begun = crowded.is_some();
+        self.begun = large.is_some();
         self.next < ranges.len()
     }
 }
 
 /// The first group that has `most` rows or more.
-fn crowded_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
+fn first_large_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
     let mut rows: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
     let mut start = 0;
     for piece in pieces {

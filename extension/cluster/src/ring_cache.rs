@@ -9,9 +9,9 @@
 pub type Key = [u64; 3];
 
 /// Words before the index.
-const HEAD: usize = 1;
+const HEAD_WORDS: usize = 1;
 /// Words of a record before its bytes: the key and the number of bytes.
-const RECORD: usize = 4;
+const RECORD_WORDS: usize = 4;
 /// Words of a piece for each place of the index: a record of 40 bytes and its place.
 const WORDS_A_PLACE: usize = 10;
 /// A record takes at most this part of a piece, so that one does not displace all others.
@@ -28,13 +28,13 @@ pub fn hash(key: &Key) -> u64 {
 
 /// Where the parts of a piece of so many words are: places of the index, words for records.
 fn parts(words: usize) -> (usize, usize) {
-    let places = words.saturating_sub(HEAD) / WORDS_A_PLACE;
-    (places, words.saturating_sub(HEAD + places))
+    let places = words.saturating_sub(HEAD_WORDS) / WORDS_A_PLACE;
+    (places, words.saturating_sub(HEAD_WORDS + places))
 }
 
 /// The place of a key in the index; it has at least one.
 fn place(key: &Key, places: usize) -> usize {
-    HEAD + (hash(key) % places as u64) as usize
+    HEAD_WORDS + (hash(key) % places as u64) as usize
 }
 
 /// Word `position` of all records ever written.
@@ -71,7 +71,7 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> bool {
     found.reserve(bytes.next_multiple_of(size_of::<u64>()));
     let start = found.len();
     for n in 0..bytes.div_ceil(size_of::<u64>()) {
-        found.extend_from_slice(&word(RECORD + n).to_ne_bytes());
+        found.extend_from_slice(&word(RECORD_WORDS + n).to_ne_bytes());
     }
     found.truncate(start + bytes);
     true
@@ -80,7 +80,7 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> bool {
 /// Keeps bytes under a key, which stands for the same bytes for ever. Too many of them are not kept.
 pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
     let (places, records) = parts(memory.len());
-    let words = RECORD + bytes.len().div_ceil(size_of::<u64>());
+    let words = RECORD_WORDS + bytes.len().div_ceil(size_of::<u64>());
     if places == 0 || words > records / LARGEST_PART {
         return;
     }

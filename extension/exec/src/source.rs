@@ -63,7 +63,7 @@ pub trait Source {
     fn read_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
-    fn is_ordered(&self, _table: TableNumber) -> bool {
+    fn ranges_are_sorted(&self, _table: TableNumber) -> bool {
         true
     }
 

@@ -107,7 +107,7 @@ impl Source for Sharded {
         self.of_mut(table).count(table.whole(), order, low, high)
     }
 
-    fn is_ordered(&self, _table: TableNumber) -> bool {
+    fn ranges_are_sorted(&self, _table: TableNumber) -> bool {
         false
     }
 

@@ -149,7 +149,7 @@ impl Source for Scattered {
         self.all.count(table, order, low, high)
     }
 
-    fn is_ordered(&self, _table: TableNumber) -> bool {
+    fn ranges_are_sorted(&self, _table: TableNumber) -> bool {
         false
     }
 

@@ -8,10 +8,10 @@
 //! PostgreSQL.
 
 mod column;
+mod constants;
 mod expression;
 mod intervals;
 mod kinds;
-mod known;
 mod operators;
 mod range_pushdown;
 mod run;
@@ -19,14 +19,13 @@ mod sql_integers;
 mod truth;
 mod value;
 
+pub use constants::{datatypes, terms_of_text, UnstoredConstants};
 pub use expression::{Fixed, Ids, Terms, Test};
 pub use intervals::Intervals;
-pub use known::{datatypes, terms_of_text, Strangers};
 pub use operators::{Arithmetic, Comparison, TermKind, TextIds};
 pub use sql_integers::SqlInteger;
 pub use truth::Truth;
 pub use value::Value;
 
-/// The bit in which an id (a signed number) differs from its key (an unsigned number in the same order), as in keys of
-/// the trees.
-pub(crate) const SIGN: u64 = 1 << 63;
+// Columns of filters are those of keys.
+pub(crate) use pgquad_btree::SIGN;

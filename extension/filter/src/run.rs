@@ -8,7 +8,7 @@ use crate::value::Value;
 use std::cmp::Ordering;
 
 /// Rows evaluated at once: what is computed for them stays in the processor's cache.
-const PIECE: usize = 512;
+const PIECE_ROWS: usize = 512;
 
 /// Some rows, and the values that are the same for all.
 pub(crate) struct Rows<'r> {
@@ -54,8 +54,8 @@ impl Test {
         rows: usize,
         mut emit: impl FnMut(usize, Truth),
     ) {
-        for first in (0..rows).step_by(PIECE) {
-            let end = rows.min(first + PIECE);
+        for first in (0..rows).step_by(PIECE_ROWS) {
+            let end = rows.min(first + PIECE_ROWS);
             let piece = Rows {
                 columns: columns.iter().map(|c| c.map(|c| &c[first..end])).collect(),
                 fixed,

@@ -1,6 +1,6 @@
 //! The value of a term as far as its id tells, and SPARQL's operators on such values.
 
-use crate::known::{LANG_STRING_PLACE, STRING_PLACE};
+use crate::constants::{LANG_STRING_PLACE, STRING_PLACE};
 use crate::operators::{Arithmetic, Comparison, TermKind, TextIds};
 use crate::truth::Truth;
 use crate::SIGN;
@@ -67,7 +67,7 @@ impl Value {
     }
 
     /// A term that is the same for all rows. `id` gives the id it has in the dictionary, or that of a
-    /// [`crate::Strangers`].
+    /// [`crate::UnstoredConstants`].
     #[must_use]
     pub fn of_term(term: &Term<'_>, id: impl FnOnce() -> TermId) -> Self {
         if let Some(id) = inline_id(term) {

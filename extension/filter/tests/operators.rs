@@ -1,14 +1,13 @@
 //! Random expressions over random terms give what the operators of `pgquad-term` give for the terms, or `Unknown`.
 
+use pgquad_btree::SIGN;
 use pgquad_filter::{
-    datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, SqlInteger, Strangers, TermKind,
-    Terms, Test, TextIds, Truth, Value,
+    datatypes, terms_of_text, Arithmetic, Comparison, Fixed, Ids, SqlInteger, TermKind, Terms,
+    Test, TextIds, Truth, UnstoredConstants, Value,
 };
 use pgquad_term::func::{numeric, strings, terms as functions};
 use pgquad_term::{compare, inline_id, LiteralKind, Term, TermBuf, TermId, Xsd};
 use proptest::prelude::*;
-
-const SIGN: u64 = 1 << 63;
 
 /// A term, and its id in an imagined dictionary.
 #[derive(Clone, Debug)]
@@ -419,12 +418,12 @@ fn ranges_of_kinds() {
 /// Terms that the dictionary does not have are as different as others.
 #[test]
 fn strangers_differ() {
-    let mut strangers = Strangers::default();
+    let mut unstored = UnstoredConstants::default();
     let (a, b) = (
         Term::Iri("http://example.org/a"),
         Term::Iri("http://example.org/b"),
     );
-    let ids = [&a, &b, &a].map(|term| Value::of_term(term, || strangers.id(term, None)));
+    let ids = [&a, &b, &a].map(|term| Value::of_term(term, || unstored.id(term, None)));
     assert_eq!(ids[0].compare(Comparison::Eq, ids[1]), Truth::False);
     assert_eq!(ids[0].compare(Comparison::Eq, ids[2]), Truth::True);
 }
@@ -433,20 +432,20 @@ fn strangers_differ() {
 /// compare.
 #[test]
 fn language_strings_compare_within_a_language() {
-    let mut strangers = Strangers::default();
+    let mut unstored = UnstoredConstants::default();
     let limit = Term::language("B", "en");
-    let stranger = Value::of_term(&limit, || strangers.id(&limit, Some(1)));
+    let constant = Value::of_term(&limit, || unstored.id(&limit, Some(1)));
     let of = |text, tag| known(TermBuf::language(text, tag)).id;
     let less = |a, b| Value::Id(a).compare(Comparison::Lt, b);
-    assert_eq!(less(of("a", "en"), stranger), Truth::Unknown);
-    assert_eq!(less(of("a", "fr"), stranger), Truth::Null);
+    assert_eq!(less(of("a", "en"), constant), Truth::Unknown);
+    assert_eq!(less(of("a", "fr"), constant), Truth::Null);
     assert_eq!(less(of("a", "en"), Value::Id(of("a", "en"))), Truth::False);
     let test = Test::Terms(
         Comparison::Lt,
         Terms::Decode(Ids::Column(0)),
         Terms::Fixed(0),
     );
-    let possible = test.pushdown_ranges(0, &[None], &[Fixed::Term(stranger)]);
+    let possible = test.pushdown_ranges(0, &[None], &[Fixed::Term(constant)]);
     let has = |id: TermId| {
         let key = id.0 ^ SIGN;
         possible.ranges().iter().any(|r| r.0 <= key && key <= r.1)

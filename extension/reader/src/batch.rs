@@ -9,8 +9,9 @@ use pgquad_term::{encoded_hash, inline_id, TermId};
 
 use crate::error::{ErrorKind, ReadError};
 
-/// Stands for the default graph in the graph position of a quad.
-pub const DEFAULT_GRAPH: u32 = u32::MAX;
+/// Stands for the default graph, which is no term, in the place of a position in [`Batch::terms`]. Its id is
+/// [`pgquad_term::TermId::DEFAULT_GRAPH`].
+pub const DEFAULT_GRAPH_POSITION: u32 = u32::MAX;
 
 /// Terms from this many bytes on are compressed ahead. Shorter ones are often known already, and quickly compressed.
 const MIN_AHEAD_BYTES: usize = 48;
@@ -24,7 +25,7 @@ pub struct Batch {
     symbols: Option<u32>,
     /// The distinct terms, in order of first sight.
     pub terms: Vec<BatchTerm>,
-    /// Subject, predicate, object, graph: positions in `terms`, [`DEFAULT_GRAPH`] for the default graph.
+    /// Subject, predicate, object, graph: positions in `terms`, [`DEFAULT_GRAPH_POSITION`] for the default graph.
     pub quads: Vec<[u32; 4]>,
 }
 

@@ -9,11 +9,11 @@ use crate::chunk::CHUNK_BYTES;
 const PIECE_BYTES: usize = 1 << 18;
 /// Pieces that may wait between the two ends: two chunks. A refused piece means that a whole chunk waits, so a batch is
 /// sure to come. With fewer pieces, whoever waited for a batch would wait for one that this piece was missing from.
-const PIECES: usize = 2 * CHUNK_BYTES / PIECE_BYTES;
+const WAITING_PIECES: usize = 2 * CHUNK_BYTES / PIECE_BYTES;
 
 /// Makes the two ends: what is put into the feed comes out of the reader.
 pub fn feed() -> (Feed, FeedReader) {
-    let (sender, receiver) = sync_channel(PIECES);
+    let (sender, receiver) = sync_channel(WAITING_PIECES);
     let (read, used) = channel();
     (
         Feed {

@@ -17,7 +17,7 @@ mod stream;
 mod transcode;
 mod xml;
 
-pub use batch::{Batch, BatchTerm, DEFAULT_GRAPH};
+pub use batch::{Batch, BatchTerm, DEFAULT_GRAPH_POSITION};
 pub use error::{ErrorKind, ReadError};
 pub use feed::{feed, Feed, FeedReader};
 pub use format::Format;

@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::stream::{clean_message, QuadSink};
 
 /// So many datatypes are remembered as valid.
-const DATATYPES: usize = 16;
+const KEPT_DATATYPES: usize = 16;
 
 /// Parses chunks of one document.
 pub(crate) struct LineParser {
@@ -178,7 +178,7 @@ impl LineParser {
                             return Err(Trouble::Other);
                         }
                         encoded::encode(&Term::typed("", datatype), scratch);
-                        if self.datatypes.len() < DATATYPES {
+                        if self.datatypes.len() < KEPT_DATATYPES {
                             self.datatypes.push((datatype.to_owned(), scratch.clone()));
                         }
                     }
@@ -349,7 +349,7 @@ fn scan_statement<'a>(cursor: &mut Cursor<'a>, graph_allowed: bool) -> Option<Li
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::DEFAULT_GRAPH;
+    use crate::batch::DEFAULT_GRAPH_POSITION;
     use proptest::prelude::*;
 
     /// Statements as text, with the terms in their encoded form.
@@ -359,7 +359,7 @@ mod tests {
             .iter()
             .map(|quad| {
                 quad.iter()
-                    .filter(|position| **position != DEFAULT_GRAPH)
+                    .filter(|position| **position != DEFAULT_GRAPH_POSITION)
                     .map(|position| batch.text(&batch.terms[*position as usize]).to_owned())
                     .collect()
             })

@@ -9,7 +9,7 @@ use oxrdf::{GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef};
 use oxrdfio::{RdfParseError, RdfParser};
 use pgquad_term::{encoded, Blank, Literal, LiteralKind, Term};
 
-use crate::batch::{check_length, Batch, BatchBuilder, DEFAULT_GRAPH};
+use crate::batch::{check_length, Batch, BatchBuilder, DEFAULT_GRAPH_POSITION};
 use crate::chunk::{CHUNK_BYTES, MAX_LINE_BYTES};
 use crate::error::{ErrorKind, ReadError};
 use crate::format::Format;
@@ -39,7 +39,7 @@ impl QuadSink {
     /// Position of the graph for quads that name none.
     pub fn default_graph(&mut self) -> Result<u32, ReadError> {
         match self.default_graph.take() {
-            None => Ok(DEFAULT_GRAPH),
+            None => Ok(DEFAULT_GRAPH_POSITION),
             Some(iri) => {
                 let position = self.term(Term::Iri(&iri));
                 self.default_graph = Some(iri);

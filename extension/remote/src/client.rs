@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::rules::Rules;
 
 /// Redirects that are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Bounds of a request.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Client {
     pub fn fetch(&self, url: &str, method: Method<'_>, accept: &str) -> Result<Document, Error> {
         let mut method = method;
         let mut uri = to_uri(url)?;
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             self.rules.check(&uri)?;
             let response = self
                 .send(&uri, method, accept)
@@ -129,7 +129,7 @@ impl Client {
         Err(Error::new(
             ErrorKind::Answer,
             url,
-            format!("more than {REDIRECTS} redirects"),
+            format!("more than {MAX_REDIRECTS} redirects"),
         ))
     }
 
@@ -158,7 +158,7 @@ impl Client {
             let mut said = Vec::new();
             let body = response.into_body().into_reader();
             // What the server says of the error is only of help: without it there still is the status.
-            let _ = body.take(MOST_SAID).read_to_end(&mut said);
+            let _ = body.take(MAX_MESSAGE_BYTES).read_to_end(&mut said);
             return Err(status_error(&url, status, &said));
         }
         let media_type = response
@@ -183,9 +183,9 @@ impl Client {
 }
 
 /// Bytes of the message of a server that are read.
-const MOST_SAID: u64 = 2000;
+const MAX_MESSAGE_BYTES: u64 = 2000;
 /// Characters of it that are shown.
-const MOST_SHOWN: usize = 200;
+const SHOWN_CHARS: usize = 200;
 
 fn status_error(url: &str, status: StatusCode, said: &[u8]) -> Error {
     let text = String::from_utf8_lossy(said);
@@ -197,7 +197,7 @@ fn status_error(url: &str, status: StatusCode, said: &[u8]) -> Error {
     let shown: String = line
         .chars()
         .filter(|c| !c.is_control())
-        .take(MOST_SHOWN)
+        .take(SHOWN_CHARS)
         .collect();
     let mut message = format!("the server answers {status}");
     if !shown.is_empty() {

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 
 /// Results that may wait to be taken.
-const WAITING: usize = 4;
+const WAITING_RESULTS: usize = 4;
 
 /// What [`Job::next`] has found.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<T: Send + 'static> Job<T> {
         client: Client,
         work: impl FnOnce(&Client, &mut dyn FnMut(T) -> bool) -> Result<(), Error> + Send + 'static,
     ) -> io::Result<Self> {
-        let (sender, messages) = sync_channel(WAITING);
+        let (sender, messages) = sync_channel(WAITING_RESULTS);
         let own = client.clone();
         thread::Builder::new()
             .name("quad http".to_owned())

@@ -21,7 +21,7 @@ const PIECE_BLOCKS: usize = 16;
 const HEAD_BYTES: usize = 2;
 const MAX_KEY_BYTES: usize = HEAD_BYTES + size_of::<Key>();
 /// Columns are stored and loaded eight bytes at a time, whatever their length.
-const SLACK: usize = 8;
+const SLACK_BYTES: usize = 8;
 
 /// Blocks of a run, one after the other.
 pub struct Piece {
@@ -68,7 +68,7 @@ pub fn encode(keys: &[Key], mut each: impl FnMut(Piece) -> bool) -> bool {
 
 fn encode_piece(keys: &[Key]) -> (Piece, &[Key]) {
     let room = (keys.len() * MAX_KEY_BYTES).min(PIECE_BLOCKS * BLOCK_BYTES);
-    let mut bytes = vec![0; room + SLACK];
+    let mut bytes = vec![0; room + SLACK_BYTES];
     let mut lengths = Vec::with_capacity(PIECE_BLOCKS);
     let (mut rest, mut at) = (keys, 0);
     while !rest.is_empty() && lengths.len() < PIECE_BLOCKS {
@@ -137,7 +137,7 @@ impl RunReader {
             return false;
         };
         let length = block.length as usize;
-        self.bytes.resize(length + SLACK, 0);
+        self.bytes.resize(length + SLACK_BYTES, 0);
         if let Err(error) = self.file.read_exact_at(&mut self.bytes[..length], block.at) {
             self.error = Some(error);
             return false;

@@ -71,8 +71,8 @@ impl Host for TestHost {
     fn interrupt(&self) {}
 }
 
-/// The least memory: chunks of 4096 keys.
-const LEAST: usize = 0;
+/// Bytes: the least memory, chunks of 4096 keys.
+const MIN_BYTES: usize = 0;
 
 fn quads(n: i64) -> Vec<Quad> {
     (0..n)
@@ -103,7 +103,7 @@ fn expected(quads: &[Quad], order: Order) -> Vec<Key> {
 #[test]
 fn every_order_is_sorted_without_repetitions() {
     for n in [0, 1, 4095, 4096, 4097, 50_000] {
-        for bytes in [LEAST, 1 << 30] {
+        for bytes in [MIN_BYTES, 1 << 30] {
             let mut host = TestHost::default();
             let mut quads = quads(n);
             quads.extend_from_within(quads.len() / 2..);
@@ -118,7 +118,10 @@ fn every_order_is_sorted_without_repetitions() {
                 }
                 assert!(again == found, "{n} quads, {order}, in chunks");
             }
-            assert_eq!(host.files.is_empty(), quads.len() < 4096 || bytes > LEAST);
+            assert_eq!(
+                host.files.is_empty(),
+                quads.len() < 4096 || bytes > MIN_BYTES
+            );
         }
     }
 }
@@ -144,7 +147,7 @@ fn contents(quads: &Quads<MemStore>, n: usize) -> Vec<Key> {
 #[test]
 fn tables_are_built_in_all_orders() {
     for n in [0, 1, 5000, 60_000] {
-        for bytes in [LEAST, 1 << 30] {
+        for bytes in [MIN_BYTES, 1 << 30] {
             let mut host = TestHost::default();
             let given = quads(n);
             let sorted = sorted(&given, bytes, &mut host).unwrap();
@@ -220,7 +223,7 @@ fn keys_that_arrive_otherwise_are_refused() {
 #[test]
 fn a_table_with_something_in_it_is_not_built() {
     let mut host = TestHost::default();
-    let sorted = sorted(&quads(10), LEAST, &mut host).unwrap();
+    let sorted = sorted(&quads(10), MIN_BYTES, &mut host).unwrap();
     let (_, table) = open();
     build(table.trees(), &sorted, (FROZEN_XID, 0), 0.98, &host).unwrap();
     let again = build(table.trees(), &sorted, (FROZEN_XID, 0), 0.98, &host);
@@ -236,7 +239,7 @@ fn runs_that_cannot_be_read_back_are_an_error() {
         lost_after: Some(10_000),
         ..TestHost::default()
     };
-    let sorted = sorted(&quads(50_000), LEAST, &mut host).unwrap();
+    let sorted = sorted(&quads(50_000), MIN_BYTES, &mut host).unwrap();
     let (_, table) = open();
     let built = build(table.trees(), &sorted, (FROZEN_XID, 0), 0.98, &host);
     assert!(matches!(built, Err(Error::Read(_))), "{built:?}");
@@ -257,7 +260,7 @@ fn threads_that_do_not_start_are_an_error() {
         no_threads: true,
         ..TestHost::default()
     };
-    let failed = sorted(&quads(50_000), LEAST, &mut host).map(|_| ());
+    let failed = sorted(&quads(50_000), MIN_BYTES, &mut host).map(|_| ());
     assert!(matches!(failed, Err(Error::Thread(_))), "{failed:?}");
 }
 

@@ -18,11 +18,11 @@ use crate::pattern_properties::{alternatives, union_operands};
 
 /// Most branches that a join is distributed over, and most triple patterns that are copied into each.
 const MOST_BRANCHES: usize = 4;
-pub(crate) const MOST_COPIED: usize = 8;
+pub(crate) const MOST_COPIED_PATTERNS: usize = 8;
 /// Most OPTIONALs of a pattern that is taken apart, and how many of them may be taken apart themselves: each doubles
 /// the joins.
 const MOST_OPTIONALS: usize = 12;
-const MOST_APART: usize = 3;
+const MOST_OPTIONALS_APART: usize = 3;
 /// Most leaves of the patterns that are joined on a computed variable.
 const MOST_LEAVES: usize = 32;
 
@@ -118,7 +118,7 @@ fn of_computed(pattern: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<G
     let all = || others.iter().copied().chain([pattern]);
     if !all().all(is_repeatable)
         || all().map(leaves).sum::<usize>() > MOST_LEAVES
-        || all().map(computed_joins).sum::<usize>() > MOST_APART
+        || all().map(computed_joins).sum::<usize>() > MOST_OPTIONALS_APART
     {
         return None;
     }
@@ -175,7 +175,7 @@ fn of_union(union: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphP
     let mut branches = Vec::new();
     union_operands(union, &mut branches);
     let copied: usize = others.iter().map(|other| patterns(other)).sum();
-    if branches.len() > MOST_BRANCHES || copied == 0 || copied > MOST_COPIED {
+    if branches.len() > MOST_BRANCHES || copied == 0 || copied > MOST_COPIED_PATTERNS {
         return None;
     }
     if alternatives(&branches).is_some() || !others.iter().all(|other| is_plain(other)) {
@@ -198,7 +198,7 @@ fn of_values(
 ) -> Option<Vec<GraphPattern>> {
     let copied: usize = others.iter().map(|other| patterns(other)).sum();
     let all_bound = bindings.iter().flatten().all(Option::is_some);
-    if all_bound || copied == 0 || copied > MOST_COPIED {
+    if all_bound || copied == 0 || copied > MOST_COPIED_PATTERNS {
         return None;
     }
     if !others.iter().all(|other| is_plain(other)) {
@@ -254,7 +254,7 @@ fn connecting(optional: &GraphPattern, others: &[&GraphPattern]) -> Option<Varia
     if !others.iter().all(|other| is_plain(other)) || !is_copied(optional) {
         return None;
     }
-    if optionals(optional) > MOST_OPTIONALS || apart(optional) > MOST_APART {
+    if optionals(optional) > MOST_OPTIONALS || apart(optional) > MOST_OPTIONALS_APART {
         return None;
     }
     uncertain(optional, others)

@@ -88,8 +88,8 @@ impl Error {
         };
         let shown: Vec<char> = text.lines().nth(line as usize - 1)?.chars().collect();
         let caret = (column as usize - 1).min(shown.len());
-        let from = caret.saturating_sub(SHOWN / 2);
-        let to = shown.len().min(from + SHOWN);
+        let from = caret.saturating_sub(SHOWN_CHARS / 2);
+        let to = shown.len().min(from + SHOWN_CHARS);
         // A tab takes one column, as the caret counts.
         let visible = |&c: &char| if c.is_control() { ' ' } else { c };
         let shown: String = shown[from..to].iter().map(visible).collect();
@@ -99,7 +99,7 @@ impl Error {
 }
 
 /// Characters of a line that are shown around an error.
-const SHOWN: usize = 80;
+const SHOWN_CHARS: usize = 80;
 
 impl From<SparqlSyntaxError> for Error {
     /// The parser keeps its position private and writes it as `error at <line>:<column>: <what>`.

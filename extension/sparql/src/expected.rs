@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::template::lexer::{tokens_until, Lexed, Token};
 
 /// Blanks between two tokens, more than any keyword has characters.
-const GAP: usize = 24;
+const GAP_BLANKS: usize = 24;
 /// Longest keyword, in characters: ENCODE_FOR_URI.
 const LONGEST_KEYWORD: usize = 14;
 /// Most tokens of a text that is parsed again. All parses of a text of this length took 0.1 s (debug build, 2026-11).
@@ -113,7 +113,7 @@ struct Apart {
 
 impl Apart {
     fn new(text: &str, lexed: &[Lexed<'_>]) -> Self {
-        let mut apart = String::with_capacity(lexed.len() * (GAP + 4));
+        let mut apart = String::with_capacity(lexed.len() * (GAP_BLANKS + 4));
         let mut starts = Vec::with_capacity(lexed.len() + 1);
         let mut tokens: Vec<(usize, usize)> = Vec::with_capacity(lexed.len());
         let mut before: Option<&Lexed<'_>> = None;
@@ -123,7 +123,7 @@ impl Apart {
             match tokens.last_mut() {
                 Some(last) if joined => last.1 = token.end,
                 _ => {
-                    apart.push_str(&" ".repeat(GAP));
+                    apart.push_str(&" ".repeat(GAP_BLANKS));
                     starts.push(apart.len());
                     tokens.push((token.start, token.end));
                 }
@@ -131,7 +131,7 @@ impl Apart {
             apart.push_str(&text[token.start..token.end]);
             before = Some(token);
         }
-        apart.push_str(&" ".repeat(GAP));
+        apart.push_str(&" ".repeat(GAP_BLANKS));
         starts.push(apart.len());
         Self {
             text: apart,
@@ -313,12 +313,13 @@ fn listed(expected: &[String]) -> Option<String> {
 
 /// The beginning of a token.
 fn shortened(token: &str) -> String {
-    const MOST: usize = 40;
+    /// Characters of a token that a message shows.
+    const MAX_TOKEN_CHARS: usize = 40;
     let line = token.lines().next().unwrap_or_default();
-    if line.len() == token.len() && token.chars().count() <= MOST {
+    if line.len() == token.len() && token.chars().count() <= MAX_TOKEN_CHARS {
         return token.to_owned();
     }
-    let start: String = line.chars().take(MOST).collect();
+    let start: String = line.chars().take(MAX_TOKEN_CHARS).collect();
     format!("{start}...")
 }
 

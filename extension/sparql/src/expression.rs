@@ -17,7 +17,7 @@ use crate::pattern_properties::{alternatives, union_operands};
 use crate::translator::{Env, Graph, Translator};
 
 /// Text length from which an expression is computed once rather than repeated at each use.
-const HEAVY: usize = 1000;
+const HEAVY_SQL_BYTES: usize = 1000;
 
 /// What an expression may refer to.
 pub(crate) struct Scope<'s> {
@@ -769,5 +769,5 @@ fn exact(function: &Function) -> Option<Exact> {
 
 /// Whether the expression of a variable is long, so that it is better computed once.
 pub(crate) fn is_heavy(col: &Col) -> bool {
-    col.any().len() > HEAVY
+    col.any().len() > HEAVY_SQL_BYTES
 }

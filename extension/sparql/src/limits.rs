@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::template::lexer::{tokens_until, Lexed, Token};
 
 /// Most brackets open at a time.
-const DEEPEST: usize = 500;
+const MAX_OPEN_BRACKETS: usize = 500;
 /// Most operators and group keywords in one text that chain groups or expressions.
 const LONGEST_CHAIN: usize = 1_500;
 /// Most path groups with a modifier (`*`, `+`, `?`) inside each other.
@@ -43,11 +43,11 @@ pub(crate) fn check(text: &str) -> Result<(), Error> {
                     value: false,
                     paths: 0,
                 });
-                if open.len() > DEEPEST {
+                if open.len() > MAX_OPEN_BRACKETS {
                     return Err(too_complex(
                         text,
                         lexed.start,
-                        format!("more than {DEEPEST} brackets inside each other"),
+                        format!("more than {MAX_OPEN_BRACKETS} brackets inside each other"),
                     ));
                 }
             }

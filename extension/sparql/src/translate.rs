@@ -398,8 +398,8 @@ impl Translator<'_> {
                 } if bindings.len() > 1 => values.push((variables, bindings)),
                 other => {
                     let beside = [&operands[..place], &operands[place + 1..]].concat();
-                    let narrowed = narrowed(other, &beside, env);
-                    let next = self.block(narrowed.as_ref().unwrap_or(other), env)?;
+                    let pushed_down = with_bindings(other, &beside, env);
+                    let next = self.block(pushed_down.as_ref().unwrap_or(other), env)?;
                     block = block.join(next, &mut self.params);
                 }
             }
@@ -519,8 +519,8 @@ impl Translator<'_> {
             return arms;
         }
         let plain = distribute::is_plain(left);
-        let narrowed = narrowed(right, &[left], env);
-        let right = narrowed.as_ref().unwrap_or(right);
+        let pushed_down = with_bindings(right, &[left], env);
+        let right = pushed_down.as_ref().unwrap_or(right);
         let left = self.block(left, env)?;
         let right_env = env.beside(&left, plain);
         let mut right = self.block(right, &right_env)?;
@@ -960,7 +960,11 @@ fn distinct_by_first_key(mut block: Block, alias: &str, keys: &[SortKey]) -> (Bl
 }
 
 /// A subquery that is joined with patterns beside it, with their bindings in it where that pays.
-fn narrowed(subquery: &GraphPattern, beside: &[&GraphPattern], env: &Env) -> Option<GraphPattern> {
+fn with_bindings(
+    subquery: &GraphPattern,
+    beside: &[&GraphPattern],
+    env: &Env,
+) -> Option<GraphPattern> {
     // A graph that each pattern binds is one more variable, which the set of the keys would lack.
     if matches!(env.graph, Graph::Each(_)) {
         return None;

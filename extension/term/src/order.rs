@@ -1,7 +1,7 @@
 //! The order of ORDER BY (SPARQL 1.1 section 15.1), made total.
 //!
 //! Blank nodes, then IRIs, then literals. Literals whose values `<` compares are in that order.
-//! What the spec leaves open is settled so. Numbers come first, then dates and times by type, durations, booleans,
+//! What the spec leaves open is decided so. Numbers come first, then dates and times by type, durations, booleans,
 //! texts (with and without language tag together), and literals of unknown value. Dates and times without time zone
 //! sort as if in UTC, and NaN above all numbers. Terms of one value are ordered by lexical form, language tag (none
 //! first) and datatype, so that only the same term is equal.
@@ -101,8 +101,8 @@ fn order_values(a: &Key<'_>, b: &Key<'_>) -> Ordering {
     }
 }
 
-/// A number that is not greater for a term that comes before another. It settles most comparisons of a sort; [`order`]
-/// settles those of terms with the same key.
+/// A number that is not greater for a term that comes before another. It decides most comparisons of a sort; [`order`]
+/// decides those of terms with the same key.
 #[must_use]
 pub fn sort_key(term: &Term<'_>) -> u64 {
     let (rank, rest) = match term {

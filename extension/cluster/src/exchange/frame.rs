@@ -18,7 +18,7 @@ pub const LENGTH_BYTES: usize = 4;
 pub const MOST_BYTES: usize = 256 << 20;
 
 /// Most bytes of the text of [`Kind::Abort`] that are sent.
-const MOST_WORDS: usize = 1000;
+const MAX_ABORT_BYTES: usize = 1000;
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +127,7 @@ pub(super) fn of_end(query: u64) -> Vec<u8> {
 /// The frame that gives a query up, with the reason.
 pub(super) fn of_abort(query: u64, why: &str) -> Vec<u8> {
     let mut writer = begin(Kind::Abort, query);
-    let mut end = why.len().min(MOST_WORDS);
+    let mut end = why.len().min(MAX_ABORT_BYTES);
     while !why.is_char_boundary(end) {
         end -= 1;
     }

@@ -11,7 +11,7 @@ pub trait SpillFile {
 }
 
 /// Bytes of a block: the unit in which room in the file is used again.
-const BLOCK: usize = 64 << 10;
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// Packed rows of one state, and who sent them.
 pub struct Packed {
@@ -58,16 +58,16 @@ impl Spilled {
             at: 0,
             left: list.len(),
         };
-        let mut block = Vec::with_capacity(BLOCK);
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
         for packed in list {
             let head = [packed.from as u32, packed.bytes.len() as u32];
             let head: Vec<u8> = head.iter().flat_map(|n| n.to_le_bytes()).collect();
             for mut bytes in [&head[..], &packed.bytes[..]] {
                 while !bytes.is_empty() {
-                    let (now, rest) = bytes.split_at(bytes.len().min(BLOCK - block.len()));
+                    let (now, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES - block.len()));
                     block.extend_from_slice(now);
                     bytes = rest;
-                    if block.len() == BLOCK {
+                    if block.len() == BLOCK_BYTES {
                         run.blocks.push(self.write_block(&block));
                         block.clear();
                     }
@@ -76,7 +76,7 @@ impl Spilled {
         }
         if !block.is_empty() {
             // Blocks are whole, so that the next new one starts at the end of the file.
-            block.resize(BLOCK, 0);
+            block.resize(BLOCK_BYTES, 0);
             run.blocks.push(self.write_block(&block));
         }
         run.blocks.reverse();
@@ -88,7 +88,8 @@ impl Spilled {
             self.blocks += 1;
             self.blocks - 1
         });
-        self.file.write(u64::from(number) * BLOCK as u64, block);
+        self.file
+            .write(u64::from(number) * BLOCK_BYTES as u64, block);
         self.bytes += block.len() as u64;
         number
     }
@@ -117,11 +118,11 @@ impl Spilled {
             let Some(&block) = run.blocks.last() else {
                 unreachable!("a run has the blocks that it was written to")
             };
-            let (now, rest) = bytes.split_at_mut(bytes.len().min(BLOCK - run.at));
+            let (now, rest) = bytes.split_at_mut(bytes.len().min(BLOCK_BYTES - run.at));
             self.file
-                .read(u64::from(block) * BLOCK as u64 + run.at as u64, now);
+                .read(u64::from(block) * BLOCK_BYTES as u64 + run.at as u64, now);
             run.at += now.len();
-            if run.at == BLOCK {
+            if run.at == BLOCK_BYTES {
                 run.at = 0;
                 self.free.extend(run.blocks.pop());
             }

@@ -162,14 +162,14 @@ pub fn key_ranges(order: &[u8; 4], conditions: &[(usize, Bound, Value)]) -> Vec<
             match value {
                 Value::Null => return Vec::new(),
                 Value::One(value) => {
-                    ranges.retain_mut(|(low, high)| narrow(low, high, position, *bound, *value));
+                    ranges.retain_mut(|(low, high)| restrict(low, high, position, *bound, *value));
                 }
                 Value::Ranges(within) => {
                     let pushed_ranges = ranges.iter().flat_map(|range| {
                         within.iter().filter_map(move |&(first, last)| {
                             let (mut low, mut high) = *range;
-                            (narrow(&mut low, &mut high, position, Bound::Ge, first)
-                                && narrow(&mut low, &mut high, position, Bound::Le, last))
+                            (restrict(&mut low, &mut high, position, Bound::Ge, first)
+                                && restrict(&mut low, &mut high, position, Bound::Le, last))
                             .then_some((low, high))
                         })
                     });
@@ -197,8 +197,8 @@ pub fn key_ranges(order: &[u8; 4], conditions: &[(usize, Bound, Value)]) -> Vec<
     ranges
 }
 
-/// Narrows one inclusive range at `position`; false if nothing is left.
-fn narrow(
+/// Restricts one inclusive range at `position`; false if nothing is left.
+fn restrict(
     low: &mut [u64; 4],
     high: &mut [u64; 4],
     position: usize,

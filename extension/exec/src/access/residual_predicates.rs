@@ -125,8 +125,8 @@ pub(crate) enum LastTriples {
 
 impl LastTriples {
     /// For reading a table whose spans are in order, or not.
-    pub fn new(is_ordered: bool) -> Self {
-        if is_ordered {
+    pub fn new(ranges_are_sorted: bool) -> Self {
+        if ranges_are_sorted {
             Self::One(None)
         } else {
             Self::OfShards(FxHashSet::default())

@@ -522,8 +522,8 @@ impl HashAggregation {
         columns.push(&unbound);
         let mut last = None;
         for row in 0..rows.len {
-            let weight = multiplicities.map_or(1, |w| w[row]);
-            if weight == 0 {
+            let multiplicity = multiplicities.map_or(1, |w| w[row]);
+            if multiplicity == 0 {
                 continue;
             }
             let group = match last.filter(|&key| self.keys.is(key, &columns, row)) {
@@ -536,12 +536,12 @@ impl HashAggregation {
             for adds in &adds {
                 match adds {
                     Adds::Row(add) => {
-                        self.counts[at][group] += if *add { weight } else { 0 };
+                        self.counts[at][group] += if *add { multiplicity } else { 0 };
                         at += 1;
                     }
                     Adds::Numbers(numbers) => {
                         let sum = &mut self.counts[at..at + SUM_WORDS];
-                        change(sum, group, |sum| sum.step_times(numbers[row], weight));
+                        change(sum, group, |sum| sum.step_times(numbers[row], multiplicity));
                         at += SUM_WORDS;
                     }
                     Adds::Values(extreme, values) => {

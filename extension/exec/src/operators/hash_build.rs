@@ -31,7 +31,8 @@ pub(crate) fn read_table<S: Source>(
     let mut reading = Reading::new(access.mask | places);
     let (mut batch, mut spans) = (Batch::new(), Vec::new());
     let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
-    let (mut read, mut last_triples) = (0, LastTriples::new(source.is_ordered(access.table)));
+    let (mut read, mut last_triples) =
+        (0, LastTriples::new(source.ranges_are_sorted(access.table)));
     loop {
         source.interrupt();
         let more = source.read(

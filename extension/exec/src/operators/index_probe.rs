@@ -86,7 +86,7 @@ impl IndexProbe {
             .filter_map(|s| input.ids(s))
             .collect();
         let sorted = sort_rows(&columns, access.keys.len().min(columns.len()), input.len);
-        let last_triples = LastTriples::new(source.is_ordered(access.table));
+        let last_triples = LastTriples::new(source.ranges_are_sorted(access.table));
         let mut index_probe = Self {
             chunk: first.max(input.len).clamp(1, most.max(1)),
             reading: Reading::new(access.mask),
@@ -159,7 +159,8 @@ impl IndexProbe {
         let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
             return;
         };
-        if keys < from || self.ranges.len() != keys || !source.is_ordered(self.access.table) {
+        if keys < from || self.ranges.len() != keys || !source.ranges_are_sorted(self.access.table)
+        {
             return;
         }
         let Some((slot, place)) = self.access.only_key() else {

@@ -11,7 +11,8 @@ pub(crate) struct Keys {
 
 /// No key.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Of the finaliser of MurmurHash3: a product alone crowds ids whose distances are near a fraction of its inverse.
+/// Of the finaliser of MurmurHash3: after a product alone ids collide whose distances are near a fraction of its
+/// inverse.
 const SPREAD: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Fewest places, as a power of two.
 const FIRST_BITS: u32 = 6;
@@ -143,7 +144,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn keys_at_equal_distances_do_not_crowd() {
+    fn keys_at_equal_distances_do_not_collide() {
         // Integers, decimals that are whole hundreds, and the distance that the golden ratio likes least.
         let distances = [1, 144, 1_000_000, 100_000_000, 800_000_000, 20_365_011_074];
         for distance in distances {

@@ -77,14 +77,14 @@ fn by_rank(ranks: &[u32], keys: usize) -> Sorted {
 }
 
 /// A column as numbers of few bits that are in the same order.
-enum Narrow<'a> {
+enum PackedColumn<'a> {
     /// How far they are above the least.
     Above(&'a [u64], u64),
     /// Their ranks.
     Ranks(Vec<u32>),
 }
 
-impl<'a> Narrow<'a> {
+impl<'a> PackedColumn<'a> {
     /// With the number of bits.
     fn new(column: &'a [u64]) -> (Self, u32) {
         let (least, most) = column.iter().fold((u64::MAX, 0), |(least, most), &v| {
@@ -121,11 +121,11 @@ fn sort_packed(columns: &[&[u64]], rows: &mut [u32]) -> bool {
     let mut used = row_bits;
     let mut packed: Vec<u64> = (0..rows.len() as u64).collect();
     for column in columns.iter().rev() {
-        let (narrow, bits) = Narrow::new(column);
+        let (numbers, bits) = PackedColumn::new(column);
         if used + bits > u64::BITS {
             return false;
         }
-        narrow.add_to(&mut packed, used);
+        numbers.add_to(&mut packed, used);
         used += bits;
     }
     packed.sort_unstable();
@@ -162,11 +162,11 @@ mod tests {
         #[test]
         fn rows_are_sorted_and_cut_into_keys(
             table in prop::collection::vec([value(), value(), value()], 1..120),
-            narrow: bool,
+            few_bits: bool,
             count in 0usize..4,
             keys in 0usize..4,
         ) {
-            let column = |c: usize| table.iter().map(|r| if narrow { r[c] & 3 | 1 << 63 } else { r[c] }).collect::<Vec<_>>();
+            let column = |c: usize| table.iter().map(|r| if few_bits { r[c] & 3 | 1 << 63 } else { r[c] }).collect::<Vec<_>>();
             let all: Vec<Vec<u64>> = (0..count).map(column).collect();
             let columns: Vec<&[u64]> = all.iter().map(Vec::as_slice).collect();
             let keys = keys.min(count);

@@ -14,10 +14,10 @@ pub trait Spill {
 }
 
 /// Parts that records are divided into.
-const PARTS: usize = 1 << BITS;
-const BITS: u32 = 4;
+const PARTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 4;
 /// Words written at once.
-const BLOCK: usize = 1024;
+const BLOCK_WORDS: usize = 1024;
 
 /// A part that has been written.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl File {
 impl Part {
     /// Whether dividing it once more can be of use: there are bits of the hash left.
     pub fn is_divisible(&self) -> bool {
-        (self.depth + 1) * BITS <= u64::BITS
+        (self.depth + 1) * PART_BITS <= u64::BITS
     }
 }
 
@@ -96,9 +96,9 @@ impl Divider {
 
     /// Adds a record of this hash.
     pub fn add(&mut self, file: &mut File, hash: u64, record: impl Iterator<Item = u64>) {
-        let part = (hash >> (u64::BITS - self.depth * BITS)) as usize % PARTS;
+        let part = (hash >> (u64::BITS - self.depth * PART_BITS)) as usize % PARTS;
         self.blocks[part].extend(record);
-        if self.blocks[part].len() + self.record > BLOCK {
+        if self.blocks[part].len() + self.record > BLOCK_WORDS {
             self.write(file, part);
         }
     }

@@ -122,7 +122,7 @@ pub(crate) struct Star {
     more: bool,
     /// A key has more quads than fit into a batch, or they combine to too many rows: it and those after it are not
     /// joined.
-    crowded: bool,
+    has_large_key: bool,
     /// The keys read last, and the quads of each arm of each of them: the end of its part of `quads`.
     first: usize,
     until: usize,
@@ -179,7 +179,7 @@ impl Star {
             residuals: Vec::new(),
             residuals_of: Vec::new(),
             more: true,
-            crowded: false,
+            has_large_key: false,
             first: 0,
             until: 0,
             quads: Vec::new(),
@@ -258,10 +258,10 @@ impl Star {
 
     /// Rows with keys that were not joined, because one of them has too many quads.
     pub fn take_rest(&mut self) -> Option<Bindings> {
-        if !self.crowded || self.more || self.at < self.found.len() {
+        if !self.has_large_key || self.more || self.at < self.found.len() {
             return None;
         }
-        self.crowded = false;
+        self.has_large_key = false;
         let rest = &self.rows[self.starts[self.until] as usize..];
         Some(self.input.gather(rest, &self.input.known()))
     }
@@ -360,7 +360,7 @@ impl Star {
         self.first = self.until;
         self.until = (groups * keys).min(self.keys.len());
         if begun {
-            (self.more, self.crowded) = (false, true);
+            (self.more, self.has_large_key) = (false, true);
         }
         self.quads.clear();
         self.ends.clear();
@@ -435,7 +435,7 @@ impl Star {
         for key in self.first..self.until {
             let found = self.found_of(key);
             if found.is_some_and(|found| self.product(&found) > most) {
-                (self.until, self.more, self.crowded) = (key, false, true);
+                (self.until, self.more, self.has_large_key) = (key, false, true);
                 break;
             }
             self.note_key(key);

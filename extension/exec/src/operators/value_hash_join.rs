@@ -207,7 +207,7 @@ impl ValueHashJoin {
             ranges,
             batch: Batch::new(),
             spans: Vec::new(),
-            last_triples: LastTriples::new(source.is_ordered(table)),
+            last_triples: LastTriples::new(source.ranges_are_sorted(table)),
             place,
             each: None,
             room,
@@ -287,8 +287,8 @@ impl ValueHashJoin {
         while let Some((table, by_key)) = self.table(source, params) {
             let keys = if by_key { &self.keys } else { &each };
             let found = table.find_all(&[keys], keys.len());
-            for (weight, key) in multiplicities.iter_mut().zip(found) {
-                *weight += table.quads(key).len() as u64;
+            for (multiplicity, key) in multiplicities.iter_mut().zip(found) {
+                *multiplicity += table.quads(key).len() as u64;
             }
         }
         multiplicities

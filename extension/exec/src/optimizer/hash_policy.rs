@@ -68,7 +68,7 @@ pub(crate) struct HashBuild {
     /// The quads for one batch were more than it would have been to probe for them.
     misled: bool,
     /// One key has very many quads.
-    pub crowded: bool,
+    pub has_large_key: bool,
     /// What is remembered where rows are only counted.
     pub multiplicities: MultiplicityCache,
 }
@@ -104,7 +104,7 @@ impl HashBuild {
     /// that is known.
     pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>) -> bool {
         let little = |total| rows.len >= SMALL_TABLE_ROWS && is_little(total, rows);
-        self.crowded || self.has_table() || !self.refused && counted.is_some_and(little)
+        self.has_large_key || self.has_table() || !self.refused && counted.is_some_and(little)
     }
 
     /// Whether all quads that the constants select are in memory.

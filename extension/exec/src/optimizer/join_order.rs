@@ -80,7 +80,7 @@ pub(crate) fn choose<S: Source>(
             .map(|i| tested(i) as i32)
             .collect(),
     };
-    let weight = |i: usize, expected: f64| expected * FILTER_SELECTIVITY.powi(tested[i]);
+    let rows_left = |i: usize, expected: f64| expected * FILTER_SELECTIVITY.powi(tested[i]);
     let at = |pattern: usize| PatternAt {
         group: scope.group,
         pattern,
@@ -106,9 +106,9 @@ pub(crate) fn choose<S: Source>(
         place += 1;
         place <= near.len() || near.is_empty() || *expected <= 1.0
     });
-    let by_weight =
-        |a: &(usize, f64), b: &(usize, f64)| weight(a.0, a.1).total_cmp(&weight(b.0, b.1));
-    ranked.sort_by(by_weight);
+    let by_rows_left =
+        |a: &(usize, f64), b: &(usize, f64)| rows_left(a.0, a.1).total_cmp(&rows_left(b.0, b.1));
+    ranked.sort_by(by_rows_left);
     if let Some(Ahead::Pattern(first)) = ahead {
         match ranked.iter().position(|r| r.0 == first) {
             Some(at) => ranked[..=at].rotate_right(1),
@@ -122,7 +122,7 @@ pub(crate) fn choose<S: Source>(
                 *expected = estimator.expected(rows, &known, at(*i), true);
             }
         }
-        ranked[..close].sort_by(by_weight);
+        ranked[..close].sort_by(by_rows_left);
     }
     if stars {
         if let Some(parts) = plan_star(estimator, rows, scope, &ranked) {

@@ -240,7 +240,7 @@ pub(crate) fn merges<S: Source>(
     let (low, high) = (range(low, &[]).0, range(high, &[]).1);
     let close = STAR_MERGE_QUADS_PER_KEY * (parts.list.len() + 1) as f64 * keys;
     keys >= query.tuning.bulk_from as f64
-        && source.is_ordered(table)
+        && source.ranges_are_sorted(table)
         && source.count(table, order, &low, &high) as f64 <= close
 }
 
@@ -296,8 +296,8 @@ pub(crate) fn without(scopes: &[Scope], parts: &[StarMember]) -> Vec<Scope> {
 }
 
 /// Keeps the patterns of a star from being arms again: there is a key with more quads than stars are made for.
-pub(crate) fn crowd(hash_builds: &mut [HashBuild], star: &Star) {
+pub(crate) fn note_large_key(hash_builds: &mut [HashBuild], star: &Star) {
     for arm in star.arms() {
-        hash_builds[arm.step].crowded = true;
+        hash_builds[arm.step].has_large_key = true;
     }
 }

@@ -22,7 +22,7 @@ use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
 use crate::optimizer::read_ahead::wanted;
-use crate::optimizer::star_planning::crowd;
+use crate::optimizer::star_planning::note_large_key;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::participant::{Role, Share};
 use crate::pipeline::stack::{Entered, Origin, Stack, Stage, Work};
@@ -285,7 +285,7 @@ impl Pipeline {
                 }
                 // They go on pattern by pattern.
                 let rest = star_frame.star.take_rest()?;
-                crowd(&mut self.builds, &star_frame.star);
+                note_large_key(&mut self.builds, &star_frame.star);
                 Some((rest, star_frame.before.clone()))
             }
             Work::Child(entered) => match entered.stage {

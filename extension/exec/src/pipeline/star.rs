@@ -6,7 +6,7 @@ use crate::operators::distinct;
 use crate::operators::star_join::{Arm, Star, StarManner};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::star_planning::{
-    crowd, drop_hash_joined, merges, optional, pattern_of, without,
+    drop_hash_joined, merges, note_large_key, optional, pattern_of, without,
 };
 use crate::optimizer::star_planning::{MemberKind, StarPlan};
 use crate::pipeline::stack::{Origin, StarFrame, Work};
@@ -66,7 +66,7 @@ impl Pipeline {
             star_frame.add_feedback(feedback);
             moment.add_since(source, &mut self.steps[step]);
             if let Some(rest) = rest {
-                crowd(&mut self.builds, &star_frame.star);
+                note_large_key(&mut self.builds, &star_frame.star);
                 self.dispatch(source, feedback, rest, star_frame.before, Origin::Nowhere);
             }
             return;

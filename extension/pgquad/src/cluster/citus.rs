@@ -168,10 +168,7 @@ pub fn on_other_nodes(command: &str) {
 /// The transactions that Citus has prepared on any node. Those that have been committed on some nodes and not yet on
 /// others are among them. Asked over connections of their own.
 pub fn prepared() -> HashSet<String> {
-    let sql = "SELECT t.gid FROM run_command_on_all_nodes(\
-         'SELECT coalesce(array_agg(gid), ''{}'') FROM pg_prepared_xacts \
-         WHERE database = current_database() AND starts_with(gid, ''citus_'')') AS r, \
-         unnest(r.result::text[]) AS t(gid) WHERE r.success";
+    let sql = include_str!("queries/prepared_transactions.sql");
     let rows = as_role(require(), || rows(sql, &[]));
     rows.into_iter()
         .filter_map(|mut row| row.remove(0))
@@ -222,7 +219,7 @@ pub fn lock_shards(shards: &[u64]) {
 
 /// Shards of a node that Citus may make over connections of their own. Citus does so where a statement or transaction
 /// is to fill them. The bound is a third of the connections that PostgreSQL allows by default.
-const MOST_PARALLEL: usize = 32;
+const MOST_PARALLEL_SHARDS: usize = 32;
 
 /// Runs `body`, which makes so many shards: over one connection to each node where they are many.
 pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
@@ -234,7 +231,7 @@ pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
         .first()
         .and_then(|row| row[0].as_ref()?.parse::<usize>().ok());
     let of_node = (shards as usize).div_ceil(nodes.unwrap_or(1).max(1));
-    if of_node <= MOST_PARALLEL {
+    if of_node <= MOST_PARALLEL_SHARDS {
         return body();
     }
     over_one_connection(body)
@@ -248,16 +245,20 @@ pub fn over_one_connection<T>(body: impl FnOnce() -> T) -> T {
 /// Runs `body`, statements that auto_explain does not look at. Where they are measured (`EXPLAIN ANALYZE`), Citus
 /// refuses INSERT .. SELECT, and counts the rows of RETURNING otherwise, which SPI takes for an internal error.
 pub fn unexplained<T>(body: impl FnOnce() -> T) -> T {
-    const LEAST: &CStr = c"auto_explain.log_min_duration";
+    const MIN_DURATION_SETTING: &CStr = c"auto_explain.log_min_duration";
     // SAFETY: a setting by its name, null where the module is not loaded; the level opened is closed below, or by the
     // abort of the (sub)transaction.
     unsafe {
-        if pg_sys::GetConfigOption(LEAST.as_ptr(), true, false).is_null() {
+        if pg_sys::GetConfigOption(MIN_DURATION_SETTING.as_ptr(), true, false).is_null() {
             return body();
         }
         let level = pg_sys::NewGUCNestLevel();
         // As a superuser: the owner of a store may not turn it off.
-        guc::set_in_level_as(LEAST, c"-1".as_ptr(), pg_sys::GucContext::PGC_SUSET);
+        guc::set_in_level_as(
+            MIN_DURATION_SETTING,
+            c"-1".as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+        );
         let result = body();
         pg_sys::AtEOXact_GUC(true, level);
         result

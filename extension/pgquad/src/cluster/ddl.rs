@@ -87,7 +87,7 @@ fn free_base(name: &str) -> String {
     /// With `_s`, the number of a shard and the `_` of an array type a name stays within 63 bytes. Citus makes shards
     /// over several connections, which would wait for each other for ever where PostgreSQL has shortened such names to
     /// the same one.
-    const LONGEST: usize = 40;
+    const MAX_NAME_BYTES: usize = 40;
     let shortened = |most: usize| {
         let end = (0..=most.min(name.len()))
             .rev()
@@ -98,10 +98,10 @@ fn free_base(name: &str) -> String {
         let taken = |column| table_in_shard_schema(&side_name(base, column)).is_some();
         !taken('s') && !taken('o')
     };
-    let plain = shortened(LONGEST).to_owned();
+    let plain = shortened(MAX_NAME_BYTES).to_owned();
     let numbered = (2..).map(|n: u64| {
         let number = format!("_{n}");
-        format!("{}{number}", shortened(LONGEST - number.len()))
+        format!("{}{number}", shortened(MAX_NAME_BYTES - number.len()))
     });
     std::iter::once(plain)
         .chain(numbered)

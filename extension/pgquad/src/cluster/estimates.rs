@@ -9,9 +9,9 @@ use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 
 /// After this time all is asked anew, as inner pages are read anew.
-const FRESH: Duration = Duration::from_secs(10);
-/// Estimates that are remembered at most (some 100 bytes each).
-const MOST: usize = 16 * 1024;
+const MAX_AGE: Duration = Duration::from_secs(10);
+/// Most estimates that a session remembers, of some 100 bytes each (1.6 MB). Chosen, not measured.
+const MAX_ESTIMATES: usize = 16 * 1024;
 
 /// Table, order and range.
 type Range = (u32, usize, Key, Key);
@@ -28,7 +28,7 @@ thread_local! {
 /// What was last heard of a range.
 pub fn known(relid: pg_sys::Oid, order: usize, (low, high): (Key, Key)) -> Option<u64> {
     COUNTS.with_borrow(|counts| {
-        let fresh = counts.as_ref().filter(|c| c.since.elapsed() < FRESH)?;
+        let fresh = counts.as_ref().filter(|c| c.since.elapsed() < MAX_AGE)?;
         fresh
             .counts
             .get(&(relid.to_u32(), order, low, high))
@@ -39,7 +39,8 @@ pub fn known(relid: pg_sys::Oid, order: usize, (low, high): (Key, Key)) -> Optio
 /// Remembers an answer.
 pub fn note(relid: pg_sys::Oid, order: usize, (low, high): (Key, Key), count: u64) {
     COUNTS.with_borrow_mut(|counts| {
-        let is_full = |c: &Remembered| c.since.elapsed() >= FRESH || c.counts.len() >= MOST;
+        let is_full =
+            |c: &Remembered| c.since.elapsed() >= MAX_AGE || c.counts.len() >= MAX_ESTIMATES;
         if counts.as_ref().is_none_or(is_full) {
             *counts = Some(Remembered {
                 since: Instant::now(),

@@ -64,7 +64,7 @@ pub struct OwnWrites {
 /// Groups that are asked for at most at once (8 MB): each time Citus makes all that are left.
 const MOST_GROUPS: usize = 256 * 1024;
 /// How much more than the time before is asked for.
-const GROWTH: usize = 8;
+const GROWTH_FACTOR: usize = 8;
 
 impl OwnWrites {
     fn take(&mut self, groups: &mut Groups) {
@@ -74,7 +74,7 @@ impl OwnWrites {
         };
         let depth = usize::from(request.depth);
         let wanted = request.enough as usize;
-        self.page = (self.page * GROWTH).clamp(wanted.max(1), MOST_GROUPS);
+        self.page = (self.page * GROWTH_FACTOR).clamp(wanted.max(1), MOST_GROUPS);
         let (low, high) = &request.range;
         self.written
             .groups(depth, (low, high), &request.filters, self.page, groups);

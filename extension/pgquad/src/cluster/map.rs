@@ -158,11 +158,9 @@ pub fn arrived(shard: pg_sys::Oid) -> u32 {
 pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
     let (_, this) = nodes();
     let sql = format!(
-        "SELECT pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid))::pg_catalog.oid \
-         FROM pg_catalog.pg_dist_shard s \
-         JOIN pg_catalog.pg_dist_placement p ON p.shardid OPERATOR(pg_catalog.=) s.shardid \
-         WHERE s.logicalrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND p.groupid OPERATOR(pg_catalog.=) {this}",
-        relid.to_u32()
+        include_str!("queries/local_copy.sql"),
+        table = relid.to_u32(),
+        this = this
     );
     let sql = std::ffi::CString::new(sql).unwrap_or_default();
     let copies = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));

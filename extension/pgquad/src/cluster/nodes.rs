@@ -1,5 +1,7 @@
 //! The nodes of the cluster, as Citus' catalogue names them.
 
+use std::ffi::CString;
+
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
@@ -97,19 +99,13 @@ pub fn has_citus() -> bool {
 
 /// The nodes that are active, with primaries or secondaries as `citus.use_secondary_nodes` says; and this node's group.
 pub fn read() -> (Vec<Node>, i32) {
-    let nodes = query(
-        c"SELECT groupid, nodeid, nodename, nodeport FROM pg_catalog.pg_dist_node \
-          WHERE isactive AND noderole OPERATOR(pg_catalog.=) \
-            (CASE pg_catalog.current_setting('citus.use_secondary_nodes') \
-             WHEN 'always' THEN 'secondary' ELSE 'primary' END)::pg_catalog.noderole \
-          AND nodecluster OPERATOR(pg_catalog.=) pg_catalog.current_setting('citus.cluster_name')::pg_catalog.name",
-        |row| Node {
-            group: row.get(1).unwrap_or(-1),
-            id: row.get(2).unwrap_or(-1),
-            host: row.get(3).unwrap_or_default(),
-            port: row.get(4).unwrap_or(0),
-        },
-    );
+    let sql = CString::new(include_str!("queries/nodes.sql")).unwrap_or_default();
+    let nodes = query(&sql, |row| Node {
+        group: row.get(1).unwrap_or(-1),
+        id: row.get(2).unwrap_or(-1),
+        host: row.get(3).unwrap_or_default(),
+        port: row.get(4).unwrap_or(0),
+    });
     let group = query(
         c"SELECT groupid FROM pg_catalog.pg_dist_local_group",
         |row| row.get::<i32>(1).unwrap_or(0),

@@ -15,7 +15,7 @@ use super::map;
 use crate::catalog::distributed_store::{self, Sides};
 
 /// After this time the catalogue is looked at anew.
-const FRESH: Duration = Duration::from_secs(10);
+const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// Columns by which the tables of a store are distributed, as `pg_attribute` numbers them.
 const SUBJECT: pg_sys::AttrNumber = 1;
@@ -91,7 +91,7 @@ fn known(
     let key = (relid.to_u32(), column);
     let fresh = KNOWN.with_borrow(|known| {
         let known = known.get(&key)?;
-        (known.since.elapsed() < FRESH).then_some(known.tuple)
+        (known.since.elapsed() < MAX_AGE).then_some(known.tuple)
     });
     if let Some(tuple) = fresh {
         return tuple;

@@ -24,20 +24,20 @@ extension_sql_file!(
 );
 
 /// Shortest and longest time to watch, in seconds.
-const WATCHED: std::ops::RangeInclusive<f64> = 0.01..=3600.0;
+const WATCHED_SECONDS: std::ops::RangeInclusive<f64> = 0.01..=3600.0;
 
 /// Pause between two looks at the sessions. A look costs half a millisecond.
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn check_seconds(seconds: f64) {
-    if !WATCHED.contains(&seconds) {
+    if !WATCHED_SECONDS.contains(&seconds) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("cannot watch the cluster for {seconds} seconds"),
             format!(
                 "The number of seconds is from {} to {}.",
-                WATCHED.start(),
-                WATCHED.end()
+                WATCHED_SECONDS.start(),
+                WATCHED_SECONDS.end()
             ),
         );
     }
@@ -374,11 +374,8 @@ impl Looks {
         let watchers = counters::watchers();
         let row = nodes::query(
             &CString::new(format!(
-                "SELECT count(*) FILTER (WHERE state = 'active' AND wait_event IS NULL), \
-                    count(*) FILTER (WHERE state = 'active' AND wait_event IS NOT NULL), \
-                    count(*) FILTER (WHERE state <> 'active'), \
-                    count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'IO' AND wait_event LIKE '%Read') \
-                 FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> ALL ('{{{watchers}}}')"
+                include_str!("queries/sessions.sql"),
+                watchers = watchers
             ))
             .unwrap_or_default(),
             |row| [1, 2, 3, 4].map(|n| row.get::<i64>(n).unwrap_or(0) as u64),

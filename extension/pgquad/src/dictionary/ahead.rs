@@ -18,11 +18,11 @@ const CHUNK_ROWS: usize = 4096;
 /// Bytes of text from which on no more terms are added to a chunk.
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that are kept: columns that expressions read side by side.
-const CHUNKS: usize = 8;
+const KEPT_CHUNKS: usize = 8;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.
-const NEAR: usize = 8;
+const NEAR_ROWS: usize = 8;
 /// After so many ids in a row that no chunk has, the chunks are dropped; an offer likewise.
-const MISSES: u32 = 64;
+const MAX_MISSES: u32 = 64;
 /// One row of so many has to read a term for the next batch to be offered.
 const ROWS_PER_READ: u64 = 4;
 
@@ -157,7 +157,7 @@ pub fn decoded() -> u64 {
 impl Ahead {
     /// Puts in a chunk of rows, with the terms of these numbers.
     pub fn put(&mut self, rows: Rows, numbers: Vec<u64>, texts: Texts) {
-        if self.chunks.len() == CHUNKS {
+        if self.chunks.len() == KEPT_CHUNKS {
             self.chunks.remove(0);
         }
         self.chunks.push(Chunk::new(&rows, numbers, texts));
@@ -175,7 +175,7 @@ impl Ahead {
         }
         let Some(found) = self.find(number) else {
             self.misses += 1;
-            if self.misses == MISSES {
+            if self.misses == MAX_MISSES {
                 *self = Self::default();
             }
             return None;
@@ -203,7 +203,7 @@ impl Ahead {
 pub fn offered(id: TermId) -> Option<Rows> {
     OFFERS.with_borrow_mut(|offers| {
         let keys = offers.iter_mut().rev().find_map(|offer| offer.take(id));
-        offers.retain(|offer| offer.misses < MISSES);
+        offers.retain(|offer| offer.misses < MAX_MISSES);
         keys.map(|keys| Rows::new(&keys))
     })
 }
@@ -272,7 +272,7 @@ impl Chunk {
     /// Moves to a row with this number that is the current one or just behind it; false if there is none.
     #[inline]
     fn find_near(&mut self, number: u64) -> bool {
-        let near = self.rows[self.at..].iter().take(NEAR);
+        let near = self.rows[self.at..].iter().take(NEAR_ROWS);
         let distance = near
             .enumerate()
             .find(|(_, &place)| self.numbers[place as usize] == number);

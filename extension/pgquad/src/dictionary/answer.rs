@@ -184,9 +184,9 @@ fn decode(parts: &[Part<u64>]) -> Vec<u8> {
 }
 
 fn take(shard: u64, count: u64) -> Result<Answer<'static>, Moved> {
-    /// More than any load takes at once.
-    const MOST: u64 = 1 << 24;
-    if count > MOST {
+    /// Numbers: more than any load takes at once.
+    const MAX_NUMBERS: u64 = 1 << 24;
+    if count > MAX_NUMBERS {
         damaged(Damaged);
     }
     let layout = Layout::current();

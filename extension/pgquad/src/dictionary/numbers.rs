@@ -13,7 +13,7 @@ use crate::cluster::as_superuser;
 use crate::pg::error::raise;
 
 /// Numbers that one call of the sequence hands out: its increment.
-const STEP: u64 = 64;
+const SEQUENCE_INCREMENT: u64 = 64;
 
 unsafe extern "C-unwind" {
     /// `nextval` of PostgreSQL without its check of rights: whoever may write may number terms.
@@ -37,9 +37,9 @@ impl Numbers {
         while missing > 0 {
             let first_free = *first_free.get_or_insert_with(|| extents::end(tables));
             let first = next_from(tables, first_free);
-            let taken = first..first + STEP.min(missing);
-            if taken.end < first + STEP {
-                self.stock.push_back(taken.end..first + STEP);
+            let taken = first..first + SEQUENCE_INCREMENT.min(missing);
+            if taken.end < first + SEQUENCE_INCREMENT {
+                self.stock.push_back(taken.end..first + SEQUENCE_INCREMENT);
             }
             missing -= taken.end - taken.start;
             push(&mut ranges, taken);
@@ -81,7 +81,7 @@ fn push(ranges: &mut Vec<Range<u64>>, taken: Range<u64>) {
     }
 }
 
-/// The first of the next [`STEP`] numbers of the sequence, none below `first_free`.
+/// The first of the next [`SEQUENCE_INCREMENT`] numbers of the sequence, none below `first_free`.
 fn next_from(tables: &Tables, first_free: u64) -> u64 {
     let first = next(tables);
     if first >= first_free {

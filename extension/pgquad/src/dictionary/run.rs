@@ -16,9 +16,9 @@ use super::state::State;
 use super::texts::Texts;
 
 /// A block of which less than one term in so many is wanted is not kept.
-const SPARSE: usize = 8;
+const SPARSE_TERMS: usize = 8;
 /// Rows that are looked at before the index is searched again.
-const STEPS: usize = 3;
+const NEXT_ROWS: usize = 3;
 
 /// Reads the terms with these numbers, which ascend, until one is not there or there are `enough` bytes.
 pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
@@ -84,14 +84,14 @@ impl Table {
         check_for_interrupts!();
         let rest = &numbers[texts.ends.len()..];
         let number = rest[0];
-        let mut steps = if self.started { 0 } else { STEPS };
+        let mut steps = if self.started { 0 } else { NEXT_ROWS };
         loop {
-            if steps == STEPS {
+            if steps == NEXT_ROWS {
                 // No block that begins further down reaches the number.
                 let lowest = number.saturating_sub(MAX_TERMS as u64 - 1);
                 self.scan.seek(lowest as i64, self.last);
                 self.started = true;
-            } else if steps > STEPS + MAX_TERMS {
+            } else if steps > NEXT_ROWS + MAX_TERMS {
                 return false;
             }
             steps += 1;
@@ -115,7 +115,7 @@ impl Table {
                     .get(&state.layout.tables, block::table_of(bytes)?);
                 count_block();
                 view.append(places.clone(), &symbols, &mut texts.bytes, &mut texts.ends)?;
-                if places.count() * SPARSE >= view.len() {
+                if places.count() * SPARSE_TERMS >= view.len() {
                     let block = Block::of_view(&view, &symbols)?;
                     state
                         .blocks

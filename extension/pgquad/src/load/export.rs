@@ -12,7 +12,7 @@ use crate::store::{self, Store};
 use crate::table::OrderCursor;
 
 /// Quads whose terms are decoded together.
-const BATCH: usize = 8192;
+const BATCH_QUADS: usize = 8192;
 
 /// The quads of a store as lines of N-Quads, in the order of the table.
 ///
@@ -35,12 +35,12 @@ fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCall
             None => return,
         },
     };
-    let mut batch: Vec<[TermId; 4]> = Vec::with_capacity(BATCH);
+    let mut batch: Vec<[TermId; 4]> = Vec::with_capacity(BATCH_QUADS);
     scan(&store, |quad| {
         if graph.is_none_or(|graph| graph == quad[3]) {
             batch.push(quad);
         }
-        if batch.len() == BATCH {
+        if batch.len() == BATCH_QUADS {
             lines.write(&mut batch);
         }
     });

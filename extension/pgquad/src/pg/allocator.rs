@@ -16,19 +16,19 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Sizes are rounded up to multiples of this, to which blocks are aligned.
-const GRAIN: usize = 16;
+const GRAIN_BYTES: usize = 16;
 /// Largest block that is kept.
-const LARGEST: usize = 2048;
-const SIZES: usize = LARGEST / GRAIN + 1;
+const MAX_KEPT_BYTES: usize = 2048;
+const SIZES: usize = MAX_KEPT_BYTES / GRAIN_BYTES + 1;
 /// Bytes of free blocks of one size that are kept.
 const MOST_FREE_BYTES_PER_SIZE: usize = 16 * 1024;
 
 /// Blocks from this size on are the system's own, given back as soon as they are free.
 #[cfg(target_env = "gnu")]
-const FROM_SYSTEM: i32 = 4 << 20;
+const SYSTEM_BLOCK_BYTES: i32 = 4 << 20;
 /// Free memory at the end of the heap beyond which it is given back.
 #[cfg(target_env = "gnu")]
-const UNUSED: i32 = 8 << 20;
+const MAX_UNUSED_BYTES: i32 = 8 << 20;
 
 #[global_allocator]
 static ALLOCATOR: Keeping = Keeping;
@@ -100,22 +100,23 @@ pub fn init() {
     // query's work on them. SAFETY: plain settings of the C library.
     #[cfg(target_env = "gnu")]
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, FROM_SYSTEM);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, UNUSED);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, SYSTEM_BLOCK_BYTES);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, MAX_UNUSED_BYTES);
     }
 }
 
 /// The number of the size of a block, if it is one that is kept.
 #[inline]
 fn size_of(layout: &Layout) -> Option<usize> {
-    (layout.size() <= LARGEST && layout.align() <= GRAIN).then(|| layout.size().div_ceil(GRAIN))
+    (layout.size() <= MAX_KEPT_BYTES && layout.align() <= GRAIN_BYTES)
+        .then(|| layout.size().div_ceil(GRAIN_BYTES))
 }
 
 /// The layout of the blocks of a size.
 #[inline]
 fn rounded(size: usize) -> Layout {
     // SAFETY: a power of two, and a small multiple of it.
-    unsafe { Layout::from_size_align_unchecked(size * GRAIN, GRAIN) }
+    unsafe { Layout::from_size_align_unchecked(size * GRAIN_BYTES, GRAIN_BYTES) }
 }
 
 #[inline]
@@ -150,9 +151,9 @@ fn prefetch(block: *const Free) {
 #[inline]
 unsafe fn give(block: *mut u8, size: usize) {
     if let Some(list) = list(size) {
-        if list.length.get() * size * GRAIN < MOST_FREE_BYTES_PER_SIZE {
+        if list.length.get() * size * GRAIN_BYTES < MOST_FREE_BYTES_PER_SIZE {
             let block = block.cast::<Free>();
-            // SAFETY: the block is free, GRAIN bytes long at least, and aligned to GRAIN.
+            // SAFETY: the block is free, at least GRAIN_BYTES long, and aligned to that.
             unsafe {
                 block.write(Free {
                     next: list.first.get(),

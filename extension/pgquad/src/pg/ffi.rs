@@ -274,8 +274,8 @@ pub enum FromClient {
 /// known already.
 pub fn take_from_client(is_coming: bool) -> FromClient {
     const EOF: core::ffi::c_int = -1;
-    // PQ_LARGE_MESSAGE_LIMIT of libpq/libpq.h: MaxAllocSize - 1.
-    const MOST: core::ffi::c_int = 0x3fff_fffe;
+    // Bytes: PQ_LARGE_MESSAGE_LIMIT of libpq/libpq.h, MaxAllocSize - 1.
+    const MAX_MESSAGE_BYTES: core::ffi::c_int = 0x3fff_fffe;
     // SAFETY: called between messages; nothing in the closure owns anything.
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
@@ -298,7 +298,7 @@ pub fn take_from_client(is_coming: bool) -> FromClient {
             }
             let mut message = pg_sys::StringInfoData::default();
             pg_sys::initStringInfo(&mut message);
-            if come == EOF || raw::pq_getmessage(&mut message, MOST) == EOF {
+            if come == EOF || raw::pq_getmessage(&mut message, MAX_MESSAGE_BYTES) == EOF {
                 return FromClient::End;
             }
             FromClient::Message(kind, message)

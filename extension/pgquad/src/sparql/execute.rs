@@ -40,7 +40,7 @@ pub struct Cursor {
 }
 
 /// Rows that are asked for at once.
-const BATCH: i64 = 1000;
+const BATCH_ROWS: i64 = 1000;
 
 impl Cursor {
     /// Starts a query and takes its first rows, which most often are all.
@@ -125,11 +125,11 @@ unsafe fn outlive_commit(portal: pg_sys::Portal) {
 unsafe fn take(portal: pg_sys::Portal, batch: &mut Batch) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        pg_sys::SPI_cursor_fetch(portal, true, BATCH);
+        pg_sys::SPI_cursor_fetch(portal, true, BATCH_ROWS);
         for tuple in current_tuples() {
             batch.push(|place| tuple.datum(place));
         }
-        let more = batch.len() == BATCH as usize;
+        let more = batch.len() == BATCH_ROWS as usize;
         if !more {
             pg_sys::SPI_cursor_close(portal);
         }

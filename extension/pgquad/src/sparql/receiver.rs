@@ -9,7 +9,7 @@ use super::plan::Planning;
 use super::prepared::Prepared;
 
 /// Rows that are decoded at once.
-const BATCH: usize = 1000;
+const BATCH_ROWS: usize = 1000;
 
 /// A destination of PostgreSQL's executor.
 #[repr(C)]
@@ -73,7 +73,7 @@ unsafe extern "C-unwind" fn receive(
         receiver
             .batch
             .push(|place| (!*nulls.add(place)).then(|| *values.add(place)));
-        if receiver.batch.len() == BATCH {
+        if receiver.batch.len() == BATCH_ROWS {
             receiver.flush();
         }
     }

@@ -27,7 +27,7 @@ pub fn plan_of(statement: &Statement) -> Rc<Plan> {
 /// The plan of an SQL text with parameters of these types.
 pub fn plan(sql: String, types: Vec<pg_sys::Oid>) -> Rc<Plan> {
     let size = template_cache::size();
-    if size == 0 || sql.len() > Shape::LONGEST {
+    if size == 0 || sql.len() > Shape::MAX_TEXT_BYTES {
         return Rc::new(Plan::prepare(&sql, &types));
     }
     let key = (sql, types);

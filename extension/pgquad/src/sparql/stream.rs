@@ -22,7 +22,7 @@ use crate::pg::error::{raise_hint, required};
 use crate::settings;
 
 /// Bytes that make a piece: some writes to a socket, and little beside a batch of decoded rows.
-const PIECE: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What writes the rows.
 enum Writer {
@@ -103,7 +103,7 @@ impl Iterator for Pieces {
             } => (cursor, writer, rows),
         };
         let mut more = true;
-        while more && writer.len() < PIECE {
+        while more && writer.len() < PIECE_BYTES {
             more = cursor
                 .fetch_batch(|batch, params| {
                     rows.take(batch.len());

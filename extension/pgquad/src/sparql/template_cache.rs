@@ -153,7 +153,7 @@ enum Found {
 
 /// The template of a query, from the cache or made anew. Raises the errors of [`translate()`].
 pub fn template_of(text: &str, target: Target<'_>, base: Option<&str>) -> Filled {
-    if size() == 0 || text.len() > Shape::LONGEST {
+    if size() == 0 || text.len() > Shape::MAX_TEXT_BYTES {
         return alone(translate(text, target, base), text, target, false);
     }
     let key = |text: &str, whole| Key {

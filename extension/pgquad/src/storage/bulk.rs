@@ -11,7 +11,7 @@ use pgquad_sort::{Chunks, Error, Sorted, Sorter};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 /// How full bulk build makes pages, in percent: a little room, so that the first single inserts split nothing.
-const FILL: u32 = 98;
+const FILL_PERCENT: u32 = 98;
 
 /// A bulk load into one table, within one command of one transaction.
 pub struct BulkLoad {
@@ -116,7 +116,7 @@ impl BulkLoad {
 
 /// Builds all orders of an empty table. Returns the number of quads.
 pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFiles) -> u64 {
-    let fill = f64::from(FILL) / 100.0;
+    let fill = f64::from(FILL_PERCENT) / 100.0;
     let added = pgquad_sort::build(table.trees(), sorted, (xid, cid), fill, files)
         .unwrap_or_else(|e| sort_failed(e));
     table.built(added);
@@ -133,7 +133,7 @@ pub unsafe fn build_arriving(
     rel: pg_sys::Relation,
     next: impl FnMut() -> Option<(usize, Vec<Key>)>,
 ) -> u64 {
-    let fill = f64::from(FILL) / 100.0;
+    let fill = f64::from(FILL_PERCENT) / 100.0;
     // SAFETY: the caller's promise; within a transaction.
     unsafe {
         // Only the commit of a transaction that has a number is flushed to disk.

@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// After this time all is read anew: counts of remembered pages should not be much older.
-const FRESH: Duration = Duration::from_secs(10);
+const MAX_AGE: Duration = Duration::from_secs(10);
 /// Bytes for all tables together. The inner pages take some 50 bytes for each leaf, so these lead to some 4 GB of
 /// leaves: all orders of about a hundred million quads. Where there are more, a look-up waits for its leaf rather than
 /// for the pages above it. The memory of many sessions is then better spent on a cache of leaves.
-const MOST: usize = 32 << 20;
+const CACHE_BYTES: usize = 32 << 20;
 
 /// The trees of a relation for reading.
 pub struct ReadTrees {
@@ -56,7 +56,7 @@ impl Memory {
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
         tables: FxHashMap::default(),
-        budget: Rc::new(CacheBudget::new(MOST)),
+        budget: Rc::new(CacheBudget::new(CACHE_BYTES)),
     });
 }
 
@@ -66,7 +66,7 @@ impl Memory {
         let now = Instant::now();
         self.make_room(relid);
         let is_good = |known: &Kept| {
-            now.duration_since(known.since) < FRESH
+            now.duration_since(known.since) < MAX_AGE
                 && compat::same_file(&known.file, &file)
                 && known.orders.len() == orders
         };

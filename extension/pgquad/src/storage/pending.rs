@@ -15,11 +15,11 @@ use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// Rows kept back at most, per table (2 MB).
-const MOST: usize = 64 * 1024;
-/// So many rows of one command are built bottom-up into an empty table: inserted one by one they leave leaves three
-/// fifths full. A shard gets no more than that of a load of some hundred thousand quads.
-const WORTH_BUILDING: usize = 4096;
+/// Most rows kept back for a table, 32 bytes each (2 MB). Chosen, not measured.
+const MAX_PENDING_ROWS: usize = 64 * 1024;
+/// Rows: from so many on, those of one command are built bottom-up into an empty table: inserted one by one they leave
+/// leaves three fifths full. A shard gets no more than that of a load of some hundred thousand quads.
+const MIN_BUILT_ROWS: usize = 4096;
 
 enum Rows {
     /// Inserted through the trees.
@@ -142,7 +142,7 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
         match &mut all[at].rows {
             Rows::Few(rows) => {
                 rows.extend_from_slice(quads);
-                if rows.len() < MOST {
+                if rows.len() < MAX_PENDING_ROWS {
                     return false;
                 }
                 // SAFETY: the caller's promise.
@@ -213,7 +213,7 @@ fn write(pending: Pending) {
         Rows::Few(mut quads) => with_open(pending.relid, |rel| {
             // SAFETY: the relation is open, and locked by the statement that inserts.
             unsafe {
-                let many = quads.len() >= WORTH_BUILDING;
+                let many = quads.len() >= MIN_BUILT_ROWS;
                 if let Some(mut load) = many.then(|| build_instead(rel)).flatten() {
                     load.push(&quads);
                     return build(pending.relid, load, pending.xid, pending.cid);

@@ -72,7 +72,7 @@ struct Recent {
 }
 
 /// Quads that are handed to the sort at a time.
-const BATCH: usize = 4096;
+const BATCH_QUADS: usize = 4096;
 
 /// Copies the contents of `old` to the empty table `new`.
 ///
@@ -93,12 +93,12 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     let mut outcome = Outcome::default();
     let mut files = RunFiles::default();
     let mut sorter = Sorter::new(&target.orders(), memory);
-    let mut all_visible: Vec<Quad> = Vec::with_capacity(BATCH);
+    let mut all_visible: Vec<Quad> = Vec::with_capacity(BATCH_QUADS);
     let mut recent: Vec<Recent> = Vec::new();
     source.for_each_version(|entry| match judge(entry, &status) {
         Fate::AllVisible => {
             all_visible.push(quad_of(from, &entry.key));
-            if all_visible.len() == BATCH {
+            if all_visible.len() == BATCH_QUADS {
                 push(&mut sorter, &mut all_visible, &mut files);
             }
         }

@@ -9,7 +9,7 @@ use pgrx::PgMemoryContexts;
 use std::marker::PhantomData;
 
 /// `BufFile` addresses are (segment, offset) with segments of 1 GB.
-const SEGMENT: u64 = 1 << 30;
+const SEGMENT_BYTES: u64 = 1 << 30;
 
 /// What a file may hold: any bytes are a value of it.
 pub trait Record: Copy {}
@@ -63,7 +63,12 @@ impl<T: Record> TempFile<T> {
         let at = record * size_of::<T>() as u64;
         // SAFETY: an open temporary file.
         let failed = unsafe {
-            pg_sys::BufFileSeek(self.file, (at / SEGMENT) as i32, (at % SEGMENT) as i64, 0)
+            pg_sys::BufFileSeek(
+                self.file,
+                (at / SEGMENT_BYTES) as i32,
+                (at % SEGMENT_BYTES) as i64,
+                0,
+            )
         };
         assert!(failed == 0, "could not seek in a temporary file");
     }

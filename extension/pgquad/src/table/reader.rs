@@ -92,7 +92,7 @@ impl TableReader {
     }
 
     /// Whether the quads of a range come in the order of their keys.
-    pub fn is_ordered(&self) -> bool {
+    pub fn ranges_are_sorted(&self) -> bool {
         matches!(self, Self::Local(_))
     }
 

@@ -1,6 +1,6 @@
 //! Sorting ids in the order of their terms, for the first few of many rows. PostgreSQL keeps the best so far, and
 //! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key. The key of
-//! the other one settles most comparisons. Otherwise its term is read once, where the dictionary keeps it, and never
+//! the other one decides most comparisons. Otherwise its term is read once, where the dictionary keeps it, and never
 //! copied.
 //!
 //! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for
@@ -18,14 +18,14 @@ use crate::dictionary::{self, term_id};
 use crate::rights;
 
 /// The term that was compared with last.
-struct Known {
+struct LastTerm {
     id: TermId,
     key: u64,
     term: TermBuf,
 }
 
 thread_local! {
-    static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<LastTerm>> = const { RefCell::new(None) };
 }
 
 /// The order of the terms with two ids; that of the default graph, which is no term, comes first.
@@ -38,23 +38,23 @@ pub fn order_of(a: i64, b: i64) -> Ordering {
     if let Some(order) = compare_inline(a, b).filter(|order| order.is_ne()) {
         return order;
     }
-    let known = KNOWN.take().filter(|known| known.id == b);
-    let known = known.or_else(|| {
+    let last = LAST.take().filter(|last| last.id == b);
+    let last = last.or_else(|| {
         let term = dictionary::with_term(b, |term| term.to_buf())?;
         let key = sort_key(&term.as_term());
-        Some(Known { id: b, key, term })
+        Some(LastTerm { id: b, key, term })
     });
-    let Some(known) = known else {
+    let Some(last) = last else {
         return Ordering::Greater;
     };
-    let compared = dictionary::with_term(a, |term| compare(term, &known));
-    KNOWN.set(Some(known));
+    let compared = dictionary::with_term(a, |term| compare(term, &last));
+    LAST.set(Some(last));
     compared.unwrap_or(Ordering::Less)
 }
 
-fn compare(term: &Term<'_>, known: &Known) -> Ordering {
-    let by_key = sort_key(term).cmp(&known.key);
-    by_key.then_with(|| order(term, &known.term.as_term()))
+fn compare(term: &Term<'_>, last: &LastTerm) -> Ordering {
+    let by_key = sort_key(term).cmp(&last.key);
+    by_key.then_with(|| order(term, &last.term.as_term()))
 }
 
 /// Order of the terms with two ids: negative, zero, or positive.

@@ -19,8 +19,8 @@ extension_sql_file!(
 );
 
 fn invalid(text: &str, error: &ParseError) -> ! {
-    const SHOWN: usize = 100;
-    let mut shown: String = text.chars().take(SHOWN).collect();
+    const SHOWN_CHARS: usize = 100;
+    let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
     if shown.len() < text.len() {
         shown.push_str("...");
     }

@@ -23,7 +23,7 @@ use super::{TermArg, TermOut};
 use crate::pg::error::{raise_all, raise_hint};
 
 /// Longest part of a term that an error shows, in characters.
-const SHOWN: usize = 200;
+const SHOWN_CHARS: usize = 200;
 
 /// How terms become values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl SqlType {
 
     fn message(&self, term: &Term<'_>, column: &str) -> String {
         let written = term.to_string();
-        let shown: String = written.chars().take(SHOWN).collect();
+        let shown: String = written.chars().take(SHOWN_CHARS).collect();
         let more = if shown.len() < written.len() {
             "..."
         } else {

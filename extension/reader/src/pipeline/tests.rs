@@ -1,7 +1,7 @@
 use super::*;
 use crate::feed::feed;
 use crate::json;
-use crate::DEFAULT_GRAPH;
+use crate::DEFAULT_GRAPH_POSITION;
 
 fn options(format: Format) -> Options {
     Options {
@@ -18,7 +18,9 @@ fn read(source: Source, options: &Options) -> Result<Vec<Vec<String>>, ReadError
     loop {
         match pipeline.next(Duration::from_secs(60))? {
             Step::Batch(batch) => quads.extend(batch.quads.iter().map(|quad| {
-                let terms = quad.iter().filter(|position| **position != DEFAULT_GRAPH);
+                let terms = quad
+                    .iter()
+                    .filter(|position| **position != DEFAULT_GRAPH_POSITION);
                 terms
                     .map(|position| batch.text(&batch.terms[*position as usize]).to_owned())
                     .collect::<Vec<_>>()

@@ -16,8 +16,8 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 /// Around the place of a constant.
 const MARK: char = '\u{1}';
 
-/// Most different constants that are taken out.
-const MOST: usize = 200;
+/// Most different constants that are taken out: each is a parameter of the statement. Chosen, not measured.
+const MAX_CONSTANTS: usize = 200;
 
 /// A text with its constants taken out: IRIs, strings, numbers. Texts that differ in their constants only have the same
 /// key.
@@ -33,13 +33,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Longest text in bytes that has a shape.
-    pub const LONGEST: usize = 32 * 1024;
+    /// Bytes of the longest text that has a shape. Chosen, not measured.
+    pub const MAX_TEXT_BYTES: usize = 32 * 1024;
 
     /// The shape of a text; `None` for one that is better left alone. The text need not be right.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        if text.len() > Self::LONGEST || has_marks_or_codes(text.as_bytes()) {
+        if text.len() > Self::MAX_TEXT_BYTES || has_marks_or_codes(text.as_bytes()) {
             return None;
         }
         let tokens = tokens(text)?;
@@ -285,7 +285,7 @@ impl<'t> Builder<'t> {
         let known = self.shape.constants.iter().position(|c| *c == ntriples);
         let place = known.unwrap_or(self.shape.constants.len());
         if known.is_none() {
-            if place == MOST {
+            if place == MAX_CONSTANTS {
                 return None;
             }
             self.shape.kinds.push(constant.kind(&ntriples));

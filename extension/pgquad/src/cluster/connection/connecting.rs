@@ -18,7 +18,7 @@ use crate::pg::error::raise;
 use crate::settings::{NODE_CONNECT_TIMEOUT, NODE_TIMEOUT};
 
 /// Keepalive probes without an answer after which a connection counts as lost.
-const PROBES: i32 = 6;
+const KEEPALIVE_PROBES: i32 = 6;
 /// Milliseconds after which a node that works on an answer looks whether its asker is still there.
 const CHECK_INTERVAL_MS: i32 = 1_000;
 /// Milliseconds after which connections that are being made are looked at, whatever their sockets say.
@@ -272,14 +272,14 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
     let seconds = (lost_after / 1000).max(3);
     let (idle, interval) = (seconds / 3, (seconds / 9).max(1));
     options += &format!(
-        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={PROBES} \
+        " -c tcp_keepalives_idle={idle} -c tcp_keepalives_interval={interval} -c tcp_keepalives_count={KEEPALIVE_PROBES} \
          -c tcp_user_timeout={lost_after} -c client_connection_check_interval={CHECK_INTERVAL_MS}"
     );
     add("options", &options);
     add("tcp_user_timeout", &lost_after.to_string());
     add("keepalives_idle", &idle.to_string());
     add("keepalives_interval", &interval.to_string());
-    add("keepalives_count", &PROBES.to_string());
+    add("keepalives_count", &KEEPALIVE_PROBES.to_string());
     let text = |setting: *const core::ffi::c_char| {
         // SAFETY: the text of a setting, or null.
         unsafe {

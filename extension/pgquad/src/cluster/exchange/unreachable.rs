@@ -12,7 +12,7 @@ use crate::pg::shared_memory::Piece;
 
 /// Nanoseconds for which a pair of nodes is remembered: a minute, as long as an operator waits to see that an opened
 /// port helps.
-const REMEMBERED: u64 = 60_000_000_000;
+const REMEMBERED_NS: u64 = 60_000_000_000;
 
 /// Pairs that are remembered at a time: a node that nobody reaches has one with each node of a cluster of this size.
 const MOST_PAIRS: usize = 64;
@@ -72,7 +72,7 @@ pub fn remember(from: i32, to: i32) -> bool {
     pair.database.store(database(), Relaxed);
     pair.from.store(from, Relaxed);
     pair.to.store(to, Relaxed);
-    pair.until.store(now + REMEMBERED, Relaxed);
+    pair.until.store(now + REMEMBERED_NS, Relaxed);
     !is_known
 }
 

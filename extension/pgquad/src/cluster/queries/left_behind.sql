@@ -1,4 +1,5 @@
--- The relation of a shard that Citus' metadata no longer places on this node. The name is made of the table's and the number.
+-- The relation of a shard that Citus' metadata no longer places on this node. Its name is that of the
+-- table with the number.
 SELECT s.relation::pg_catalog.oid
 FROM pg_catalog.pg_dist_partition t
 JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.logicalrelid

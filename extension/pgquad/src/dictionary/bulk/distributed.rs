@@ -6,7 +6,7 @@
 
 use pgquad_cluster::dictionary::{Answer, Request, Term};
 use pgquad_cluster::{Damaged, Mark, Waiting};
-use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH};
+use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH_POSITION};
 use pgquad_term::block::Sampler;
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
@@ -19,9 +19,9 @@ use super::super::state::{with_state, BuildHash};
 use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
-/// Shares of the memory: for text that is collected or under way, each, and for quads that wait.
-const TEXT_SHARE: usize = 8;
-const QUADS_SHARE: usize = 4;
+/// Parts of the memory, one in so many: for text that is collected or under way, each, and for quads that wait.
+const TEXT_PART: usize = 8;
+const QUADS_PART: usize = 4;
 
 /// Terms that wait for their ids.
 #[derive(Default)]
@@ -90,16 +90,16 @@ impl DistributedEncoder {
         self.waiting.limit(self.memory / 2, batch.terms.len());
         let marks = self.marks(batch);
         let mark = |position: u32| match position {
-            DEFAULT_GRAPH => Mark::of_id(TermId::DEFAULT_GRAPH.0),
+            DEFAULT_GRAPH_POSITION => Mark::of_id(TermId::DEFAULT_GRAPH.0),
             position => marks[position as usize],
         };
         let quads = batch.quads.iter().map(|quad| quad.map(mark)).collect();
         self.waiting.push(quads);
-        if self.collected.text.len() >= self.memory / TEXT_SHARE {
+        if self.collected.text.len() >= self.memory / TEXT_PART {
             self.send();
         }
         let mut ready = self.waiting.take_ready();
-        if self.waiting.quads() > self.memory / QUADS_SHARE / size_of::<[Mark; 4]>() {
+        if self.waiting.quads() > self.memory / QUADS_PART / size_of::<[Mark; 4]>() {
             self.send();
             self.receive();
             ready.extend(self.waiting.take_ready());

@@ -21,7 +21,7 @@ use super::batches::quads;
 use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
-const FRESH: u64 = 1 << 63;
+const NOT_STORED_BIT: u64 = 1 << 63;
 
 /// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths
 /// full.
@@ -122,7 +122,7 @@ impl LocalEncoder {
         for (position, term) in batch.terms.iter().enumerate() {
             let id = term.inline.or_else(|| {
                 let key = self.key(state, batch, term);
-                let id = self.known.get(&key).map(|id| TermId(id & !FRESH));
+                let id = self.known.get(&key).map(|id| TermId(id & !NOT_STORED_BIT));
                 if id.is_none() {
                     unknown.push((key, position));
                 }
@@ -227,13 +227,13 @@ impl LocalEncoder {
             }
             self.note_text(state, text);
             let id = write::id_of(state, text, number);
-            self.known.insert(key, id.0 | FRESH);
+            self.known.insert(key, id.0 | NOT_STORED_BIT);
             ids[position] = Some(id);
         }
         for ((key, position), number) in blanks.into_iter().zip(blank_numbers.into_iter().flatten())
         {
             let id = TermId::new(tag::BLANK, number);
-            self.known.insert(key, id.0 | FRESH);
+            self.known.insert(key, id.0 | NOT_STORED_BIT);
             ids[position] = Some(id);
         }
         if let Some(packer) = &mut self.packer {
@@ -282,13 +282,13 @@ impl LocalEncoder {
         let filter = &mut self.table;
         let fresh = known
             .into_iter()
-            .filter(|(_, id)| id & FRESH != 0)
+            .filter(|(_, id)| id & NOT_STORED_BIT != 0)
             .map(|(key, id)| {
                 let hash = key.value();
                 if let TableTerms::Some(filter) = filter {
                     filter.insert(hash);
                 }
-                (hash, TermId(id & !FRESH))
+                (hash, TermId(id & !NOT_STORED_BIT))
             });
         let memory = self.memory / 2 - self.memory / FILTER_PART;
         term_ids::insert_many(&state.layout.tables, memory, fresh);
@@ -307,7 +307,7 @@ impl LocalEncoder {
             check_for_interrupts!();
             // The labels of blank nodes have served their purpose.
             self.known
-                .retain(|_, id| TermId(*id & !FRESH).tag() != tag::BLANK);
+                .retain(|_, id| TermId(*id & !NOT_STORED_BIT).tag() != tag::BLANK);
             self.write_ids(state);
         });
     }

@@ -72,7 +72,7 @@ pub unsafe fn explain(
             ] {
                 custom::explain_integer(label, value as i64, es);
             }
-            if !groups.reader.is_ordered() {
+            if !groups.reader.ranges_are_sorted() {
                 custom::explain_traffic(&groups.reader.traffic(), es);
             }
         }

@@ -182,12 +182,14 @@ unsafe fn grouping(
     }
 }
 
-/// CPU cost of a leaf or inner page, in units of `cpu_operator_cost`.
+/// CPU cost of a leaf or inner page, in units of `cpu_operator_cost`. Chosen, not measured, as for a descent of a
+/// `Quad Scan`.
 const PAGE_OPERATORS: f64 = 20.0;
-/// Share of `random_page_cost` charged for the first leaf, as for that of a `Quad Scan`.
-const FIRST_PAGE_SHARE: f64 = 0.1;
-/// Share of `cpu_operator_cost` for a quad whose columns are compared with those of the one before.
-const QUAD_SHARE: f64 = 0.1;
+/// Cost of the first leaf, in units of `random_page_cost`. Chosen, not measured, as for that of a `Quad Scan`.
+const FIRST_LEAF_PAGES: f64 = 0.1;
+/// CPU cost of a quad whose columns are compared with those of the one before, in units of `cpu_operator_cost`.
+/// Chosen, not measured.
+const QUAD_OPERATORS: f64 = 0.1;
 
 /// The leaves of the range are read where groups are small; large ones cost a descent or two. Counts of all-visible
 /// leaves are not foreseen.
@@ -210,9 +212,9 @@ unsafe fn cost(
             0 => leaves,
             _ => leaves.min(2.0 * inner),
         };
-        let io = FIRST_PAGE_SHARE * pg_sys::random_page_cost + (read - 1.0) * pg_sys::seq_page_cost;
+        let io = FIRST_LEAF_PAGES * pg_sys::random_page_cost + (read - 1.0) * pg_sys::seq_page_cost;
         let each = PAGE_OPERATORS * pg_sys::cpu_operator_cost;
-        let compared = quads * (read / leaves) * QUAD_SHARE * pg_sys::cpu_operator_cost;
+        let compared = quads * (read / leaves) * QUAD_OPERATORS * pg_sys::cpu_operator_cost;
         let made = groups(root, rel, shape, shape.depth, (*rel).rows);
         let mut qual = pg_sys::QualCost::default();
         pg_sys::cost_qual_eval(&mut qual, shape.having, root);

@@ -29,9 +29,9 @@ static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
 const MOST_COLUMNS: usize = 62;
 
 /// About the bytes of a group apart from its columns and counts.
-const GROUP: f64 = 16.0;
+const GROUP_BYTES: f64 = 16.0;
 /// Times that a group is written where memory has no room for all.
-const SPILLS: f64 = 2.0;
+const SPILL_WRITES: f64 = 2.0;
 
 /// Adds a path that counts the rows of a `Quad Join`.
 ///
@@ -113,9 +113,9 @@ unsafe fn new_path(
             // What PostgreSQL expects.
             let other = list_iter::<pg_sys::Path>((*output).pathlist).next()?;
             groups = (*other).rows;
-            let bytes = groups * (8.0 * parts as f64 + GROUP);
+            let bytes = groups * (8.0 * parts as f64 + GROUP_BYTES);
             if bytes > pg_sys::get_hash_memory_limit() as f64 {
-                let records = (SPILLS * groups).min((*child).rows);
+                let records = (SPILL_WRITES * groups).min((*child).rows);
                 let pages = records * bytes / groups / f64::from(pg_sys::BLCKSZ);
                 // Each is written and read.
                 spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);

@@ -52,7 +52,7 @@ pub unsafe fn explain(
                     alias: custom::relation_name(join.relations[n], es),
                     stats,
                     order: join.source.orders(pattern.table)[stats.order],
-                    is_remote: !join.source.is_ordered(pattern.table),
+                    is_remote: !join.source.ranges_are_sorted(pattern.table),
                 }
             })
             .collect();

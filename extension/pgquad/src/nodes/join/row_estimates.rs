@@ -10,8 +10,8 @@ use crate::catalog::access_method;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
 
-/// Fewest rows expected of what is not known to be a single one.
-const LEAST_EXPECTED_ROWS: f64 = 20.0;
+/// Fewest rows expected of what is not known to be a single one. Chosen, not measured.
+const MIN_EXPECTED_ROWS: f64 = 20.0;
 
 /// Raises the rows expected of a join of patterns to those of its most selective pattern.
 ///
@@ -54,7 +54,7 @@ pub unsafe fn expect_of_subqueries(
                 any = true;
                 let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
                 if !is_one_row((*rte).subquery) {
-                    at_least(rel, LEAST_EXPECTED_ROWS);
+                    at_least(rel, MIN_EXPECTED_ROWS);
                 }
             }
         }
@@ -68,7 +68,7 @@ pub unsafe fn expect_of_subqueries(
 /// `joined` is a join relation with its paths.
 pub unsafe fn expect_of_join(joined: *mut pg_sys::RelOptInfo) {
     // SAFETY: the caller's promise.
-    unsafe { at_least(joined, LEAST_EXPECTED_ROWS) }
+    unsafe { at_least(joined, MIN_EXPECTED_ROWS) }
 }
 
 unsafe fn at_least(rel: *mut pg_sys::RelOptInfo, rows: f64) {

@@ -24,8 +24,9 @@ use pgrx::prelude::*;
 
 static mut PREVIOUS: pg_sys::join_search_hook_type = None;
 
-/// Joins of fewer quad tables are left to PostgreSQL's own search, and so are joins that are mostly of other relations.
-const LEAST: i32 = 5;
+/// Quad tables: joins of fewer are left to PostgreSQL's own search, and so are joins that are mostly of other
+/// relations. Chosen, not measured.
+const MIN_QUAD_TABLES: i32 = 5;
 
 /// Installs the hook; called once from `_PG_init`.
 pub fn init() {
@@ -161,10 +162,10 @@ unsafe fn search(
 ) -> *mut pg_sys::RelOptInfo {
     // SAFETY: arguments are the planner's own.
     unsafe {
-        if levels >= LEAST && crate::settings::ENABLE_QUAD_SCAN.get() {
+        if levels >= MIN_QUAD_TABLES && crate::settings::ENABLE_QUAD_SCAN.get() {
             let rels: Vec<*mut pg_sys::RelOptInfo> = list_iter(initial).collect();
             let quads = rels.iter().filter(|&&rel| all_quad(root, rel)).count();
-            if quads as i32 >= LEAST && 2 * quads > rels.len() {
+            if quads as i32 >= MIN_QUAD_TABLES && 2 * quads > rels.len() {
                 if let Some(joined) = greedy(root, &rels) {
                     return joined;
                 }
@@ -215,6 +216,7 @@ unsafe fn greedy(
     }
 }
 
+/// Relations that have been joined with each other: `Clump` of `optimizer/geqo/geqo_eval.c`.
 struct Clump {
     rel: *mut pg_sys::RelOptInfo,
     size: usize,
@@ -263,7 +265,7 @@ impl Search {
                 while let Some(grown) = self.grow(&clump) {
                     clump = grown;
                 }
-                self.settle(clump);
+                self.merge_clump(clump);
             }
         }
     }
@@ -342,7 +344,7 @@ impl Search {
     }
 
     /// Keeps a clump that cannot grow, and joins it with earlier clumps where that is possible.
-    unsafe fn settle(&mut self, clump: Clump) {
+    unsafe fn merge_clump(&mut self, clump: Clump) {
         // SAFETY: live planner nodes.
         unsafe {
             for i in 0..self.clumps.len() {
@@ -354,7 +356,7 @@ impl Search {
                     while let Some(grown) = self.grow(&joined) {
                         joined = grown;
                     }
-                    return self.settle(joined);
+                    return self.merge_clump(joined);
                 }
             }
             self.clumps.push(clump);

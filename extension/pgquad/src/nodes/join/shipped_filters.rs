@@ -160,8 +160,8 @@ unsafe extern "C-unwind" fn fix(
     }
 }
 
-/// `CASE WHEN test = 1 THEN ..` of `CASE test WHEN 1 THEN ..`. The planner makes `test` of `test = true`, and that has no
-/// form in SQL where `test` is a placeholder.
+/// `CASE WHEN test = 1 THEN ..` of `CASE test WHEN 1 THEN ..`. The planner makes `test` of `test = true`, and that has
+/// no form in SQL where `test` is a placeholder.
 unsafe fn searched(case: *mut pg_sys::CaseExpr) -> *mut pg_sys::Node {
     // SAFETY: a copy of a live expression; nodes are cast after a look at their tag.
     unsafe {

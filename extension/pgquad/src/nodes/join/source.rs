@@ -325,8 +325,8 @@ impl Source for NodeSource {
         }
     }
 
-    fn is_ordered(&self, table: TableNumber) -> bool {
-        self.reader(table).is_ordered()
+    fn ranges_are_sorted(&self, table: TableNumber) -> bool {
+        self.reader(table).ranges_are_sorted()
     }
 
     fn read(

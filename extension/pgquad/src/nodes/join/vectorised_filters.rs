@@ -9,8 +9,8 @@ use crate::{dictionary, rights};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgquad_filter::{
-    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, SqlInteger, Strangers, Terms,
-    Test, TextIds, Truth, Value,
+    datatypes, terms_of_text, Comparison, Fixed, Ids, Intervals, SqlInteger, Terms, Test, TextIds,
+    Truth, UnstoredConstants, Value,
 };
 use pgquad_term::{inline_id, Literal, LiteralKind, Term, TermId};
 use pgrx::{pg_sys, FromDatum, IntoDatum};
@@ -21,8 +21,8 @@ pub struct VectorisedFilter {
     constants: Vec<Constant>,
     /// Values of the constants in this run, once they are needed.
     fixed: Option<Vec<Fixed>>,
-    /// What [`Self::narrow`] was asked last in this run, and its answer.
-    narrowed: Option<(usize, Vec<Option<u64>>, Intervals)>,
+    /// What [`Self::pushdown_ranges`] was asked last in this run, and its answer.
+    last_pushdown: Option<(usize, Vec<Option<u64>>, Intervals)>,
 }
 
 /// A part of the expression that is the same for all rows of a run.
@@ -69,7 +69,7 @@ impl VectorisedFilter {
             test,
             constants: compiler.constants,
             fixed: None,
-            narrowed: None,
+            last_pushdown: None,
         })
     }
 
@@ -92,7 +92,7 @@ impl VectorisedFilter {
     /// Forgets the values of constants: a new run may have others.
     pub fn restart(&mut self) {
         self.fixed = None;
-        self.narrowed = None;
+        self.last_pushdown = None;
     }
 
     /// Tests rows for which `keep` is true, and makes it false where the test fails. Returns the rows for which ids do
@@ -133,7 +133,7 @@ impl VectorisedFilter {
         column: usize,
         row: &[Option<u64>],
     ) -> Intervals {
-        match &self.narrowed {
+        match &self.last_pushdown {
             Some((asked, others, intervals)) if *asked == column && others == row => {
                 return intervals.clone();
             }
@@ -143,7 +143,7 @@ impl VectorisedFilter {
         let fixed = unsafe { self.fixed(context) };
         let intervals = self.test.pushdown_ranges(column, row, &fixed);
         self.fixed = Some(fixed);
-        self.narrowed = Some((column, row.to_vec(), intervals.clone()));
+        self.last_pushdown = Some((column, row.to_vec(), intervals.clone()));
         intervals
     }
 
@@ -151,10 +151,10 @@ impl VectorisedFilter {
     unsafe fn fixed(&mut self, context: *mut pg_sys::ExprContext) -> Vec<Fixed> {
         // SAFETY: states of the begun node.
         self.fixed.take().unwrap_or_else(|| unsafe {
-            let mut strangers = Strangers::default();
+            let mut unstored = UnstoredConstants::default();
             let constants = self.constants.iter();
             constants
-                .map(|constant| constant.evaluate(context, &mut strangers))
+                .map(|constant| constant.evaluate(context, &mut unstored))
                 .collect()
         })
     }
@@ -164,7 +164,7 @@ impl Constant {
     unsafe fn evaluate(
         &self,
         context: *mut pg_sys::ExprContext,
-        strangers: &mut Strangers,
+        unstored: &mut UnstoredConstants,
     ) -> Fixed {
         // SAFETY: the state was made for the node of the context, for an expression of the type that the kind stands
         // for.
@@ -181,7 +181,7 @@ impl Constant {
                 Kind::Datatypes => {
                     let iris: Vec<Term<'_>> = datatypes().map(Term::Iri).collect();
                     let ids = dictionary::find_many(&iris).into_iter().zip(&iris);
-                    let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| strangers.id(iri, None)));
+                    let ids = ids.map(|(id, iri)| id.unwrap_or_else(|| unstored.id(iri, None)));
                     return Fixed::Datatypes(ids.collect());
                 }
                 Kind::Integer | Kind::Term | Kind::Text | Kind::Truth | Kind::List => {}
@@ -203,7 +203,7 @@ impl Constant {
                         let term = term.term();
                         Value::of_term(&term, || {
                             dictionary::find(&term)
-                                .unwrap_or_else(|| strangers.id(&term, language_of(&term)))
+                                .unwrap_or_else(|| unstored.id(&term, language_of(&term)))
                         })
                     }
                     None => Value::Null,

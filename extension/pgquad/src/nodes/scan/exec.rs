@@ -354,24 +354,24 @@ unsafe fn next_projected(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTab
 /// Target list of plain columns: where in the key each comes from.
 #[derive(Clone, Copy)]
 struct Output {
-    from: [u8; MOST_OUTPUT],
+    from: [u8; MOST_OUTPUT_COLUMNS],
     count: usize,
 }
 
 /// Longer target lists go through the executor's own projection.
-const MOST_OUTPUT: usize = 8;
+const MOST_OUTPUT_COLUMNS: usize = 8;
 
 /// The target list as columns of the key, if it is nothing else.
 unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Option<Output> {
     // SAFETY: a live plan; each cast follows a check of the tag.
     unsafe {
         let mut output = Output {
-            from: [0; MOST_OUTPUT],
+            from: [0; MOST_OUTPUT_COLUMNS],
             count: 0,
         };
         for entry in list_iter::<pg_sys::TargetEntry>((*plan).scan.plan.targetlist) {
             let expr = (*entry).expr.cast::<pg_sys::Node>();
-            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MOST_OUTPUT {
+            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MOST_OUTPUT_COLUMNS {
                 return None;
             }
             let attribute = (*expr.cast::<pg_sys::Var>()).varattno;

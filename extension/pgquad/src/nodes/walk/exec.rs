@@ -19,9 +19,9 @@ pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_metho
 static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadWalk>();
 
 /// Rows taken from the first term, and handed out, at a time.
-const BATCH: usize = 1024;
+const BATCH_ROWS: usize = 1024;
 /// Rows handed to the step at a time, and the bytes that each of them takes there.
-const FRONTIER: std::ops::Range<usize> = 1024..65_536;
+const FRONTIER_ROWS: std::ops::Range<usize> = 1024..65_536;
 const FRONTIER_BYTES: usize = 200;
 /// The node's own part.
 pub struct QuadWalk {
@@ -40,7 +40,7 @@ pub struct QuadWalk {
     frontier: Vec<Row>,
     rows: Vec<Row>,
     row: usize,
-    rounds: u64,
+    frontiers: u64,
 }
 
 impl ScanNode for QuadWalk {
@@ -67,14 +67,14 @@ impl ScanNode for QuadWalk {
                 first: children[0],
                 step: step::step_of(children[1]),
                 begun: false,
-                most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER.start, FRONTIER.end),
+                most: (bytes / 4 / FRONTIER_BYTES).clamp(FRONTIER_ROWS.start, FRONTIER_ROWS.end),
                 visited: VisitedSet::new(bytes / 4 * 3, (*estate).es_query_cxt),
                 expanded: 0,
                 emitted: 0,
                 frontier: Vec::new(),
                 rows: Vec::new(),
                 row: 0,
-                rounds: 0,
+                frontiers: 0,
             }
         }
     }
@@ -88,7 +88,7 @@ impl ScanNode for QuadWalk {
         self.row = 0;
         loop {
             interrupt();
-            self.visited.read(self.emitted, BATCH, &mut self.rows);
+            self.visited.read(self.emitted, BATCH_ROWS, &mut self.rows);
             if !self.rows.is_empty() {
                 self.emitted += self.rows.len() as u64;
                 return true;
@@ -157,7 +157,7 @@ impl ScanNode for QuadWalk {
                 return;
             }
             for (label, value) in [
-                (c"Frontiers", self.rounds),
+                (c"Frontiers", self.frontiers),
                 (c"Runs Spilled", self.visited.spilled),
             ] {
                 custom::explain_integer(label, value as i64, es);
@@ -171,7 +171,7 @@ impl QuadWalk {
     unsafe fn take_first(&mut self) {
         // SAFETY: a begun node, whose slots have as many columns of `bigint` as the walk's own.
         unsafe {
-            for _ in 0..BATCH {
+            for _ in 0..BATCH_ROWS {
                 let slot = next_row(self.first);
                 if slot.is_null() {
                     self.begun = true;
@@ -206,7 +206,7 @@ impl QuadWalk {
         if starts.is_empty() {
             return;
         }
-        self.rounds += 1;
+        self.frontiers += 1;
         let (frontier, visited) = (&self.frontier, &mut self.visited);
         // SAFETY: the step below this node, begun.
         let step = unsafe { &mut *custom::own::<QuadStep, _>(self.step) };

@@ -121,9 +121,9 @@ struct Hop {
     filters: Vec<Filter>,
     /// Columns of the key that have to be members of a list, which is sorted.
     lists: Vec<(u8, Vec<u64>)>,
-    /// Remembers the place in the tree from round to round.
+    /// Remembers the place in the tree from frontier to frontier.
     reading: Reading,
-    rounds: u64,
+    frontiers: u64,
     keys: u64,
     probes: u64,
     rows: u64,
@@ -192,7 +192,7 @@ impl ScanNode for QuadStep {
                     filters: Vec::new(),
                     lists: Vec::new(),
                     reading: Reading::new(0),
-                    rounds: 0,
+                    frontiers: 0,
                     keys: 0,
                     probes: 0,
                     rows: 0,
@@ -252,7 +252,7 @@ impl ScanNode for QuadStep {
                 let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
                 let reader = &self.readers[hop.reader];
                 let counts = [
-                    (c"Frontiers", "frontiers", hop.rounds),
+                    (c"Frontiers", "frontiers", hop.frontiers),
                     (c"Keys", "keys", hop.keys),
                     (c"Probes", "probes", hop.probes),
                     (c"Actual Rows", "rows", hop.rows),
@@ -267,7 +267,7 @@ impl ScanNode for QuadStep {
                             for (label, _, value) in counts {
                                 custom::explain_integer(label, value as i64, es);
                             }
-                            if !reader.is_ordered() {
+                            if !reader.ranges_are_sorted() {
                                 custom::explain_traffic(&reader.traffic(), es);
                             }
                         }
@@ -279,7 +279,7 @@ impl ScanNode for QuadStep {
                     for (_, name, value) in counts {
                         line += &format!(" {name}={value}");
                     }
-                    if !reader.is_ordered() {
+                    if !reader.ranges_are_sorted() {
                         line += &custom::traffic(&reader.traffic(), (*es).timing);
                     }
                 }
@@ -397,7 +397,7 @@ impl Hop {
         }
         ranges.sort_unstable();
         let keys: Vec<(Key, Key)> = ranges.iter().map(|r| r.0).collect();
-        self.rounds += 1;
+        self.frontiers += 1;
         self.keys += groups.len() as u64;
         self.probes += keys.len() as u64;
         self.reading.restart();

@@ -17,11 +17,11 @@ pub type Row = [u64; 3];
 const ROW_BYTES: usize = size_of::<Row>();
 /// Bytes that a row takes in the set, its empty places included.
 const SET_BYTES: usize = 2 * ROW_BYTES;
-/// Rows compared with the runs at a time, and rows read from a file at a time.
-const MANY: usize = 16 * 1024;
-/// Rows of a run of which the first is kept in memory.
-const BLOCK: usize = 256;
-/// More runs than this are merged into one.
+/// Rows compared with the runs at a time, and read from a file at a time (384 kB). Chosen, not measured.
+const ROWS_AT_ONCE: usize = 16 * 1024;
+/// Rows of a block of a run (6 kB); the first of each block is kept in memory. Chosen, not measured.
+const BLOCK_ROWS: usize = 256;
+/// Runs: more than this are merged into one. Chosen, not measured.
 const MOST_RUNS: usize = 8;
 
 /// Rows hash by a multiplication; ids are no one's choice.
@@ -74,7 +74,7 @@ impl Run {
 
     /// Adds rows that follow those before; all but the last call bring whole blocks.
     fn append(&mut self, rows: &[Row]) {
-        self.first.extend(rows.iter().step_by(BLOCK));
+        self.first.extend(rows.iter().step_by(BLOCK_ROWS));
         self.rows.append(rows);
     }
 
@@ -90,7 +90,12 @@ impl Run {
                 return true;
             };
             if held != Some(place) {
-                read_some(&self.rows, (place * BLOCK) as u64, BLOCK, &mut block);
+                read_some(
+                    &self.rows,
+                    (place * BLOCK_ROWS) as u64,
+                    BLOCK_ROWS,
+                    &mut block,
+                );
                 held = Some(place);
             }
             block.binary_search(row).is_err()
@@ -146,7 +151,7 @@ impl VisitedSet {
     pub fn add(&mut self, row: Row) {
         if self.set.insert(row) {
             self.pending.push(row);
-            if self.pending.len() >= MANY || self.set.len() >= self.most_in_set {
+            if self.pending.len() >= ROWS_AT_ONCE || self.set.len() >= self.most_in_set {
                 self.enqueue_pending();
             }
         }
@@ -192,7 +197,7 @@ impl VisitedSet {
         let mut merged = Run::new(self.context);
         let runs = self.runs.iter().map(|run| &run.rows);
         let mut sources: Vec<Source> = runs.map(Source::new).collect();
-        let mut out = Vec::with_capacity(MANY);
+        let mut out = Vec::with_capacity(ROWS_AT_ONCE);
         loop {
             let least = sources.iter_mut().filter_map(Source::peek).min();
             let Some(row) = least else { break };
@@ -200,7 +205,7 @@ impl VisitedSet {
                 source.pass(&row);
             }
             out.push(row);
-            if out.len() == MANY {
+            if out.len() == ROWS_AT_ONCE {
                 interrupt();
                 merged.append(&out);
                 out.clear();
@@ -252,7 +257,12 @@ impl<'a> Source<'a> {
 
     fn peek(&mut self) -> Option<Row> {
         if self.at == self.buffer.len() {
-            read_some(self.run, self.next, MANY / MOST_RUNS, &mut self.buffer);
+            read_some(
+                self.run,
+                self.next,
+                ROWS_AT_ONCE / MOST_RUNS,
+                &mut self.buffer,
+            );
             self.next += self.buffer.len() as u64;
             self.at = 0;
         }

@@ -75,8 +75,9 @@ unsafe extern "C-unwind" fn plan(
 /// allow that without the patterns. Gives the level of settings that ends that.
 #[pg_guard]
 unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
-    /// Patterns are joined by `Quad Join`, whatever their number; the limit of a SPARQL statement.
-    const MOST: i32 = 100;
+    /// Most tables of one join problem, patterns included: the limit of a SPARQL statement (`Planning`). Patterns are
+    /// joined by `Quad Join`, whatever their number.
+    const MAX_COLLAPSE_LIMIT: i32 = 100;
     // SAFETY: the settings are integers with these names.
     unsafe {
         let level = pg_sys::NewGUCNestLevel();
@@ -85,8 +86,8 @@ unsafe extern "C-unwind" fn raise_limits(tables: i32) -> i32 {
             (c"join_collapse_limit", pg_sys::join_collapse_limit),
         ] {
             // 1 asks for joins in the order that is written.
-            if value > 1 && value < MOST {
-                let value = c_string(&(value + tables).min(MOST).to_string());
+            if value > 1 && value < MAX_COLLAPSE_LIMIT {
+                let value = c_string(&(value + tables).min(MAX_COLLAPSE_LIMIT).to_string());
                 guc::set_in_level(name, value.as_ptr());
             }
         }

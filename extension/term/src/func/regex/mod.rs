@@ -126,7 +126,7 @@ pub struct PatternCache {
 }
 
 impl PatternCache {
-    const CAPACITY: usize = 64;
+    const KEPT_PATTERNS: usize = 64;
 
     /// The compiled pattern.
     ///
@@ -142,7 +142,7 @@ impl PatternCache {
             return Ok(Rc::clone(pattern));
         }
         let compiled = Rc::new(Pattern::new(pattern, flags)?);
-        if self.patterns.len() >= Self::CAPACITY {
+        if self.patterns.len() >= Self::KEPT_PATTERNS {
             self.patterns.clear();
         }
         self.patterns.insert(self.key.clone(), Rc::clone(&compiled));

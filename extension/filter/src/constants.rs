@@ -42,9 +42,9 @@ pub fn terms_of_text<'a>(
 
 /// Terms that are not in the dictionary, and so equal to none of a row.
 #[derive(Debug, Default)]
-pub struct Strangers(Vec<TermBuf>);
+pub struct UnstoredConstants(Vec<TermBuf>);
 
-impl Strangers {
+impl UnstoredConstants {
     /// An id for the term that no other term has: the dictionary never gives out its greatest numbers. `language` is
     /// the number of its language, `None` for a language without one.
     pub fn id(&mut self, term: &Term<'_>, language: Option<u16>) -> TermId {
