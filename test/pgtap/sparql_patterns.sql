@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(124);
+select plan(125);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -187,6 +187,12 @@ select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l > "Z"@de || ?l >=
 select pg_temp.nothing('17.3.1', 'SELECT ?l { :s :l ?l FILTER(?l < "Z"@nl) }');
 select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l . :t :m ?m FILTER(?l >= ?m) }', '"Bob"@en');
 select pg_temp.gives('17.3.1', 'SELECT ?l { :s :l ?l . :t :m ?m FILTER(!(?l < ?m)) }', '"Bob"@en');
+
+-- More variables than one node joins
+select pg_temp.data(':s :p 1 . GRAPH :g { :s :q 2 }');
+select is((select count(*) from quad.sparql(pg_temp.prefixed('SELECT * { ?s :p ?o '
+    || (select string_agg(format('OPTIONAL { GRAPH ?g%s { ?s ?p%s ?o%s } }', n, n, n), ' ') from generate_series(1, 45) n) || '}')) row
+    where row->>'o45' is not null), 1::bigint, 'forty-five optional patterns with three variables each');
 
 select * from finish();
 rollback;

@@ -7,7 +7,7 @@
 
 use crate::nodes::triples;
 use crate::pg::list::list_iter;
-use pgquad_exec::Kind;
+use pgquad_exec::{Kind, MOST_SLOTS};
 use pgrx::pg_sys;
 
 /// A group of relations joined with each other.
@@ -49,6 +49,60 @@ impl JoinTree {
                 clauses: list_iter((*rel).baserestrictinfo).collect(),
                 children: Vec::new(),
             }
+        }
+    }
+
+    /// Whether a plan has room for the variables of the join, about. It has one for each column that something above its
+    /// relation needs; equal columns share one. Columns of an optional group have another one outside of it. `outer`
+    /// are the columns of an outer input, and how the group takes part for its rows.
+    ///
+    /// # Safety
+    /// Relations of the live planner state.
+    pub unsafe fn fits(
+        &self,
+        root: *mut pg_sys::PlannerInfo,
+        outer: Option<(usize, Option<Kind>)>,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        let (own, copies) = unsafe { self.slots(root) };
+        let outer = match outer {
+            None => 0,
+            // The rows of both have a number.
+            Some((columns, Some(Kind::Left))) => columns + copies + 2,
+            Some((columns, _)) => columns + 2,
+        };
+        own + outer <= MOST_SLOTS
+    }
+
+    /// Variables of the group and of those inside, about, and how many columns they stand for.
+    unsafe fn slots(&self, root: *mut pg_sys::PlannerInfo) -> (usize, usize) {
+        // SAFETY: the caller's promise; the array starts with the least attribute.
+        unsafe {
+            let needed = |&relation: &pg_sys::Index| {
+                let rel = *(*root).simple_rel_array.add(relation as usize);
+                let is_needed = |column: &i32| {
+                    let at = (*column - i32::from((*rel).min_attr)) as usize;
+                    !(*(*rel).attr_needed.add(at)).is_null()
+                };
+                (1..=4).filter(is_needed).count()
+            };
+            let columns: usize = self.relations.iter().map(needed).sum();
+            let equates = |&&clause: &&*mut pg_sys::RestrictInfo| {
+                (*clause).can_join && !(*clause).mergeopfamilies.is_null()
+            };
+            let shared = self.clauses.iter().filter(equates).count();
+            let mut all = (columns.saturating_sub(shared), columns);
+            for child in &self.children {
+                let inside = child.group.slots(root);
+                let copies = match child.kind {
+                    Kind::Left => inside.1,
+                    Kind::Semi | Kind::Anti => 0,
+                };
+                // The row outside that a row inside belongs to has one, too.
+                all.0 += inside.0 + copies + 1;
+                all.1 += copies;
+            }
+            all
         }
     }
 

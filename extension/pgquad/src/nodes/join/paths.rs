@@ -150,8 +150,8 @@ unsafe extern "C-unwind" fn set_join_pathlist(
             // PostgreSQL takes the test for one that hardly a row passes.
             (*joined).rows = (*outer).rows;
         }
-        let Some(join_tree) = of_triples.or_else(|| left.join(right, kind, joined, restrictions))
-        else {
+        let join_tree = of_triples.or_else(|| left.join(right, kind, joined, restrictions));
+        let Some(join_tree) = join_tree.filter(|tree| tree.fits(root, None)) else {
             return;
         };
         if kind == pg_sys::JoinType::JOIN_INNER {
@@ -308,7 +308,10 @@ unsafe fn add_outer_input(
         if let Some(outer_input) =
             OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
         {
-            add_with_outer_input(joined, below, join_tree, outer_input);
+            let outer = (outer_input.columns.len(), outer_input.kind);
+            if join_tree.fits(root, Some(outer)) {
+                add_with_outer_input(joined, below, join_tree, outer_input);
+            }
         }
     }
 }
