@@ -52,9 +52,9 @@ impl JoinTree {
         }
     }
 
-    /// Whether a plan has room for the variables of the join, about. It has one for each column that something above its
-    /// relation needs; equal columns share one. Columns of an optional group have another one outside of it. `outer`
-    /// are the columns of an outer input, and how the group takes part for its rows.
+    /// Whether a plan has room for the variables of the join, about. It has one for each column that something above
+    /// its relation needs; equal columns share one. Columns of an optional group have another one outside of it.
+    /// `outer` are the columns of an outer input, and how the group takes part for its rows.
     ///
     /// # Safety
     /// Relations of the live planner state.
