@@ -11,7 +11,7 @@ use pgquad_cluster::{key_column_place, Placement, Shard};
 use crate::plan::{Join, Step, What};
 
 /// Shards of each table: enough for the largest cluster to have two on each node.
-const LEAST_SHARDS: usize = 32;
+const MIN_SHARDS: usize = 32;
 
 /// Numbers of terms that keys are drawn from, as in a dictionary of a million quads.
 const TERMS: u64 = 400_000;
@@ -33,7 +33,7 @@ pub fn random(state: &mut u64) -> u64 {
 
 /// Shards of a table on so many nodes.
 pub fn placement(nodes: usize) -> Placement {
-    let shards = LEAST_SHARDS.max(2 * nodes);
+    let shards = MIN_SHARDS.max(2 * nodes);
     let step = (1i64 << 32) / shards as i64;
     let shard = |n: usize| {
         let low = i64::from(i32::MIN) + n as i64 * step;

@@ -43,7 +43,7 @@ pub struct Writer<'a> {
 }
 
 /// Up to this many keys for one leaf are appended to its tail, more are packed right away.
-const MOST_TAIL_QUADS: usize = 24;
+const MAX_TAIL_QUADS: usize = 24;
 
 enum Decision {
     /// The quad is there.
@@ -125,7 +125,7 @@ impl<S: PageStore> Tree<S> {
             let here = keys[done..].partition_point(|k| !frame.ends_before(k));
             let keys = &keys[done..done + here];
             let inserted = &mut inserted[done..done + here];
-            done += if here <= MOST_TAIL_QUADS {
+            done += if here <= MAX_TAIL_QUADS {
                 self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
             } else {
                 self.merge_into_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?

@@ -10,11 +10,11 @@ use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
 use std::collections::HashMap;
 
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
-const MOST_WISHES: usize = 256;
+const MAX_WISHES: usize = 256;
 /// Keys and ranges that are kept at most (256 kB to 1 MB): a query that finds more gains little by fewer messages.
-const MOST_KEPT_ENTRIES: usize = 8192;
+const MAX_KEPT_ENTRIES: usize = 8192;
 /// Most ranges of a request that is answered from what is kept.
-const MOST_ANSWERED_RANGES: usize = 1024;
+const MAX_ANSWERED_RANGES: usize = 1024;
 
 /// A range of a shard of another node that will be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl ReadAhead {
         let Wish { table, order, .. } = wish;
         let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range))
             || self.keys(table, order, &wish.range).is_some();
-        if !is_kept && self.wishes.len() < MOST_WISHES && !self.wishes.contains(&wish) {
+        if !is_kept && self.wishes.len() < MAX_WISHES && !self.wishes.contains(&wish) {
             self.wishes.push(wish);
         }
     }
@@ -110,7 +110,7 @@ impl ReadAhead {
         if found.counts.len() != wishes.len() || all != found.keys.len() {
             return false;
         }
-        if self.size + all + wishes.len() > MOST_KEPT_ENTRIES {
+        if self.size + all + wishes.len() > MAX_KEPT_ENTRIES {
             self.kept.clear();
             self.size = 0;
         }
@@ -164,7 +164,7 @@ impl ReadAhead {
             return None;
         }
         let ranges = request.parts.iter().map(|part| part.ranges.len());
-        if ranges.sum::<usize>() > MOST_ANSWERED_RANGES {
+        if ranges.sum::<usize>() > MAX_ANSWERED_RANGES {
             return None;
         }
         let size = request.size.max(1) as usize;

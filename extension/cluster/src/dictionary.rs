@@ -9,7 +9,7 @@ use crate::message::{request, Kind, VERSION};
 use crate::wire::{Damaged, Reader, Result, Writer};
 
 /// Most terms that one message may be about; a reader believes no more.
-pub const MOST_TERMS: usize = 1 << 22;
+pub const MAX_TERMS: usize = 1 << 22;
 
 /// What is asked for in one shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn write_texts<'a>(writer: &mut Writer, texts: impl Iterator<Item = &'a str> + C
 
 fn read_texts<'a>(reader: &mut Reader<'a>) -> Result<Vec<&'a str>> {
     let mut lengths = Vec::new();
-    reader.column(&mut lengths, MOST_TERMS)?;
+    reader.column(&mut lengths, MAX_TERMS)?;
     let mut rest = std::str::from_utf8(reader.bytes()?).map_err(|_| Damaged)?;
     let mut texts = Vec::with_capacity(lengths.len());
     for length in lengths {
@@ -108,7 +108,7 @@ fn read_texts<'a>(reader: &mut Reader<'a>) -> Result<Vec<&'a str>> {
 
 fn read_column(reader: &mut Reader<'_>) -> Result<Vec<u64>> {
     let mut values = Vec::new();
-    reader.column(&mut values, MOST_TERMS)?;
+    reader.column(&mut values, MAX_TERMS)?;
     Ok(values)
 }
 

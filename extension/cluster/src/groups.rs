@@ -214,7 +214,7 @@ impl ValuesRequest {
         let count = reader.count(8)?;
         let shards = (0..count).map(|_| reader.u64()).collect::<Result<_>>()?;
         reader.end()?;
-        if column > 3 || most == 0 || most as usize > crate::message::MOST_ROWS {
+        if column > 3 || most == 0 || most as usize > crate::message::MAX_ROWS {
             return Err(Damaged);
         }
         Ok(Self {
@@ -299,9 +299,9 @@ pub fn decode_groups(bytes: &[u8], depth: usize, groups: &mut Groups) -> Result<
         return Err(Damaged);
     }
     groups.clear(depth);
-    reader.column(&mut groups.counts, crate::message::MOST_ROWS)?;
+    reader.column(&mut groups.counts, crate::message::MAX_ROWS)?;
     for column in &mut groups.columns[..depth] {
-        reader.column(column, crate::message::MOST_ROWS)?;
+        reader.column(column, crate::message::MAX_ROWS)?;
         if column.len() != groups.counts.len() {
             return Err(Damaged);
         }

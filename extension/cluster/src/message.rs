@@ -10,14 +10,14 @@ use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 pub const VERSION: u8 = 7;
 
 /// Most rows that one answer may have; a reader believes no more.
-pub const MOST_ROWS: usize = 1 << 22;
+pub const MAX_ROWS: usize = 1 << 22;
 
 /// Most keys of a range that is read ahead: what a message costs (80 us, on loopback) is the reading of some hundred
 /// keys.
 pub const KEYS_AHEAD: usize = 64;
 
 /// Most ranges that one shard may be asked for (64 MB); the arms of a star have fewer for the largest batch.
-pub const MOST_RANGES: usize = 1 << 20;
+pub const MAX_RANGES: usize = 1 << 20;
 
 /// What a request is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,7 +183,7 @@ fn bound_columns((low, high): &(Key, Key)) -> usize {
 
 fn read_ranges(reader: &mut Reader<'_>) -> Result<Vec<(Key, Key)>> {
     let count = reader.u32()? as usize;
-    if count > MOST_RANGES {
+    if count > MAX_RANGES {
         return Err(Damaged);
     }
     let bound = reader.u8()?;
@@ -277,10 +277,10 @@ impl Found {
 
 fn read_found(reader: &mut Reader<'_>) -> Result<Found> {
     let mut counts = Vec::new();
-    reader.column(&mut counts, MOST_RANGES)?;
+    reader.column(&mut counts, MAX_RANGES)?;
     let mut columns: [Vec<u64>; 4] = Default::default();
     for column in &mut columns {
-        reader.column(column, MOST_ROWS)?;
+        reader.column(column, MAX_ROWS)?;
     }
     let len = columns[0].len();
     if columns.iter().any(|column| column.len() != len) {
@@ -420,14 +420,14 @@ impl Rows {
             _ => return Err(Damaged),
         };
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
-        reader.column(&mut numbers, MOST_ROWS)?;
-        reader.column(&mut ends, MOST_ROWS)?;
+        reader.column(&mut numbers, MAX_ROWS)?;
+        reader.column(&mut ends, MAX_ROWS)?;
         let mask = reader.u8()?;
         let len = reader.u32()? as usize;
         let mut columns: [Vec<u64>; 4] = Default::default();
         for (c, column) in columns.iter_mut().enumerate() {
             if mask >> c & 1 != 0 {
-                reader.column(column, MOST_ROWS)?;
+                reader.column(column, MAX_ROWS)?;
                 if column.len() != len {
                     return Err(Damaged);
                 }

@@ -6,7 +6,7 @@ use crate::message::VERSION;
 use crate::wire::{Damaged, Reader, Result, Writer};
 
 /// Most rows of a message that a reader believes.
-pub const MOST_ROWS: usize = 1 << 24;
+pub const MAX_ROWS: usize = 1 << 24;
 
 /// Numbers that a participant reports of each step.
 pub const STEP_NUMBERS: usize = 19;
@@ -69,7 +69,7 @@ pub struct Counting {
 
 /// Most variables that rows are grouped by: one bit each, and of a value that is counted once, says whether it is
 /// unbound.
-const MOST_GROUPED_VARIABLES: usize = 62;
+const MAX_GROUPED_VARIABLES: usize = 62;
 
 impl Counting {
     /// Whether it asks only for variables that a plan with so many has. A message that was not damaged on its way may
@@ -82,7 +82,7 @@ impl Counting {
         });
         let needs = self.arguments.iter().flat_map(|(_, needs)| needs);
         let mut read = self.by.iter().chain(counted).chain(needs);
-        self.by.len() <= MOST_GROUPED_VARIABLES && read.all(|&slot| slot < slots)
+        self.by.len() <= MAX_GROUPED_VARIABLES && read.all(|&slot| slot < slots)
     }
 
     fn encode(&self, writer: &mut Writer) {
@@ -294,7 +294,7 @@ fn small(reader: &mut Reader<'_>) -> Result<u16> {
 /// So many values.
 fn column(reader: &mut Reader<'_>, len: usize) -> Result<Vec<u64>> {
     let mut values = Vec::new();
-    reader.column(&mut values, len.min(MOST_ROWS))?;
+    reader.column(&mut values, len.min(MAX_ROWS))?;
     (values.len() == len).then_some(values).ok_or(Damaged)
 }
 
@@ -439,7 +439,7 @@ impl Start {
                     1 => Param::One(reader.u64()?),
                     2 => {
                         let mut values = Vec::new();
-                        reader.column(&mut values, MOST_ROWS)?;
+                        reader.column(&mut values, MAX_ROWS)?;
                         Param::List(values)
                     }
                     _ => return Err(Damaged),

@@ -12,9 +12,9 @@ use crate::{Placement, SortedKeys};
 /// Version of the bytes of a row.
 const VERSION: u8 = 1;
 /// Quads in a row at most, so that what Citus does for a row is shared by thousands. A row takes up to 128 kB.
-const MOST_QUADS: usize = 4096;
+const MAX_QUADS: usize = 4096;
 /// Quads that are collected for all shards at most (4 MB).
-const MOST_COLLECTED_QUADS: usize = 128 * 1024;
+const MAX_COLLECTED_QUADS: usize = 128 * 1024;
 
 /// The bytes of some quads.
 #[must_use]
@@ -43,7 +43,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Quad>> {
     let mut values = Vec::new();
     for place in 0..4 {
         values.clear();
-        reader.column(&mut values, MOST_QUADS)?;
+        reader.column(&mut values, MAX_QUADS)?;
         if place == 0 {
             quads.resize(values.len(), [0; 4]);
         }
@@ -80,7 +80,7 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
             quads,
             place,
             collected: vec![Vec::new(); shards],
-            most: (MOST_COLLECTED_QUADS / shards).clamp(1, MOST_QUADS),
+            most: (MAX_COLLECTED_QUADS / shards).clamp(1, MAX_QUADS),
             rest: 0,
             shards: SortedKeys::new(placement),
         }
@@ -172,7 +172,7 @@ mod tests {
             if cut { bytes.truncate(place) } else { bytes[place] = byte }
             let got = decode(&bytes);
             prop_assert!(!(cut && got.is_ok()));
-            prop_assert!(got.map_or(0, |quads| quads.len()) <= MOST_QUADS);
+            prop_assert!(got.map_or(0, |quads| quads.len()) <= MAX_QUADS);
         }
     }
 }

@@ -64,7 +64,7 @@ struct Grouping {
 }
 
 /// Groups of one window at least, so that few messages are sent for small batches of rows.
-const LEAST_WINDOW_GROUPS: usize = 256;
+const MIN_WINDOW_GROUPS: usize = 256;
 
 /// So many shards here are announced ahead, so that their pages are on the way to the processor while others are read.
 /// One that is not needed in the end has been opened in vain.
@@ -72,7 +72,7 @@ const SHARDS_AHEAD: usize = 2;
 
 /// Rows that an answer may always have: a message costs as much as reading some hundred rows (80 us against 0.2 us a
 /// row, on loopback).
-const LEAST_ROWS: usize = 128;
+const MIN_ROWS: usize = 128;
 
 /// Progress in a list of ranges. Plain data, as long as it is used with one list; [`Self::restart`] begins another.
 #[derive(Clone, Debug)]
@@ -395,7 +395,7 @@ impl Spread {
         spans: &mut Vec<Span>,
     ) -> Option<u32> {
         for there in &mut self.there {
-            there.read.enough = enough.max(LEAST_ROWS) as u32;
+            there.read.enough = enough.max(MIN_ROWS) as u32;
             shards.send(there.group, &there.read);
         }
         let mut begun = self.read_here(shards, enough, batch, spans);
@@ -504,7 +504,7 @@ impl Spread {
         let most = grouping.most.unwrap_or(usize::MAX);
         let until = ranges
             .len()
-            .min(self.next + enough.max(LEAST_WINDOW_GROUPS).saturating_mul(size));
+            .min(self.next + enough.max(MIN_WINDOW_GROUPS).saturating_mul(size));
         let window = self.next..until;
         self.deal(shards, (mask, grouping), &ranges[window.clone()], self.next);
         let (mut all, mut pieces) = (Batch::new(), Vec::new());

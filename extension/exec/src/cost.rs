@@ -108,9 +108,9 @@ pub(crate) const SAME_VALUE_SELECTIVITY: f64 = 0.005;
 /// Cost of a quad that is in memory already, as a share of one that has to be looked up.
 pub(crate) const IN_MEMORY_COST_SHARE: f64 = 0.9;
 /// Key ranges that filters may leave to a variable; more are tested instead of looked up.
-pub(crate) const MOST_PUSHED_RANGES: usize = 64;
+pub(crate) const MAX_PUSHED_RANGES: usize = 64;
 /// Different values of a batch that are joined one by one, so that filters tell the ranges of equal ones.
-pub(crate) const MOST_SINGLE_VALUES: usize = 4;
+pub(crate) const MAX_SINGLE_VALUES: usize = 4;
 
 // Read-ahead (`optimizer/read_ahead.rs`).
 
@@ -124,7 +124,7 @@ pub(crate) const READ_AHEAD_RANGES: usize = 256;
 /// Age from which on a figure is measured anew: tables change.
 pub(crate) const FEEDBACK_LIFETIME: Duration = Duration::from_secs(20);
 /// Figures kept, more than any workload has predicates; beyond it all are forgotten.
-pub(crate) const MOST_FEEDBACK_FIGURES: usize = 20_000;
+pub(crate) const MAX_FEEDBACK_FIGURES: usize = 20_000;
 /// Probes from which on old ones lose weight against new ones.
 pub(crate) const FEEDBACK_PROBES: f64 = 100_000.0;
 
@@ -151,6 +151,6 @@ pub(crate) const DISTINCT_BATCHES: usize = 4;
 // Aggregation (`operators/hash_aggregation.rs`, `operators/multiplicity_cache.rs`; `tests/hash_aggregation.rs`).
 
 /// Groups that are kept in memory however little room there is.
-pub(crate) const LEAST_GROUPS_IN_MEMORY: usize = 64;
+pub(crate) const MIN_GROUPS_IN_MEMORY: usize = 64;
 /// [`crate::Tuning::bulk_from`] times this many rows tell whether the keys of a multiplicity cache come again.
 pub(crate) const MULTIPLICITY_TRIAL_BULKS: usize = 64;

@@ -17,7 +17,7 @@ mod tuning;
 
 pub use access::access_path::holds;
 pub use access::index_choice::{
-    candidate_orders, key_ranges, match_order, most_ranges, read_cost, Prefix, MOST_LIST_RANGES,
+    candidate_orders, key_ranges, match_order, most_ranges, read_cost, Prefix, MAX_LIST_RANGES,
 };
 pub use bindings::{Bindings, Column};
 pub use operators::extremes::{Extreme, TermOffer, TermOrder};
@@ -33,7 +33,7 @@ pub use plan::part::TablePart;
 pub use plan::words::{DecodeError, Oid, Reader, Words};
 pub use plan::{
     Argument, Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange,
-    Pattern, Plan, SameValue, Slot, SlotSet, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Pattern, Plan, SameValue, Slot, SlotSet, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
 };
 pub use plan_data::{
     ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,

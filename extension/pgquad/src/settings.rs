@@ -1,7 +1,7 @@
 //! The settings `quad.*`: their values and their definitions.
 
 use crate::pg::replan;
-use pgquad_cluster::exchange::{port_range, MOST_BATCH_BYTES};
+use pgquad_cluster::exchange::{port_range, MAX_BATCH_BYTES};
 use pgquad_sparql::DefaultGraph;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -452,7 +452,7 @@ fn define_cluster() {
         c"0 lets it adapt: larger while writes do not block, smaller when they do.",
         &EXCHANGE_BATCH_BYTES,
         0,
-        MOST_BATCH_BYTES as i32,
+        MAX_BATCH_BYTES as i32,
         GucContext::Userset,
         GucFlags::UNIT_BYTE,
     );

@@ -17,14 +17,14 @@ use crate::pattern_properties::is_flat;
 use crate::pattern_properties::{alternatives, union_operands};
 
 /// Most branches that a join is distributed over, and most triple patterns that are copied into each.
-const MOST_BRANCHES: usize = 4;
-pub(crate) const MOST_COPIED_PATTERNS: usize = 8;
+const MAX_BRANCHES: usize = 4;
+pub(crate) const MAX_COPIED_PATTERNS: usize = 8;
 /// Most OPTIONALs of a pattern that is taken apart, and how many of them may be taken apart themselves: each doubles
 /// the joins.
-const MOST_OPTIONALS: usize = 12;
-const MOST_OPTIONALS_APART: usize = 3;
+const MAX_OPTIONALS: usize = 12;
+const MAX_OPTIONALS_APART: usize = 3;
 /// Most leaves of the patterns that are joined on a computed variable.
-const MOST_LEAVES: usize = 32;
+const MAX_LEAVES: usize = 32;
 
 /// The joins whose solutions together are those of a join of `operands`, if it is better taken apart. `each`: all
 /// patterns are connected by the graph that each of them binds, so that only computed variables are worth it.
@@ -117,15 +117,15 @@ pub(crate) fn of_filter(condition: &Expression, inner: &GraphPattern) -> Option<
 fn of_computed(pattern: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphPattern>> {
     let all = || others.iter().copied().chain([pattern]);
     if !all().all(is_repeatable)
-        || all().map(leaves).sum::<usize>() > MOST_LEAVES
-        || all().map(computed_joins).sum::<usize>() > MOST_OPTIONALS_APART
+        || all().map(leaves).sum::<usize>() > MAX_LEAVES
+        || all().map(computed_joins).sum::<usize>() > MAX_OPTIONALS_APART
     {
         return None;
     }
     let there = certain(others.iter().copied());
     let here = certain([pattern]);
     // What reads nothing has one solution or few.
-    if leaves(pattern) == 0 || !computes(pattern) || optionals(pattern) > MOST_OPTIONALS {
+    if leaves(pattern) == 0 || !computes(pattern) || optionals(pattern) > MAX_OPTIONALS {
         return None;
     }
     // Where other variables connect the two, the pattern is looked up by these. Then an expression is worth being
@@ -175,7 +175,7 @@ fn of_union(union: &GraphPattern, others: &[&GraphPattern]) -> Option<Vec<GraphP
     let mut branches = Vec::new();
     union_operands(union, &mut branches);
     let copied: usize = others.iter().map(|other| patterns(other)).sum();
-    if branches.len() > MOST_BRANCHES || copied == 0 || copied > MOST_COPIED_PATTERNS {
+    if branches.len() > MAX_BRANCHES || copied == 0 || copied > MAX_COPIED_PATTERNS {
         return None;
     }
     if alternatives(&branches).is_some() || !others.iter().all(|other| is_plain(other)) {
@@ -198,7 +198,7 @@ fn of_values(
 ) -> Option<Vec<GraphPattern>> {
     let copied: usize = others.iter().map(|other| patterns(other)).sum();
     let all_bound = bindings.iter().flatten().all(Option::is_some);
-    if all_bound || copied == 0 || copied > MOST_COPIED_PATTERNS {
+    if all_bound || copied == 0 || copied > MAX_COPIED_PATTERNS {
         return None;
     }
     if !others.iter().all(|other| is_plain(other)) {
@@ -222,7 +222,7 @@ fn of_values(
             .collect(),
         bindings,
     };
-    (arms.len() <= MOST_BRANCHES).then(|| arms.into_iter().map(values).collect())
+    (arms.len() <= MAX_BRANCHES).then(|| arms.into_iter().map(values).collect())
 }
 
 /// `L OPTIONAL { A UNION B }`: `L` with each branch, and what of `L` has a match in none.
@@ -254,7 +254,7 @@ fn connecting(optional: &GraphPattern, others: &[&GraphPattern]) -> Option<Varia
     if !others.iter().all(|other| is_plain(other)) || !is_copied(optional) {
         return None;
     }
-    if optionals(optional) > MOST_OPTIONALS || apart(optional) > MOST_OPTIONALS_APART {
+    if optionals(optional) > MAX_OPTIONALS || apart(optional) > MAX_OPTIONALS_APART {
         return None;
     }
     uncertain(optional, others)

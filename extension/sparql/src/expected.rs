@@ -16,7 +16,7 @@ const GAP_BLANKS: usize = 24;
 /// Longest keyword, in characters: ENCODE_FOR_URI.
 const LONGEST_KEYWORD: usize = 14;
 /// Most tokens of a text that is parsed again. All parses of a text of this length took 0.1 s (debug build, 2026-11).
-const MOST_TOKENS: usize = 2_000;
+const MAX_TOKENS: usize = 2_000;
 
 /// What the parser says of a text.
 pub(crate) struct Failure {
@@ -68,7 +68,7 @@ pub(crate) fn explain(
 /// this way.
 fn certain(text: &str, parse: &impl Fn(&str) -> Option<Failure>) -> Option<Error> {
     let (tokens, unended) = tokens_until(text);
-    if tokens.len() > MOST_TOKENS || tokens.windows(2).any(|two| is_doubtful(two[0], two[1])) {
+    if tokens.len() > MAX_TOKENS || tokens.windows(2).any(|two| is_doubtful(two[0], two[1])) {
         return None;
     }
     let apart = Apart::new(text, &tokens);

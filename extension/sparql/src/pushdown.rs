@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use crate::distribute::{certain, is_plain, join, patterns, MOST_COPIED_PATTERNS};
+use crate::distribute::{certain, is_plain, join, patterns, MAX_COPIED_PATTERNS};
 use crate::expression_properties::is_volatile;
 use crate::pattern_properties::{alternatives, union_operands};
 
@@ -27,7 +27,7 @@ pub(crate) fn into_subquery(
     }
     let plain = beside.iter().copied().filter(|pattern| is_plain(pattern));
     let source = plain.cloned().reduce(join)?;
-    if !is_selective(&source) || patterns(&source) > MOST_COPIED_PATTERNS {
+    if !is_selective(&source) || patterns(&source) > MAX_COPIED_PATTERNS {
         return None;
     }
     let keys = certain([&source]).into_iter().cloned().collect();

@@ -19,7 +19,7 @@ use crate::service::Service;
 use crate::translator::{Env, Graph, Translator};
 
 /// Most rows of VALUES of several variables that are tested as alternatives.
-const MOST_ALTERNATIVES: usize = 32;
+const MAX_ALTERNATIVES: usize = 32;
 
 /// A block with the solution modifiers on top of it.
 pub(crate) struct Rel {
@@ -47,7 +47,7 @@ struct SortKey {
 
 /// Most solutions to be sorted by their ids, whose terms are then read as they are compared. Each solution that is not
 /// among the first is read once, each of the first more often.
-const MOST_SORTED_BY_ID: u64 = 1000;
+const MAX_SORTED_BY_ID: u64 = 1000;
 
 impl SortKey {
     fn new(operand: &Operand, descending: bool, params: &mut Params) -> Self {
@@ -279,7 +279,7 @@ impl Translator<'_> {
         let mut tail = String::new();
         if !keys.is_empty() {
             let few = matches!(slice, Some((start, Some(length)))
-                if start.saturating_add(length) <= MOST_SORTED_BY_ID);
+                if start.saturating_add(length) <= MAX_SORTED_BY_ID);
             let keys: Vec<String> = keys.iter().map(|key| key.order_sql(few)).collect();
             tail.push_str("\nORDER BY ");
             tail.push_str(&keys.join(", "));
@@ -476,7 +476,7 @@ impl Translator<'_> {
             return false;
         };
         let distinct: HashSet<&Vec<String>> = rows.iter().collect();
-        let few = columns.len() == 1 || rows.len() <= MOST_ALTERNATIVES;
+        let few = columns.len() == 1 || rows.len() <= MAX_ALTERNATIVES;
         if columns.is_empty() || distinct.len() < rows.len() || !few {
             return false;
         }

@@ -9,7 +9,7 @@ use crate::syntax::name;
 use oxrdf::Dataset;
 
 /// Rows beyond which an answer is not compared: a product of everything with everything tells nothing new.
-const MOST_ROWS: usize = 3000;
+const MAX_ROWS: usize = 3000;
 
 /// What is done with the data.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ impl Case {
                 Err(error) => Outcome::Differed(error.0),
             },
             (Answer::Solutions { variables, rows }, Shape::Select(select)) => {
-                if rows.len() > MOST_ROWS {
+                if rows.len() > MAX_ROWS {
                     return Outcome::Left("too many rows".to_owned());
                 }
                 let given = match session.select(text, &variables) {
@@ -187,7 +187,7 @@ impl Case {
         if let Err(error) = reference::update(&mut dataset, text) {
             return Outcome::Left(error);
         }
-        if dataset.len() > MOST_ROWS {
+        if dataset.len() > MAX_ROWS {
             return Outcome::Left("too many quads".to_owned());
         }
         match session.update(text).and_then(|()| session.quads()) {

@@ -14,7 +14,7 @@ use crate::wire::Damaged;
 
 /// Most frames that are taken from the links between two units of work. So peers who send much do not keep a
 /// participant from working.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 /// What a participant is told about its exchange.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +250,7 @@ impl<T: Transport, W: Work> Exchange<T, W> {
 
     /// Takes frames that have come; whether there may be more.
     fn receive(&mut self) -> Result<bool, Error<W::Error>> {
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..MAX_FRAMES {
             let Some((from, frame)) = self.transport.receive()? else {
                 return Ok(false);
             };

@@ -15,7 +15,7 @@ pub const VERSION: u8 = 1;
 pub const LENGTH_BYTES: usize = 4;
 
 /// Most bytes that a frame may have behind its length (a batch of the largest size, with room to spare).
-pub const MOST_BYTES: usize = 256 << 20;
+pub const MAX_BYTES: usize = 256 << 20;
 
 /// Most bytes of the text of [`Kind::Abort`] that are sent.
 const MAX_ABORT_BYTES: usize = 1000;

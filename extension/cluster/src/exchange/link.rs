@@ -2,14 +2,14 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use super::frame::{query_of, LENGTH_BYTES, MOST_BYTES};
+use super::frame::{query_of, LENGTH_BYTES, MAX_BYTES};
 use super::seal::Seal;
 
 /// Bytes read at once; longer frames are read to where they stay.
 const READ_BYTES: usize = 64 << 10;
 
 /// Most bytes of a frame before the other end has shown who it is.
-const MOST_GREETING_BYTES: usize = 256;
+const MAX_GREETING_BYTES: usize = 256;
 
 /// Frames over a stream, which must not block.
 pub struct Link<S> {
@@ -44,7 +44,7 @@ impl<S> Link<S> {
             to: 0,
             frame: Vec::new(),
             have: 0,
-            most: MOST_GREETING_BYTES,
+            most: MAX_GREETING_BYTES,
             held: None,
             seals: None,
         }
@@ -53,7 +53,7 @@ impl<S> Link<S> {
     /// The other end has shown who it is: frames may have any length. From now on they are sealed, where there are
     /// seals.
     pub(super) fn trust(&mut self, seals: Option<(Seal, Seal)>) {
-        self.most = MOST_BYTES;
+        self.most = MAX_BYTES;
         self.seals = seals;
     }
 

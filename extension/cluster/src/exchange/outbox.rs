@@ -5,16 +5,16 @@ use super::rows::Rows;
 use super::stats::StateStats;
 
 /// The least size of a batch in bytes, where it adapts.
-pub const LEAST_BATCH_BYTES: usize = 8 << 10;
+pub const MIN_BATCH_BYTES: usize = 8 << 10;
 
 /// The greatest size of a batch in bytes, fixed or adapted.
-pub const MOST_BATCH_BYTES: usize = 64 << 20;
+pub const MAX_BATCH_BYTES: usize = 64 << 20;
 
 /// Where an adapting size begins, in bytes.
 const FIRST_BATCH_BYTES: usize = 32 << 10;
 
 /// Where an adapting size ends, in bytes.
-const MOST_ADAPTED_BYTES: usize = 4 << 20;
+const MAX_ADAPTED_BYTES: usize = 4 << 20;
 
 /// Bytes that may wait for a busy link beyond a full batch, where batches are smaller. The work goes on meanwhile. A
 /// large batch is slack enough by itself, and memory counts.
@@ -33,7 +33,7 @@ impl BatchSize {
         Self {
             bytes: match bytes {
                 0 => FIRST_BATCH_BYTES,
-                bytes => bytes.min(MOST_BATCH_BYTES),
+                bytes => bytes.min(MAX_BATCH_BYTES),
             },
             fixed: bytes != 0,
         }
@@ -42,14 +42,14 @@ impl BatchSize {
     /// A full batch has gone without waiting for the link.
     pub fn grow(&mut self) {
         if !self.fixed {
-            self.bytes = (self.bytes * 2).min(MOST_ADAPTED_BYTES);
+            self.bytes = (self.bytes * 2).min(MAX_ADAPTED_BYTES);
         }
     }
 
     /// A full batch has to wait for the link.
     pub fn shrink(&mut self) {
         if !self.fixed {
-            self.bytes = (self.bytes / 2).max(LEAST_BATCH_BYTES);
+            self.bytes = (self.bytes / 2).max(MIN_BATCH_BYTES);
         }
     }
 }
@@ -252,14 +252,14 @@ mod tests {
         let mut size = BatchSize::new(0);
         assert_eq!(size.bytes, FIRST_BATCH_BYTES);
         (0..20).for_each(|_| size.grow());
-        assert_eq!(size.bytes, MOST_ADAPTED_BYTES);
+        assert_eq!(size.bytes, MAX_ADAPTED_BYTES);
         (0..20).for_each(|_| size.shrink());
-        assert_eq!(size.bytes, LEAST_BATCH_BYTES);
+        assert_eq!(size.bytes, MIN_BATCH_BYTES);
         let mut size = BatchSize::new(1000);
         size.grow();
         size.shrink();
         assert_eq!(size.bytes, 1000);
-        assert_eq!(BatchSize::new(usize::MAX).bytes, MOST_BATCH_BYTES);
+        assert_eq!(BatchSize::new(usize::MAX).bytes, MAX_BATCH_BYTES);
     }
 
     #[test]

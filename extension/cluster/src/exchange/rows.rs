@@ -3,10 +3,10 @@
 use crate::wire::{Damaged, Reader, Result, Writer};
 
 /// Most rows that one batch may have; a reader believes no more.
-pub const MOST_ROWS: usize = 1 << 24;
+pub const MAX_ROWS: usize = 1 << 24;
 
 /// Most columns that rows may have.
-const MOST_COLUMNS: usize = 1 << 16;
+const MAX_COLUMNS: usize = 1 << 16;
 
 /// Rows in columns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -77,7 +77,7 @@ impl Rows {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let len = reader.u32()? as usize;
         let columns = reader.count(size_of::<u32>())?;
-        if len > MOST_ROWS || columns > MOST_COLUMNS {
+        if len > MAX_ROWS || columns > MAX_COLUMNS {
             return Err(Damaged);
         }
         let mut rows = Self::new(columns);

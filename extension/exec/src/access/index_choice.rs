@@ -101,7 +101,7 @@ pub fn candidate_orders(
 }
 
 /// Most ranges that lists may make in an order that could be read instead of another one: their memory (64 bytes each).
-pub const MOST_LIST_RANGES: usize = 1 << 18;
+pub const MAX_LIST_RANGES: usize = 1 << 18;
 
 /// The most ranges that [`key_ranges`] makes of these conditions, without making them.
 pub fn most_ranges<'v>(values: impl Iterator<Item = &'v Value>) -> usize {

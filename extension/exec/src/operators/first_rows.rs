@@ -8,7 +8,7 @@ use crate::operators::extremes::TermOrder;
 use crate::plan::Slot;
 
 /// Rows that are collected beyond those asked for before they are sorted, at least.
-const LEAST_COLLECTED_ROWS: usize = 512;
+const MIN_COLLECTED_ROWS: usize = 512;
 
 /// What rows are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl FirstRows {
                 continue;
             }
             self.rows.push(row.clone());
-            if self.rows.len() >= self.most + self.most.max(LEAST_COLLECTED_ROWS) {
+            if self.rows.len() >= self.most + self.most.max(MIN_COLLECTED_ROWS) {
                 self.cut();
             }
         }

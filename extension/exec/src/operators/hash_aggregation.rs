@@ -9,7 +9,7 @@
 //! room for are spilled in partitions, as in PostgreSQL's `executor/nodeAgg.c`.
 
 use crate::bindings::Bindings;
-use crate::cost::LEAST_GROUPS_IN_MEMORY;
+use crate::cost::MIN_GROUPS_IN_MEMORY;
 use crate::operators::extremes::{Extreme, TermOffer, TermOrder, EXTREME_WORDS};
 use crate::operators::keys::{hash, Keys};
 use crate::operators::spill::{Divider, File, Part, Spill};
@@ -597,7 +597,7 @@ impl HashAggregation {
     /// Writes the groups to the file if they have become too many. Groups that are met again are then written again.
     fn make_room(&mut self) {
         let too_much = |o: &Overflow| self.bytes() > o.room && o.part.is_divisible();
-        if self.len() > LEAST_GROUPS_IN_MEMORY && self.overflow.as_ref().is_some_and(too_much) {
+        if self.len() > MIN_GROUPS_IN_MEMORY && self.overflow.as_ref().is_some_and(too_much) {
             self.write();
         }
     }

@@ -84,7 +84,7 @@ struct Found {
 }
 
 /// Most arms of a star.
-pub(crate) const MOST_ARMS: usize = 64;
+pub(crate) const MAX_ARMS: usize = 64;
 
 /// How a star joins.
 pub(crate) struct StarManner {

@@ -4,7 +4,7 @@
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 
 use crate::access::access_path::AccessPath;
-use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MOST_FEEDBACK_FIGURES};
+use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MAX_FEEDBACK_FIGURES};
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
 use crate::plan::{ColumnNumber, Pattern};
@@ -73,7 +73,7 @@ impl CardinalityFeedback {
         if probes == 0 {
             return;
         }
-        if self.observed.len() >= MOST_FEEDBACK_FIGURES {
+        if self.observed.len() >= MAX_FEEDBACK_FIGURES {
             self.observed.clear();
         }
         let (probes, rows) = (probes as f64, rows as f64);

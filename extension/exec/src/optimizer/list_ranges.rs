@@ -5,7 +5,7 @@
 //! lists are known when a run begins, and so is what the constants select.
 
 use crate::access::index_choice::{
-    candidate_orders, key_ranges, most_ranges, read_cost, MOST_LIST_RANGES,
+    candidate_orders, key_ranges, most_ranges, read_cost, MAX_LIST_RANGES,
 };
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
@@ -37,7 +37,7 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
         return false;
     };
     let value = |&i: &usize| &params[pattern.conditions[i].param.index()];
-    if most_ranges(listed.used.iter().map(value)) > MOST_LIST_RANGES {
+    if most_ranges(listed.used.iter().map(value)) > MAX_LIST_RANGES {
         return false;
     }
     let mut costs = candidates.iter().map(|(order, prefix)| {

@@ -5,7 +5,7 @@
 
 use crate::access::access_path::{AccessPath, PushedRange, PushedRanges};
 use crate::bindings::{Bindings, Column};
-use crate::cost::MOST_PUSHED_RANGES;
+use crate::cost::MAX_PUSHED_RANGES;
 use crate::plan::condition::Value;
 use crate::plan::layout::{bits, Layout, Scope};
 use crate::plan::{ColumnNumber, Filter, Slot, Test};
@@ -57,7 +57,7 @@ pub(crate) fn pushed_ranges<S: Source>(
                 });
             }
         }
-        if let Some(ranges) = left.filter(|ranges| ranges.len() <= MOST_PUSHED_RANGES) {
+        if let Some(ranges) = left.filter(|ranges| ranges.len() <= MAX_PUSHED_RANGES) {
             pushed_ranges.push(PushedRange {
                 column: ColumnNumber::from_index(column),
                 within: Value::Ranges(Rc::from(ranges)),

@@ -8,7 +8,7 @@ use crate::bindings::Bindings;
 use crate::cost::{
     STAR_LAST_ARM_QUADS_PER_ROW, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
 };
-use crate::operators::star_join::{range, Optional, Star, MOST_ARMS};
+use crate::operators::star_join::{range, Optional, Star, MAX_ARMS};
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::hash_policy::{about_distinct, HashBuild, HashPolicy, Running};
 use crate::optimizer::range_pushdown::pushed_ranges;
@@ -97,7 +97,7 @@ pub(crate) fn plan_star<S: Source>(
             many = STAR_QUADS_PER_ROW;
             continue;
         }
-        let fits = each <= STAR_QUADS_PER_ROW && expected <= many && list.len() < MOST_ARMS;
+        let fits = each <= STAR_QUADS_PER_ROW && expected <= many && list.len() < MAX_ARMS;
         if !fits || needs.meets(&new) {
             break;
         }
@@ -131,7 +131,7 @@ pub(crate) fn plan_star<S: Source>(
                 && inner.patterns.len() == 1
                 && inner.filters.is_empty()
                 && inner.children.is_empty();
-            if !is_plain || !child.needs.within(&before) || list.len() >= MOST_ARMS {
+            if !is_plain || !child.needs.within(&before) || list.len() >= MAX_ARMS {
                 continue;
             }
             let what = MemberKind::Optional(c);

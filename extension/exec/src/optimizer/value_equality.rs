@@ -7,7 +7,7 @@
 
 use crate::access::access_path::AccessPath;
 use crate::bindings::Bindings;
-use crate::cost::MOST_SINGLE_VALUES;
+use crate::cost::MAX_SINGLE_VALUES;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::query::Query;
@@ -147,7 +147,7 @@ fn one_by_one(values: impl Iterator<Item = u64>, rows: &[u32]) -> Vec<Vec<u32>> 
     for (value, &row) in values.zip(rows) {
         match parts.iter().position(|part| part.0 == value) {
             Some(part) => parts[part].1.push(row),
-            None if parts.len() == MOST_SINGLE_VALUES => return vec![rows.to_vec()],
+            None if parts.len() == MAX_SINGLE_VALUES => return vec![rows.to_vec()],
             None => parts.push((value, vec![row])),
         }
     }

@@ -4,7 +4,7 @@ use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
     Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, ParamRange, Pattern, Plan,
-    SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    SameValue, Slot, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
 };
 
 impl Plan {
@@ -43,7 +43,7 @@ impl Words for Plan {
         let (distinct, whole) = (bool::read(reader)?, bool::read(reader)?);
         let output = Words::read(reader)?;
         let root = reader.group()?;
-        if usize::from(slots) > MOST_SLOTS {
+        if usize::from(slots) > MAX_SLOTS {
             return Err(DecodeError);
         }
         Ok(Self {
@@ -114,7 +114,7 @@ fn group(out: &mut Vec<i32>, g: &Group) {
 const TRIPLES: i32 = 1 << 16;
 
 /// Deeper nesting than any planner makes is damage.
-const MOST_DEPTH: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 impl Reader<'_> {
     fn column(&mut self) -> Result<ColumnNumber, DecodeError> {
@@ -202,7 +202,7 @@ impl Reader<'_> {
 
     fn group(&mut self) -> Result<Group, DecodeError> {
         self.depth += 1;
-        if self.depth > MOST_DEPTH {
+        if self.depth > MAX_DEPTH {
             return Err(DecodeError);
         }
         let group = Group {
@@ -211,7 +211,7 @@ impl Reader<'_> {
             children: self.list(Self::child)?,
         };
         self.depth -= 1;
-        let most = MOST_PATTERNS;
+        let most = MAX_PATTERNS;
         if group.patterns.len() > most || group.filters.len() > most || group.children.len() > most
         {
             return Err(DecodeError);

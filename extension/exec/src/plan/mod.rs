@@ -14,17 +14,17 @@ use crate::plan::condition::Bound;
 pub use crate::plan::numbers::{Argument, ColumnNumber, Expr, Param, Slot, TableNumber};
 
 /// Most patterns in one group.
-pub const MOST_PATTERNS: usize = 64;
+pub const MAX_PATTERNS: usize = 64;
 /// Most variables of a plan.
-pub const MOST_SLOTS: usize = 256;
+pub const MAX_SLOTS: usize = 256;
 
 /// A set of variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SlotSet([u64; MOST_SLOTS / 64]);
+pub struct SlotSet([u64; MAX_SLOTS / 64]);
 
 impl SlotSet {
     /// All variables.
-    pub(crate) const ALL: Self = Self([u64::MAX; MOST_SLOTS / 64]);
+    pub(crate) const ALL: Self = Self([u64::MAX; MAX_SLOTS / 64]);
 
     /// Puts a variable in.
     #[inline]
@@ -223,7 +223,7 @@ pub struct Child {
 /// Patterns that are joined, with filters and inner groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// At most [`MOST_PATTERNS`].
+    /// At most [`MAX_PATTERNS`].
     pub patterns: Vec<Pattern>,
     /// At most 64.
     pub filters: Vec<Filter>,
@@ -266,7 +266,7 @@ impl Child {
 pub struct Plan {
     /// The outermost group.
     pub root: Group,
-    /// Number of variables, at most [`MOST_SLOTS`].
+    /// Number of variables, at most [`MAX_SLOTS`].
     pub slots: u16,
     /// The variables of the answer.
     pub output: Vec<Slot>,

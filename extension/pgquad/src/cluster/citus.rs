@@ -219,7 +219,7 @@ pub fn lock_shards(shards: &[u64]) {
 
 /// Shards of a node that Citus may make over connections of their own. Citus does so where a statement or transaction
 /// is to fill them. The bound is a third of the connections that PostgreSQL allows by default.
-const MOST_PARALLEL_SHARDS: usize = 32;
+const MAX_PARALLEL_SHARDS: usize = 32;
 
 /// Runs `body`, which makes so many shards: over one connection to each node where they are many.
 pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
@@ -231,7 +231,7 @@ pub fn making_shards<T>(shards: i32, body: impl FnOnce() -> T) -> T {
         .first()
         .and_then(|row| row[0].as_ref()?.parse::<usize>().ok());
     let of_node = (shards as usize).div_ceil(nodes.unwrap_or(1).max(1));
-    if of_node <= MOST_PARALLEL_SHARDS {
+    if of_node <= MAX_PARALLEL_SHARDS {
         return body();
     }
     over_one_connection(body)

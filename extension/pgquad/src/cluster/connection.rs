@@ -34,7 +34,7 @@ pub use session::Mode;
 use session::Session;
 
 /// Idle sessions kept for each node; more are closed.
-const MOST_IDLE_SESSIONS: usize = 4;
+const MAX_IDLE_SESSIONS: usize = 4;
 
 thread_local! {
     static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
@@ -362,7 +362,7 @@ impl Session {
     fn keep(self) {
         IDLE.with_borrow_mut(|idle| {
             let same = |other: &&Self| other.group == self.group && other.mode == self.mode;
-            if idle.iter().filter(same).count() < MOST_IDLE_SESSIONS {
+            if idle.iter().filter(same).count() < MAX_IDLE_SESSIONS {
                 idle.push(self);
             }
         });

@@ -22,7 +22,7 @@ use crate::table::pending;
 
 /// Most shards of a store. Each is a table with two trees on its node; more than a few for each processor of a cluster
 /// only cost.
-const MOST_SHARDS: i32 = 1024;
+const MAX_SHARDS: i32 = 1024;
 
 /// Orders of the table by subject and of the table by object.
 const ORDERS: [(&CStr, &str); 2] = [(c"s", "spog,psog"), (c"o", "ospg,posg")];
@@ -37,11 +37,11 @@ pub struct Limits<'a> {
 
 /// Refuses a number of shards that cannot be; `None`: the setting `citus.shard_count`.
 pub fn check_shards(shards: Option<i32>) -> Option<i32> {
-    if let Some(n) = shards.filter(|n| !(1..=MOST_SHARDS).contains(n)) {
+    if let Some(n) = shards.filter(|n| !(1..=MAX_SHARDS).contains(n)) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("a store cannot have {n} shards"),
-            format!("Choose 1 to {MOST_SHARDS}: shards are what is moved from node to node, so at least one for each node that there may be."),
+            format!("Choose 1 to {MAX_SHARDS}: shards are what is moved from node to node, so at least one for each node that there may be."),
         );
     }
     shards
@@ -67,7 +67,7 @@ fn number_of_shards(shards: Option<i32>) -> i32 {
         let rows = citus::rows("SELECT current_setting('citus.shard_count')", &[]);
         rows.first().and_then(|row| row[0].as_ref()?.parse().ok())
     };
-    shards.or_else(setting).unwrap_or(32).clamp(1, MOST_SHARDS)
+    shards.or_else(setting).unwrap_or(32).clamp(1, MAX_SHARDS)
 }
 
 /// Makes a store that was just created a distributed one.

@@ -62,7 +62,7 @@ pub struct OwnWrites {
 }
 
 /// Groups that are asked for at most at once (8 MB): each time Citus makes all that are left.
-const MOST_GROUPS: usize = 256 * 1024;
+const MAX_GROUPS: usize = 256 * 1024;
 /// How much more than the time before is asked for.
 const GROWTH_FACTOR: usize = 8;
 
@@ -74,7 +74,7 @@ impl OwnWrites {
         };
         let depth = usize::from(request.depth);
         let wanted = request.enough as usize;
-        self.page = (self.page * GROWTH_FACTOR).clamp(wanted.max(1), MOST_GROUPS);
+        self.page = (self.page * GROWTH_FACTOR).clamp(wanted.max(1), MAX_GROUPS);
         let (low, high) = &request.range;
         self.written
             .groups(depth, (low, high), &request.filters, self.page, groups);
@@ -102,7 +102,7 @@ impl GroupSource for Source {
             Self::Here(here) => here.enough = enough,
             Self::Written(own) => {
                 if let Some(request) = &mut own.request {
-                    request.enough = enough.min(MOST_GROUPS) as u32;
+                    request.enough = enough.min(MAX_GROUPS) as u32;
                 }
             }
             Self::There(there) => {

@@ -10,7 +10,7 @@ use crate::pg::error::{raise, raise_hint};
 
 /// Most shards of a node that are asked at once, each over a connection of its own. Citus opens as many for a
 /// statement. Where a table has more shards on a node, they are asked one by one.
-const MOST_SHARDS_AT_ONCE: usize = 16;
+const MAX_SHARDS_AT_ONCE: usize = 16;
 
 /// What one order of the store is, over all shards of its table.
 pub struct OrderInfo {
@@ -154,7 +154,7 @@ pub fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
     let sql = format!(
         "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}, parallel := \
            (SELECT max(n) FROM (SELECT count(*) AS n FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) \
-              WHERE logicalrelid = {} GROUP BY groupid) AS of_node) <= {MOST_SHARDS_AT_ONCE}) ORDER BY shardid",
+              WHERE logicalrelid = {} GROUP BY groupid) AS of_node) <= {MAX_SHARDS_AT_ONCE}) ORDER BY shardid",
         literal(&name),
         literal(&command.replace("%s", &format!("{quote}%s{quote}"))),
         side.to_u32()

@@ -173,7 +173,7 @@ pub fn not_here(shard: u64) -> ! {
     raise_hint(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("shard {shard} is not on this node"),
-        "It has been moved while the query ran; run the query again.",
+        "It has been moved while the query ran; run the query again. Where that does not help, this node may have been removed from the cluster.",
     )
 }
 

@@ -17,7 +17,7 @@ use crate::catalog::names::table_name;
 use crate::pg::error::raise;
 
 /// Quads that are counted at most to estimate a range, some ms.
-const MOST_COUNTED_QUADS: u64 = 10_000;
+const MAX_COUNTED_QUADS: u64 = 10_000;
 
 /// One of the tables of Citus, seen as one shard on another node.
 pub struct Written {
@@ -67,10 +67,10 @@ impl Written {
         ))
     }
 
-    /// About how many quads a range has; of more than [`MOST_COUNTED_QUADS`] it is not said how many more.
+    /// About how many quads a range has; of more than [`MAX_COUNTED_QUADS`] it is not said how many more.
     pub fn estimate(&self, (low, high): (&Key, &Key)) -> u64 {
         self.count_of(&format!(
-            "SELECT pg_catalog.count(*) FROM (SELECT FROM {} t WHERE {} LIMIT {MOST_COUNTED_QUADS}) q",
+            "SELECT pg_catalog.count(*) FROM (SELECT FROM {} t WHERE {} LIMIT {MAX_COUNTED_QUADS}) q",
             self.table(),
             self.within(low, high)
         ))

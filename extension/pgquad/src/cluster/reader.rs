@@ -31,7 +31,7 @@ const SAMPLED_SHARDS: usize = 4;
 const WORTH_REMEMBERING: u64 = 1000;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
-const MOST_VALUES: u32 = 256 * 1024;
+const MAX_VALUES: u32 = 256 * 1024;
 
 /// The tables of a distributed store, as one snapshot sees them.
 pub struct ShardedReader {
@@ -538,7 +538,7 @@ impl ShardedReader {
                 let request = ValuesRequest {
                     order: side.order as u8,
                     column: column as u8,
-                    most: MOST_VALUES,
+                    most: MAX_VALUES,
                     after: None,
                     range: (*range.0, *range.1),
                     filters: filters.to_vec(),
@@ -576,7 +576,7 @@ impl ShardedReader {
         filters: &[Filter],
         mut each: impl FnMut(u64, u64),
     ) {
-        let (table, most) = (self.through_citus(order), MOST_VALUES as usize);
+        let (table, most) = (self.through_citus(order), MAX_VALUES as usize);
         let (mut found, mut after) = (Groups::default(), None);
         loop {
             table.values(column, range, filters, (after, most), &mut found);

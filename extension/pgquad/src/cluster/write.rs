@@ -47,7 +47,7 @@ const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
 /// Between two attempts to delete what another transaction is about to commit.
 const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
-const MOST_DELETED_QUADS: usize = 1 << 20;
+const MAX_DELETED_QUADS: usize = 1 << 20;
 
 /// Rows of quads for the shards of a table.
 type Source = QuadBatches<Box<dyn Iterator<Item = Quad>>>;
@@ -201,7 +201,7 @@ impl Changes {
 
     /// Takes the deletions out when there are too many to keep.
     pub fn overflow(&mut self) -> Option<Self> {
-        if self.deleted.len() < MOST_DELETED_QUADS {
+        if self.deleted.len() < MAX_DELETED_QUADS {
             return None;
         }
         let mut due = Self::new(self.sides);

@@ -18,7 +18,7 @@ use crate::pg::guc::with_settings;
 const AHEAD_TIMEOUT: &str = "5s";
 
 /// Most shards: what Citus allows.
-const MOST_SHARDS: i32 = 64_000;
+const MAX_SHARDS: i32 = 64_000;
 
 thread_local! {
     /// Whether this transaction has distributed the dictionary, which other sessions do not know of yet.
@@ -70,10 +70,10 @@ pub fn distribute(shards: i32) {
             "CREATE EXTENSION citus, and add the nodes with citus_add_node.",
         );
     }
-    if !(1..=MOST_SHARDS).contains(&shards) {
+    if !(1..=MAX_SHARDS).contains(&shards) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("number of shards {shards} is not between 1 and {MOST_SHARDS}"),
+            format!("number of shards {shards} is not between 1 and {MAX_SHARDS}"),
         );
     }
     // No locks where it is done: they would be held to the end of this transaction. Its own sessions that add terms on

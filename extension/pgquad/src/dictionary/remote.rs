@@ -147,7 +147,7 @@ pub fn ids_of(answer: Answer<'_>, count: usize) -> Vec<Option<TermId>> {
 
 /// The ids of the terms with the hashes at `wanted`; `each` is called for those that are in the dictionary.
 pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) {
-    let is_kept = wanted.len() <= shared_cache::MOST_TERMS_AT_ONCE;
+    let is_kept = wanted.len() <= shared_cache::MAX_TERMS_AT_ONCE;
     ask(
         shared_cache::ids(wanted, hashes, &mut each),
         |shards, n| shards.of_hash(hashes[n]),
@@ -184,7 +184,7 @@ pub fn encode(wanted: Vec<usize>, terms: &[(u128, Term<'_>)], mut each: impl FnM
 /// The terms with these numbers, which are in ascending order, in their encoded form; `None` for those that are not in
 /// the dictionary.
 pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
-    let is_kept = numbers.len() <= shared_cache::MOST_TERMS_AT_ONCE;
+    let is_kept = numbers.len() <= shared_cache::MAX_TERMS_AT_ONCE;
     let missing = shared_cache::terms(numbers, |n, term| each(n, Some(term)));
     ask(
         missing,

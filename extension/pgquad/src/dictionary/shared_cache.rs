@@ -23,10 +23,10 @@ const PARTITIONS: usize = 16;
 
 /// Most terms of a message that are kept, or looked up one by one. More terms are a scan, which would displace what
 /// small queries ask for again.
-pub const MOST_TERMS_AT_ONCE: usize = 256;
+pub const MAX_TERMS_AT_ONCE: usize = 256;
 
 /// Partitions have room for some terms of usual size, or there are none.
-const LEAST_WORDS: usize = 512;
+const MIN_WORDS: usize = 512;
 
 /// Locks of the partitions, and then their memory.
 #[repr(C)]
@@ -71,7 +71,7 @@ pub const PIECE: Piece = Piece {
 fn words() -> usize {
     let words =
         settings::SHARED_DICTIONARY_CACHE.get() as usize * 1024 / PARTITIONS / size_of::<u64>();
-    match words >= LEAST_WORDS && is_citus_preloaded() {
+    match words >= MIN_WORDS && is_citus_preloaded() {
         true => words,
         false => 0,
     }
@@ -163,7 +163,7 @@ fn put(key: &Key, bytes: &[u8]) {
 /// of the others.
 pub fn terms(numbers: &[u64], mut each: impl FnMut(usize, &str)) -> Vec<usize> {
     let places = 0..numbers.len();
-    if numbers.len() > MOST_TERMS_AT_ONCE || SHARED.load(Relaxed).is_null() {
+    if numbers.len() > MAX_TERMS_AT_ONCE || SHARED.load(Relaxed).is_null() {
         return places.collect();
     }
     let (first, mut found) = (first_word(Kind::Term), Vec::new());
@@ -192,7 +192,7 @@ fn id_key(first: u64, hash: u128) -> Key {
 
 /// Calls `each` with the places whose hash of a term has an id in the cache, and returns the others.
 pub fn ids(places: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) -> Vec<usize> {
-    if places.len() > MOST_TERMS_AT_ONCE || places.is_empty() || SHARED.load(Relaxed).is_null() {
+    if places.len() > MAX_TERMS_AT_ONCE || places.is_empty() || SHARED.load(Relaxed).is_null() {
         return places;
     }
     let (first, mut found) = (first_word(Kind::Id), Vec::new());

@@ -2,7 +2,7 @@
 //! size.
 //!
 //! A query makes and drops many short vectors, more of a size at a time than the caches of the C library hold. Only the
-//! thread that PostgreSQL runs on keeps blocks, at most [`MOST_FREE_BYTES_PER_SIZE`] bytes of each size; everything
+//! thread that PostgreSQL runs on keeps blocks, at most [`MAX_FREE_BYTES_PER_SIZE`] bytes of each size; everything
 //! else is the C library's business.
 //!
 //! What it gives: a backend runs the Explore mix of the Berlin benchmark in 0.90 million instructions a query. Without
@@ -21,7 +21,7 @@ const GRAIN_BYTES: usize = 16;
 const MAX_KEPT_BYTES: usize = 2048;
 const SIZES: usize = MAX_KEPT_BYTES / GRAIN_BYTES + 1;
 /// Bytes of free blocks of one size that are kept.
-const MOST_FREE_BYTES_PER_SIZE: usize = 16 * 1024;
+const MAX_FREE_BYTES_PER_SIZE: usize = 16 * 1024;
 
 /// Blocks from this size on are the system's own, given back as soon as they are free.
 #[cfg(target_env = "gnu")]
@@ -151,7 +151,7 @@ fn prefetch(block: *const Free) {
 #[inline]
 unsafe fn give(block: *mut u8, size: usize) {
     if let Some(list) = list(size) {
-        if list.length.get() * size * GRAIN_BYTES < MOST_FREE_BYTES_PER_SIZE {
+        if list.length.get() * size * GRAIN_BYTES < MAX_FREE_BYTES_PER_SIZE {
             let block = block.cast::<Free>();
             // SAFETY: the block is free, at least GRAIN_BYTES long, and aligned to that.
             unsafe {

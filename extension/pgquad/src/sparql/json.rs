@@ -12,7 +12,7 @@ use super::answer::{constant, Batch, Cell};
 use crate::dictionary::{self, BuildHash};
 
 /// Bytes of written terms that are kept for being copied.
-const MOST_CACHED_BYTES: usize = 8 << 20;
+const MAX_CACHED_BYTES: usize = 8 << 20;
 
 /// Writes an answer to SELECT.
 pub struct Writer {
@@ -91,7 +91,7 @@ impl Writer {
 
     /// Writes the terms of ids that are new. Gives the number of the term of each id of the batch.
     fn learn(&mut self, batch: &Batch, params: &[Param]) -> Vec<usize> {
-        if self.terms.len() > MOST_CACHED_BYTES {
+        if self.terms.len() > MAX_CACHED_BYTES {
             self.terms.clear();
             self.places.clear();
             self.numbers.clear();

@@ -52,24 +52,24 @@ struct Sharded {
 
 /// Rows of the first batch from shards (a LIMIT reads little), and of later ones at most.
 const FIRST_ROWS: usize = 100;
-const MOST_ROWS: usize = 16 * 1024;
+const MAX_ROWS: usize = 16 * 1024;
 /// Ranges of the first messages to other nodes, and of later ones at most. Ten thousand keys one by one are 6,600
 /// messages and 250 ms on three nodes of one machine.
 const FIRST_RANGES: usize = 1024;
-const MOST_RANGES: usize = 16 * 1024;
+const MAX_RANGES: usize = 16 * 1024;
 
 impl Sharded {
     /// Starts the first of these ranges, and returns how many.
     fn seek(&mut self, ranges: &[(Key, Key)]) -> usize {
         let count = ranges.len().min(self.at_once);
         if count == self.at_once {
-            self.at_once = (self.at_once * 4).min(MOST_RANGES);
+            self.at_once = (self.at_once * 4).min(MAX_RANGES);
         }
         self.ranges.clear();
         self.ranges.extend_from_slice(&ranges[..count]);
         self.reading = Reading::new(self.columns);
         // Most ranges of many have a row or so: the answer is to have room for all.
-        self.enough = self.enough.max(2 * count).min(MOST_ROWS);
+        self.enough = self.enough.max(2 * count).min(MAX_ROWS);
         count
     }
 
@@ -80,7 +80,7 @@ impl Sharded {
             let (reading, spans) = (&mut self.reading, &mut self.spans);
             let (reader, ranges) = (&self.reader, &self.ranges);
             let more = reader.read(self.number, reading, ranges, self.enough, batch, spans);
-            self.enough = (self.enough * 4).min(MOST_ROWS);
+            self.enough = (self.enough * 4).min(MAX_ROWS);
             if !batch.is_empty() || !more {
                 return !batch.is_empty();
             }

@@ -19,7 +19,7 @@ use crate::cluster::{connection, secret};
 use crate::term::random_bytes;
 
 /// Most connections that have not shown who they are, beyond those that are expected. Further ones wait in the kernel.
-const MOST_STRANGERS: usize = 32;
+const MAX_STRANGERS: usize = 32;
 
 /// What a participant is told about the others.
 #[derive(Clone, Debug)]
@@ -134,7 +134,7 @@ impl<'a> Joining<'a> {
 
     /// Accepts the connections that wait. One that ends before it is accepted is no error.
     fn accept(&mut self, listener: &TcpListener) {
-        while self.begun.len() < self.links.len() + MOST_STRANGERS {
+        while self.begun.len() < self.links.len() + MAX_STRANGERS {
             let Ok((stream, _)) = listener.accept() else {
                 return;
             };

@@ -15,7 +15,7 @@ use crate::pg::shared_memory::Piece;
 const REMEMBERED_NS: u64 = 60_000_000_000;
 
 /// Pairs that are remembered at a time: a node that nobody reaches has one with each node of a cluster of this size.
-const MOST_PAIRS: usize = 64;
+const MAX_PAIRS: usize = 64;
 
 /// A pair of nodes. Its fields are not written at once: who reads them meanwhile pulls a join that could be pushed, or
 /// tries a link once more.
@@ -34,7 +34,7 @@ static SHARED: AtomicPtr<Pair> = AtomicPtr::new(std::ptr::null_mut());
 /// The pairs. Zeroes are valid ones.
 pub const UNREACHABLE_NODES: Piece = Piece {
     name: c"pgquad unreachable nodes",
-    bytes: || MOST_PAIRS * size_of::<Pair>(),
+    bytes: || MAX_PAIRS * size_of::<Pair>(),
     start: |piece, _| SHARED.store(piece.cast(), Relaxed),
 };
 
@@ -44,7 +44,7 @@ fn pairs() -> &'static [Pair] {
         return &[];
     }
     // SAFETY: a piece of this size, as long as the server; all that changes is atomic.
-    unsafe { std::slice::from_raw_parts(shared, MOST_PAIRS) }
+    unsafe { std::slice::from_raw_parts(shared, MAX_PAIRS) }
 }
 
 fn database() -> u32 {

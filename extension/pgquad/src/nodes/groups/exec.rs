@@ -26,7 +26,7 @@ const FIRST_GROUPS: usize = 16;
 /// Bytes that a value takes while scattered groups are counted.
 const VALUE_BYTES: usize = 48;
 /// Groups of later batches.
-const MOST_GROUPS: usize = 1024;
+const MAX_GROUPS: usize = 1024;
 /// The node's own part.
 pub struct QuadGroups {
     /// The plan, decoded.
@@ -214,7 +214,7 @@ impl QuadGroups {
             let sorted = self.sort_scattered(place);
             self.sorted = Some(ManuallyDrop::new(sorted));
         }
-        while self.len < MOST_GROUPS {
+        while self.len < MAX_GROUPS {
             let Some([value, rows, ..]) = self.sorted.as_mut().and_then(|sorted| sorted.next())
             else {
                 self.ended = true;
@@ -328,7 +328,7 @@ impl QuadGroups {
             }
             self.cursor = None;
         }
-        self.enough = MOST_GROUPS;
+        self.enough = MAX_GROUPS;
         let (depth, inner) = (self.plan.depth, self.plan.inner_depth);
         let batch = std::mem::take(&mut self.batch);
         for (i, &rows) in batch.counts.iter().enumerate() {

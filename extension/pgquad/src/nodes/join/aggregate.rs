@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 /// `max(bigint)` (`pg_proc.dat`).
 const GREATEST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2115);
 /// `min(bigint)` (`pg_proc.dat`).
-const LEAST_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2131);
+const MIN_ID: pg_sys::Oid = pg_sys::Oid::from_u32(2131);
 
 /// Whether an expression is a column of this level's quads.
 ///
@@ -84,7 +84,7 @@ impl Aggregate {
                 _ if is_distinct => None,
                 COUNT_ROWS => (*aggregate).aggstar.then_some(Self::Count),
                 COUNT_VALUES => is_column(argument(aggregate)).then_some(Self::Count),
-                LEAST_ID => id(Extreme::LeastId),
+                MIN_ID => id(Extreme::LeastId),
                 GREATEST_ID => id(Extreme::GreatestId),
                 _ => Self::of_values(aggregate),
             }

@@ -10,7 +10,7 @@ use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use pgquad_exec::{
     Bound, Child, ColumnNumber, Comparison, Expr, Filter, Group, Link, Param, ParamRange, Pattern,
-    Plan, SameValue, Slot, TableNumber, Test, MOST_PATTERNS, MOST_SLOTS,
+    Plan, SameValue, Slot, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
 };
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -105,7 +105,7 @@ pub unsafe fn compile(
         order_of_steps(&join_tree, &mut relations);
         let row = outer_slots.as_ref().map(|outer_input| outer_input.1);
         let required = required_properties(root);
-        (compiler.slots <= MOST_SLOTS && fits(&group)).then(|| Compiled {
+        (compiler.slots <= MAX_SLOTS && fits(&group)).then(|| Compiled {
             plan: Plan {
                 slots: compiler.slots as u16,
                 output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
@@ -130,7 +130,7 @@ fn order_of_steps(join_tree: &JoinTree, relations: &mut Vec<pg_sys::Index>) {
 }
 
 fn fits(group: &Group) -> bool {
-    let most = MOST_PATTERNS;
+    let most = MAX_PATTERNS;
     group.patterns.len() <= most
         && group.filters.len() <= most
         && group.children.len() <= most
@@ -224,7 +224,7 @@ impl Compiler {
 
     fn slot(&mut self) -> Slot {
         self.slots += 1;
-        Slot::from_index((self.slots - 1).min(MOST_SLOTS - 1))
+        Slot::from_index((self.slots - 1).min(MAX_SLOTS - 1))
     }
 
     /// Compiles a group; returns it with the variables of its columns as seen from outside, once it has run.
@@ -338,7 +338,7 @@ impl Compiler {
                     }
                 }
             }
-            for (test, cells) in at_most(tests, MOST_PATTERNS.saturating_sub(filters.len())) {
+            for (test, cells) in at_most(tests, MAX_PATTERNS.saturating_sub(filters.len())) {
                 let needs = cells.iter().map(|cell| visible[cell]).collect();
                 filters.push(Filter {
                     test: Test::Expr(Expr::from_index(self.tests.len())),

@@ -26,7 +26,7 @@ static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
 
 /// Most columns that rows are grouped by. A word has a bit for each of them, and for a value that is counted once:
 /// whether it is unbound.
-const MOST_COLUMNS: usize = 62;
+const MAX_COLUMNS: usize = 62;
 
 /// About the bytes of a group apart from its columns and counts.
 const GROUP_BYTES: f64 = 16.0;
@@ -158,7 +158,7 @@ unsafe fn distinct_parts(root: *mut pg_sys::PlannerInfo) -> Option<Vec<*mut pg_s
                 parts.push(expr);
             }
         }
-        (1..=MOST_COLUMNS).contains(&parts.len()).then_some(parts)
+        (1..=MAX_COLUMNS).contains(&parts.len()).then_some(parts)
     }
 }
 
@@ -179,7 +179,7 @@ unsafe fn counted_parts(
             is_column(expr).then(|| parts.push(expr))?;
         }
         let columns = parts.len();
-        (columns <= MOST_COLUMNS).then_some(())?;
+        (columns <= MAX_COLUMNS).then_some(())?;
         let mut of_nodes = None;
         let wanted = counts::parts((*(*output).reltarget).exprs).into_iter();
         for node in wanted.chain(counts::parts((*parse).havingQual.cast())) {

@@ -7,7 +7,7 @@ use crate::settings;
 use pgrx::pg_sys;
 
 /// Most relations of one node.
-const MOST_RELATIONS: i32 = 48;
+const MAX_RELATIONS: i32 = 48;
 
 /// The quad relations of a level that `Quad Join` can take (NULL = none, or only one). Kept in the planner's
 /// `join_search_private` until the join search, which is the first of PostgreSQL's own to use that field.
@@ -91,7 +91,7 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
                 count += 1;
             }
         }
-        if (2..=MOST_RELATIONS).contains(&count) {
+        if (2..=MAX_RELATIONS).contains(&count) {
             found
         } else {
             std::ptr::null_mut()

@@ -6,7 +6,7 @@ use pgquad_exec::{FirstRowsData, SortKey};
 use pgrx::pg_sys;
 
 /// Most rows that a participant keeps; for more it sends all.
-const MOST_ROWS: f64 = 10_000.0;
+const MAX_ROWS: f64 = 10_000.0;
 
 /// The operator family of `bigint`, `integer_ops` (`pg_opfamily.dat`).
 const INTEGERS: pg_sys::Oid = pg_sys::Oid::from_u32(1976);
@@ -24,7 +24,7 @@ pub unsafe fn of_level(
     unsafe {
         let parse = (*root).parse;
         let rows = (*root).limit_tuples;
-        let is_first = (1.0..=MOST_ROWS).contains(&rows)
+        let is_first = (1.0..=MAX_ROWS).contains(&rows)
             && (*parse).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT
             && is_fixed((*parse).limitCount)
             && is_fixed((*parse).limitOffset)

@@ -7,7 +7,7 @@
 
 use crate::nodes::triples;
 use crate::pg::list::list_iter;
-use pgquad_exec::{Kind, MOST_SLOTS};
+use pgquad_exec::{Kind, MAX_SLOTS};
 use pgrx::pg_sys;
 
 /// A group of relations joined with each other.
@@ -71,7 +71,7 @@ impl JoinTree {
             Some((columns, Some(Kind::Left))) => columns + copies + 2,
             Some((columns, _)) => columns + 2,
         };
-        own + outer <= MOST_SLOTS
+        own + outer <= MAX_SLOTS
     }
 
     /// Variables of the group and of those inside, about, and how many columns they stand for.

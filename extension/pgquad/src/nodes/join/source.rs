@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::time::Instant;
 
 /// Fewer rows are not worth sorting.
-const MOST_UNSORTED_ROWS: usize = 16;
+const MAX_UNSORTED_ROWS: usize = 16;
 /// Rows that show whether terms are read, before the dictionary is offered all that come.
 const TERM_TRIAL_ROWS: usize = 16;
 
@@ -118,7 +118,7 @@ impl NodeSource {
         let values: Vec<&[u64]> = columns.iter().filter_map(|column| column.1).collect();
         let equal = |a: usize, b: usize| values.iter().all(|ids| ids[a] == ids[b]);
         // Equal rows stand side by side, so that each is tested once.
-        if !test.volatile && order.len() > MOST_UNSORTED_ROWS {
+        if !test.volatile && order.len() > MAX_UNSORTED_ROWS {
             order.sort_unstable_by(|&a, &b| {
                 let differing = values.iter().find(|ids| ids[a] != ids[b]);
                 differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))

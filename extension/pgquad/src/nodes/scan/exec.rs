@@ -15,8 +15,7 @@ use crate::table::{OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::message::KEYS_AHEAD;
 use pgquad_exec::{
-    holds, key_ranges, match_order, most_ranges, read_cost, Bound, ScanData, Value,
-    MOST_LIST_RANGES,
+    holds, key_ranges, match_order, most_ranges, read_cost, Bound, ScanData, Value, MAX_LIST_RANGES,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -354,24 +353,24 @@ unsafe fn next_projected(state: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTab
 /// Target list of plain columns: where in the key each comes from.
 #[derive(Clone, Copy)]
 struct Output {
-    from: [u8; MOST_OUTPUT_COLUMNS],
+    from: [u8; MAX_OUTPUT_COLUMNS],
     count: usize,
 }
 
 /// Longer target lists go through the executor's own projection.
-const MOST_OUTPUT_COLUMNS: usize = 8;
+const MAX_OUTPUT_COLUMNS: usize = 8;
 
 /// The target list as columns of the key, if it is nothing else.
 unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Option<Output> {
     // SAFETY: a live plan; each cast follows a check of the tag.
     unsafe {
         let mut output = Output {
-            from: [0; MOST_OUTPUT_COLUMNS],
+            from: [0; MAX_OUTPUT_COLUMNS],
             count: 0,
         };
         for entry in list_iter::<pg_sys::TargetEntry>((*plan).scan.plan.targetlist) {
             let expr = (*entry).expr.cast::<pg_sys::Node>();
-            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MOST_OUTPUT_COLUMNS {
+            if (*expr).type_ != pg_sys::NodeTag::T_Var || output.count == MAX_OUTPUT_COLUMNS {
                 return None;
             }
             let attribute = (*expr.cast::<pg_sys::Var>()).varattno;
@@ -505,7 +504,7 @@ impl QuadScan {
             self.way.most_ranges(conditions),
             other.most_ranges(conditions),
         );
-        if here.max(there) > MOST_LIST_RANGES {
+        if here.max(there) > MAX_LIST_RANGES {
             return there < here;
         }
         self.choices += 1;

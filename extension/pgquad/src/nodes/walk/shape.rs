@@ -11,7 +11,7 @@ use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
 /// Most quads of a step.
-const MOST_HOPS: usize = 8;
+const MAX_HOPS: usize = 8;
 
 /// One quad of a step.
 pub struct Hop {
@@ -96,7 +96,7 @@ impl Shape {
                 }
             }
             let results = results?;
-            if quads.is_empty() || quads.len() > MOST_HOPS {
+            if quads.is_empty() || quads.len() > MAX_HOPS {
                 return None;
             }
             let outputs: Vec<Place> = list_iter::<pg_sys::TargetEntry>((*root).processed_tlist)

@@ -22,7 +22,7 @@ const ROWS_AT_ONCE: usize = 16 * 1024;
 /// Rows of a block of a run (6 kB); the first of each block is kept in memory. Chosen, not measured.
 const BLOCK_ROWS: usize = 256;
 /// Runs: more than this are merged into one. Chosen, not measured.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 
 /// Rows hash by a multiplication; ids are no one's choice.
 #[derive(Default)]
@@ -187,7 +187,7 @@ impl VisitedSet {
         run.append(&rows);
         self.runs.push(run);
         self.spilled += 1;
-        if self.runs.len() > MOST_RUNS {
+        if self.runs.len() > MAX_RUNS {
             self.merge();
         }
     }
@@ -260,7 +260,7 @@ impl<'a> Source<'a> {
             read_some(
                 self.run,
                 self.next,
-                ROWS_AT_ONCE / MOST_RUNS,
+                ROWS_AT_ONCE / MAX_RUNS,
                 &mut self.buffer,
             );
             self.next += self.buffer.len() as u64;
