@@ -7,9 +7,9 @@ analyze q;
 \set setting quad.enable_quad_scan
 \ir lib/plan_of.sql
 \ir lib/same.sql
-select matches(pg_temp.plan_of('select max(o) from q where p = 3'), 'backward', 'max() reads one leaf at the end');
+select matches(pg_temp.plan_of('select max(o) from q where p = 3'), 'Index Order: posg.*Scan Direction: Backward', 'max() reads one leaf at the end');
 select unalike(pg_temp.plan_of('select s from q order by s desc limit 3'), '%Sort%', 'descending without a sort');
-select unalike(pg_temp.plan_of('select min(o) from q where p = 3'), '%backward%', 'min() reads forward');
+select unalike(pg_temp.plan_of('select min(o) from q where p = 3'), '%Backward%', 'min() reads forward');
 select pg_temp.same(query, query) from (values
     ('select max(s), min(s) from q'),
     ('select max(o), min(o) from q where p = 3'),

@@ -1,6 +1,6 @@
 -- EXPLAIN of the nodes: PostgreSQL's words in the text, and real properties in the formats that programs read.
 begin;
-select plan(17);
+select plan(18);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, i % 10, 0 from generate_series(1, 1000) i;
@@ -47,6 +47,7 @@ select matches(pg_temp.lines('select a.s from q a, q b where a.p = 1 and b.s = a
     'Filter on Ids: [^\n]*<[^\n]*\n', 'filters on ids have a word of their own');
 
 select is(pg_temp.node('select * from q where p = 3', 'Index Order') ->> 'Index Cond', '(p = 3)', 'Quad Scan: Index Order and Index Cond');
+select is(pg_temp.node('select * from q where p = 3 order by o desc limit 1', 'Index Order') ->> 'Scan Direction', 'Backward', 'and Scan Direction');
 select is(pg_temp.node('select p, count(*) from q where g = 0 group by p', 'Group Key') ->> 'Filter on Ids', '(g = 0)', 'Quad Groups: Group Key and Filter on Ids');
 
 select is(pg_temp.node('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 3 and q.g = 0) select n from w', 'Hops')

@@ -45,8 +45,13 @@ pub unsafe fn explain(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let direction = if scan.backward { " backward" } else { "" };
-        text("Index Order", &format!("{}{direction}", scan.order), es);
+        text("Index Order", &scan.order.to_string(), es);
+        // As PostgreSQL says it of an index scan: text has no word for the usual direction.
+        let is_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
+        if scan.backward || !is_text {
+            let direction = if scan.backward { "Backward" } else { "Forward" };
+            text("Scan Direction", direction, es);
+        }
         if let Some(other) = &scan.other {
             text("Other Index Order", &other.to_string(), es);
         }
