@@ -12,9 +12,9 @@ use common::Trees;
 use extremes::{extremes_of, term_order, EXTREMES};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Argument, CardinalityFeedback, Column, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
+    Argument, CardinalityFeedback, Counted, HashAggregation, Pipeline, Plan, Tuning, Value,
 };
-use plans::{expected, quads, Maker, Row};
+use plans::{expected, quads, rows_of, Maker, Row};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use sums::{integer, sum_of};
@@ -34,18 +34,7 @@ fn run(
         pipeline.start(params.to_vec());
         while let Some(batch) = pipeline.next(trees, &mut feedback) {
             assert!(batch.len > 0);
-            for row in 0..batch.len {
-                rows.push(
-                    plan.output
-                        .iter()
-                        .map(|&s| match &batch.columns[s.index()] {
-                            Column::Ids(ids) => Some(ids[row]),
-                            Column::Null => None,
-                            Column::Absent => panic!("variable {s:?} of the answer is missing"),
-                        })
-                        .collect(),
-                );
-            }
+            rows.extend(rows_of(plan, &batch));
         }
     }
     pipeline.start(params.to_vec());

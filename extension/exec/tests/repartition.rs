@@ -19,7 +19,7 @@ use pgquad_exec::{
     Slot, Source, TableNumber, TablePart, Tuning, Value, ValueKey,
 };
 use pgquad_term::number::Number;
-use plans::{expected, quads, Maker, Row};
+use plans::{expected, quads, rows_of, Maker, Row};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet, VecDeque};
 use sums::{integer, sum_of};
@@ -317,18 +317,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn rows_of(&self, found: &[Bindings]) -> Vec<Row> {
-        let output = &self.plan.output;
-        let value = |batch: &Bindings, slot: Slot, row: usize| match &batch.columns[slot.index()] {
-            Column::Ids(ids) => Some(ids[row]),
-            Column::Null => None,
-            Column::Absent => panic!("variable {slot:?} of the answer is missing"),
-        };
-        let row = |batch: &Bindings, row: usize| -> Row {
-            output.iter().map(|&s| value(batch, s, row)).collect()
-        };
-        let rows = found
-            .iter()
-            .flat_map(|batch| (0..batch.len).map(|r| row(batch, r)).collect::<Vec<_>>());
+        let rows = found.iter().flat_map(|batch| rows_of(self.plan, batch));
         rows.collect()
     }
 
@@ -520,14 +509,9 @@ proptest! {
     }
 }
 
-/// A chain of three hops: rows go to the holder of each next key, and nobody reads a quad that another one holds.
-#[test]
-fn a_chain_reads_own_quads_only() {
-    let quads: Vec<Quad> = (0..100)
-        .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 100, 0]])
-        .collect();
-    let tables = [quads];
-    let hop = |p: u16, s: u16, o: u16| Pattern {
+/// The pattern of a chain's hop: its subject, the predicate of a parameter, and its object.
+fn hop(p: u16, s: u16, o: u16) -> Pattern {
+    Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: vec![Comparison::new(
             ColumnNumber::PREDICATE,
@@ -535,7 +519,16 @@ fn a_chain_reads_own_quads_only() {
             Param::new(p),
         )],
         ..Pattern::default()
-    };
+    }
+}
+
+/// A chain of three hops: rows go to the holder of each next key, and nobody reads a quad that another one holds.
+#[test]
+fn a_chain_reads_own_quads_only() {
+    let quads: Vec<Quad> = (0..100)
+        .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 100, 0]])
+        .collect();
+    let tables = [quads];
     let plan = Plan {
         root: Group {
             patterns: vec![hop(0, 0, 1), hop(1, 1, 2), hop(0, 2, 3)],
@@ -577,15 +570,6 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 60, 0]])
         .collect();
     let tables = [quads];
-    let hop = |p: u16, s: u16, o: u16| Pattern {
-        cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
-        conditions: vec![Comparison::new(
-            ColumnNumber::PREDICATE,
-            Bound::Eq,
-            Param::new(p),
-        )],
-        ..Pattern::default()
-    };
     let plan = Plan {
         root: Group {
             patterns: vec![hop(0, 0, 1), hop(1, 1, 2)],

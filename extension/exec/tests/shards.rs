@@ -11,10 +11,10 @@ use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
 use pgquad_cluster::{key_column_place, Placement, Reading, Shard, Shards};
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Column, Expr, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
+    Bindings, CardinalityFeedback, Expr, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
     ValueKey,
 };
-use plans::{expected, quads, Maker, Row};
+use plans::{expected, quads, rows_of, Maker};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -195,16 +195,6 @@ impl Source for Scattered {
     }
 
     fn interrupt(&mut self) {}
-}
-
-fn rows_of(plan: &Plan, batch: &Bindings) -> Vec<Row> {
-    let value = |slot: Slot, row: usize| match &batch.columns[slot.index()] {
-        Column::Ids(ids) => Some(ids[row]),
-        Column::Null => None,
-        Column::Absent => panic!("variable {slot:?} of the answer is missing"),
-    };
-    let row = |row: usize| plan.output.iter().map(|&slot| value(slot, row)).collect();
-    (0..batch.len).map(row).collect()
 }
 
 /// Quads of few triples, most of which are in several graphs.

@@ -1,8 +1,8 @@
 //! SQL functions over quad tables: what is stored, whether it is sound, how much there is in a range, rebuilding.
 
 use crate::am::table_options;
-use crate::catalog::access_method;
 use crate::catalog::distributed_store::sides_of;
+use crate::catalog::{access_method, policies};
 use crate::cluster::{guard, inspect, rebuild};
 use crate::pg::error::{raise, raise_hint, required};
 use crate::storage::{self, Table};
@@ -56,9 +56,7 @@ fn check(rel: &PgRelation, right: u32, what: &str) {
 
 /// Refuses a relation whose policies hide quads from the caller: the counts in the index are those of all quads.
 fn check_policies(rel: &PgRelation) {
-    // SAFETY: the relation is open.
-    let policies = unsafe { pg_sys::check_enable_rls(rel.oid(), pg_sys::InvalidOid, false) };
-    if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+    if policies::are_in_force(rel.oid(), false) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, spi, PgSqlErrorCode};
 
-use crate::catalog::access_method;
+use crate::catalog::{access_method, policies};
 use crate::cluster::guard;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
@@ -61,8 +61,7 @@ impl Store {
                 );
             }
             guard::refuse_citus_table(self.oid, what, instead);
-            let policies = pg_sys::check_enable_rls(self.oid, pg_sys::InvalidOid, false);
-            if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+            if policies::are_in_force(self.oid, false) {
                 raise_hint(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                     format!("cannot {what} store \"{name}\", which has row-level security"),

@@ -3,8 +3,8 @@
 use crate::common::{holds, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, Param, ParamRange,
-    Pattern, Plan, SameValue, Slot, TableNumber, Test, Value,
+    Bindings, Bound, Child, Column, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link,
+    Param, ParamRange, Pattern, Plan, SameValue, Slot, TableNumber, Test, Value,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -12,6 +12,17 @@ use std::collections::HashSet;
 
 /// Values of the variables of a row.
 pub type Row = Vec<Option<u64>>;
+
+/// The rows of an answer's batch. The values of all variables of the answer have to be there.
+pub fn rows_of(plan: &Plan, batch: &Bindings) -> Vec<Row> {
+    let value = |slot: Slot, row: usize| match &batch.columns[slot.index()] {
+        Column::Ids(ids) => Some(ids[row]),
+        Column::Null => None,
+        Column::Absent => panic!("variable {slot:?} of the answer is missing"),
+    };
+    let row = |row: usize| plan.output.iter().map(|&slot| value(slot, row)).collect();
+    (0..batch.len).map(row).collect()
+}
 
 /// The least and the greatest id whose value others may have too.
 pub const SHARED: (u64, u64) = (FLIP + 1, FLIP + 4);

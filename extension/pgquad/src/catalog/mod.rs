@@ -3,3 +3,4 @@
 pub mod access_method;
 pub mod distributed_store;
 pub mod names;
+pub mod policies;

@@ -7,8 +7,8 @@ use pgrx::{pg_sys, PgRelation};
 use super::citus;
 use super::relations::qualified_name;
 use super::write::{as_writer, has_written};
-use crate::catalog::access_method;
 use crate::catalog::distributed_store::{owner_of, sides_of_relid, Sides};
+use crate::catalog::{access_method, policies};
 use crate::storage::Table;
 
 extension_sql!(
@@ -73,8 +73,7 @@ fn may_read(relid: pg_sys::Oid) -> bool {
         let right = pg_sys::ACL_SELECT as pg_sys::AclMode;
         pg_sys::pg_class_aclcheck(relid, pg_sys::GetUserId(), right)
             == pg_sys::AclResult::ACLCHECK_OK
-            && pg_sys::check_enable_rls(relid, pg_sys::InvalidOid, true)
-                != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+            && !policies::are_in_force(relid, true)
     }
 }
 

@@ -6,8 +6,9 @@
 //! immutable ones of PostgreSQL. Others may depend on the session, or not be there.
 
 use crate::pg::compat::CatalogPath;
+use crate::pg::ffi;
+use crate::pg::guc::with_settings;
 use crate::pg::list::list_iter;
-use crate::pg::{ffi, guc};
 use crate::rights::{self, SEEN};
 use crate::term::TermOut;
 use pgrx::pg_sys;
@@ -57,7 +58,7 @@ pub unsafe fn to_sql(
         }
         // Names outside of pg_catalog are then qualified.
         let path = CatalogPath::push();
-        let text = with_portable_settings(|| {
+        let text = with_settings(&PORTABLE_SETTINGS, || {
             pg_sys::deparse_expression(folded, std::ptr::null_mut(), false, false)
         });
         path.pop();
@@ -65,27 +66,14 @@ pub unsafe fn to_sql(
     }
 }
 
-/// Constants as SQL that says the same in every session. postgres_fdw sets the same (`set_transmission_modes`).
-const PORTABLE_SETTINGS: [(&CStr, &CStr); 4] = [
-    (c"standard_conforming_strings", c"on"),
-    (c"datestyle", c"ISO"),
-    (c"intervalstyle", c"postgres"),
-    (c"extra_float_digits", c"3"),
+/// Settings under which filters are written and read, so that constants mean the same in every session. postgres_fdw
+/// has the same (`set_transmission_modes`).
+const PORTABLE_SETTINGS: [(&CStr, &str); 4] = [
+    (c"standard_conforming_strings", "on"),
+    (c"datestyle", "ISO"),
+    (c"intervalstyle", "postgres"),
+    (c"extra_float_digits", "3"),
 ];
-
-/// Writes or reads SQL under [`PORTABLE_SETTINGS`]. An error undoes them, too, with its transaction.
-unsafe fn with_portable_settings<T>(act: impl FnOnce() -> T) -> T {
-    // SAFETY: settings that any user may change, undone with their level.
-    unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        for (name, value) in PORTABLE_SETTINGS {
-            guc::set_in_level(name, value.as_ptr());
-        }
-        let result = act();
-        pg_sys::AtEOXact_GUC(true, level);
-        result
-    }
-}
 
 /// A planner without parameters; folding constants asks for nothing else.
 unsafe fn no_planner() -> *mut pg_sys::PlannerInfo {
@@ -353,7 +341,7 @@ pub unsafe fn from_sql(text: &str, variables: usize) -> *mut pg_sys::Expr {
     let types = vec![pg_sys::INT8OID; variables];
     // SAFETY: text and types outlive the calls; the statement is one SELECT of one expression.
     unsafe {
-        let query = with_portable_settings(|| {
+        let query = with_settings(&PORTABLE_SETTINGS, || {
             let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
             let statements = pg_sys::raw_parser(sql.as_ptr(), mode);
             pg_sys::parse_analyze_fixedparams(
