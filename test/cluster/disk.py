@@ -42,11 +42,9 @@ class Checks:
         with connection.cursor() as cursor:
             cursor.execute("set citus.enable_ddl_propagation = off")
             cursor.execute(f"create tablespace small location '{tables}'")
-            cursor.execute("alter system set default_tablespace = 'small'")
-            cursor.execute("alter system set temp_tablespaces = 'small'")
-            cursor.execute("select pg_reload_conf()")
         connection.close()
-        wait_until("the tablespace is used", lambda: self.small.query("show default_tablespace")[0][0] == "small")
+        for setting in ("default_tablespace", "temp_tablespaces"):
+            self.small.alter_system(setting, "small")
         coordinator = cluster.coordinator
         coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
         coordinator.query(f"insert into quad_stores.films select i, i % 7, i * 31 % {QUADS}, 0 from generate_series(1, {QUADS}) i")

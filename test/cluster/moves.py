@@ -91,8 +91,7 @@ class Background(threading.Thread):
 
 def set_sorted_runs(cluster, value):
     for server in cluster.servers:
-        server.query(f"alter system set quad.move_as_sorted_runs = {value}")
-        server.query("select pg_reload_conf()")
+        server.alter_system("quad.move_as_sorted_runs", value)
 
 
 class Arriving:

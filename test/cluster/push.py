@@ -282,13 +282,8 @@ class Push:
                 cursor.execute("reset hash_mem_multiplier")
 
     def set_on_all(self, name, value):
-        """Changes a setting of all nodes, for the sessions that are there as well."""
-        def is_set(server):
-            return value is None or server.query(f"show {name}")[0][0] == value
         for server in self.cluster.servers:
-            server.query(f"alter system reset {name}" if value is None else f"alter system set {name} = '{value}'")
-            server.query("select pg_reload_conf()")
-        wait_until(f"{name} is set", lambda: all(is_set(server) for server in self.cluster.servers))
+            server.alter_system(name, value)
 
     def computed_terms(self):
         """Terms that sums are computed over are given back row by row, not batch by batch."""

@@ -841,16 +841,14 @@ class Checks:
         pids = self.rows(f"select pid {calls}", node=1)
         with closing(self.cluster.servers[1].connect()) as locking, locking.cursor() as cursor:
             cursor.execute("set statement_timeout = 0; set citus.enable_manual_changes_to_shards = on")
-            self.execute("alter system set statement_timeout = '200ms'", node=1)
             try:
-                self.execute("select pg_reload_conf()", node=1)
+                self.cluster.servers[1].alter_system("statement_timeout", "500ms")
                 cursor.execute(f"begin; lock table {', '.join(shards)} in access exclusive mode")
                 message = self.refused("57014", query)
-                same("the node is named", f":{self.cluster.servers[1].port}" in message, True)
+                same(f"the node is named ({message})", f":{self.cluster.servers[1].port}" in message, True)
                 cursor.execute("rollback")
             finally:
-                self.execute("alter system reset statement_timeout", node=1)
-                self.execute("select pg_reload_conf()", node=1)
+                self.cluster.servers[1].alter_system("statement_timeout")
         same("calls that an error has ended", set(pids) & set(self.rows(f"select pid {calls}", node=1)), set())
         for call, state in (("(7, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
             self.refused(state, "call quad.cluster_serve" + call)
@@ -1025,14 +1023,12 @@ class Checks:
         self.one_is_ended(one, other, ({1}, {2}), 10)
         try:
             for node in (0, 2):
-                self.execute("alter system set citus.distributed_deadlock_detection_factor = -1", node=node)
-                self.execute("select pg_reload_conf()", node=node)
+                self.cluster.servers[node].alter_system("citus.distributed_deadlock_detection_factor", -1)
             # A daemon that has not read its settings yet may look once more.
             self.one_is_ended(one, other, ({1},), 3)
         finally:
             for node in (0, 2):
-                self.execute("alter system reset citus.distributed_deadlock_detection_factor", node=node)
-                self.execute("select pg_reload_conf()", node=node)
+                self.cluster.servers[node].alter_system("citus.distributed_deadlock_detection_factor")
         self.holds("films", self.quads)
 
     def one_is_ended(self, one, other, expected, tries):

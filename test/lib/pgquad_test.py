@@ -231,6 +231,17 @@ class Server:
         lines = "".join(f"{name} = '{value}'\n" for name, value in self.settings.items())
         as_server(["sh", "-c", 'printf %s "$1" >>"$2/postgresql.conf"', "sh", lines, self.data])
 
+    def alter_system(self, name, value=None):
+        """Changes a setting of the running server, or takes it back. All sessions that are there have been told of it
+        when this returns: `pg_reload_conf` asks the postmaster for that, and does not wait."""
+        self.query(f"alter system reset {name}" if value is None else f"alter system set {name} = '{value}'")
+        [(asked,)] = self.query("select clock_timestamp()")
+        self.query("select pg_reload_conf()")
+        # A session that begins later has its settings from the postmaster.
+        wait_until("settings are read", lambda: self.query("select pg_conf_load_time() >= %s", (asked,))[0][0])
+        # The one that has seen them may be among those that the postmaster is telling; the next begins when all are told.
+        self.query("select 1")
+
     def start(self, timeout=2 * PATIENCE):
         try:
             as_server([bin_path("pg_ctl"), "-D", self.data, "-l", self.log, "-w", "-t", str(timeout), "start"])
