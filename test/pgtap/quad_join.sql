@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(97);
+select plan(107);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -150,6 +150,30 @@ select is(pg_temp.joins('select a.s from q a, q b where a.s = b.o and random() <
 select is(pg_temp.joins('select a.s from q a full join q b on a.s = b.s'), 0::bigint, 'FULL JOIN');
 select is(pg_temp.joins('select a.s from q a, q b where a.s = b.o for update'), 0::bigint, 'FOR UPDATE');
 select is(pg_temp.joins('delete from q a using q b where a.s = b.o'), 1::bigint, 'DELETE');
+
+-- Equalities between two groups: one node tests 63, and PostgreSQL joins groups with more.
+set local join_collapse_limit = 100;
+create table e (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into e select i, i, i, i + case i when 3 then 1 else 0 end from generate_series(1, 2000) i;
+analyze e;
+create table equalities (name text, shown text, inside boolean, query text);
+insert into equalities
+    select format('%s with %s equalities', kind, 3 * patterns), shown, patterns < 22, format(query, relations, joined, equal)
+    from (values
+        ('a left join', 'Pattern: optional b ', 'select a1.s, b.o from %s left join e b on %3$s where %2$s'),
+        ('not exists', 'Pattern: not exists b ', 'select a1.s from %s where %s and not exists (select from e b where %s)')) k(kind, shown, query),
+        (values (21), (24)) n(patterns),
+        lateral (select string_agg('e a' || i, ' cross join ') as relations, string_agg(format('a%s.s = a1.s', i), ' and ') filter (where i > 1) as joined,
+            string_agg(format('b.s = a%1$s.p and b.s = a%1$s.o and b.s = a%1$s.g', i), ' and ') as equal from generate_series(1, patterns) i) p;
+select is(strpos(pg_temp.plan_of(query), shown) > 0, inside, 'where there is ' || name) from equalities;
+select pg_temp.same(query, 'same answer for ' || name) from equalities;
+select format('create table wide as select %s from generate_series(1, 3) i', string_agg(format('(i + i / 3 * %s)::bigint as c%s', n / 70, n), ', '))
+    from generate_series(1, 70) n \gexec
+analyze wide;
+select 'select w.c1, b.o from wide w left join e b on ' || string_agg('b.s = w.c' || n, ' and ') as query from generate_series(1, 70) n \gset
+select is(pg_temp.joins(:'query'), 0::bigint, 'seventy equalities with an outer input');
+select pg_temp.same(:'query', 'same answer for them');
+reset join_collapse_limit;
 
 -- Rights and policies.
 create role quad_join_reader;

@@ -29,6 +29,7 @@ pub use pipeline::participant::{FirstPattern, Parcel};
 pub use pipeline::repartition::Outlook;
 pub use pipeline::{Pipeline, Progress};
 pub use plan::condition::{Bound, Value};
+pub use plan::limits::GroupSize;
 pub use plan::part::TablePart;
 pub use plan::words::{DecodeError, Oid, Reader, Words};
 pub use plan::{

@@ -4,7 +4,7 @@ use crate::plan::condition::Bound;
 use crate::plan::words::{DecodeError, Reader, Words};
 use crate::plan::{
     Child, ColumnNumber, Comparison, Expr, Filter, Group, Kind, Link, ParamRange, Pattern, Plan,
-    SameValue, Slot, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
+    SameValue, Slot, TableNumber, Test,
 };
 
 impl Plan {
@@ -43,16 +43,14 @@ impl Words for Plan {
         let (distinct, whole) = (bool::read(reader)?, bool::read(reader)?);
         let output = Words::read(reader)?;
         let root = reader.group()?;
-        if usize::from(slots) > MAX_SLOTS {
-            return Err(DecodeError);
-        }
-        Ok(Self {
+        let plan = Self {
             root,
             slots,
             output,
             distinct,
             whole,
-        })
+        };
+        plan.is_within_limits().then_some(plan).ok_or(DecodeError)
     }
 }
 
@@ -211,11 +209,6 @@ impl Reader<'_> {
             children: self.list(Self::child)?,
         };
         self.depth -= 1;
-        let most = MAX_PATTERNS;
-        if group.patterns.len() > most || group.filters.len() > most || group.children.len() > most
-        {
-            return Err(DecodeError);
-        }
         Ok(group)
     }
 }

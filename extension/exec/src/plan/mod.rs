@@ -5,6 +5,7 @@
 pub(crate) mod codec;
 pub(crate) mod condition;
 pub(crate) mod layout;
+pub(crate) mod limits;
 pub(crate) mod numbers;
 pub(crate) mod part;
 pub(crate) mod query;

@@ -105,14 +105,15 @@ pub unsafe fn compile(
         order_of_steps(&join_tree, &mut relations);
         let row = outer_slots.as_ref().map(|outer_input| outer_input.1);
         let required = required_properties(root);
-        (compiler.slots <= MAX_SLOTS && fits(&group)).then(|| Compiled {
-            plan: Plan {
-                slots: compiler.slots as u16,
-                output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
-                root: group,
-                distinct: required.distinct,
-                whole: required.whole,
-            },
+        let plan = Plan {
+            slots: compiler.slots as u16,
+            output: output.iter().map(|cell| visible[cell]).chain(row).collect(),
+            root: group,
+            distinct: required.distinct,
+            whole: required.whole,
+        };
+        plan.is_within_limits().then_some(Compiled {
+            plan,
             output,
             params: compiler.params,
             tests: compiler.tests,
@@ -127,14 +128,6 @@ fn order_of_steps(join_tree: &JoinTree, relations: &mut Vec<pg_sys::Index>) {
     for child in &join_tree.children {
         order_of_steps(&child.group, relations);
     }
-}
-
-fn fits(group: &Group) -> bool {
-    let most = MAX_PATTERNS;
-    group.patterns.len() <= most
-        && group.filters.len() <= most
-        && group.children.len() <= most
-        && group.children.iter().all(|c| fits(&c.group))
 }
 
 /// A group with its conditions sorted out.

@@ -5,9 +5,10 @@
 //! semi or anti join puts the inner group into the outer one. PostgreSQL has worked out which conditions belong to
 //! which join; nothing here re-decides that.
 
+use super::columns::{equal_columns, Cell};
 use crate::nodes::triples;
 use crate::pg::list::list_iter;
-use pgquad_exec::{Kind, MAX_SLOTS};
+use pgquad_exec::{GroupSize, Kind};
 use pgrx::pg_sys;
 
 /// A group of relations joined with each other.
@@ -52,57 +53,25 @@ impl JoinTree {
         }
     }
 
-    /// Whether a plan has room for the variables of the join, about. It has one for each column that something above
-    /// its relation needs; equal columns share one. Columns of an optional group have another one outside of it.
-    /// `outer` are the columns of an outer input, and how the group takes part for its rows.
+    /// What a plan of the join has to have room for. `relids` are its relations.
     ///
     /// # Safety
-    /// Relations of the live planner state.
-    pub unsafe fn fits(
-        &self,
-        root: *mut pg_sys::PlannerInfo,
-        outer: Option<(usize, Option<Kind>)>,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        let (own, copies) = unsafe { self.slots(root) };
-        let outer = match outer {
-            None => 0,
-            // The rows of both have a number.
-            Some((columns, Some(Kind::Left))) => columns + copies + 2,
-            Some((columns, _)) => columns + 2,
+    /// Live planner nodes.
+    pub unsafe fn size(&self, relids: pg_sys::Relids) -> GroupSize {
+        let is_own = |cell: Cell| self.relations.contains(&cell.0);
+        let is_between_groups = |&&clause: &&*mut pg_sys::RestrictInfo| {
+            // SAFETY: the caller's promise.
+            let columns = unsafe { equal_columns(clause, relids) };
+            columns.is_some_and(|(a, b)| !(is_own(a) && is_own(b)))
         };
-        own + outer <= MAX_SLOTS
-    }
-
-    /// Variables of the group and of those inside, about, and how many columns they stand for.
-    unsafe fn slots(&self, root: *mut pg_sys::PlannerInfo) -> (usize, usize) {
-        // SAFETY: the caller's promise; the array starts with the least attribute.
-        unsafe {
-            let needed = |&relation: &pg_sys::Index| {
-                let rel = *(*root).simple_rel_array.add(relation as usize);
-                let is_needed = |column: &i32| {
-                    let at = (*column - i32::from((*rel).min_attr)) as usize;
-                    !(*(*rel).attr_needed.add(at)).is_null()
-                };
-                (1..=4).filter(is_needed).count()
-            };
-            let columns: usize = self.relations.iter().map(needed).sum();
-            let equates = |&&clause: &&*mut pg_sys::RestrictInfo| {
-                (*clause).can_join && !(*clause).mergeopfamilies.is_null()
-            };
-            let shared = self.clauses.iter().filter(equates).count();
-            let mut all = (columns.saturating_sub(shared), columns);
-            for child in &self.children {
-                let inside = child.group.slots(root);
-                let copies = match child.kind {
-                    Kind::Left => inside.1,
-                    Kind::Semi | Kind::Anti => 0,
-                };
-                // The row outside that a row inside belongs to has one, too.
-                all.0 += inside.0 + copies + 1;
-                all.1 += copies;
-            }
-            all
+        let children = self.children.iter();
+        GroupSize {
+            patterns: self.relations.len(),
+            equalities: self.clauses.iter().filter(is_between_groups).count(),
+            // SAFETY: the caller's promise.
+            children: children
+                .map(|child| unsafe { child.group.size(relids) })
+                .collect(),
         }
     }
 

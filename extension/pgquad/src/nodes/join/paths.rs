@@ -151,7 +151,8 @@ unsafe extern "C-unwind" fn set_join_pathlist(
             (*joined).rows = (*outer).rows;
         }
         let join_tree = of_triples.or_else(|| left.join(right, kind, joined, restrictions));
-        let Some(join_tree) = join_tree.filter(|tree| tree.fits(root, None)) else {
+        let Some(join_tree) = join_tree.filter(|tree| tree.size((*joined).relids).fits(None))
+        else {
             return;
         };
         if kind == pg_sys::JoinType::JOIN_INNER {
@@ -308,8 +309,9 @@ unsafe fn add_outer_input(
         if let Some(outer_input) =
             OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
         {
-            let outer = (outer_input.columns.len(), outer_input.kind);
-            if join_tree.fits(root, Some(outer)) {
+            let mut size = join_tree.size((*inner).relids);
+            size.equalities += outer_input.keys.len();
+            if size.fits(Some(outer_input.columns.len())) {
                 add_with_outer_input(joined, below, join_tree, outer_input);
             }
         }

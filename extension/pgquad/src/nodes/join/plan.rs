@@ -79,6 +79,7 @@ pub unsafe extern "C-unwind" fn plan_path(
                 output.push(cell);
             }
         }
+        // No path is made of a join that is too large (`JoinTree::size`): this would be a mistake of ours.
         let Some(compiled) = compile(root, join_tree, relids, output, outer_input) else {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
