@@ -1,7 +1,7 @@
 -- The merge of several graphs: all of a store, or those of a list. Plans read each triple once instead of looking for an
 -- equal quad of another graph, and their answers are those of the triples in one graph.
 BEGIN;
-SELECT plan(73);
+SELECT plan(77);
 \ir lib/plan_of.sql
 
 -- Three graphs and the default graph, half of the triples in two of them.
@@ -60,6 +60,8 @@ INSERT INTO queries VALUES
     ('distinct', 'SELECT DISTINCT ?t # { ?x :knows ?y . ?y :type ?t }'),
     ('a subquery', 'SELECT * # { { SELECT ?x (COUNT(*) AS ?n) { ?x :knows ?y } GROUP BY ?x } ?x :type :C4 }'),
     ('the first of an order', 'SELECT ?x ?a # { ?x :age ?a } ORDER BY DESC(?a) ?x LIMIT 7');
+-- Each pattern is two relations here: more than one node reads.
+INSERT INTO queries SELECT 'thirty patterns', 'SELECT * # { ?x :type :C1 ; ' || string_agg(':type ?t' || i, ' ; ') || ' }' FROM generate_series(2, 30) i;
 
 SELECT is(pg_temp.bag(replace(query, '#', ''), 'merged', 'union'), pg_temp.bag(replace(query, '#', ''), 'triples'), 'all graphs: ' || name)
 FROM queries;
@@ -78,6 +80,10 @@ END $$;
 SELECT matches(pg_temp.plan_of_query('SELECT * { ?x :knows ?y . ?y :knows ?x }'), 'Pattern: triples of q1 .*Pattern: triples of q2', 'patterns of triples');
 SELECT unalike(pg_temp.plan_of_query('SELECT * { ?x :knows ?y . ?y :knows ?x }'), '%not exists%', 'which look for no other quad');
 SELECT matches(pg_temp.plan_of_query('SELECT * { ?x :type :C1 OPTIONAL { ?x :age ?a } }'), 'optional triples of', 'in optional parts, too');
+SET LOCAL join_collapse_limit = 100;
+SELECT matches(pg_temp.plan_of_query(replace(query, '#', graphs), default_graph), 'Pattern: triples of q30 ', 'of thirty patterns, too: ' || default_graph)
+FROM queries, (VALUES ('', 'union'), ('FROM :g1 FROM :g3', 'default')) x(graphs, default_graph) WHERE name = 'thirty patterns';
+RESET join_collapse_limit;
 SELECT matches(pg_temp.plan_of_query('SELECT * { :n7 :knows+ ?x }'), 'Quad Walk', 'a walk');
 SELECT matches(pg_temp.plan_of_query('SELECT * { :n7 (:knows/:parent)+ ?x }'), 'Quad Walk', 'a walk of two steps');
 

@@ -67,6 +67,29 @@ pub unsafe fn repeats_of(
     }
 }
 
+/// The relation that an outer join only looks into for repeats of triples, and the one whose quads it is about.
+///
+/// # Safety
+/// A live planner state, whose conditions are where they belong, and one of its joins.
+pub unsafe fn test_of_repeats(
+    root: *mut pg_sys::PlannerInfo,
+    join: *mut pg_sys::SpecialJoinInfo,
+) -> Option<(pg_sys::Index, pg_sys::Index)> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [test] = compat::members((*join).syn_righthand)[..] else {
+            return None;
+        };
+        let test = test as pg_sys::Index;
+        let rel = relation(root, test);
+        if (*join).jointype != pg_sys::JoinType::JOIN_ANTI || rel.is_null() {
+            return None;
+        }
+        let clauses: Vec<*mut pg_sys::RestrictInfo> = list_iter((*rel).joininfo).collect();
+        repeats_of(root, test, &clauses).map(|read| (test, read))
+    }
+}
+
 /// Whether a reader of the relation can leave out repeats: equal triples stand side by side in all orders, and
 /// conditions on the graph are tested while reading.
 ///

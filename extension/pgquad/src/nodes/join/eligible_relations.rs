@@ -1,12 +1,13 @@
 //! Eligible relations: which relations of a query level may become part of a `Quad Join`.
 
 use crate::catalog::access_method;
+use crate::nodes::triples;
 use crate::pg::compat;
 use crate::pg::list::list_iter;
 use crate::settings;
 use pgrx::pg_sys;
 
-/// Most relations of one node.
+/// Most relations that one node reads.
 const MAX_RELATIONS: i32 = 48;
 
 /// The quad relations of a level that `Quad Join` can take (NULL = none, or only one). Kept in the planner's
@@ -91,11 +92,27 @@ unsafe fn find(root: *mut pg_sys::PlannerInfo) -> pg_sys::Relids {
                 count += 1;
             }
         }
+        if count > MAX_RELATIONS {
+            count -= tests_of_repeats(root, found);
+        }
         if (2..=MAX_RELATIONS).contains(&count) {
             found
         } else {
             std::ptr::null_mut()
         }
+    }
+}
+
+/// How many of the relations `found` only tell repeats of triples: the node does not read them.
+unsafe fn tests_of_repeats(root: *mut pg_sys::PlannerInfo, found: pg_sys::Relids) -> i32 {
+    // SAFETY: a live planner state; relations that have been found are tables of it.
+    unsafe {
+        let is_found = |rti: pg_sys::Index| pg_sys::bms_is_member(rti as i32, found);
+        list_iter::<pg_sys::SpecialJoinInfo>((*root).join_info_list)
+            .filter_map(|join| triples::test_of_repeats(root, join))
+            .filter(|&(test, read)| is_found(test) && is_found(read))
+            .filter(|&(_, read)| triples::is_readable(root, read))
+            .count() as i32
     }
 }
 

@@ -125,18 +125,7 @@ unsafe fn tests_of_repeats(root: *mut pg_sys::PlannerInfo) -> Option<Vec<pg_sys:
     // SAFETY: a live planner state.
     unsafe {
         list_iter::<pg_sys::SpecialJoinInfo>((*root).join_info_list)
-            .map(|join| {
-                let [test] = compat::members((*join).syn_righthand)[..] else {
-                    return None;
-                };
-                let rel = *(*root).simple_rel_array.add(test as usize);
-                if (*join).jointype != pg_sys::JoinType::JOIN_ANTI || rel.is_null() {
-                    return None;
-                }
-                let clauses: Vec<*mut pg_sys::RestrictInfo> = list_iter((*rel).joininfo).collect();
-                triples::repeats_of(root, test as pg_sys::Index, &clauses)?;
-                Some(test as pg_sys::Index)
-            })
+            .map(|join| triples::test_of_repeats(root, join).map(|(test, _)| test))
             .collect()
     }
 }
