@@ -5,6 +5,10 @@ use crate::plan::{Group, Plan, MAX_PATTERNS, MAX_SLOTS};
 /// Most filters of a group, and most groups inside it: both have a bit each, as patterns do.
 const MAX_FILTERS: usize = MAX_PATTERNS;
 const MAX_CHILDREN: usize = MAX_PATTERNS;
+/// Most parameters of a plan: their numbers have 16 bits.
+const MAX_PARAMS: usize = 1 << 16;
+/// Most parameters of a condition: the range of shared values, for each column of an equality of values.
+const PARAMS_OF_CONDITION: usize = 4;
 
 impl Plan {
     /// Whether sets of its parts and variables have room for all of them.
@@ -28,6 +32,8 @@ impl Group {
 pub struct GroupSize {
     /// Its patterns.
     pub patterns: usize,
+    /// All conditions of the group.
+    pub conditions: usize,
     /// Equalities with columns of other groups. Each is a filter where no pattern can look it up.
     pub equalities: usize,
     /// The groups inside it.
@@ -41,7 +47,14 @@ impl GroupSize {
     pub fn fits(&self, outer_columns: Option<usize>) -> bool {
         // The rows of an outer input have a number, and so have those that a group inside is matched for.
         let outer = outer_columns.map_or(0, |columns| columns + 2);
-        self.max_slots() + outer <= MAX_SLOTS && self.has_room()
+        self.max_slots() + outer <= MAX_SLOTS
+            && self.all_conditions() * PARAMS_OF_CONDITION <= MAX_PARAMS
+            && self.has_room()
+    }
+
+    fn all_conditions(&self) -> usize {
+        let inside = self.children.iter().map(Self::all_conditions);
+        self.conditions + inside.sum::<usize>()
     }
 
     /// Each column has a variable at most: its own, one that it shares with equal columns, or, where that is of an
@@ -68,16 +81,15 @@ mod tests {
     fn group(patterns: usize, children: Vec<GroupSize>) -> GroupSize {
         GroupSize {
             patterns,
-            equalities: 0,
             children,
+            ..GroupSize::default()
         }
     }
 
     fn equated(equalities: usize) -> GroupSize {
         GroupSize {
-            patterns: 1,
             equalities,
-            children: Vec::new(),
+            ..group(1, Vec::new())
         }
     }
 
@@ -95,6 +107,17 @@ mod tests {
         assert!(!equated(64).fits(None));
         assert!(group(1, vec![equated(63), equated(63)]).fits(None));
         assert!(!group(1, vec![group(1, vec![equated(64)])]).fits(None));
+    }
+
+    #[test]
+    fn all_parameters_have_numbers() {
+        let compared = |conditions, children| GroupSize {
+            conditions,
+            ..group(1, children)
+        };
+        assert!(compared(16_384, Vec::new()).fits(None));
+        assert!(!compared(16_385, Vec::new()).fits(None));
+        assert!(!compared(16_384, vec![compared(1, Vec::new())]).fits(None));
     }
 
     #[test]

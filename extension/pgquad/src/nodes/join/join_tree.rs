@@ -67,6 +67,7 @@ impl JoinTree {
         let children = self.children.iter();
         GroupSize {
             patterns: self.relations.len(),
+            conditions: self.clauses.len(),
             equalities: self.clauses.iter().filter(is_between_groups).count(),
             // SAFETY: the caller's promise.
             children: children

@@ -310,6 +310,7 @@ unsafe fn add_outer_input(
             OuterInputPath::new(joined, outer, inner, kind, (*extra).restrictlist)
         {
             let mut size = join_tree.size((*inner).relids);
+            size.conditions += outer_input.keys.len();
             size.equalities += outer_input.keys.len();
             if size.fits(Some(outer_input.columns.len())) {
                 add_with_outer_input(joined, below, join_tree, outer_input);
@@ -409,7 +410,8 @@ pub unsafe fn add_parameterised(
             let needed = pg_sys::bms_difference(needed, (*joined).relids);
             let known = list_iter::<pg_sys::ParamPathInfo>((*joined).ppilist)
                 .any(|info| pg_sys::bms_equal((*info).ppi_req_outer, needed));
-            if known || compat::is_empty(needed) {
+            let fits = join_tree.size((*joined).relids).fits(None);
+            if known || compat::is_empty(needed) || !fits {
                 continue;
             }
             // Without a join to be part of, `a = b` would count as a restriction, whose guess each clause remembers.

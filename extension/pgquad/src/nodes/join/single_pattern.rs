@@ -31,11 +31,15 @@ pub unsafe fn single_pattern_path(
         if on_ids.is_empty() || joined || !eligible_relations::is_eligible(root, rel) {
             return None;
         }
+        let join_tree = JoinTree::relation(rel);
+        if !join_tree.size((*rel).relids).fits(None) {
+            return None;
+        }
         let mut evaluated = std::ptr::null_mut();
         for clause in others {
             evaluated = pg_sys::lappend(evaluated, clause.cast());
         }
-        let path = paths::make(rel, JoinTree::relation(rel));
+        let path = paths::make(rel, join_tree);
         Some((path.cast(), evaluated))
     }
 }
