@@ -15,13 +15,39 @@ use crate::pg::list::list_iter;
 use crate::settings;
 
 static mut PREVIOUS_PLANNER: pg_sys::planner_hook_type = None;
+static mut PREVIOUS_EXPLAIN: pg_sys::ExplainOneQuery_hook_type = None;
 
-/// Installs the hook; called once from `_PG_init`.
+/// Installs the hooks; called once from `_PG_init`.
 pub fn init() {
     // SAFETY: _PG_init runs once, before any statement.
     unsafe {
         PREVIOUS_PLANNER = pg_sys::planner_hook;
         pg_sys::planner_hook = Some(plan);
+        // PostgreSQL itself plans what it explains under the statement's text.
+        let previous = pg_sys::ExplainOneQuery_hook;
+        PREVIOUS_EXPLAIN = previous;
+        if previous.is_some() {
+            pg_sys::ExplainOneQuery_hook = Some(explain);
+        }
+    }
+}
+
+/// Notes which query it is that another library explains. Owns nothing that an error would have to drop.
+unsafe extern "C-unwind" fn explain(
+    query: *mut pg_sys::Query,
+    options: core::ffi::c_int,
+    into: *mut pg_sys::IntoClause,
+    es: *mut pg_sys::ExplainState,
+    text: *const c_char,
+    params: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+) {
+    own_statements::explained(query, text);
+    // SAFETY: arguments are PostgreSQL's own and passed on.
+    unsafe {
+        if let Some(previous) = PREVIOUS_EXPLAIN {
+            previous(query, options, into, es, text, params, environment);
+        }
     }
 }
 
@@ -58,7 +84,7 @@ unsafe extern "C-unwind" fn look(query: *mut pg_sys::Query, text: *const c_char)
         if settings::MOVE_AS_SORTED_RUNS.get() {
             moves::take_over_copy(query);
         }
-        let origins = Origins::new(schema, own_statements::contains(text));
+        let origins = Origins::new(schema, own_statements::contains(query, text));
         let level = Level {
             query,
             parent: None,

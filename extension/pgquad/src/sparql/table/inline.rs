@@ -118,7 +118,7 @@ unsafe extern "C-unwind" fn inline_all(
         hash: 0,
     };
     let mut walk = Walk { params, inlined };
-    if !own_statements::contains(text) {
+    if !own_statements::contains(query, text) {
         // SAFETY: a live query.
         unsafe { walk.query(query) }
     }
