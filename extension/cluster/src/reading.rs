@@ -530,7 +530,7 @@ impl Spread {
         self.here.clear();
         self.there.clear();
         let end = large.map_or(until, |group| group * size);
-        hand_out(&all, &pieces, end, batch, spans);
+        hand_out(&all, &pieces, self.next..end, batch, spans);
         self.next = end;
         self.begun = large.is_some();
         self.next < ranges.len()
@@ -539,6 +539,10 @@ impl Spread {
 
 /// The first group that has `most` rows or more.
 fn first_large_group(pieces: &[Span], size: usize, most: usize) -> Option<usize> {
+    let all = pieces.last().map_or(0, |piece| piece.end as usize);
+    if all < most {
+        return None;
+    }
     let mut rows: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
     let mut start = 0;
     for piece in pieces {
@@ -548,22 +552,51 @@ fn first_large_group(pieces: &[Span], size: usize, most: usize) -> Option<usize>
     rows.into_iter().find(|r| r.1 >= most).map(|r| r.0)
 }
 
-/// Puts the rows of ranges before `end` in the order of the ranges.
-fn hand_out(all: &Batch, pieces: &[Span], end: usize, batch: &mut Batch, spans: &mut Vec<Span>) {
+/// Puts the rows of `ranges`, which are numbers, in the order of the ranges. A counting sort: the ranges of a window are
+/// numbered without gaps, and most have a piece.
+fn hand_out(
+    all: &Batch,
+    pieces: &[Span],
+    ranges: std::ops::Range<usize>,
+    batch: &mut Batch,
+    spans: &mut Vec<Span>,
+) {
+    let place = |piece: &Span| {
+        let range = piece.range as usize;
+        ranges.contains(&range).then(|| range - ranges.start)
+    };
+    // Where the pieces of each range begin in the sorted list.
+    let mut next = vec![0; ranges.len() + 1];
+    pieces
+        .iter()
+        .filter_map(place)
+        .for_each(|at| next[at + 1] += 1);
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    let mut sorted = vec![(0, 0..0); next[ranges.len()]];
     let mut start = 0;
-    let mut order: Vec<(u32, u32, u32)> = Vec::with_capacity(pieces.len());
     for piece in pieces {
-        if (piece.range as usize) < end {
-            order.push((piece.range, start, piece.end));
+        if let Some(at) = place(piece) {
+            sorted[next[at]] = (piece.range, start as usize..piece.end as usize);
+            next[at] += 1;
         }
         start = piece.end;
     }
-    order.sort_unstable();
-    for (range, from, to) in order {
-        batch.append(all, from as usize..to as usize);
-        let end = batch.len() as u32;
+    let mut end = batch.len();
+    let mut rows = 0..0;
+    for (range, piece) in sorted {
+        end += piece.len();
+        let end = end as u32;
         spans.push(Span { range, end });
+        // Pieces that follow each other are copied at once, as the ranges of a star's member.
+        if piece.start == rows.end {
+            rows.end = piece.end;
+        } else {
+            batch.append(all, std::mem::replace(&mut rows, piece));
+        }
     }
+    batch.append(all, rows);
 }
 
 /// Adds rows with their spans; `number` is the number of a range in the whole list.
