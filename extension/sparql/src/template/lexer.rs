@@ -7,7 +7,7 @@
 /// false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
-    /// What stands between `<` and `>`.
+    /// What stands between `<` and `>`, with its escapes.
     Iri(&'t str),
     /// A prefixed name.
     Name {
@@ -277,7 +277,7 @@ const NAME: u8 = 1 << 1;
 const LOCAL: u8 = 1 << 2;
 /// Characters of a prefixed name that every reader takes for such.
 const PLAIN: u8 = 1 << 3;
-/// Characters of an IRI.
+/// Characters of an IRI. A backslash begins the number of a character.
 const IRI: u8 = 1 << 4;
 /// White space.
 const SPACE: u8 = 1 << 5;
@@ -313,12 +313,7 @@ const fn classes_of(byte: u8) -> u8 {
     if latin || matches!(byte, b'_' | b'-' | b'.' | b':') {
         classes |= PLAIN;
     }
-    if byte > b' '
-        && !matches!(
-            byte,
-            b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`' | b'\\'
-        )
-    {
+    if byte > b' ' && !matches!(byte, b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`') {
         classes |= IRI;
     }
     if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -456,6 +451,15 @@ mod tests {
         assert!(tokens("'ab").is_none());
         assert!(tokens("'\\é'").is_some());
         assert!(tokens("'\\").is_none());
+    }
+
+    #[test]
+    fn iris_have_escapes() {
+        use Token::*;
+        assert_eq!(
+            of("<http://e/\\u00e9#TRUE>true <a#b>"),
+            [Iri("http://e/\\u00e9#TRUE"), Word("true"), Iri("a#b")]
+        );
     }
 
     #[test]
