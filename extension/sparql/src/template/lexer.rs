@@ -56,31 +56,41 @@ pub(crate) fn tokens(text: &str) -> Option<Vec<Lexed<'_>>> {
 
 /// The tokens up to a string that does not end, and where that starts.
 pub(crate) fn tokens_until(text: &str) -> (Vec<Lexed<'_>>, Option<usize>) {
-    let mut lexer = Lexer { text, at: 0 };
+    let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 6);
-    loop {
-        lexer.skip_space();
-        let start = lexer.at;
-        if start == text.len() {
-            return (tokens, None);
-        }
-        let Some(token) = lexer.next() else {
-            return (tokens, Some(start));
-        };
-        tokens.push(Lexed {
-            token,
-            start,
-            end: lexer.at,
-        });
-    }
+    tokens.extend(&mut lexer);
+    (tokens, (lexer.at < text.len()).then_some(lexer.at))
 }
 
-struct Lexer<'t> {
+/// Gives the tokens of a text one by one, up to a string that does not end.
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
 }
 
+impl<'t> Iterator for Lexer<'t> {
+    type Item = Lexed<'t>;
+
+    fn next(&mut self) -> Option<Lexed<'t>> {
+        self.skip_space();
+        let start = self.at;
+        if start == self.text.len() {
+            return None;
+        }
+        let token = self.token()?;
+        Some(Lexed {
+            token,
+            start,
+            end: self.at,
+        })
+    }
+}
+
 impl<'t> Lexer<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
     fn bytes(&self) -> &'t [u8] {
         self.text.as_bytes()
     }
@@ -112,7 +122,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn next(&mut self) -> Option<Token<'t>> {
+    /// The token that starts here; `None`, and no step further, for a string that does not end.
+    fn token(&mut self) -> Option<Token<'t>> {
         let byte = self.peek(0);
         Some(match byte {
             b'<' => match iri_length(&self.bytes()[self.at + 1..]) {
@@ -257,9 +268,10 @@ impl<'t> Lexer<'t> {
                 _ => at += 1,
             }
         }
-        self.at = at + width;
         // A backslash before a character beyond ASCII is an error, and this no boundary.
-        Some(Token::Text(self.text.get(start..at)?))
+        let text = self.text.get(start..at)?;
+        self.at = at + width;
+        Some(Token::Text(text))
     }
 }
 
