@@ -252,7 +252,7 @@ unsafe fn line(shown: &Shown, es: *mut pg_sys::ExplainState) -> String {
     }
     let _ = write!(
         line,
-        ": order={} method={} estimate={:.0} rows={} batches={} keys={} probes={}",
+        ": index_order={} method={} estimate={:.0} rows={} batches={} keys={} probes={}",
         shown.order,
         methods(stats),
         stats.estimate,

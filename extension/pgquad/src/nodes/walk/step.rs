@@ -271,7 +271,7 @@ impl ScanNode for QuadStep {
                     });
                     return;
                 }
-                let mut line = format!("{alias} ({from} to {to}): order={order}");
+                let mut line = format!("{alias} ({from} to {to}): index_order={order}");
                 if (*es).analyze {
                     for (_, name, value) in counts {
                         line += &format!(" {name}={value}");
