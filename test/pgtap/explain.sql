@@ -41,7 +41,7 @@ select is((pg_temp.node('execute joined', 'Rows Removed by Filter') -> 'Rows Rem
 select is(pg_temp.node('select a.s from q a, q b where a.p = 1 and b.s = a.s', 'Patterns', 'format json') #> '{Patterns,0,Actual Rows}', null,
     'no figures without ANALYZE');
 
-select matches(pg_temp.lines('execute joined'), 'Pattern: a \([^)]*\): order=posg method=\w+ estimate=\d+ rows=100 ', 'the text has a line for each pattern');
+select matches(pg_temp.lines('execute joined'), 'Pattern: a \([^)]*\): index_order=posg method=\w+ estimate=\d+ rows=100 ', 'the text has a line for each pattern');
 select matches(pg_temp.lines('execute joined'), 'Filter: [^\n]*% [^\n]*\n *Rows Removed by Filter: \d+', 'and the filters as PostgreSQL shows them');
 select matches(pg_temp.lines('select a.s from q a, q b where a.p = 1 and b.s = a.s and b.p = 2 and a.o < b.o'),
     'Filter on Ids: [^\n]*<[^\n]*\n', 'filters on ids have a word of their own');

@@ -73,7 +73,7 @@ select pg_temp.same('SELECT * ' || query, 'same answer for ' || name) from shape
 select pg_temp.same('SELECT DISTINCT ?x ' || query, 'distinct: same answer for ' || name) from shapes where name in ('names', 'all kinds of terms');
 select pg_temp.same('SELECT (COUNT(*) AS ?n) ' || query, 'same count for ' || name) from shapes where name in ('names', 'all kinds of terms', 'lower case');
 
-select matches(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), 'Pattern: q2 .* order=posg method=(probe:1,)?(merge|hash)',
+select matches(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), 'Pattern: q2 .* index_order=posg method=(probe:1,)?(merge|hash)',
     'names are looked up');
 select doesnt_match(pg_temp.plan('SELECT * { ?a :name ?x . ?b :alias ?y FILTER(?x = ?y) }'), '(actual [^)]*|estimate=[0-9]+ )rows=[0-9]{7}', 'not tested pair by pair');
 select matches(pg_temp.plan('SELECT * { ?a :number ?x . ?b :size ?y FILTER(?x = ?y) }'), 'method=hash', 'numbers are joined by a hash of the value');

@@ -163,6 +163,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgquad_btree::Order;
     use plan::{Step, What};
 
     fn chain() -> Join {
@@ -177,9 +178,9 @@ mod tests {
             loops: 1,
             groups: Some(10),
             steps: vec![
-                step(2, [1, 2, 0, 3], What::Constant(2_000), 1, 2_000.0),
-                step(0, [0, 1, 2, 3], What::Keys(1_000), 3, 2.0),
-                step(2, [2, 0, 1, 3], What::Keys(500), 1, 1.5),
+                step(2, Order::POSG, What::Constant(2_000), 1, 2_000.0),
+                step(0, Order::SPOG, What::Keys(1_000), 3, 2.0),
+                step(2, Order::OSPG, What::Keys(500), 1, 1.5),
             ],
         }
     }

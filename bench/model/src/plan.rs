@@ -1,5 +1,6 @@
 //! Recorded queries: the steps of their joins, with what each looked up and found.
 
+use pgquad_btree::Order;
 use serde_json::Value;
 
 /// A query of a mix.
@@ -44,8 +45,8 @@ pub struct Join {
 pub struct Step {
     /// The table that is read is placed by subject (0) or object (2).
     pub by: u8,
-    /// Column permutation.
-    pub order: [u8; 4],
+    /// The order that is read.
+    pub order: Order,
     /// What is looked up in it.
     pub what: What,
     /// Patterns that are looked up together for a key (a star).
@@ -112,8 +113,8 @@ fn join(value: &Value) -> Result<Join, String> {
         let text = |name: &str| step[name].as_str().unwrap_or_default();
         let number = |name: &str| step[name].as_u64().unwrap_or(0);
         let terms: Vec<&str> = text("terms").split_whitespace().collect();
-        let order = columns(text("order")).ok_or("an order that is none")?;
-        let by = if order[0] == 0 || order[1] == 0 { 0 } else { 2 };
+        let order: Order = text("order").parse().map_err(|_| "an order that is none")?;
+        let by = if order.position(0) < 2 { 0 } else { 2 };
         let key = *terms
             .get(usize::from(by))
             .ok_or("a pattern of four terms")?;
@@ -153,13 +154,6 @@ fn join(value: &Value) -> Result<Join, String> {
         groups: value["groups"].as_u64().map(|groups| groups as usize),
         steps,
     })
-}
-
-/// The permutation that a name like `posg` stands for.
-fn columns(name: &str) -> Option<[u8; 4]> {
-    let place = |c: char| "spog".find(c).map(|place| place as u8);
-    let found: Option<Vec<u8>> = name.chars().map(place).collect();
-    found?.try_into().ok()
 }
 
 #[cfg(test)]

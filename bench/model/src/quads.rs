@@ -3,10 +3,10 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, FROZEN_XID,
-    KEY_MAX, KEY_MIN, SIGN,
+    initial_pages, key_of, Batch, Key, Options, Probe, Quad, Quads, Span, FROZEN_XID, KEY_MAX,
+    KEY_MIN, SIGN,
 };
-use pgquad_cluster::{key_column_place, Placement, Shard};
+use pgquad_cluster::{Placement, Shard};
 
 use crate::plan::{Join, Step, What};
 
@@ -66,7 +66,7 @@ pub struct Table {
 
 impl Table {
     fn new(step: Step, constant: i64, quads: &[Quad], placement: Placement) -> Self {
-        let order = Order::new(step.order).expect("a recorded order");
+        let order = step.order;
         let mut keys: Vec<Vec<Key>> = vec![Vec::new(); placement.shards().len()];
         for quad in quads {
             keys[placement.shard_of(quad[usize::from(step.by)])].push(key_of(order, quad));
@@ -96,17 +96,17 @@ impl Table {
 
     /// Place of the column that rows are placed by in keys.
     pub fn key_place(&self) -> usize {
-        key_column_place(&self.step.order, self.step.by)
+        self.step.order.position(usize::from(self.step.by))
     }
 
     /// The ranges of a value, one for each arm; of any value where it is `None`.
     pub fn ranges(&self, value: Option<i64>) -> impl Iterator<Item = (Key, Key)> + '_ {
         (0..self.step.arms).map(move |arm| {
             let (mut low, mut high) = (KEY_MIN, KEY_MAX);
-            for (place, column) in self.step.order.iter().enumerate() {
+            for (place, column) in self.step.order.columns().into_iter().enumerate() {
                 let bound = match column {
                     1 => Some(PREDICATE + arm as i64),
-                    c if *c == self.step.by => value,
+                    c if c == self.step.by => value,
                     _ => None,
                 };
                 let Some(bound) = bound else { break };
@@ -151,7 +151,7 @@ impl Table {
     /// Place of the column with the value that the next step looks up.
     pub fn value_place(&self) -> usize {
         let column = if self.step.by == 0 { 2 } else { 0 };
-        key_column_place(&self.step.order, column)
+        self.step.order.position(column)
     }
 }
 

@@ -11,13 +11,18 @@ use std::str::FromStr;
 pub struct Order(pub(crate) [u8; 4]);
 
 /// The orders of a new file when nothing else is asked for: spog, posg, ospg.
-pub const DEFAULT_ORDERS: [Order; 3] = [
-    Order([0, 1, 2, 3]),
-    Order([1, 2, 0, 3]),
-    Order([2, 0, 1, 3]),
-];
+pub const DEFAULT_ORDERS: [Order; 3] = [Order::SPOG, Order::POSG, Order::OSPG];
 
 impl Order {
+    /// Subject, predicate, object, graph.
+    pub const SPOG: Self = Self([0, 1, 2, 3]);
+    /// Predicate, subject, object, graph.
+    pub const PSOG: Self = Self([1, 0, 2, 3]);
+    /// Object, subject, predicate, graph.
+    pub const OSPG: Self = Self([2, 0, 1, 3]);
+    /// Predicate, object, subject, graph.
+    pub const POSG: Self = Self([1, 2, 0, 3]);
+
     /// The order with these column numbers.
     ///
     /// # Errors
@@ -38,11 +43,13 @@ impl Order {
     }
 
     /// The column numbers of the quad, in the order of the key.
+    #[inline]
     pub fn columns(&self) -> [u8; 4] {
         self.0
     }
 
     /// The place in the key of quad column `column` (0 = subject .. 3 = graph).
+    #[inline]
     pub fn position(&self, column: usize) -> usize {
         self.0
             .iter()
@@ -109,16 +116,23 @@ mod tests {
 
     #[test]
     fn orders_and_keys() {
-        let posg: Order = "posg".parse().unwrap();
-        assert_eq!(posg, DEFAULT_ORDERS[1]);
-        assert_eq!(posg.to_string(), "posg");
+        let named = [
+            (Order::SPOG, "spog"),
+            (Order::PSOG, "psog"),
+            (Order::OSPG, "ospg"),
+            (Order::POSG, "posg"),
+        ];
+        for (order, name) in named {
+            assert_eq!(name.parse::<Order>().unwrap(), order);
+            assert_eq!(order.to_string(), name);
+        }
         assert!("spos".parse::<Order>().is_err());
         assert!("spo".parse::<Order>().is_err());
-        assert_eq!(posg.position(0), 2);
+        assert_eq!(Order::POSG.position(0), 2);
         let quad = [1, -2, i64::MAX, i64::MIN];
         for o in DEFAULT_ORDERS {
             assert_eq!(quad_of(o, &key_of(o, &quad)), quad);
         }
-        assert!(key_of(posg, &[0, -1, 0, 0]) < key_of(posg, &[0, 0, -5, 0]));
+        assert!(key_of(Order::POSG, &[0, -1, 0, 0]) < key_of(Order::POSG, &[0, 0, -5, 0]));
     }
 }

@@ -3,13 +3,6 @@
 use crate::placement::Placement;
 use pgquad_btree::{Key, SIGN};
 
-/// The column of a table by which its rows are placed, as its place in the key of an order. For the order posg and a
-/// table that is distributed by object it is column 1 of the key.
-#[must_use]
-pub fn key_column_place(columns: &[u8; 4], column: u8) -> usize {
-    columns.iter().position(|&c| c == column).unwrap_or(0)
-}
-
 /// The shard that holds all quads of a range, where there is one. There is one where the range has a single value in
 /// the column by which rows are placed (column `place` of the key), and in all columns before it.
 #[inline]

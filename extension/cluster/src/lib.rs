@@ -24,7 +24,7 @@ pub mod waiting;
 pub mod wire;
 
 pub use ahead::{ReadAhead, Wish};
-pub use deal::{key_column_place, shard_of_range, Deal, ShardRanges};
+pub use deal::{shard_of_range, Deal, ShardRanges};
 pub use placement::{Placement, Shard, SortedKeys};
 pub use polling::Polling;
 pub use read_cache::ReadCache;

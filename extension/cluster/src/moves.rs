@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::message::{request, Kind, Part, Read, Rows};
 use crate::wire::{Damaged, Reader, Result};
-use pgquad_btree::{Key, ALL_COLUMNS, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Key, Order, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 
 /// Quads in an answer: 64k take half a megabyte, and a message costs a thousandth of reading and building them.
 const ANSWER_QUADS: u32 = 64 * 1024;
@@ -18,8 +18,8 @@ pub struct TakeShard {
     pub from: i32,
     /// Schema and name of the relation, which is empty.
     pub relation: [String; 2],
-    /// Column permutations of the orders that it has there.
-    pub orders: Vec<[u8; 4]>,
+    /// The orders that it has there.
+    pub orders: Vec<Order>,
 }
 
 impl TakeShard {
@@ -33,8 +33,8 @@ impl TakeShard {
             writer.bytes(name.as_bytes());
         }
         writer.u32(self.orders.len() as u32);
-        for column in self.orders.iter().flatten() {
-            writer.u8(*column);
+        for column in self.orders.iter().flat_map(Order::columns) {
+            writer.u8(column);
         }
         writer.finish()
     }
@@ -50,9 +50,10 @@ impl TakeShard {
             Ok(text.to_owned())
         };
         let relation = [name(reader)?, name(reader)?];
-        let mut orders = vec![[0; 4]; reader.count(4)?];
-        for column in orders.iter_mut().flatten() {
-            *column = reader.u8()?;
+        let mut orders = Vec::new();
+        for _ in 0..reader.count(4)? {
+            let columns = [reader.u8()?, reader.u8()?, reader.u8()?, reader.u8()?];
+            orders.push(Order::new(columns).map_err(|_| Damaged)?);
         }
         reader.end()?;
         Ok(Self {
@@ -139,7 +140,7 @@ mod tests {
             shard: 102_008,
             from: 2,
             relation: ["quad_shards".to_owned(), "films \"s\"_102008".to_owned()],
-            orders: vec![[0, 1, 2, 3], [1, 0, 2, 3]],
+            orders: vec![Order::SPOG, Order::PSOG],
         };
         let message = take.encode();
         let read = |bytes: &[u8]| TakeShard::decode(&mut Reader::new(bytes.get(2..)?)).ok();
@@ -147,6 +148,10 @@ mod tests {
         for length in 0..message.len() {
             assert_eq!(read(&message[..length]), None);
         }
+        // No order has a column twice.
+        let mut message = message;
+        *message.last_mut().unwrap() = 0;
+        assert_eq!(read(&message), None);
     }
 
     fn rows(keys: &[Key], resume: Option<Key>) -> Rows {

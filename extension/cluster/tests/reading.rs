@@ -9,9 +9,7 @@ use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::message::Found;
 use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
-use pgquad_cluster::{
-    key_column_place, shard_of_range, Placement, ReadAhead, Reader, Reading, Shard, Shards, Wish,
-};
+use pgquad_cluster::{shard_of_range, Placement, ReadAhead, Reader, Reading, Shard, Shards, Wish};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -73,7 +71,7 @@ impl Cluster {
             trees
         };
         Self {
-            key_place: key_column_place(&order.columns(), by),
+            key_place: order.position(usize::from(by)),
             placement,
             order,
             trees: keys.into_iter().map(tree).collect(),

@@ -17,7 +17,8 @@ mod tuning;
 
 pub use access::access_path::holds;
 pub use access::index_choice::{
-    candidate_orders, key_ranges, match_order, most_ranges, read_cost, Prefix, MAX_LIST_RANGES,
+    candidate_orders, key_ranges, match_order, most_ranges, read_cost, OrderMatch, Prefix,
+    MAX_LIST_RANGES,
 };
 pub use bindings::{Bindings, Column};
 pub use operators::extremes::{Extreme, TermOffer, TermOrder};

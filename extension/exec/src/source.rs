@@ -2,7 +2,7 @@
 
 use crate::bindings::Bindings;
 use crate::plan::{Argument, ColumnNumber, Expr, Slot, TableNumber};
-use pgquad_btree::{Batch, Key, Span};
+use pgquad_btree::{Batch, Key, Order, Span};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_term::number::Number;
 
@@ -36,8 +36,8 @@ pub struct Wanted {
 /// In a repartitioned join the number of a table may stand for a part of it ([`TableNumber::part`]): the quads that
 /// this participant holds by a column. They are in the table's orders that are placed by it.
 pub trait Source {
-    /// The orders of a table: permutations of the columns s, p, o, g.
-    fn orders(&self, table: TableNumber) -> &[[u8; 4]];
+    /// The orders of a table.
+    fn orders(&self, table: TableNumber) -> &[Order];
 
     /// About how many quads an order of a table holds between two keys (inclusive); quick, whatever the number.
     fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64;

@@ -11,7 +11,7 @@ mod sums;
 
 use common::{slots, Trees, FLIP};
 use extremes::{extremes_of, term_order, EXTREMES};
-use pgquad_btree::{Batch, Key, Quad, Span};
+use pgquad_btree::{Batch, Key, Order, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
     Argument, Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted,
@@ -99,7 +99,7 @@ impl Source for Sharded {
         self.all.numbers(argument, needs, rows, wanted)
     }
 
-    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[Order] {
         self.of(table).orders(table.whole())
     }
 
@@ -123,9 +123,9 @@ impl Source for Sharded {
     ) -> bool {
         let trees = self.of_mut(table);
         let more = trees.read(table.whole(), order, reading, ranges, enough, batch, spans);
-        let columns = trees.orders(table.whole())[order];
-        let placed_by = if columns[..2].contains(&0) { 0 } else { 2 };
-        let place = columns.iter().position(|&c| c == placed_by).unwrap();
+        let permutation = trees.orders(table.whole())[order];
+        let by_subject = permutation.columns()[..2].contains(&0);
+        let place = permutation.position(if by_subject { 0 } else { 2 });
         // Columns that nobody asked for are not filled; whoever reads a part reads its own.
         let values = batch.columns[place].iter();
         let others = values.filter(|&&v| holder(v, self.participants) != self.me);

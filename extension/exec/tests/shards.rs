@@ -6,10 +6,10 @@ mod plans;
 
 use common::Trees;
 use pgquad_btree::mem::Txns;
-use pgquad_btree::{Batch, Key, Probe, Quad, Span};
+use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span};
 use pgquad_cluster::message::{Read, Rows};
 use pgquad_cluster::reading::answer;
-use pgquad_cluster::{key_column_place, Placement, Reading, Shard, Shards};
+use pgquad_cluster::{Placement, Reading, Shard, Shards};
 use pgquad_exec::{
     Bindings, CardinalityFeedback, Expr, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
     ValueKey,
@@ -100,8 +100,8 @@ impl Shards for View<'_> {
     }
 
     fn key_place(&self) -> usize {
-        let columns = self.source.all.orders(self.table)[self.order];
-        key_column_place(&columns, if self.order < 2 { 0 } else { 2 })
+        let order = self.source.all.orders(self.table)[self.order];
+        order.position(if self.order < 2 { 0 } else { 2 })
     }
 
     fn order(&self) -> u8 {
@@ -141,7 +141,7 @@ impl Shards for View<'_> {
 }
 
 impl Source for Scattered {
-    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[Order] {
         self.all.orders(table)
     }
 

@@ -33,6 +33,10 @@ mod tests {
                 .as_deref(),
             Some("SELECT ?True { ?s TRUE:x 'TRUE' . ?s <TRUE> true, false } # TRUE")
         );
+        assert_eq!(
+            in_lower_case("ASK { <http://e/\\u00e9/TRUE> ?p TRUE }").as_deref(),
+            Some("ASK { <http://e/\\u00e9/TRUE> ?p true }")
+        );
         assert_eq!(in_lower_case("ASK { ?s ?p true }"), None);
         assert_eq!(in_lower_case("ASK { ?s ?p 'true }"), None);
     }

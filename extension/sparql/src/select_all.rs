@@ -4,29 +4,23 @@ use spargebra::algebra::GraphPattern;
 use spargebra::term::Variable;
 use spargebra::Query;
 
+use crate::template::lexer::{Lexer, Token};
+
 /// Whether the text of a query, which is known to parse, begins with `SELECT *` after its prologue.
 pub(crate) fn selects_all(text: &str) -> bool {
-    let mut rest = text;
-    loop {
-        rest = skip_space(rest);
-        if let Some(after) = keyword(rest, "BASE") {
-            rest = skip_iri(after);
-        } else if let Some(after) = keyword(rest, "PREFIX") {
-            rest = skip_iri(after);
-        } else {
-            break;
-        }
-    }
-    let Some(mut rest) = keyword(rest, "SELECT") else {
-        return false;
+    let is_one_of = |token: &Token<'_>, keywords: [&str; 2]| match token {
+        Token::Word(word) => keywords.iter().any(|k| word.eq_ignore_ascii_case(k)),
+        _ => false,
     };
-    rest = skip_space(rest);
-    for option in ["DISTINCT", "REDUCED"] {
-        if let Some(after) = keyword(rest, option) {
-            rest = skip_space(after);
-        }
-    }
-    rest.starts_with('*')
+    // The prologue has no other words.
+    let mut tokens = Lexer::new(text)
+        .map(|lexed| lexed.token)
+        .skip_while(|token| {
+            !matches!(token, Token::Word(_)) || is_one_of(token, ["BASE", "PREFIX"])
+        });
+    matches!(tokens.next(), Some(Token::Word(form)) if form.eq_ignore_ascii_case("SELECT"))
+        && tokens.find(|token| !is_one_of(token, ["DISTINCT", "REDUCED"]))
+            == Some(Token::Mark(b'*'))
 }
 
 /// Puts the variables of the outermost projection into the order in which the pattern below has them.
@@ -55,29 +49,6 @@ fn outermost_projection(pattern: &mut GraphPattern) -> Option<(&GraphPattern, &m
     }
 }
 
-fn skip_space(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(comment) = rest.strip_prefix('#') {
-        rest = comment
-            .find(['\r', '\n'])
-            .map_or("", |end| &comment[end..])
-            .trim_start();
-    }
-    rest
-}
-
-/// What follows the keyword, if the text begins with it.
-fn keyword<'t>(text: &'t str, keyword: &str) -> Option<&'t str> {
-    let head = text.get(..keyword.len())?;
-    head.eq_ignore_ascii_case(keyword)
-        .then(|| &text[keyword.len()..])
-}
-
-/// What follows the IRI that comes next.
-fn skip_iri(text: &str) -> &str {
-    text.find('>').map_or("", |end| &text[end + 1..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,10 +56,26 @@ mod tests {
 
     #[test]
     fn the_star_is_found_behind_any_prologue() {
-        assert!(selects_all("select*{}"));
-        assert!(selects_all("# SELECT ?x\nPREFIX select: <http://e/select>BASE <http://e/>\n SELECT # all\r DISTINCT * {}"));
-        assert!(!selects_all("SELECT ?x { { SELECT * {} } }"));
-        assert!(!selects_all("PREFIX : <http://e/*> ASK {}"));
+        for text in [
+            "select*{}",
+            "SELECT DISTINCT * {}",
+            "Select Reduced*{}",
+            "# SELECT ?x\nPREFIX select: <http://e/select>BASE <http://e/>\n SELECT # all\r DISTINCT * {}",
+            "base<http://e#>prefix:<http://e/#(>prefix ask:<ask#>prefix e-1:<\\u00e9/ask#>\tselect\n*{}",
+        ] {
+            assert!(selects_all(text), "{text}");
+        }
+        for text in [
+            "SELECT ?x { { SELECT * {} } }",
+            "SELECT DISTINCT ?x { ?x <http://e/p>* ?y }",
+            "SELECT (1 AS ?x) { { SELECT * {} } }",
+            "SELECT (2*3 AS ?x) {}",
+            "PREFIX : <http://e/*> ASK {}",
+            "# SELECT *\nDESCRIBE * {}",
+            "BASE <http://e/SELECT> CONSTRUCT { ?s ?p ?o } { { SELECT * { ?s ?p ?o } } }",
+        ] {
+            assert!(!selects_all(text), "{text}");
+        }
     }
 
     #[test]

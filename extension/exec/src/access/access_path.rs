@@ -1,12 +1,12 @@
 //! Access path: how one pattern is read for a batch. It says which index permutation is read, what the key is, what is
 //! bound, and which residual predicates are left.
 
-use crate::access::index_choice::{best_order, key_ranges};
+use crate::access::index_choice::{best_order, key_ranges, OrderMatch};
 use crate::bindings::{Bindings, Column};
 use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::{ColumnNumber, Param, Pattern, Slot, SlotSet, TableNumber};
-use pgquad_btree::{Key, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Key, Order, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
 /// The value side of a key condition.
@@ -73,8 +73,8 @@ pub(crate) struct AccessPath {
     pub table: TableNumber,
     /// Number of the order.
     pub order: usize,
-    /// Its columns.
-    pub columns: [u8; 4],
+    /// The order itself.
+    pub permutation: Order,
     /// Conditions that the key ranges enforce, in key order.
     used: SmallVec<[KeyCondition; 4]>,
     /// All of `used` are equalities with one value.
@@ -113,7 +113,7 @@ pub(crate) fn cannot_match(pattern: &Pattern, rows: &Bindings, params: &[Value])
 
 impl AccessPath {
     /// How to read `pattern` for rows like `rows`, when the variables of `live` are needed afterwards.
-    pub fn new(pattern: &Pattern, orders: &[[u8; 4]], rows: &Bindings, live: &SlotSet) -> Self {
+    pub fn new(pattern: &Pattern, orders: &[Order], rows: &Bindings, live: &SlotSet) -> Self {
         Self::with_keys(pattern, orders, rows, live, |_| true)
     }
 
@@ -121,7 +121,7 @@ impl AccessPath {
     /// be those.
     pub fn with_keys(
         pattern: &Pattern,
-        orders: &[[u8; 4]],
+        orders: &[Order],
         rows: &Bindings,
         live: &SlotSet,
         is_key: impl Fn(Slot) -> bool,
@@ -132,7 +132,7 @@ impl AccessPath {
     /// The same where only some ranges have to be looked at, if the order allows.
     pub fn with_ranges(
         pattern: &Pattern,
-        orders: &[[u8; 4]],
+        orders: &[Order],
         rows: &Bindings,
         live: &SlotSet,
         is_key: impl Fn(Slot) -> bool,
@@ -188,16 +188,16 @@ impl AccessPath {
             .map(|&i| (conditions[i].column.index(), conditions[i].bound))
             .collect();
         let lists_first = unkeyed && pattern.lists_first;
-        let (order, mut prefix) = best_order(orders, &bounds, lists_first);
+        let OrderMatch { order, mut prefix } = best_order(orders, &bounds, lists_first);
         for used in &mut prefix.used {
             *used = offered[*used];
         }
-        let columns = orders[order];
-        let place = |column: ColumnNumber| column.place_in(&columns).unwrap_or(0);
+        let permutation = orders[order];
+        let place = |column: ColumnNumber| permutation.position(column.index());
         let mut access = Self {
             table: pattern.table,
             order,
-            columns,
+            permutation,
             used: prefix.used.iter().map(|&i| conditions[i]).collect(),
             exact: prefix.used.len() == prefix.exact,
             keys: SmallVec::new(),
@@ -261,6 +261,7 @@ impl AccessPath {
             access.fills.push((slot, at));
         }
         if pattern.triples {
+            let columns = permutation.columns();
             let is_fixed = |place: &usize| {
                 let column = ColumnNumber::new(columns[*place]);
                 let mut used = access.used.iter();
@@ -402,7 +403,7 @@ impl AccessPath {
                 (used.column.index(), used.bound, value)
             })
             .collect();
-        out.extend(key_ranges(&self.columns, &conditions));
+        out.extend(key_ranges(self.permutation, &conditions));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::cost::{COUNTED_RANGES, FAR_PROBE_COST};
 use crate::plan::condition::{Bound, Value};
-use pgquad_btree::Key;
+use pgquad_btree::{Key, Order};
 use smallvec::SmallVec;
 
 /// What part of an order a set of conditions binds.
@@ -22,12 +22,21 @@ pub struct Prefix {
     pub range: bool,
 }
 
+/// An order of a table, and what part of it conditions bind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderMatch {
+    /// Its number in the table.
+    pub order: usize,
+    /// What is bound.
+    pub prefix: Prefix,
+}
+
 /// Matches conditions `(column, bound)` (column 0 = s .. 3 = g) against the permutation `order`: equalities on its
 /// leading columns, then range conditions on the next.
-pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
+pub fn match_order(order: Order, conditions: &[(usize, Bound)]) -> Prefix {
     let mut prefix = Prefix::default();
     let mut only_exact = true;
-    for &column in order {
+    for column in order.columns() {
         let of_column = |wanted: Bound| {
             conditions
                 .iter()
@@ -58,10 +67,10 @@ pub fn match_order(order: &[u8; 4], conditions: &[(usize, Bound)]) -> Prefix {
 /// The order that serves conditions best, with what it binds: most exact columns, then most bound ones; the first of
 /// equals. With `lists_first` the members of a list count as exactly one value.
 pub(crate) fn best_order(
-    orders: &[[u8; 4]],
+    orders: &[Order],
     conditions: &[(usize, Bound)],
     lists_first: bool,
-) -> (usize, Prefix) {
+) -> OrderMatch {
     let mut kinds = [Kinds::default(); 4];
     for (column, bound) in conditions {
         let kinds = &mut kinds[*column];
@@ -74,9 +83,10 @@ pub(crate) fn best_order(
     }
     let best = (0..orders.len())
         .rev()
-        .max_by_key(|&n| served(&orders[n], &kinds));
-    best.map_or_else(Default::default, |best| {
-        (best, match_order(&orders[best], conditions))
+        .max_by_key(|&n| served(orders[n], &kinds));
+    best.map_or_else(Default::default, |order| OrderMatch {
+        order,
+        prefix: match_order(orders[order], conditions),
     })
 }
 
@@ -85,15 +95,15 @@ pub(crate) fn best_order(
 /// a range of `posg` or many of `spog`. Only the length of the list and the size of the range tell which are fewer
 /// quads ([`read_cost`]).
 pub fn candidate_orders(
-    orders: &[[u8; 4]],
+    orders: &[Order],
     conditions: &[(usize, Bound)],
-) -> SmallVec<[(usize, Prefix); 2]> {
-    let mut candidates: SmallVec<[(usize, Prefix); 2]> = SmallVec::new();
+) -> SmallVec<[OrderMatch; 2]> {
+    let mut candidates: SmallVec<[OrderMatch; 2]> = SmallVec::new();
     candidates.push(best_order(orders, conditions, false));
     if conditions.iter().any(|c| c.1 == Bound::Any) {
         let listed = best_order(orders, conditions, true);
-        let ranked = &candidates[0].1.used;
-        if listed.1.used.iter().any(|i| !ranked.contains(i)) {
+        let ranked = &candidates[0].prefix.used;
+        if listed.prefix.used.iter().any(|i| !ranked.contains(i)) {
             candidates.push(listed);
         }
     }
@@ -139,9 +149,9 @@ struct Kinds {
 }
 
 /// [`Prefix::exact`], [`Prefix::bound`] and [`Prefix::range`] of an order.
-fn served(order: &[u8; 4], kinds: &[Kinds; 4]) -> (usize, usize, bool) {
+fn served(order: Order, kinds: &[Kinds; 4]) -> (usize, usize, bool) {
     let (mut exact, mut bound) = (0, 0);
-    for &column in order {
+    for column in order.columns() {
         let kinds = kinds[usize::from(column)];
         if kinds.equal {
             exact += usize::from(exact == bound);
@@ -155,9 +165,9 @@ fn served(order: &[u8; 4], kinds: &[Kinds; 4]) -> (usize, usize, bool) {
 
 /// The ascending, disjoint, inclusive key ranges of `order` that hold exactly the quads satisfying all `conditions`
 /// `(column, bound, value)`, which must be those that [`match_order`] uses.
-pub fn key_ranges(order: &[u8; 4], conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
+pub fn key_ranges(order: Order, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
     let mut ranges = vec![([0u64; 4], [u64::MAX; 4])];
-    for (position, &column) in order.iter().enumerate() {
+    for (position, &column) in order.columns().iter().enumerate() {
         for (_, bound, value) in conditions.iter().filter(|c| c.0 == usize::from(column)) {
             match value {
                 Value::Null => return Vec::new(),
@@ -227,18 +237,18 @@ fn restrict(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgquad_btree::DEFAULT_ORDERS;
     use proptest::prelude::*;
 
     #[test]
     fn prefixes() {
-        let posg = [1, 2, 0, 3];
         let both = [(0, Bound::Eq), (1, Bound::Eq)];
-        let p = match_order(&posg, &both);
+        let p = match_order(Order::POSG, &both);
         assert_eq!(
             (p.bound, p.exact, p.range, p.used.to_vec()),
             (1, 1, false, vec![1])
         );
-        let spog = match_order(&[0, 1, 2, 3], &both);
+        let spog = match_order(Order::SPOG, &both);
         assert_eq!((spog.bound, spog.used.to_vec()), (2, vec![0, 1]));
         let range = [
             (1, Bound::Eq),
@@ -246,22 +256,21 @@ mod tests {
             (2, Bound::Le),
             (0, Bound::Eq),
         ];
-        let p = match_order(&posg, &range);
+        let p = match_order(Order::POSG, &range);
         assert_eq!(
             (p.bound, p.range, p.used.to_vec()),
             (1, true, vec![0, 1, 2])
         );
         let any = [(1, Bound::Any), (2, Bound::Eq)];
-        let p = match_order(&posg, &any);
+        let p = match_order(Order::POSG, &any);
         assert_eq!((p.bound, p.exact), (2, 0));
     }
 
     #[test]
     fn candidates() {
-        let orders = [[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3]];
         let numbers = |conditions: &[(usize, Bound)]| -> Vec<usize> {
-            let candidates = candidate_orders(&orders, conditions);
-            candidates.iter().map(|c| c.0).collect()
+            let candidates = candidate_orders(&DEFAULT_ORDERS, conditions);
+            candidates.iter().map(|c| c.order).collect()
         };
         // A range of a predicate, or one of each subject.
         assert_eq!(numbers(&[(0, Bound::Any), (1, Bound::Eq)]), [1, 0]);
@@ -326,17 +335,18 @@ mod tests {
         /// The ranges hold a quad exactly when the conditions used accept it, and they are ascending and disjoint.
         #[test]
         fn ranges_are_exact(
-            order in Just([0u8, 1, 2, 3]).prop_shuffle(),
+            columns in Just([0u8, 1, 2, 3]).prop_shuffle(),
             conditions in prop::collection::vec(condition(), 0..6),
             quads in prop::collection::vec([small(), small(), small(), small()], 1..60),
         ) {
             let bounds: Vec<_> = conditions.iter().map(|c| (c.0, c.1)).collect();
-            let prefix = match_order(&order, &bounds);
+            let order = Order::new(columns).unwrap();
+            let prefix = match_order(order, &bounds);
             let used: Vec<_> = prefix.used.iter().map(|&i| conditions[i].clone()).collect();
-            let ranges = key_ranges(&order, &used);
+            let ranges = key_ranges(order, &used);
             prop_assert!(ranges.windows(2).all(|w| w[0].1 < w[1].0));
             for quad in quads {
-                let key: [u64; 4] = std::array::from_fn(|i| quad[usize::from(order[i])]);
+                let key: [u64; 4] = std::array::from_fn(|i| quad[usize::from(columns[i])]);
                 let inside = ranges.iter().any(|(low, high)| *low <= key && key <= *high);
                 prop_assert_eq!(inside, satisfies(&quad, &used));
             }

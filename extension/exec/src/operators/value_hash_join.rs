@@ -198,7 +198,7 @@ impl ValueHashJoin {
         room: usize,
     ) -> Option<Tables> {
         let access = self.access.clone();
-        let place = same.column.place_in(&access.columns)?;
+        let place = access.permutation.position(same.column.index());
         let mut ranges = Vec::new();
         access.ranges(&self.input, 0, params, &mut ranges);
         let mut parts = Parts {

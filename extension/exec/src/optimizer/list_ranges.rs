@@ -33,22 +33,24 @@ fn is_cheaper_by_lists<S: Source>(pattern: &Pattern, params: &[Value], source: &
     let conditions = pattern.conditions.iter();
     let bounds: Vec<_> = conditions.map(|c| (c.column.index(), c.bound)).collect();
     let candidates = candidate_orders(source.orders(pattern.table), &bounds);
-    let [_, (_, listed)] = &candidates[..] else {
+    let [_, listed] = &candidates[..] else {
         return false;
     };
     let value = |&i: &usize| &params[pattern.conditions[i].param.index()];
-    if most_ranges(listed.used.iter().map(value)) > MAX_LIST_RANGES {
+    if most_ranges(listed.prefix.used.iter().map(value)) > MAX_LIST_RANGES {
         return false;
     }
-    let mut costs = candidates.iter().map(|(order, prefix)| {
-        let columns = source.orders(pattern.table)[*order];
-        let used = prefix.used.iter().map(|&i| {
+    let mut costs = candidates.iter().map(|candidate| {
+        let order = source.orders(pattern.table)[candidate.order];
+        let used = candidate.prefix.used.iter().map(|&i| {
             let c = &pattern.conditions[i];
             let value = params[c.param.index()].clone();
             (c.column.index(), c.bound, value)
         });
-        let ranges = key_ranges(&columns, &used.collect::<Vec<_>>());
-        read_cost(&ranges, |some| source.counts(pattern.table, *order, some))
+        let ranges = key_ranges(order, &used.collect::<Vec<_>>());
+        read_cost(&ranges, |some| {
+            source.counts(pattern.table, candidate.order, some)
+        })
     });
     match (costs.next(), costs.next()) {
         (Some(ranked), Some(listed)) => listed < ranked,

@@ -322,7 +322,7 @@ impl Pipeline {
     }
 
     fn key_at(&self, access: &AccessPath, column: ColumnNumber) -> Option<Operand> {
-        access.one_at(column.place_in(&access.columns)?)
+        access.one_at(access.permutation.position(column.index()))
     }
 
     /// The key that the next step of a batch looks up by a variable, where the key tells who holds the quads.

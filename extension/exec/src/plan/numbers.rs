@@ -81,13 +81,6 @@ impl ColumnNumber {
     pub const OBJECT: Self = Self(2);
     /// The column g.
     pub const GRAPH: Self = Self(3);
-
-    /// Its place in the keys of an order.
-    #[inline]
-    #[must_use]
-    pub fn place_in(self, order: &[u8; 4]) -> Option<usize> {
-        order.iter().position(|&column| column == self.0)
-    }
 }
 
 impl Slot {

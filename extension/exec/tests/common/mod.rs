@@ -20,7 +20,7 @@ pub const FLIP: u64 = 1 << 63;
 /// Tables of frozen quads.
 pub struct Trees {
     /// Trees and orders of each table.
-    pub tables: Vec<(Quads<MemStore>, Vec<[u8; 4]>)>,
+    pub tables: Vec<(Quads<MemStore>, Vec<Order>)>,
     /// Quads that have been read.
     pub read: usize,
     /// Takes the quads for those of another node.
@@ -48,7 +48,7 @@ impl Trees {
                     .build(keys.into_iter(), FROZEN_XID, 0, 1.0)
                     .unwrap();
             }
-            (trees, orders.iter().map(Order::columns).collect())
+            (trees, orders.clone())
         });
         Self {
             tables: tables.collect(),
@@ -118,7 +118,7 @@ impl Source for Trees {
         (0..rows.len).map(value).collect()
     }
 
-    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[Order] {
         &self.tables[table.index()].1
     }
 

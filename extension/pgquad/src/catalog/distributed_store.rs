@@ -10,6 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CStr;
 
+use pgquad_btree::Order;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -22,9 +23,9 @@ pub const SHARD_SCHEMA: &str = "quad_shards";
 /// The option that marks the relation of a distributed store.
 pub const MARK: &CStr = c"shards";
 
-/// The column permutations of a distributed store. First come those of the table distributed by subject, then those of
-/// the table distributed by object.
-pub const ORDERS: [[u8; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]];
+/// The orders of a distributed store. First come those of the table distributed by subject, then those of the table
+/// distributed by object.
+pub const ORDERS: [Order; 4] = [Order::SPOG, Order::PSOG, Order::OSPG, Order::POSG];
 
 extension_sql!(
     r#"

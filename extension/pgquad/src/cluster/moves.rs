@@ -154,7 +154,7 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
     // decided. SAFETY: the relation is open; the lock goes with the transaction.
     unsafe { pg_sys::LockRelationOid(shard, pg_sys::ShareLock as i32) };
     // SAFETY: the relation is open.
-    let orders = unsafe { columns_of(&Table::open(relation.as_ptr())) };
+    let orders = unsafe { Table::open(relation.as_ptr()).orders() };
     let request = TakeShard {
         shard: number,
         from,
@@ -166,18 +166,13 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
     decode_numbers(answer, 1).unwrap_or_else(|e| damaged(e));
 }
 
-fn columns_of(table: &Table) -> Vec<[u8; 4]> {
-    let orders = table.orders();
-    orders.iter().map(|order| order.columns()).collect()
-}
-
 /// Fills the relation of a shard on this node, which another node has asked for. The answer is the number of quads.
 pub fn take_shard(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = TakeShard::decode(reader).unwrap_or_else(|e| damaged(e));
     let relation = open_empty(&request);
     // SAFETY: the relation is open, and locked against other writers.
     let table = unsafe { Table::open(relation.as_ptr()) };
-    if columns_of(&table) != request.orders || !table.is_empty() {
+    if table.orders() != request.orders || !table.is_empty() {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(

@@ -55,7 +55,7 @@ impl Written {
 
     /// Column `place` of the key.
     fn column(&self, place: usize) -> &'static str {
-        COLUMNS[usize::from(ORDERS[self.order][place])]
+        COLUMNS[usize::from(ORDERS[self.order].columns()[place])]
     }
 
     /// The number of quads in a range that pass the filters.

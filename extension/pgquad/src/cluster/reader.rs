@@ -7,9 +7,7 @@ use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, 
 use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows};
-use pgquad_cluster::{
-    key_column_place, shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish,
-};
+use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish};
 use pgrx::pg_sys;
 
 use super::connection::Scope;
@@ -112,19 +110,19 @@ impl ShardedReader {
         unsafe { Self::new(sides, snapshot) }
     }
 
-    /// The column permutations.
-    pub fn orders(&self) -> &[[u8; 4]] {
+    /// The orders.
+    pub fn orders(&self) -> &[Order] {
         &ORDERS
     }
 
     /// The place of a column (0 = subject .. 3 = graph) in the keys of an order.
     pub fn place(&self, order: usize, column: usize) -> usize {
-        key_column_place(&ORDERS[order], column as u8)
+        ORDERS[order].position(column)
     }
 
     /// An order of the store.
     pub fn order(&self, order: usize) -> Order {
-        Order::new(ORDERS[order]).unwrap_or_else(|e| crate::storage::fail(e))
+        ORDERS[order]
     }
 
     /// What has gone over the wire for this reader.
@@ -669,7 +667,7 @@ impl ShardedReader {
 pub fn range_count(sides: Sides, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
     let (order, low, high) = range_for(&ORDERS, key);
     let mut covered = [false; 4];
-    for &c in &ORDERS[order] {
+    for c in ORDERS[order].columns() {
         if key[usize::from(c)].is_none() {
             break;
         }
@@ -869,8 +867,8 @@ impl Shards for Side<'_> {
     }
 
     fn key_place(&self) -> usize {
-        let columns = &ORDERS[2 * self.number + self.order];
-        key_column_place(columns, PLACED_BY[self.number])
+        let order = ORDERS[2 * self.number + self.order];
+        order.position(usize::from(PLACED_BY[self.number]))
     }
 
     fn order(&self) -> u8 {

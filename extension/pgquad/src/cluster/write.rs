@@ -141,7 +141,7 @@ struct Side {
     relid: pg_sys::Oid,
     column: char,
     place: usize,
-    order: &'static str,
+    order: Order,
 }
 
 fn sides(sides: Sides) -> [Side; 2] {
@@ -150,19 +150,15 @@ fn sides(sides: Sides) -> [Side; 2] {
             relid: sides.by_subject,
             column: 's',
             place: 0,
-            order: "spog",
+            order: Order::SPOG,
         },
         Side {
             relid: sides.by_object,
             column: 'o',
             place: 2,
-            order: "ospg",
+            order: Order::OSPG,
         },
     ]
-}
-
-fn order(side: Side) -> Order {
-    side.order.parse().expect("a constant")
 }
 
 /// What one statement changes in one store.
@@ -403,9 +399,8 @@ impl Collected {
 
     /// Adds quads in any order.
     pub fn push(&mut self, quads: &[Quad]) {
-        let order: Order = "spog".parse().expect("a constant");
         for quad in quads {
-            let key = key_of(order, quad);
+            let key = key_of(Order::SPOG, quad);
             match &mut self.sorter {
                 Some(sorter) => sorter.push(key),
                 None => self.keys.push(key),
@@ -468,8 +463,8 @@ fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
     let few = keys.len() <= PARAMETER_QUADS;
     let sorted = Rc::new(Sorted::Memory(keys));
     let decided = insert_first(by_subject, &sorted, few);
-    let (added, to) = (decided.added, order(by_object));
-    let mut own: Vec<Quad> = decided.own(quads_of(&sorted, order(by_subject))).collect();
+    let (added, to) = (decided.added, by_object.order);
+    let mut own: Vec<Quad> = decided.own(quads_of(&sorted, by_subject.order)).collect();
     drop(sorted);
     own.sort_unstable_by_key(|quad| key_of(to, quad));
     if few {
@@ -482,7 +477,7 @@ fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
 
 /// The first table's quads stream out of its sorter, and are read once more for what it has decided.
 fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u64 {
-    let (from, to) = (order(by_subject), order(by_object));
+    let (from, to) = (by_subject.order, by_object.order);
     let sorted = Rc::new(Sorted::Files(first.keep()));
     let decided = insert_first(by_subject, &sorted, false);
     let added = decided.added;
@@ -500,7 +495,7 @@ fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u6
 fn insert_first(side: Side, sorted: &Rc<Sorted>, few: bool) -> Decided {
     let mut decided = Decided::new(side);
     while decided.is_open() {
-        let quads = quads_of(sorted, order(side));
+        let quads = quads_of(sorted, side.order);
         if few {
             let due: Vec<Quad> = quads.filter(|quad| decided.is_due(quad)).collect();
             insert_few(side, &due);

@@ -10,7 +10,7 @@ use crate::nodes::scan::conditions;
 use crate::pg::compat;
 use crate::pg::list::{list_iter, list_node};
 use crate::table;
-use pgquad_btree::GRAPH;
+use pgquad_btree::{Order, GRAPH};
 use pgquad_exec::Bound;
 use pgrx::pg_sys;
 
@@ -99,11 +99,8 @@ pub unsafe fn is_readable(root: *mut pg_sys::PlannerInfo, read: pg_sys::Index) -
     // SAFETY: the caller's promise.
     unsafe {
         let table = (**(*root).simple_rte_array.add(read as usize)).relid;
-        let last_is_graph = |orders: Vec<[u8; 4]>| {
-            orders
-                .iter()
-                .all(|order| usize::from(order[GRAPH]) == GRAPH)
-        };
+        let last_is_graph =
+            |orders: Vec<Order>| orders.iter().all(|order| order.position(GRAPH) == GRAPH);
         list_iter::<pg_sys::RestrictInfo>((*relation(root, read)).baserestrictinfo)
             .filter(|&clause| is_of_graph(clause, read))
             .all(|clause| conditions::match_clause(root, read, clause).is_some())

@@ -2,7 +2,7 @@
 
 use super::buffers::RelationStore;
 use crate::pg::compat::{self, FileLocator};
-use pgquad_btree::{CacheBudget, InnerPageCache, Tree};
+use pgquad_btree::{CacheBudget, InnerPageCache, Order, Tree};
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -20,8 +20,8 @@ const CACHE_BYTES: usize = 32 << 20;
 pub struct ReadTrees {
     /// One for each order.
     pub trees: Vec<Tree<RelationStore>>,
-    /// Their column permutations.
-    pub orders: Vec<[u8; 4]>,
+    /// Those orders.
+    pub orders: Vec<Order>,
 }
 
 struct Kept {

@@ -8,7 +8,8 @@ use super::snapshot::{is_serializable, PgSnapshot};
 use super::trees::trees_to_read;
 use crate::pg::ffi;
 use pgquad_btree::{
-    Batch, Filter, GroupCursor, Groups, Key, Probe, Span, Tree, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN,
+    Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Tree, Work, ALL_COLUMNS, KEY_MAX,
+    KEY_MIN,
 };
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -39,8 +40,8 @@ impl LocalReader {
         }
     }
 
-    /// The column permutations.
-    pub fn orders(&self) -> &[[u8; 4]] {
+    /// The orders.
+    pub fn orders(&self) -> &[Order] {
         &self.read.orders
     }
 

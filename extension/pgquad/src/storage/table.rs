@@ -268,15 +268,10 @@ impl Table {
     /// Entries in the best range that an order has for `key` (NULL = any), and the columns that the range takes account
     /// of.
     pub fn range_count(&self, key: [Option<i64>; 4]) -> (u64, [bool; 4]) {
-        let orders: Vec<[u8; 4]> = self
-            .meta
-            .orders()
-            .iter()
-            .map(|o| o.order.columns())
-            .collect();
+        let orders = self.orders();
         let (n, low, high) = range_for(&orders, key);
         let mut covered = [false; 4];
-        for &c in self.meta.orders()[n].order.columns().iter() {
+        for c in orders[n].columns() {
             if key[usize::from(c)].is_none() {
                 break;
             }

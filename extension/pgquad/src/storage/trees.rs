@@ -38,7 +38,7 @@ pub unsafe fn trees_to_read(rel: pg_sys::Relation) -> Rc<ReadTrees> {
             };
             let trees: Vec<_> = caches.iter().enumerate().map(tree).collect();
             ReadTrees {
-                orders: trees.iter().map(|tree| tree.order().columns()).collect(),
+                orders: trees.iter().map(|tree| tree.order()).collect(),
                 trees,
             }
         };

@@ -5,7 +5,7 @@ use crate::catalog::distributed_store::sides_of;
 use crate::cluster::groups::ShardedGroups;
 use crate::cluster::ShardedReader;
 use crate::storage::{range_for, LocalReader};
-use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Span, Work, SIGN};
+use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Span, Work, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgrx::pg_sys;
 
@@ -45,7 +45,7 @@ impl TableReader {
 
     /// The column permutations.
     #[inline]
-    pub fn orders(&self) -> &[[u8; 4]] {
+    pub fn orders(&self) -> &[Order] {
         match self {
             Self::Local(local) => local.orders(),
             Self::Sharded(sharded) => sharded.orders(),
@@ -231,11 +231,11 @@ pub unsafe fn count_matching(rel: pg_sys::Relation, key: [Option<i64>; 4]) -> u6
     unsafe {
         let mut reader = TableReader::new(rel, pg_sys::GetActiveSnapshot());
         let (order, low, high) = range_for(reader.orders(), key);
-        let columns = reader.orders()[order].iter().enumerate();
+        let columns = reader.orders()[order].columns().into_iter().enumerate();
         // What the range does not say already.
         let filters: Vec<Filter> = columns
             .filter(|&(place, _)| low[place] != high[place])
-            .filter_map(|(place, &column)| {
+            .filter_map(|(place, column)| {
                 let value = key[usize::from(column)]? as u64 ^ SIGN;
                 Some(Filter {
                     column: place as u8,

@@ -3,14 +3,15 @@
 use crate::catalog::distributed_store::{sides_of, ORDERS};
 use crate::cluster::reader;
 use crate::storage::{options_of, with_open, Table};
+use pgquad_btree::Order;
 use pgrx::pg_sys;
 
-/// The column permutations of a quad table that the current statement has locked: those that its readers have.
-pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<[u8; 4]>> {
+/// The orders of a quad table that the current statement has locked: those that its readers have.
+pub fn orders_of(relid: pg_sys::Oid) -> Option<Vec<Order>> {
     if is_sharded(relid) {
         return Some(ORDERS.to_vec());
     }
-    options_of(relid).map(|o| o.orders.iter().map(|o| o.order.columns()).collect())
+    options_of(relid).map(|o| o.orders.iter().map(|o| o.order).collect())
 }
 
 /// Number of quads matching `key` and which of its columns the number takes account of.

@@ -7,7 +7,7 @@
 /// false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
-    /// What stands between `<` and `>`.
+    /// What stands between `<` and `>`, with its escapes.
     Iri(&'t str),
     /// A prefixed name.
     Name {
@@ -56,31 +56,41 @@ pub(crate) fn tokens(text: &str) -> Option<Vec<Lexed<'_>>> {
 
 /// The tokens up to a string that does not end, and where that starts.
 pub(crate) fn tokens_until(text: &str) -> (Vec<Lexed<'_>>, Option<usize>) {
-    let mut lexer = Lexer { text, at: 0 };
+    let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 6);
-    loop {
-        lexer.skip_space();
-        let start = lexer.at;
-        if start == text.len() {
-            return (tokens, None);
-        }
-        let Some(token) = lexer.next() else {
-            return (tokens, Some(start));
-        };
-        tokens.push(Lexed {
-            token,
-            start,
-            end: lexer.at,
-        });
-    }
+    tokens.extend(&mut lexer);
+    (tokens, (lexer.at < text.len()).then_some(lexer.at))
 }
 
-struct Lexer<'t> {
+/// Gives the tokens of a text one by one, up to a string that does not end.
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
 }
 
+impl<'t> Iterator for Lexer<'t> {
+    type Item = Lexed<'t>;
+
+    fn next(&mut self) -> Option<Lexed<'t>> {
+        self.skip_space();
+        let start = self.at;
+        if start == self.text.len() {
+            return None;
+        }
+        let token = self.token()?;
+        Some(Lexed {
+            token,
+            start,
+            end: self.at,
+        })
+    }
+}
+
 impl<'t> Lexer<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
     fn bytes(&self) -> &'t [u8] {
         self.text.as_bytes()
     }
@@ -112,7 +122,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn next(&mut self) -> Option<Token<'t>> {
+    /// The token that starts here; `None`, and no step further, for a string that does not end.
+    fn token(&mut self) -> Option<Token<'t>> {
         let byte = self.peek(0);
         Some(match byte {
             b'<' => match iri_length(&self.bytes()[self.at + 1..]) {
@@ -257,9 +268,10 @@ impl<'t> Lexer<'t> {
                 _ => at += 1,
             }
         }
-        self.at = at + width;
         // A backslash before a character beyond ASCII is an error, and this no boundary.
-        Some(Token::Text(self.text.get(start..at)?))
+        let text = self.text.get(start..at)?;
+        self.at = at + width;
+        Some(Token::Text(text))
     }
 }
 
@@ -277,7 +289,7 @@ const NAME: u8 = 1 << 1;
 const LOCAL: u8 = 1 << 2;
 /// Characters of a prefixed name that every reader takes for such.
 const PLAIN: u8 = 1 << 3;
-/// Characters of an IRI.
+/// Characters of an IRI. A backslash begins the number of a character.
 const IRI: u8 = 1 << 4;
 /// White space.
 const SPACE: u8 = 1 << 5;
@@ -313,12 +325,7 @@ const fn classes_of(byte: u8) -> u8 {
     if latin || matches!(byte, b'_' | b'-' | b'.' | b':') {
         classes |= PLAIN;
     }
-    if byte > b' '
-        && !matches!(
-            byte,
-            b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`' | b'\\'
-        )
-    {
+    if byte > b' ' && !matches!(byte, b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`') {
         classes |= IRI;
     }
     if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -456,6 +463,15 @@ mod tests {
         assert!(tokens("'ab").is_none());
         assert!(tokens("'\\é'").is_some());
         assert!(tokens("'\\").is_none());
+    }
+
+    #[test]
+    fn iris_have_escapes() {
+        use Token::*;
+        assert_eq!(
+            of("<http://e/\\u00e9#TRUE>true <a#b>"),
+            [Iri("http://e/\\u00e9#TRUE"), Word("true"), Iri("a#b")]
+        );
     }
 
     #[test]

@@ -167,12 +167,11 @@ impl QuadGroups {
     /// Evaluates the conditions.
     unsafe fn start(&mut self, context: *mut pg_sys::ExprContext) {
         self.started = true;
-        let columns = self.reader.orders()[self.plan.order];
+        let order = self.reader.orders()[self.plan.order];
         let conditions = self.plan.compared.iter().zip(self.values.iter().copied());
         // SAFETY: expressions of the node, whose context this is.
-        (self.ranges, self.filters) = unsafe {
-            compared::evaluate(Vec::new(), conditions, self.plan.bounds, &columns, context)
-        };
+        (self.ranges, self.filters) =
+            unsafe { compared::evaluate(Vec::new(), conditions, self.plan.bounds, order, context) };
         self.next_range = 0;
         self.cursor = None;
         self.enough = FIRST_GROUPS;

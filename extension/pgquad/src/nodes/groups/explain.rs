@@ -35,18 +35,23 @@ pub unsafe fn explain(
     unsafe {
         let plan = groups.plan;
         let order = groups.reader.orders()[plan.order];
+        let columns = order.columns();
         let names = |columns: &[u8]| {
             let names: Vec<&str> = columns.iter().map(|&c| COLUMNS[usize::from(c)]).collect();
             names.join(", ")
         };
-        text("Index Order", &names(&order).replace(", ", ""), es);
+        text("Index Order", &order.to_string(), es);
         if let Some(column) = plan.scattered {
             text("Scattered Groups", COLUMNS[column], es);
         } else if plan.grouped {
-            text("Group Key", &names(&order[..plan.depth]), es);
+            text("Group Key", &names(&columns[..plan.depth]), es);
         }
         if plan.inner_depth > plan.depth {
-            text("Distinct", &names(&order[plan.depth..plan.inner_depth]), es);
+            text(
+                "Distinct",
+                &names(&columns[plan.depth..plan.inner_depth]),
+                es,
+            );
         }
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let values: Vec<*mut pg_sys::Node> = list_iter((*scan).custom_exprs)

@@ -5,6 +5,7 @@ use crate::nodes::scan::conditions::{self, Condition, Test};
 use crate::pg::compat;
 use crate::pg::list::list_iter;
 use crate::table;
+use pgquad_btree::Order;
 use pgquad_exec::{match_order, Bound};
 use pgrx::pg_sys;
 
@@ -113,9 +114,9 @@ pub struct Shape {
     pub relid: pg_sys::Index,
     /// How many orders the table has.
     pub orders: usize,
-    /// The one that is read.
+    /// The number of the one that is read.
     pub order: usize,
-    /// The columns of the order.
+    /// Its columns.
     pub columns: [u8; 4],
     /// The first columns of the order, which make the groups.
     pub depth: usize,
@@ -171,9 +172,9 @@ impl Shape {
             }
             let bounds: Vec<(usize, Bound)> = usable.iter().map(|c| (c.column, c.bound)).collect();
             let mut best: Option<(_, Self)> = None;
-            for (order, columns) in orders.iter().enumerate() {
-                let prefix = match_order(columns, &bounds);
-                let depths = wanted.depths(columns, prefix.exact);
+            for (number, order) in orders.iter().enumerate() {
+                let prefix = match_order(*order, &bounds);
+                let depths = wanted.depths(*order, prefix.exact);
                 let scattered = match (&wanted.columns[..], wanted.distinct) {
                     (&[column], None) if depths.is_none() => Some(column),
                     _ if depths.is_none() => continue,
@@ -201,8 +202,8 @@ impl Shape {
                 let shape = Self {
                     relid,
                     orders: orders.len(),
-                    order,
-                    columns: *columns,
+                    order: number,
+                    columns: order.columns(),
                     depth,
                     inner_depth,
                     bounds: prefix.used.iter().map(|&i| usable[i]).collect(),
@@ -226,16 +227,17 @@ impl Shape {
 impl Wanted {
     /// How many columns of an order make the groups, and how many with the one whose values are counted, when `exact`
     /// of them are bound to one value. `None` when the order cannot serve.
-    fn depths(&self, order: &[u8; 4], exact: usize) -> Option<(usize, usize)> {
-        let place = |column: usize| order.iter().position(|&c| usize::from(c) == column);
+    fn depths(&self, order: Order, exact: usize) -> Option<(usize, usize)> {
         let mut depth = exact;
         for &column in &self.columns {
-            depth = depth.max(place(column)? + 1);
+            depth = depth.max(order.position(column) + 1);
         }
-        let free = (exact..depth).all(|i| self.columns.contains(&usize::from(order[i])));
+        let columns = order.columns();
+        let is_asked = |&column: &u8| self.columns.contains(&usize::from(column));
+        let free = columns[exact..depth].iter().all(is_asked);
         let inner = match self.distinct {
             None => depth,
-            Some(column) if place(column) == Some(depth) => depth + 1,
+            Some(column) if order.position(column) == depth => depth + 1,
             Some(_) => return None,
         };
         free.then_some((depth, inner))

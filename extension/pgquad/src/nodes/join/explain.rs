@@ -9,6 +9,7 @@ use super::source::TestExpr;
 use super::state::QuadJoin;
 use crate::nodes::custom;
 use crate::pg::list::list_iter;
+use pgquad_btree::Order;
 use pgquad_exec::{Group, Kind, Pattern, Source, StepStats};
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -23,7 +24,7 @@ struct Shown<'a> {
     alias: String,
     stats: StepStats,
     /// The index permutation that its last batch has read.
-    order: [u8; 4],
+    order: Order,
     is_remote: bool,
 }
 
@@ -251,8 +252,8 @@ unsafe fn line(shown: &Shown, es: *mut pg_sys::ExplainState) -> String {
     }
     let _ = write!(
         line,
-        ": order={} method={} estimate={:.0} rows={} batches={} keys={} probes={}",
-        letters(&shown.order),
+        ": index_order={} method={} estimate={:.0} rows={} batches={} keys={} probes={}",
+        shown.order,
         methods(stats),
         stats.estimate,
         stats.rows,
@@ -299,7 +300,7 @@ unsafe fn properties(shown: &Shown, es: *mut pg_sys::ExplainState) {
         }
         let stats = &shown.stats;
         if stats.turn > 0 {
-            custom::explain_text("Index Order", &letters(&shown.order), es);
+            custom::explain_text("Index Order", &shown.order.to_string(), es);
             custom::explain_integer(c"Plan Rows", stats.estimate as i64, es);
         }
         let counts = [
@@ -354,12 +355,6 @@ fn shape(pattern: &Pattern) -> String {
         }
     }
     text
-}
-
-/// The letters of an index permutation: `posg`.
-fn letters(order: &[u8; 4]) -> String {
-    let letter = |&c: &u8| char::from(b"spog"[usize::from(c & 3)]);
-    order.iter().map(letter).collect()
 }
 
 /// Batches that probed the index key by key.

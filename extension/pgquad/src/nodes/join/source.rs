@@ -8,7 +8,7 @@ use crate::dictionary::{self, Upcoming};
 use crate::pg::interrupt::interrupt;
 use crate::table::TableReader;
 use crate::term::number_of_datum;
-use pgquad_btree::{Batch, Key, Span, SIGN};
+use pgquad_btree::{Batch, Key, Order, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{
     Argument, Bindings, ColumnNumber, Expr, Slot, Source, TableNumber, TablePart, ValueKey, Wanted,
@@ -271,7 +271,7 @@ impl NodeSource {
 }
 
 impl Source for NodeSource {
-    fn orders(&self, table: TableNumber) -> &[[u8; 4]] {
+    fn orders(&self, table: TableNumber) -> &[Order] {
         match self.part(table) {
             None => self.reader(table).orders(),
             Some((_, first)) => &ORDERS[first..first + ORDERS.len() / 2],

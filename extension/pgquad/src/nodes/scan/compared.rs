@@ -2,7 +2,7 @@
 
 use super::condition_values::parameter;
 use super::conditions::Condition;
-use pgquad_btree::{Filter, Key};
+use pgquad_btree::{Filter, Key, Order};
 use pgquad_exec::{key_ranges, Bound, ConditionData, Oid, Value};
 use pgrx::pg_sys;
 
@@ -43,14 +43,11 @@ impl Condition {
 }
 
 impl Compared {
-    /// The condition as a filter on keys with these columns; `None` when nothing can pass.
-    pub fn filter(&self, columns: &[u8; 4], value: &Value) -> Option<Filter> {
+    /// The condition as a filter on keys of an order; `None` when nothing can pass.
+    pub fn filter(&self, order: Order, value: &Value) -> Option<Filter> {
         let Value::One(value) = *value else {
             return None;
         };
-        let column = columns
-            .iter()
-            .position(|&c| usize::from(c) == self.column)?;
         let (low, high) = match self.bound {
             Bound::Eq | Bound::Any | Bound::Within => (value, value),
             Bound::Lt => (0, value.checked_sub(1)?),
@@ -59,7 +56,7 @@ impl Compared {
             Bound::Gt => (value.checked_add(1)?, u64::MAX),
         };
         Some(Filter {
-            column: column as u8,
+            column: order.position(self.column) as u8,
             low,
             high,
             outside: self.unequal,
@@ -67,8 +64,8 @@ impl Compared {
     }
 }
 
-/// The key ranges that `bounds` and the first `bounding` of the conditions make of an order with these columns, and the
-/// filters that the other conditions are. There is no range where nothing can pass.
+/// The key ranges that `bounds` and the first `bounding` of the conditions make of an order, and the filters that the
+/// other conditions are. There is no range where nothing can pass.
 ///
 /// # Safety
 /// The expressions and the context belong to a begun node.
@@ -76,7 +73,7 @@ pub unsafe fn evaluate<'a>(
     mut bounds: Vec<(usize, Bound, Value)>,
     conditions: impl Iterator<Item = (&'a Compared, *mut pg_sys::ExprState)>,
     bounding: usize,
-    columns: &[u8; 4],
+    order: Order,
     context: *mut pg_sys::ExprContext,
 ) -> (Vec<(Key, Key)>, Vec<Filter>) {
     let mut filters = Vec::new();
@@ -87,13 +84,13 @@ pub unsafe fn evaluate<'a>(
         if n < bounding {
             bounds.push((compared.column, compared.bound, value));
         } else {
-            let filter = compared.filter(columns, &value);
+            let filter = compared.filter(order, &value);
             possible &= filter.is_some();
             filters.extend(filter);
         }
     }
     let ranges = match possible {
-        true => key_ranges(columns, &bounds),
+        true => key_ranges(order, &bounds),
         false => Vec::new(),
     };
     (ranges, filters)

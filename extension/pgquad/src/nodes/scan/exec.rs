@@ -40,7 +40,6 @@ struct Way {
     order: Order,
     /// Its number.
     number: usize,
-    columns: [u8; 4],
     /// Key columns that are read (bit `i` = column `i` of the order).
     needed: u8,
     output: Option<Output>,
@@ -53,7 +52,7 @@ impl Way {
     /// The key ranges for conditions with these values.
     fn ranges(&self, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
         let used = self.used.iter().map(|&i| conditions[i].clone());
-        key_ranges(&self.columns, &used.collect::<Vec<_>>())
+        key_ranges(self.order, &used.collect::<Vec<_>>())
     }
 
     /// The most key ranges that conditions with these values make.
@@ -126,7 +125,8 @@ impl ScanNode for QuadScan {
             let snapshot = (*estate).es_snapshot;
             let way = |number: usize| {
                 let mut cursor = OrderCursor::new(rel, snapshot, number);
-                let columns = cursor.order().columns();
+                let order = cursor.order();
+                let columns = order.columns();
                 let needed = if needs_tid {
                     pgquad_btree::ALL_COLUMNS
                 } else {
@@ -138,12 +138,11 @@ impl ScanNode for QuadScan {
                 cursor.set_columns(needed);
                 let compared: Vec<_> = bounds.iter().map(|b| (b.column, b.bound)).collect();
                 Way {
-                    order: cursor.order(),
+                    order,
                     number,
-                    columns,
                     needed,
-                    output: plain_output(plan, columns),
-                    used: match_order(&columns, &compared).used.to_vec(),
+                    output: plain_output(plan, order),
+                    used: match_order(order, &compared).used.to_vec(),
                     cursor,
                 }
             };
@@ -209,7 +208,7 @@ impl ScanNode for QuadScan {
         // places.
         unsafe {
             let values = (*slot).tts_values;
-            for (i, &column) in self.way.columns.iter().enumerate() {
+            for (i, &column) in self.way.order.columns().iter().enumerate() {
                 if self.way.needed & 1 << i != 0 {
                     let value = *batch.columns[i].get_unchecked(row);
                     *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
@@ -361,7 +360,7 @@ struct Output {
 const MAX_OUTPUT_COLUMNS: usize = 8;
 
 /// The target list as columns of the key, if it is nothing else.
-unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Option<Output> {
+unsafe fn plain_output(plan: *mut pg_sys::CustomScan, order: Order) -> Option<Output> {
     // SAFETY: a live plan; each cast follows a check of the tag.
     unsafe {
         let mut output = Output {
@@ -374,7 +373,8 @@ unsafe fn plain_output(plan: *mut pg_sys::CustomScan, columns: [u8; 4]) -> Optio
                 return None;
             }
             let attribute = (*expr.cast::<pg_sys::Var>()).varattno;
-            let from = columns
+            let from = order
+                .columns()
                 .iter()
                 .position(|&c| i16::from(c) + 1 == attribute)?;
             output.from[output.count] = from as u8;
@@ -543,10 +543,7 @@ impl QuadScan {
         let tested = conditions.into_iter().enumerate();
         let tested = tested.filter(|(i, _)| !way.used.contains(i));
         self.tests = tested
-            .filter_map(|(_, (column, bound, value))| {
-                let place = way.columns.iter().position(|&c| usize::from(c) == column)?;
-                Some((place, bound, value))
-            })
+            .map(|(_, (column, bound, value))| (way.order.position(column), bound, value))
             .collect();
     }
 }

@@ -11,8 +11,8 @@ use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
 use crate::settings;
-use pgquad_btree::Direction;
-use pgquad_exec::{candidate_orders, match_order, Bound, Prefix, ScanData};
+use pgquad_btree::{Direction, Order};
+use pgquad_exec::{candidate_orders, match_order, Bound, OrderMatch, Prefix, ScanData};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cmp::Reverse;
@@ -202,7 +202,7 @@ struct Planning {
     relid: pg_sys::Oid,
     /// Its quads are in shards.
     sharded: bool,
-    orders: Vec<[u8; 4]>,
+    orders: Vec<Order>,
 }
 
 impl Planning {
@@ -337,13 +337,12 @@ impl Planning {
         unsafe {
             let bounds = bounds(conditions);
             let parameterised = !compat::is_empty(outer);
-            let mut useful: Vec<(usize, Prefix)> = self
-                .orders
-                .iter()
-                .map(|o| match_order(o, &bounds))
-                .enumerate()
-                .collect();
-            useful.sort_by_key(|(_, prefix)| Reverse(rank(prefix)));
+            let matches = self.orders.iter().enumerate().map(|(n, order)| OrderMatch {
+                order: n,
+                prefix: match_order(*order, &bounds),
+            });
+            let mut useful: Vec<OrderMatch> = matches.collect();
+            useful.sort_by_key(|one| Reverse(rank(&one.prefix)));
             let candidates = candidate_orders(&self.orders, &bounds);
             let contested = candidates.len() > 1;
             if contested {
@@ -353,7 +352,7 @@ impl Planning {
             }
             for (rank, only) in useful.into_iter().enumerate() {
                 for way in self.ways() {
-                    let pathkeys = self.pathkeys(only.0, &only.1, way);
+                    let pathkeys = self.pathkeys(&only, way);
                     let other = contested || rank > 0 || way == Direction::Backward;
                     if other && (parameterised || pathkeys.is_null()) {
                         continue;
@@ -378,19 +377,16 @@ impl Planning {
     }
 
     /// The sequence the walk delivers: the columns after those bound to one value.
-    unsafe fn pathkeys(&self, order: usize, prefix: &Prefix, way: Direction) -> *mut pg_sys::List {
+    unsafe fn pathkeys(&self, read: &OrderMatch, way: Direction) -> *mut pg_sys::List {
+        let OrderMatch { order, prefix } = read;
         // The quads of shards come one shard after the other.
         if prefix.bound > prefix.exact || self.sharded {
             return std::ptr::null_mut();
         }
         // SAFETY: live planner nodes.
         unsafe {
-            let keys = pathkeys_of(
-                self.root,
-                self.rel,
-                &self.orders[order][prefix.exact..],
-                way,
-            );
+            let columns = self.orders[*order].columns();
+            let keys = pathkeys_of(self.root, self.rel, &columns[prefix.exact..], way);
             pg_sys::truncate_useless_pathkeys(self.root, self.rel, keys)
         }
     }
@@ -399,7 +395,7 @@ impl Planning {
     /// first.
     unsafe fn path(
         &self,
-        candidates: &[(usize, Prefix)],
+        candidates: &[OrderMatch],
         conditions: &[Condition],
         outer: pg_sys::Relids,
         (way, pathkeys): (Direction, *mut pg_sys::List),
@@ -416,7 +412,7 @@ impl Planning {
             };
             let evaluated = (*self.rel).baserestrictinfo;
             let cheapest = self.cost_least(path, candidates, conditions, evaluated);
-            let mut numbers: Vec<usize> = candidates.iter().map(|c| c.0).collect();
+            let mut numbers: Vec<usize> = candidates.iter().map(|c| c.order).collect();
             numbers.swap(0, cheapest);
             let backward = i32::from(way == Direction::Backward);
             let mut private = pg_sys::lappend_int(std::ptr::null_mut(), backward);
@@ -432,20 +428,20 @@ impl Planning {
     unsafe fn cost_least(
         &self,
         path: *mut pg_sys::CustomPath,
-        candidates: &[(usize, Prefix)],
+        candidates: &[OrderMatch],
         conditions: &[Condition],
         evaluated: *mut pg_sys::List,
     ) -> usize {
         // SAFETY: live planner nodes.
         unsafe {
-            let mut costs = candidates.iter().map(|(_, prefix)| {
-                self.cost(path, prefix, conditions, evaluated);
+            let mut costs = candidates.iter().map(|candidate| {
+                self.cost(path, &candidate.prefix, conditions, evaluated);
                 (*path).path.total_cost
             });
             let first = costs.next().unwrap_or_default();
             let cheapest = usize::from(costs.next().is_some_and(|second| second < first));
-            if let Some((_, prefix)) = candidates.get(cheapest) {
-                self.cost(path, prefix, conditions, evaluated);
+            if let Some(candidate) = candidates.get(cheapest) {
+                self.cost(path, &candidate.prefix, conditions, evaluated);
             }
             cheapest
         }
@@ -620,7 +616,7 @@ unsafe extern "C-unwind" fn plan_path(
         let bounds = bounds(&conditions);
         let mut used: Vec<usize> = Vec::new();
         for &order in &numbers {
-            let prefix = match_order(&orders[order as usize], &bounds);
+            let prefix = match_order(orders[order as usize], &bounds);
             used.extend(
                 prefix
                     .used

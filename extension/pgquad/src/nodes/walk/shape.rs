@@ -246,7 +246,7 @@ unsafe fn hop(root: *mut pg_sys::PlannerInfo, from: Place, to: usize) -> Option<
         let walked = compared.len();
         compared.push((from.column, Bound::Eq));
         let orders = table::orders_of(table)?;
-        let prefixes = orders.iter().map(|columns| match_order(columns, &compared));
+        let prefixes = orders.iter().map(|order| match_order(*order, &compared));
         let (order, prefix) = prefixes
             .enumerate()
             .filter(|(_, prefix)| prefix.used.contains(&walked))

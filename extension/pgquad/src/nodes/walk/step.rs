@@ -245,12 +245,9 @@ impl ScanNode for QuadStep {
         unsafe {
             let show = |hop: &Hop| {
                 let alias = custom::relation_name(hop.relation, es);
-                let order: String = self.readers[hop.reader].orders()[hop.order]
-                    .iter()
-                    .map(|&c| COLUMNS[usize::from(c)])
-                    .collect();
-                let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
                 let reader = &self.readers[hop.reader];
+                let order = reader.orders()[hop.order];
+                let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
                 let counts = [
                     (c"Frontiers", "frontiers", hop.frontiers),
                     (c"Keys", "keys", hop.keys),
@@ -262,7 +259,7 @@ impl ScanNode for QuadStep {
                         custom::explain_text("Alias", &alias, es);
                         custom::explain_text("From", from, es);
                         custom::explain_text("To", to, es);
-                        custom::explain_text("Index Order", &order, es);
+                        custom::explain_text("Index Order", &order.to_string(), es);
                         if (*es).analyze {
                             for (label, _, value) in counts {
                                 custom::explain_integer(label, value as i64, es);
@@ -274,7 +271,7 @@ impl ScanNode for QuadStep {
                     });
                     return;
                 }
-                let mut line = format!("{alias} ({from} to {to}): order={order}");
+                let mut line = format!("{alias} ({from} to {to}): index_order={order}");
                 if (*es).analyze {
                     for (_, name, value) in counts {
                         line += &format!(" {name}={value}");
@@ -345,7 +342,7 @@ impl QuadStep {
 impl Hop {
     /// Evaluates the conditions.
     fn start(&mut self, reader: &TableReader, context: *mut pg_sys::ExprContext) {
-        let columns = reader.orders()[self.order];
+        let order = reader.orders()[self.order];
         let start = vec![(self.from, Bound::Eq, Value::One(0))];
         let conditions = self.compared.iter().zip(self.values.iter().copied());
         let is_list =
@@ -356,7 +353,7 @@ impl Hop {
         let others = others.into_iter().map(|(_, condition)| condition);
         // SAFETY: expressions of the node, whose context this is.
         (self.templates, self.filters) =
-            unsafe { compared::evaluate(start, others, self.bounds, &columns, context) };
+            unsafe { compared::evaluate(start, others, self.bounds, order, context) };
         self.lists.clear();
         for (_, (compared, expr)) in lists {
             // SAFETY: as above.
