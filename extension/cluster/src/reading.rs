@@ -552,8 +552,8 @@ fn first_large_group(pieces: &[Span], size: usize, most: usize) -> Option<usize>
     rows.into_iter().find(|r| r.1 >= most).map(|r| r.0)
 }
 
-/// Puts the rows of `ranges`, which are numbers, in the order of the ranges. A counting sort: the ranges of a window are
-/// numbered without gaps, and most have a piece.
+/// Puts the rows of `ranges`, which are numbers, in the order of the ranges. A counting sort: the ranges of a window
+/// are numbered without gaps, and most have a piece.
 fn hand_out(
     all: &Batch,
     pieces: &[Span],
