@@ -14,7 +14,9 @@ MANY = 10_000
 
 def prepare(connection, store, stars):
     """Draws subjects, and prepares the statements; returns the subjects of the stars and the ids to look up."""
-    label, comment, kind = (value(connection, "select quad.find(%s::quad.term)", (f"<{iri}>",)) for iri in (LABEL, COMMENT, TYPE))
+    label, comment, kind = (
+        value(connection, "select quad.find(%s::quad.term)", (f"<{iri}>",)) for iri in (LABEL, COMMENT, TYPE)
+    )
     rows(
         connection,
         f"prepare star(bigint) as select a.o, b.o, c.o from {store} a, {store} b, {store} c "

@@ -58,8 +58,8 @@ class Writer:
 
 
 def measure(connection, log, each):
-    """The first `each` queries of every template over the plain tables and through SPARQL: {number: (milliseconds of plain SQL, of the
-    store, numbers of rows that differ)}."""
+    """The first `each` queries of every template over the plain tables and through SPARQL: {number: (milliseconds of
+    plain SQL, of the store, numbers of rows that differ)}."""
     writer = Writer(connection)
     found = {}
     rows(connection, "prepare solutions(text) as select quad.sparql_json($1)")

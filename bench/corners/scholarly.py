@@ -12,13 +12,15 @@ RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 WORDS = (
-    "adaptive algebra analysis approximate architecture atlas balance basin bridge cache canal chain climate cluster coast code compact "
-    "complex concurrent cost crystal data deep delta design discrete distributed dynamic early efficient energy engine estimate evidence "
-    "fast field finite flow forest formal fuzzy garden general geometry global graph group harbour hidden index infinite island join kernel "
-    "language large lattice learning light linear local logic map matrix measure memory method model motion native network new object ocean "
-    "open optimal order parallel partial pattern planar point practical prime process proof quantum query random range rapid recursive "
-    "relation river robust scalable search semantic set simple sketch smooth space sparse stable static stream structure surface survey "
-    "symbolic system theory time topology trace tree uniform valley value vector view wave weak wide"
+    "adaptive algebra analysis approximate architecture atlas balance basin bridge cache canal chain climate cluster "
+    "coast code compact complex concurrent cost crystal data deep delta design discrete distributed dynamic early "
+    "efficient energy engine estimate evidence fast field finite flow forest formal fuzzy garden general geometry "
+    "global graph group harbour hidden index infinite island join kernel language large lattice learning light linear "
+    "local logic map matrix measure memory method model motion native network new object ocean open optimal order "
+    "parallel partial pattern planar point practical prime process proof quantum query random range rapid recursive "
+    "relation river robust scalable search semantic set simple sketch smooth space sparse stable static stream "
+    "structure surface survey symbolic system theory time topology trace tree uniform valley value vector view wave "
+    "weak wide"
 ).split()
 GIVEN = "Ada Alan Barbara Bertha Carl Clara David Dora Edgar Emmy Frances Georg Grace Hedy Ivan Jean Karen Leslie Margaret Niklaus Olga Paul".split()
 FAMILY = "Abel Bach Codd Dijkstra Euler Floyd Gray Hopper Iverson Jones Knuth Lovelace Meyer Noether Olsen Perlis Quine Ritchie Smith Turing".split()

@@ -20,7 +20,8 @@ def query(copies):
 
 
 def read(url, copies, timeout):
-    """Seconds from the request to the last row, and how many rows there were. The client is curl, which counts nothing but bytes."""
+    """Seconds from the request to the last row, and how many rows there were. The client is curl, which counts nothing
+    but bytes."""
     address = url + ("&" if "?" in url else "?") + "query=" + urllib.parse.quote(query(copies))
     started = time.monotonic()
     curl = subprocess.Popen(
@@ -35,7 +36,8 @@ def read(url, copies, timeout):
 
 
 class Memory:
-    """The most private memory that the backends of the endpoint have while an answer is read. Shared buffers do not count."""
+    """The most private memory that the backends of the endpoint have while an answer is read. Shared buffers do not
+    count."""
 
     def __init__(self, connection):
         self.connection = connection

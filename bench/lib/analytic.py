@@ -1,4 +1,5 @@
-"""Analytic queries on the data of bench/bsbm: a chain of three hops over the whole graph, triangles, a star, the Business Intelligence mix."""
+"""Analytic queries on the data of bench/bsbm: a chain of three hops over the whole graph, triangles, a star, the
+Business Intelligence mix."""
 
 import argparse
 import json
@@ -20,9 +21,12 @@ QUERIES = {
 
 
 def parser(description, compared):
-    """The command line of a benchmark of these queries, for those that add to it; `compared`: the peers, unless it says others."""
+    """The command line of a benchmark of these queries, for those that add to it; `compared`: the peers, unless it says
+    others."""
     made = argparse.ArgumentParser(description=description)
-    made.add_argument("--quick", action="store_true", help="the smallest scale, one round, nothing written to bench/results")
+    made.add_argument(
+        "--quick", action="store_true", help="the smallest scale, one round, nothing written to bench/results"
+    )
     made.add_argument("--scale", default="1m", help=f"of {', '.join(bsbm.SCALES)} (default 1m)")
     made.add_argument("--peers", default=compared, help="the stores to compare with, where they are set up")
     made.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")

@@ -13,7 +13,8 @@ SCALES = {"100k": (284, "bsbm-100k"), "1m": (2785, "bsbm-1m"), "10m": (28480, No
 
 
 def program(name, binary=None):
-    """A Rust program of the workspace, built: package pgquad-`name`, whose binary has that name too unless it is told."""
+    """A Rust program of the workspace, built: package pgquad-`name`, whose binary has that name too unless it is
+    told."""
     command = ["cargo", "build", "--quiet", "--release", "-p", f"pgquad-{name}"]
     subprocess.run(command, cwd=ROOT, check=True)
     return os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "release", binary or name)

@@ -32,8 +32,9 @@ def connect(server):
 
 @contextlib.contextmanager
 def cluster(name, nodes, shards=SHARDS, delay_us=0):
-    """Servers of a cluster with an empty distributed store `main`, the coordinator first. With `delay_us` the nodes know each other by the
-    addresses of proxies that add so many microseconds each way; clients of the benchmark ask the servers themselves."""
+    """Servers of a cluster with an empty distributed store `main`, the coordinator first. With `delay_us` the nodes
+    know each other by the addresses of proxies that add so many microseconds each way; clients of the benchmark ask the
+    servers themselves."""
     servers = [Server(f"bench-{name}-{n}", CLUSTER) for n in range(nodes)]
     with contextlib.ExitStack() as stack:
         for server in servers:
@@ -47,7 +48,9 @@ def cluster(name, nodes, shards=SHARDS, delay_us=0):
                 stack.enter_context(_delayed(hosts[number], server.port, delay_us))
         coordinator = servers[0].connect()
         rows(coordinator, "select citus_set_coordinator_host(%s, %s)", (hosts[0], servers[0].port))
-        rows(coordinator, "select citus_set_node_property(%s, %s, 'shouldhaveshards', true)", (hosts[0], servers[0].port))
+        rows(
+            coordinator, "select citus_set_node_property(%s, %s, 'shouldhaveshards', true)", (hosts[0], servers[0].port)
+        )
         for host, worker in zip(hosts[1:], servers[1:], strict=True):
             rows(coordinator, "select citus_add_node(%s, %s)", (host, worker.port))
         rows(coordinator, "create extension pgquad")
@@ -58,7 +61,9 @@ def cluster(name, nodes, shards=SHARDS, delay_us=0):
 @contextlib.contextmanager
 def _delayed(host, port, delay_us):
     """A proxy on another address of this machine, with the same port."""
-    proxy = subprocess.Popen([program("delay"), str(delay_us), host, "127.0.0.1", str(port)], stdout=subprocess.PIPE, text=True)
+    proxy = subprocess.Popen(
+        [program("delay"), str(delay_us), host, "127.0.0.1", str(port)], stdout=subprocess.PIPE, text=True
+    )
     try:
         if proxy.stdout.readline().strip() != "ready":
             raise RuntimeError(f"no proxy on {host}:{port}")

@@ -43,7 +43,9 @@ def load_store(connection, path):
 
 def make_baseline(connection, name, orders):
     """A heap table with the store's quads and one unique covering B-tree for each of the orders; vacuumed."""
-    rows(connection, f"create table {name} (s bigint not null, p bigint not null, o bigint not null, g bigint not null)")
+    rows(
+        connection, f"create table {name} (s bigint not null, p bigint not null, o bigint not null, g bigint not null)"
+    )
     rows(connection, f"insert into {name} select s, p, o, g from {STORE}")
     for order in orders:
         rows(connection, f"create unique index {name}_{order} on {name} ({BASELINE_INDEXES[order]})")

@@ -29,16 +29,31 @@ EXPLORE_TIMEOUT_S = 10
 def parser(description, scales, clients="1,8", mixes=50, passes=0, timeout=60):
     """The command line of a benchmark of query mixes, with its defaults, for those that add to it."""
     made = argparse.ArgumentParser(description=description)
-    made.add_argument("--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results")
+    made.add_argument(
+        "--quick", action="store_true", help="the smallest scale, short turns, nothing written to bench/results"
+    )
     made.add_argument("--scales", default=scales, help=f"of {', '.join(bsbm.SCALES)} (default {scales})")
-    made.add_argument("--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up")
+    made.add_argument(
+        "--peers", default=",".join(peers.NAMES), help="the stores to compare with, where they are set up"
+    )
     made.add_argument("--clients", default=clients, help=f"numbers of clients (default {clients})")
-    made.add_argument("--mixes", type=int, default=mixes, help=f"mixes in the log, where it is generated (default {mixes})")
+    made.add_argument(
+        "--mixes", type=int, default=mixes, help=f"mixes in the log, where it is generated (default {mixes})"
+    )
     made.add_argument("--rounds", type=int, default=3, help="turns of each store (default 3)")
     made.add_argument("--seconds", type=int, default=10, help="length of a turn (default 10)")
-    made.add_argument("--passes", type=int, default=passes, help=f"a turn is so many times the log, not a time; 0: a time (default {passes})")
-    made.add_argument("--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})")
-    made.add_argument("--check-every", type=int, default=1, help="compare the answers to each Nth query of the log (default 1)")
+    made.add_argument(
+        "--passes",
+        type=int,
+        default=passes,
+        help=f"a turn is so many times the log, not a time; 0: a time (default {passes})",
+    )
+    made.add_argument(
+        "--timeout", type=int, default=timeout, help=f"seconds after which a query has failed (default {timeout})"
+    )
+    made.add_argument(
+        "--check-every", type=int, default=1, help="compare the answers to each Nth query of the log (default 1)"
+    )
     return made
 
 
@@ -88,8 +103,14 @@ def measure(server, name, title, mix, scale, found, options):
     with contextlib.ExitStack() as stack:
         targets = ["--postgres", f"{OWN}={dsn(server)}"]
         for peer in found:
-            targets += peer.option(stack.enter_context(peer.serving(peer.load_once(file, dataset.key), options.timeout)))
-        length = ["--passes", str(options.passes), "--warm-mixes", "0"] if options.passes else ["--seconds", str(options.seconds)]
+            targets += peer.option(
+                stack.enter_context(peer.serving(peer.load_once(file, dataset.key), options.timeout))
+            )
+        length = (
+            ["--passes", str(options.passes), "--warm-mixes", "0"]
+            if options.passes
+            else ["--seconds", str(options.seconds)]
+        )
         results = replay(
             log, targets, "--clients", options.clients, "--rounds", str(options.rounds), *length,
             "--timeout", str(options.timeout),
@@ -104,8 +125,9 @@ def measure(server, name, title, mix, scale, found, options):
 
 
 def medians(results, clients):
-    """Of the runs with so many clients: {store: {"mixes": [..], "queries": {number: {figure: median}}, "failures": {number: text}}}.
-    A query whose answer could not be compared has failed too: some stores break off an answer without an error."""
+    """Of the runs with so many clients: {store: {"mixes": [..], "queries": {number: {figure: median}}, "failures":
+    {number: text}}}. A query whose answer could not be compared has failed too: some stores break off an answer without
+    an error."""
     stores = {}
     for turn in results["runs"]:
         if turn["clients"] == clients:
@@ -115,7 +137,9 @@ def medians(results, clients):
             "mixes": [turn["mixes_per_hour"] for turn in turns],
             "queries": {
                 number: {
-                    figure: statistics.median(turn["latencies"][number][figure] for turn in turns if number in turn["latencies"])
+                    figure: statistics.median(
+                        turn["latencies"][number][figure] for turn in turns if number in turn["latencies"]
+                    )
                     for figure in ("mean", "p50", "p95", "p99")
                 }
                 for number in sorted({n for turn in turns for n in turn["latencies"]}, key=int)
@@ -135,9 +159,13 @@ def ask_each(server, asked, options, file, key, more=None, warm=0):
     milliseconds by store in the order of the queries, None where one failed, and what the comparison of the answers
     says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
-    own = [contextlib.nullcontext(["--postgres", f"{name}={dsn(of)}"]) for name, of in {OWN: server, **(more or {})}.items()]
+    own = [
+        contextlib.nullcontext(["--postgres", f"{name}={dsn(of)}"])
+        for name, of in {OWN: server, **(more or {})}.items()
+    ]
 
-    # A peer's server runs in its own turn only: some go on with a query that has taken too long, at the expense of who comes next.
+    # A peer's server runs in its own turn only: some go on with a query that has taken too long, at the expense of who
+    # comes next.
     @contextlib.contextmanager
     def served(peer):
         with peer.serving(peer.load_once(file, key), options.timeout) as url:
@@ -201,7 +229,11 @@ def describe(page, name, scale, log, results, options):
         )
         for figure, meaning in (("p50", "median"), ("mean", "mean")):
             page.table(
-                [f"query, {meaning}", *(f"{store}, ms" for store in stores), *(f"faster than {store} by" for store in others)],
+                [
+                    f"query, {meaning}",
+                    *(f"{store}, ms" for store in stores),
+                    *(f"faster than {store} by" for store in others),
+                ],
                 [
                     [
                         number,
@@ -213,7 +245,10 @@ def describe(page, name, scale, log, results, options):
             )
         page.table(
             [f"{OWN}, query", "p50, ms", "p95", "p99"],
-            [[number, *(report.number(figures[f]) for f in ("p50", "p95", "p99"))] for number, figures in stores[OWN]["queries"].items()],
+            [
+                [number, *(report.number(figures[f]) for f in ("p50", "p95", "p99"))]
+                for number, figures in stores[OWN]["queries"].items()
+            ],
         )
         for store, found in stores.items():
             for number, text in found["failures"].items():
@@ -224,7 +259,10 @@ def describe(page, name, scale, log, results, options):
                 os.path.join(report.RESULTS, plot),
                 f"{page.title}, {clients} client{'s' if clients > 1 else ''}: median ms a query (logarithmic)",
                 list(stores[OWN]["queries"]),
-                {store: [found["queries"].get(n, {}).get("p50") for n in stores[OWN]["queries"]] for store, found in stores.items()},
+                {
+                    store: [found["queries"].get(n, {}).get("p50") for n in stores[OWN]["queries"]]
+                    for store, found in stores.items()
+                },
             )
             page.add(f"![plot]({plot})\n")
     floor(page, results)
@@ -258,7 +296,8 @@ def deaths(page, found):
 
 
 def mixes_of_medians(found, weights):
-    """Mixes an hour of one client for whom every query takes the median time of its template; `weights`: how often the mix asks each."""
+    """Mixes an hour of one client for whom every query takes the median time of its template; `weights`: how often the
+    mix asks each."""
     times = {number: found["queries"][number]["p50"] if was_timed(found, number) else math.inf for number in weights}
     return 3_600_000 / sum(weight * times[number] for number, weight in weights.items())
 
@@ -340,7 +379,9 @@ def plans(connection, log):
     for entry in entries(log):
         plans_of = found.setdefault(entry["query_nr"], [])
         if len(plans_of) < PROFILED:
-            lines = [row[0] for row in rows(connection, "select quad.explain(%s, \"analyze\" => true)", (entry["sparql"],))]
+            lines = [
+                row[0] for row in rows(connection, 'select quad.explain(%s, "analyze" => true)', (entry["sparql"],))
+            ]
             plans_of.append(lines[lines.index("Plan:") :])
     return dict(sorted(found.items()))
 

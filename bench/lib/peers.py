@@ -33,11 +33,14 @@ class Peer:
         command = [os.path.join(SCRIPTS, self.name), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            )
         return done.stdout.strip()
 
     def load(self, file, directory):
-        """Loads an N-Triples file into a new store in a directory and optimizes it; returns the seconds that the load took."""
+        """Loads an N-Triples file into a new store in a directory and optimizes it; returns the seconds that the load
+        took."""
         started = time.monotonic()
         self._run("load", file, directory)
         seconds = time.monotonic() - started
@@ -91,7 +94,9 @@ class Peer:
 
 
 def _kept():
-    directory = os.path.join(os.environ.get("PGQUAD_PEERS") or os.path.join(environment.ROOT, "target", "bench-peers"), "data")
+    directory = os.path.join(
+        os.environ.get("PGQUAD_PEERS") or os.path.join(environment.ROOT, "target", "bench-peers"), "data"
+    )
     os.makedirs(directory, exist_ok=True)
     return directory
 
@@ -129,4 +134,6 @@ def available(names=None):
 
 def disk_bytes(directory):
     """What a store takes on disk."""
-    return sum(os.stat(os.path.join(folder, name)).st_blocks * 512 for folder, _, names in os.walk(directory) for name in names)
+    return sum(
+        os.stat(os.path.join(folder, name)).st_blocks * 512 for folder, _, names in os.walk(directory) for name in names
+    )

@@ -9,7 +9,8 @@ from pgquad_test import bin_path
 
 
 def run(server, script, table, seconds, clients=1, variables=None, seed=1):
-    """Runs a script against a table, `TABLE` in its text; returns {"tps", "transactions", "latency_ms" of each command}.
+    """Runs a script against a table, `TABLE` in its text; returns {"tps", "transactions", "latency_ms" of each
+    command}.
 
     The same seed draws the same random numbers, so that two sides are asked the same.
     """

@@ -94,7 +94,9 @@ class Report:
         self.quick = quick
         self.parts = []
         with connection.cursor() as cursor:
-            cursor.execute("select current_setting('server_version'), extversion from pg_extension where extname = 'pgquad'")
+            cursor.execute(
+                "select current_setting('server_version'), extversion from pg_extension where extname = 'pgquad'"
+            )
             server, extension = cursor.fetchone()
         self.add(f"# {title}\n")
         self.add(

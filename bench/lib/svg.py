@@ -37,7 +37,9 @@ def _panel(x, panel, labels):
         f'{escape(panel["unit"])}</text>'
     )
     for index, label in enumerate(labels):
-        parts.append(f'<text x="{at(index, 0)[0]:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
+        parts.append(
+            f'<text x="{at(index, 0)[0]:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>'
+        )
     for order, (name, values) in enumerate(panel["series"].items()):
         colour = COLOURS[order % len(COLOURS)]
         points = [at(index, value) for index, value in enumerate(values)]
@@ -66,7 +68,8 @@ def line_charts(path, caption, labels, panels):
 
 
 def bar_chart(path, caption, labels, series):
-    """Bars side by side for each label over a logarithmic axis; None leaves a gap. series = {name: [value for each label]}."""
+    """Bars side by side for each label over a logarithmic axis; None leaves a gap. series = {name: [value for each
+    label]}."""
     values = [value for heights in series.values() for value in heights if value]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     high = max(high, low + 1)

@@ -212,7 +212,9 @@ class BadInput:
     def fill(self):
         """The store under test, with three triples in it."""
         self.place.create_store("bad")
-        self.run("select quad.load_text('<http://x/old> <http://x/p> \"old\", 1, <http://x/o> .', 'turtle', store => 'bad')")
+        self.run(
+            "select quad.load_text('<http://x/old> <http://x/p> \"old\", 1, <http://x/o> .', 'turtle', store => 'bad')"
+        )
         self.before = self.content()
 
     def run(self, sql, parameters=None):
@@ -266,7 +268,12 @@ class BadInput:
         for name, form, content, with_line in MALFORMED:
             path = self.file("document", content)
             self.refused(name, self.LOAD, (path, form), needs=("line",) if with_line else ())
-        self.refused("load_text says the line", "select quad.load_text(%s, 'nt', store => 'bad')", (MALFORMED[0][2].decode(),), needs=("line 2",))
+        self.refused(
+            "load_text says the line",
+            "select quad.load_text(%s, 'nt', store => 'bad')",
+            (MALFORMED[0][2].decode(),),
+            needs=("line 2",),
+        )
 
     def odd(self):
         for name, form, content, count in ODD:
@@ -276,7 +283,11 @@ class BadInput:
             try:
                 loaded = self.run("select quad.load(%s, %s, store => 'odd')", (path, form))[0][0]
                 stored = self.run("select count(*) from quad.export('odd')")[0][0]
-                self.report.check(loaded == count and stored == count, f"accepted: {name}", f"{loaded} loaded, {stored} stored, wanted {count}")
+                self.report.check(
+                    loaded == count and stored == count,
+                    f"accepted: {name}",
+                    f"{loaded} loaded, {stored} stored, wanted {count}",
+                )
             except psycopg2.Error as error:
                 self.report.check(False, f"accepted: {name}", str(error)[:300])
             self.place.execute("select quad.drop_store('odd')")
@@ -285,35 +296,66 @@ class BadInput:
         lines = b"".join(b'<http://x/s%d> <http://x/p> "value %d" .\n' % (i, i) for i in range(20_000))
         whole = gzip.compress(lines)
         cases = [
-            ("truncated.nt.gz", whole[: len(whole) // 2]), ("stub.nt.gz", whole[:9]), ("rubbish.nt.gz", RUBBISH), ("empty.nt.gz", b""),
+            ("truncated.nt.gz", whole[: len(whole) // 2]),
+            ("stub.nt.gz", whole[:9]),
+            ("rubbish.nt.gz", RUBBISH),
+            ("empty.nt.gz", b""),
             ("flipped.nt.gz", whole[:2000] + bytes([whole[2000] ^ 0xFF]) + whole[2001:]),
-            ("truncated.nt.bz2", bz2.compress(lines)[:5000]), ("rubbish.nt.bz2", RUBBISH), ("rubbish.nt.zst", RUBBISH),
-            ("checksum.nt.gz", whole[:-8] + b"\0\0\0\0" + whole[-4:]), ("plain.nt.gz", lines), ("truncated.ttl.gz", whole[: len(whole) // 2]),
+            ("truncated.nt.bz2", bz2.compress(lines)[:5000]),
+            ("rubbish.nt.bz2", RUBBISH),
+            ("rubbish.nt.zst", RUBBISH),
+            ("checksum.nt.gz", whole[:-8] + b"\0\0\0\0" + whole[-4:]),
+            ("plain.nt.gz", lines),
+            ("truncated.ttl.gz", whole[: len(whole) // 2]),
         ]
         for name, content in cases:
             self.refused(f"compression: {name}", "select quad.load(%s, store => 'bad')", (self.file(name, content),))
-        zstd = subprocess.run(["zstd", "-q", "-c"], input=lines, capture_output=True, check=False) if os.path.exists("/usr/bin/zstd") else None
+        zstd = (
+            subprocess.run(["zstd", "-q", "-c"], input=lines, capture_output=True, check=False)
+            if os.path.exists("/usr/bin/zstd")
+            else None
+        )
         if zstd:
-            self.refused("compression: truncated.nt.zst", "select quad.load(%s, store => 'bad')", (self.file("truncated.nt.zst", zstd.stdout[:3000]),))
+            self.refused(
+                "compression: truncated.nt.zst",
+                "select quad.load(%s, store => 'bad')",
+                (self.file("truncated.nt.zst", zstd.stdout[:3000]),),
+            )
         else:
             self.report.skip("compression: truncated.nt.zst", "zstd is not installed")
 
     def arguments(self):
         good = self.file("good.nt", GOOD)
-        self.refused("file that is not there", "select quad.load(%s, store => 'bad')", (os.path.join(self.files, "none.nt"),), states=("58P01",))
+        self.refused(
+            "file that is not there",
+            "select quad.load(%s, store => 'bad')",
+            (os.path.join(self.files, "none.nt"),),
+            states=("58P01",),
+        )
         self.refused("directory", "select quad.load(%s, 'nt', store => 'bad')", (self.files,))
         self.refused("unknown format", self.LOAD, (good, "word"), needs=("word",), states=("22023", "0A000"))
-        self.refused("file name without a format", "select quad.load(%s, store => 'bad')", (self.file("document", GOOD),), states=("22023", "0A000"))
+        self.refused(
+            "file name without a format",
+            "select quad.load(%s, store => 'bad')",
+            (self.file("document", GOOD),),
+            states=("22023", "0A000"),
+        )
         self.refused("store that is not there", "select quad.load(%s, store => 'none')", (good,), needs=("none",), states=("42P01",))
         self.refused("bad graph name", "select quad.load(%s, graph => 'no iri', store => 'bad')", (good,))
-        self.refused("bad base", "select quad.load_text('<a> <b> <c> .', 'turtle', base => 'no iri', store => 'bad')", None)
+        self.refused(
+            "bad base", "select quad.load_text('<a> <b> <c> .', 'turtle', base => 'no iri', store => 'bad')", None
+        )
         self.place.execute("drop role if exists reader")
         self.place.execute("create role reader login; grant usage on schema quad, quad_stores to reader; grant select on quad_stores.bad to reader")
         self.place.everywhere("set role reader")
         try:
             self.refused("load without the right to read server files", "select quad.load(%s, store => 'bad')", (good,), states=("42501",))
-            self.refused("load without the right to write the store", "select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')",
-                         None, states=("42501",))
+            self.refused(
+                "load without the right to write the store",
+                "select quad.load_text('<http://x/a> <http://x/b> <http://x/c> .', 'turtle', store => 'bad')",
+                None,
+                states=("42501",),
+            )
         finally:
             self.place.everywhere("reset role")
         self.run("begin transaction read only")
@@ -357,12 +399,18 @@ class BadInput:
             thread.start()
             try:
                 self.run("select quad.load(%s, store => 'bad')", (path,))
-                self.report.check(False, f"load cancelled after {delay} s", "it ended before it was cancelled, or took no notice")
+                self.report.check(
+                    False, f"load cancelled after {delay} s", "it ended before it was cancelled, or took no notice"
+                )
             except psycopg2.errors.QueryCanceled:
                 thread.join()
                 took = time.time() - sent[0]
                 complaints = self.unchanged()
-                self.report.check(not complaints and took < 30, f"load cancelled after {delay} s, gone {took:.2f} s later", "; ".join(complaints))
+                self.report.check(
+                    not complaints and took < 30,
+                    f"load cancelled after {delay} s, gone {took:.2f} s later",
+                    "; ".join(complaints),
+                )
             thread.join()
         name = "load that times out"
         self.place.next()
@@ -378,8 +426,15 @@ class BadInput:
     def terminated(self):
         """Sessions that are terminated in the middle of their work do not harm those that come after them."""
         path = self.big_file()
-        for delay, sql, parameters in ((0.3, "select quad.load(%s, store => 'bad')", (path,)), (2, "select quad.load(%s, store => 'bad')", (path,)),
-                                       (0.3, "select count(*) from quad.sparql('SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y . ?z ?ab ?ac . ?ad ?ae ?af . ?ag ?ah ?ai . ?aj ?ak ?al }', 'bad')", None)):
+        for delay, sql, parameters in (
+            (0.3, "select quad.load(%s, store => 'bad')", (path,)),
+            (2, "select quad.load(%s, store => 'bad')", (path,)),
+            (
+                0.3,
+                "select count(*) from quad.sparql('SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?q ?r ?s . ?t ?u ?v . ?w ?x ?y . ?z ?ab ?ac . ?ad ?ae ?af . ?ag ?ah ?ai . ?aj ?ak ?al }', 'bad')",
+                None,
+            ),
+        ):
             self.place.next()
             victim = self.place.connect()
             pid = victim.get_backend_pid()
@@ -415,7 +470,9 @@ class BadInput:
             return
         small = os.path.join(self.place.dir, "small")
         os.makedirs(small, exist_ok=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], capture_output=True, text=True, check=False)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], capture_output=True, text=True, check=False
+        )
         if mounted.returncode != 0:
             self.report.skip(name, mounted.stderr.strip())
             return
@@ -442,28 +499,40 @@ class BadInput:
             self.report.skip("SPARQL errors", "no quad.sparql in this build")
             return
         for name, query, needs in [
-                ("open brace", "SELECT * WHERE { ?s ?p ?o", ("1",)), ("unknown prefix", "SELECT * WHERE { ?s x:p ?o }", ("x",)),
-                ("empty query", "", ()), ("error in the second line", "SELECT *\nWHERE { ?s ?p }", ("2",)),
-                ("an update", "INSERT DATA { <http://x/a> <http://x/b> <http://x/c> }", ()),
-                ("variable used twice", "SELECT (1 AS ?s) WHERE { ?s ?p ?o }", ("s",)),
-                ("rubbish", "\u00ff\u00fe\u2603", ())]:
+            ("open brace", "SELECT * WHERE { ?s ?p ?o", ("1",)),
+            ("unknown prefix", "SELECT * WHERE { ?s x:p ?o }", ("x",)),
+            ("empty query", "", ()),
+            ("error in the second line", "SELECT *\nWHERE { ?s ?p }", ("2",)),
+            ("an update", "INSERT DATA { <http://x/a> <http://x/b> <http://x/c> }", ()),
+            ("variable used twice", "SELECT (1 AS ?s) WHERE { ?s ?p ?o }", ("s",)),
+            ("rubbish", "\u00ff\u00fe\u2603", ()),
+        ]:
             self.refused(f"SPARQL: {name}", "select * from quad.sparql(%s, 'bad')", (query,), needs=needs)
         for depth in (100, 1_000, 100_000):
             self.nested(f"{depth} nested groups", "SELECT * WHERE " + "{" * depth + "}" * depth)
             self.nested(f"{depth} nested brackets", "SELECT (" + "(" * depth + "1" + ")" * depth + " AS ?x) WHERE {}")
             self.nested(f"{depth} unions", "SELECT * WHERE { {} " + "UNION {} " * depth + "}")
-            self.nested(f"{depth} nested paths", "SELECT * WHERE { ?s " + "(" * depth + "<http://x/p>" + ")*" * depth + " ?o }")
-            self.nested(f"{depth} nested functions", "SELECT (" + "STR(" * depth + "1" + ")" * depth + " AS ?x) WHERE {}")
-            self.nested(f"{depth} nested subqueries", "SELECT * WHERE { " + "{ SELECT * WHERE { " * depth + "} }" * depth + "}")
+            self.nested(
+                f"{depth} nested paths", "SELECT * WHERE { ?s " + "(" * depth + "<http://x/p>" + ")*" * depth + " ?o }"
+            )
+            self.nested(
+                f"{depth} nested functions", "SELECT (" + "STR(" * depth + "1" + ")" * depth + " AS ?x) WHERE {}"
+            )
+            self.nested(
+                f"{depth} nested subqueries", "SELECT * WHERE { " + "{ SELECT * WHERE { " * depth + "} }" * depth + "}"
+            )
 
     def nested(self, name, query):
-        """A query that a recursive parser may not survive: an answer and an error are both fine, a crash or a hang is not."""
+        """A query that a recursive parser may not survive: an answer and an error are both fine, a crash or a hang is
+        not."""
         done = []
 
         def ask():
             try:
                 with contextlib.closing(self.place.connect()) as connection:
-                    connection.cursor().execute("set statement_timeout = '10s'; select * from quad.sparql(%s, 'bad')", (query,))
+                    connection.cursor().execute(
+                        "set statement_timeout = '10s'; select * from quad.sparql(%s, 'bad')", (query,)
+                    )
                 done.append((True, "answered"))
             except psycopg2.Error as error:
                 done.append((error.pgcode not in (None, "XX000"), f"refused: {error.pgcode} {str(error)[:200]}"))
@@ -473,7 +542,9 @@ class BadInput:
         thread.start()
         thread.join(t.PATIENCE)
         if not done:
-            self.report.check(False, f"SPARQL: {name}", f"no answer within {t.PATIENCE} s, and statement_timeout takes no effect")
+            self.report.check(
+                False, f"SPARQL: {name}", f"no answer within {t.PATIENCE} s, and statement_timeout takes no effect"
+            )
         else:
             self.report.check(done[0][0], f"SPARQL: {name}", done[0][1])
         if not done or not done[0][0]:

@@ -18,8 +18,10 @@ import psycopg2
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from pgquad_test import Report, create_cluster_database, nodes  # noqa: E402
 
-TERM = re.compile(r'(?:<(?P<iri>[^>]*)>|_:(?P<blank>\S+)|"(?P<text>(?:[^"\\]|\\.)*)"(?:@(?P<lang>[\w-]+)|\^\^<(?P<type>[^>]*)>)?)$',
-                  re.DOTALL)
+TERM = re.compile(
+    r'(?:<(?P<iri>[^>]*)>|_:(?P<blank>\S+)|"(?P<text>(?:[^"\\]|\\.)*)"(?:@(?P<lang>[\w-]+)|\^\^<(?P<type>[^>]*)>)?)$',
+    re.DOTALL,
+)
 ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))')
 SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -166,7 +168,9 @@ def main():
                 print(f"  {query.name}: {wrong}"[:1000])
         for number in sorted(count):
             report.check(not failed[number], f"query {number}", f"{failed[number]} of {count[number]} answers differ")
-            print(f"  {count[number]} answers, {seconds[number] / count[number] * 1000:.2f} ms each with the comparison")
+            print(
+                f"  {count[number]} answers, {seconds[number] / count[number] * 1000:.2f} ms each with the comparison"
+            )
     for connection in connections:
         connection.close()
     if not options.keep and not nodes():

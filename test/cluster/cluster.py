@@ -22,7 +22,8 @@ from pgquad_test import Report, as_server, create_table, problems
 
 SHARDS = 8
 QUADS = 20_000
-# Two tables of the same quads, as docs/architecture.md lays a store out in a cluster: one placed by subject, one by object.
+# Two tables of the same quads, as docs/architecture.md lays a store out in a cluster: one placed by subject, one by
+# object.
 TABLES = {
     "quads_s": {"column": "s", "orders": "spog,psog", "inner_fanout": "64", "leaf_quads": "100,200"},
     "quads_o": {"column": "o", "orders": "ospg,posg", "inner_fanout": "32,48", "leaf_quads": "0"},
@@ -113,7 +114,9 @@ class Checks:
 
     def bag(self, query, parameters=None, connection=None):
         """All rows of a query, sorted; NULL comes last."""
-        return sorted(self.rows(query, parameters, connection), key=lambda row: [(value is None, value or 0) for value in row])
+        return sorted(
+            self.rows(query, parameters, connection), key=lambda row: [(value is None, value or 0) for value in row]
+        )
 
     def value(self, query, parameters=None, connection=None):
         return self.rows(query, parameters, connection)[0][0]
@@ -139,7 +142,8 @@ class Checks:
     def placements(self, table):
         """(shard id, shard's name, node port) of every placement."""
         return self.rows(
-            "select shardid, shard_name, nodeport from citus_shards where table_name = %s::regclass order by 1", (table,)
+            "select shardid, shard_name, nodeport from citus_shards where table_name = %s::regclass order by 1",
+            (table,),
         )
 
     def node(self, port):
@@ -147,9 +151,13 @@ class Checks:
 
     def options(self, connection, relation):
         """What a quad table says of its orders, per order: (order, inner fanout, leaf quads)."""
-        if self.value("select exists (select from pg_dist_partition where logicalrelid = %s::regclass)", (relation,), connection):
+        if self.value(
+            "select exists (select from pg_dist_partition where logicalrelid = %s::regclass)", (relation,), connection
+        ):
             return self.declared_options(connection, relation)
-        return self.rows("select order_name, inner_fanout, leaf_quads from quad.store_info(%s::regclass)", (relation,), connection)
+        return self.rows(
+            "select order_name, inner_fanout, leaf_quads from quad.store_info(%s::regclass)", (relation,), connection
+        )
 
     def declared_options(self, connection, relation):
         """The same from the definition of a table that Citus manages, whose own pages hold nothing."""
@@ -200,12 +208,16 @@ class Checks:
     def tables_are_distributed(self):
         for name, table in TABLES.items():
             create_table(self.connection, name, **options_of(table))
-        self.execute("select create_distributed_table('quads_s', 's', shard_count => %s, colocate_with => 'none')", (SHARDS,))
+        self.execute(
+            "select create_distributed_table('quads_s', 's', shard_count => %s, colocate_with => 'none')", (SHARDS,)
+        )
         self.execute("select create_distributed_table('quads_o', 'o', colocate_with => 'quads_s')")
         for name in TABLES:
             shards = self.placements(name)
             same(f"shards of {name}", len(shards), SHARDS)
-            same(f"nodes of {name}", sorted({port for *_, port in shards}), sorted(w.port for w in self.cluster.workers))
+            same(
+                f"nodes of {name}", sorted({port for *_, port in shards}), sorted(w.port for w in self.cluster.workers)
+            )
         same("co-location groups", self.value("select count(distinct colocation_id) from citus_tables"), 1)
 
     def shards_keep_the_options(self):
@@ -296,21 +308,36 @@ class Checks:
                 self.bag("select s, g from quads_o where o = %s and p = %s", (o, p)),
                 [(quad[0], quad[3]) for quad in self.model.where(lambda a, b, c, d: (c, b) == (o, p))],
             )
-            same("one quad", self.value("select count(*) from quads_o where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g)), 1)
+            same(
+                "one quad",
+                self.value("select count(*) from quads_o where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g)),
+                1,
+            )
 
     def multi_shard_select(self):
         for table in TABLES:
             same("count", self.value(f"select count(*) from {table}"), len(self.model.quads))
             for number, column in enumerate("spog"):
                 counts = self.model.count_by(number)
-                same(f"{table} by {column}", self.bag(f"select {column}, count(*) from {table} group by {column}"), counts)
-                same(f"{table} distinct {column}", self.value(f"select count(distinct {column}) from {table}"), len(counts))
+                same(
+                    f"{table} by {column}",
+                    self.bag(f"select {column}, count(*) from {table} group by {column}"),
+                    counts,
+                )
+                same(
+                    f"{table} distinct {column}",
+                    self.value(f"select count(distinct {column}) from {table}"),
+                    len(counts),
+                )
             predicate, _ = self.two_predicates()
             found = self.model.where(lambda s, p, o, g: p == predicate)
             same("p bound", self.bag(f"select s, p, o, g from {table} where p = %s", (predicate,)), found)
             same(
                 "first in order",
-                self.rows(f"select s, p, o, g from {table} where p = %s order by s desc, o desc, g desc limit 25", (predicate,)),
+                self.rows(
+                    f"select s, p, o, g from {table} where p = %s order by s desc, o desc, g desc limit 25",
+                    (predicate,),
+                ),
                 sorted(found, key=lambda quad: (quad[0], quad[2], quad[3]), reverse=True)[:25],
             )
             wanted = [s for s, _ in self.random.sample(self.model.count_by(0), 40)]
@@ -332,7 +359,8 @@ class Checks:
         same(
             "o = s join",
             self.bag(
-                "select a.s, a.o, b.o from quads_o a join quads_s b on a.o = b.s where a.p = %s and b.p = %s", (first, second)
+                "select a.s, a.o, b.o from quads_o a join quads_s b on a.o = b.s where a.p = %s and b.p = %s",
+                (first, second),
             ),
             self.model.path_join(first, second),
         )
@@ -400,7 +428,11 @@ class Checks:
         s, p, o, g = self.random.choice(sorted(self.model.quads))
         gone = self.model.delete(lambda a, b, c, d: (a, b, c, d) == (s, p, o, g))
         for table in TABLES:
-            same(f"{table}: one quad", self.execute(f"delete from {table} where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g)), gone)
+            same(
+                f"{table}: one quad",
+                self.execute(f"delete from {table} where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g)),
+                gone,
+            )
         subject = max(self.model.count_by(0), key=lambda entry: entry[1])[0]
         gone = self.model.delete(lambda s, p, o, g: s == subject)
         for table in TABLES:
@@ -411,7 +443,11 @@ class Checks:
         self.both_tables_hold_the_model()
         moved = self.model.where(lambda s, p, o, g: p == second and g == 7)
         for table in TABLES:
-            same(f"{table}: update", self.execute(f"update {table} set g = 9 where p = %s and g = 7", (second,)), len(moved))
+            same(
+                f"{table}: update",
+                self.execute(f"update {table} set g = 9 where p = %s and g = 7", (second,)),
+                len(moved),
+            )
         self.model.delete(lambda s, p, o, g: p == second and g == 7)
         self.model.insert([(s, p, o, 9) for s, p, o, _ in moved])
         self.both_tables_hold_the_model()
@@ -440,7 +476,8 @@ class Checks:
         same(
             "o = s join",
             self.bag(
-                "select a.s, a.o, b.o from quads_o a join quads_s b on a.o = b.s where a.p = %s and b.p = %s", (first, second)
+                "select a.s, a.o, b.o from quads_o a join quads_s b on a.o = b.s where a.p = %s and b.p = %s",
+                (first, second),
             ),
             self.model.path_join(first, second),
         )
@@ -532,7 +569,9 @@ class Checks:
         self.execute("truncate numbers, known")
         for table in ("numbers", "known"):
             self.execute(f"insert into {table} select distinct s, o from here where p = (select min(p) from here)")
-        self.execute("create temp table heap_here as select * from here; create temp table heap_numbers as select * from numbers")
+        self.execute(
+            "create temp table heap_here as select * from here; create temp table heap_numbers as select * from numbers"
+        )
         try:
             over_heap = re.sub(r"\bhere\b", "heap_here", re.sub(r"\b(numbers|known)\b", "heap_numbers", statement))
             if statement.startswith("select"):
@@ -543,7 +582,9 @@ class Checks:
                 self.execute(statement)
                 self.execute(over_heap)
                 for table in ("numbers", "here"):
-                    same(f"{name}: {table}", self.bag(f"select * from {table}"), self.bag(f"select * from heap_{table}"))
+                    same(
+                        f"{name}: {table}", self.bag(f"select * from {table}"), self.bag(f"select * from heap_{table}")
+                    )
             return "\n".join(line for line, in plan)
         finally:
             self.execute("drop table heap_here, heap_numbers")
@@ -595,7 +636,10 @@ class Checks:
             self.execute("set quad.store = 'spread'")
             with self.connection.cursor() as cursor:
                 try:
-                    cursor.copy_expert("copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')", io.StringIO(document))
+                    cursor.copy_expert(
+                        "copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')",
+                        io.StringIO(document),
+                    )
                     raise Mismatch("load_stdin: no error")
                 except psycopg2.Error as error:
                     same(f"load_stdin: {error}", error.pgcode, "0A000")
@@ -617,7 +661,11 @@ class Checks:
         self.execute("select quad.encode('<http://x/kept>')")
         before = [self.bag(f"select count(*) from quad.{table}") for table in tables]
         for table, column in columns.items():
-            self.refused(f"select create_distributed_table('quad.{table}', '{column}')", "0A000", "a relation of the dictionary, cannot be")
+            self.refused(
+                f"select create_distributed_table('quad.{table}', '{column}')",
+                "0A000",
+                "a relation of the dictionary, cannot be",
+            )
         for table in tables:
             for call in [
                 f"create_distributed_table('quad.{table}', null)",
@@ -662,15 +710,23 @@ class Checks:
             find = "quad.find('<http://x/b>')"
             self.refused(f"select count(*) from facts where p = {find}", "55000", "dictionary")
             same("found before", self.value(f"with id as materialized (select {find} as p) select count(*) from facts where p = (select p from id)"), 1)
-            same("decoded after", self.value("with q as materialized (select s from facts) select quad.decode(s)::text from q"), "http://x/a")
-            same("SPARQL on the coordinator", self.rows("select x ->> 'o' from quad.sparql('SELECT * { ?s <http://x/b> ?o }', 'here') x"),
-                 [('"5"^^<http://www.w3.org/2001/XMLSchema#integer>',)])
+            same(
+                "decoded after",
+                self.value("with q as materialized (select s from facts) select quad.decode(s)::text from q"),
+                "http://x/a",
+            )
+            same(
+                "SPARQL on the coordinator",
+                self.rows("select x ->> 'o' from quad.sparql('SELECT * { ?s <http://x/b> ?o }', 'here') x"),
+                [('"5"^^<http://www.w3.org/2001/XMLSchema#integer>',)],
+            )
         finally:
             self.execute("drop table facts")
             self.execute("select quad.drop_store('here')")
 
 
-# Statements of a quad table of this node (here), and distributed (numbers) and reference (known) tables. Together they use all plan nodes.
+# Statements of a quad table of this node (here), and distributed (numbers) and reference (known) tables. Together they
+# use all plan nodes.
 NODES = ["Quad Scan", "Quad Join", "Quad Groups", "Quad Walk", "Quad Step"]
 LOCAL_BESIDE_DISTRIBUTED = {
     "insert of a scan": "insert into numbers select s, o from here where p = (select max(p) from here)",

@@ -172,7 +172,13 @@ class Checks:
             "select count(*) from (select s, p from quad.term_ids group by s, p having count(*) > 1) d"), 0)
         same("ids of two terms", self.coordinator.value(
             "select count(*) from (select o from quad.term_ids group by o having count(*) > 1) d"), 0)
-        same("languages", self.coordinator.value("select count(*) - count(distinct id) + count(*) - count(distinct tag) from quad.languages"), 0)
+        same(
+            "languages",
+            self.coordinator.value(
+                "select count(*) - count(distinct id) + count(*) - count(distinct tag) from quad.languages"
+            ),
+            0,
+        )
         same("blocks outside of their extent", self.coordinator.value(
             f"select count(*) from quad.terms where extent <> first_id / {EXTENT} or extent <> (first_id + get_byte(data, 1) - 1) / {EXTENT}"), 0)
         same("blocks beyond what was given out", self.coordinator.value(
@@ -285,7 +291,9 @@ class Checks:
             answers = at_once([lambda n=n: encode(n) for n in range(8)])
             for answer in answers:
                 self.learn(answer.keys(), answer.values())
-        tags = self.coordinator.rows("select tag, count(*), count(distinct id) from quad.languages where tag like 'x-%' group by tag")
+        tags = self.coordinator.rows(
+            "select tag, count(*), count(distinct id) from quad.languages where tag like 'x-%' group by tag"
+        )
         same("languages", len(tags), 9)
         same("languages with two numbers", [tag for tag in tags if tag[1:] != (1, 1)], [])
 
@@ -306,7 +314,9 @@ class Checks:
         same("blank nodes in all", len(self.blanks), 2 + 6 * 5700)
         # Numbers of blank nodes are those of no term.
         numbers = {id_ & ((1 << 59) - 1) for id_ in self.blanks}
-        used = {id_ & ((1 << (47 if id_ >> 59 == 3 else 59)) - 1) for id_ in self.ids.values() if id_ >> 59 in (0, 2, 3, 4)}
+        used = {
+            id_ & ((1 << (47 if id_ >> 59 == 3 else 59)) - 1) for id_ in self.ids.values() if id_ >> 59 in (0, 2, 3, 4)
+        }
         same("numbers used twice", numbers & used, set())
 
     def rolled_back_terms_are_used_again(self):
@@ -326,7 +336,9 @@ class Checks:
         session.rows("select quad.create_store('failed')")
         session.rows("set maintenance_work_mem = '4MB'")
         rows = self.coordinator.value("select count(*) from quad.term_ids")
-        code, text = error_of(lambda: session.rows("select quad.load_text(%s, 'nt', store => 'failed')", (triples(names) + "nonsense\n",)))
+        code, text = error_of(
+            lambda: session.rows("select quad.load_text(%s, 'nt', store => 'failed')", (triples(names) + "nonsense\n",))
+        )
         same("error", (code is not None, "30001" in text), (True, True))
         same("quads", session.value("select count(*) from quad_stores.failed"), 0)
         terms = [iri(name) for name in names[::20]]
@@ -345,7 +357,11 @@ class Checks:
             session.rows("set maintenance_work_mem = '4MB'")
             session.rows("select quad.create_store(%s)", (f"load{number}",))
             names = [f"load/{n}" for n in range(number * 10_000, number * 10_000 + 25_000)]
-            same("quads", session.value("select quad.load_text(%s, 'nt', store => %s)", (triples(names), f"load{number}")), 25_000)
+            same(
+                "quads",
+                session.value("select quad.load_text(%s, 'nt', store => %s)", (triples(names), f"load{number}")),
+                25_000,
+            )
             stored = session.column(f"select quad.export('load{number}')")
             same("quads", sorted(stored), sorted(line[:-1] for line in triples(names).splitlines(True)))
             session.close()
@@ -365,14 +381,29 @@ class Checks:
             session.close()
 
     def terms_of_all_kinds(self):
-        terms = [iri("kinds"), '"a long enough string"', '"hat"@en-gb', '"12345678901234567890123"^^<http://www.w3.org/2001/XMLSchema#integer>',
-                 '"x"^^<urn:type>', '"' + "long " * 50_000 + '"']
+        terms = [
+            iri("kinds"),
+            '"a long enough string"',
+            '"hat"@en-gb',
+            '"12345678901234567890123"^^<http://www.w3.org/2001/XMLSchema#integer>',
+            '"x"^^<urn:type>',
+            '"' + "long " * 50_000 + '"',
+        ]
         for number, session in enumerate(self.sessions):
             mine = [term.replace(">", f"{number}>", 1).replace('"', f'"{number}', 1) for term in terms]
             self.learn(mine, session.encode(mine))
             for other in self.sessions:
                 self.learn(mine, other.find(mine))
-                same("decoded", [other.value("select quad.decode(%s)::text = quad.term_in(%s::cstring)::text", (self.ids[term], term)) for term in mine], [True] * 6)
+                same(
+                    "decoded",
+                    [
+                        other.value(
+                            "select quad.decode(%s)::text = quad.term_in(%s::cstring)::text", (self.ids[term], term)
+                        )
+                        for term in mine
+                    ],
+                    [True] * 6,
+                )
         code, _ = error_of(lambda: self.some_session().encode(['"' + "x" * 1_048_576 + '"']))
         same("too long", code, "54000")
 
@@ -438,7 +469,10 @@ class Checks:
                 ports = [server.port for server in self.cluster.servers]
                 for _, shard, port in self.placements():
                     target = ports[(ports.index(port) + 1) % 3]
-                    session.rows("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, target))
+                    session.rows(
+                        "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                        (shard, port, target),
+                    )
                 session.rows("call citus_cleanup_orphaned_resources()")
                 session.close()
                 wait_until("every session has added terms", lambda: all(made))
@@ -460,9 +494,17 @@ class Checks:
 
     def a_split_shard_goes_on(self):
         _, shard, port = self.placements()[3]
-        low, high = self.coordinator.rows("select shardminvalue::int, shardmaxvalue::int from pg_dist_shard where shardid = %s", (shard,))[0]
-        nodes = [self.coordinator.value("select nodeid from pg_dist_node where nodeport = %s", (server.port,)) for server in self.cluster.servers[:2]]
-        self.coordinator.rows("select citus_split_shard_by_split_points(%s, %s, %s, 'block_writes')", (shard, [str((low + high) // 2)], nodes))
+        low, high = self.coordinator.rows(
+            "select shardminvalue::int, shardmaxvalue::int from pg_dist_shard where shardid = %s", (shard,)
+        )[0]
+        nodes = [
+            self.coordinator.value("select nodeid from pg_dist_node where nodeport = %s", (server.port,))
+            for server in self.cluster.servers[:2]
+        ]
+        self.coordinator.rows(
+            "select citus_split_shard_by_split_points(%s, %s, %s, 'block_writes')",
+            (shard, [str((low + high) // 2)], nodes),
+        )
         same("shards", len(self.placements()), SHARDS + 1)
         for number, session in enumerate(self.sessions):
             self.everything_is_known(session)
@@ -499,7 +541,13 @@ class Checks:
                                   env={**os.environ, "PGOPTIONS": "-c citus.override_table_visibility=on"},
                                   stdout=subprocess.PIPE, check=True).stdout
             psql = [bin_path("psql"), "-X", "-q", "-h", "127.0.0.1", "-p", str(alone.port), "-U", "postgres", "-d", "postgres"]
-            restored = subprocess.run([*psql, "-v", "ON_ERROR_STOP=1"], input=dump, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            restored = subprocess.run(
+                [*psql, "-v", "ON_ERROR_STOP=1"],
+                input=dump,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
             same("errors of the restore", restored.stdout.decode()[-500:] if restored.returncode else "", "")
             session = Session(alone)
             self.everything_is_known(session)

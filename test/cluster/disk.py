@@ -1,4 +1,5 @@
-"""A node whose disk is full: every statement ends with 53100, nothing of it stays, and the next one works. Usage: disk.py (by `run`).
+"""A node whose disk is full: every statement ends with 53100, nothing of it stays, and the next one works. Usage:
+disk.py (by `run`).
 
 The shards and temporary files of one node are in a tablespace on a small file system of its own, which needs root.
 """
@@ -47,9 +48,13 @@ class Checks:
             self.small.alter_system(setting, "small")
         coordinator = cluster.coordinator
         coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        coordinator.query(f"insert into quad_stores.films select i, i % 7, i * 31 % {QUADS}, 0 from generate_series(1, {QUADS}) i")
+        coordinator.query(
+            f"insert into quad_stores.films select i, i % 7, i * 31 % {QUADS}, 0 from generate_series(1, {QUADS}) i"
+        )
         coordinator.query("select quad.create_store('later')")
-        coordinator.query(f"insert into quad_stores.later select i, i % 7, i * 31 % {QUADS}, 0 from generate_series(1, {QUADS}) i")
+        coordinator.query(
+            f"insert into quad_stores.later select i, i % 7, i * 31 % {QUADS}, 0 from generate_series(1, {QUADS}) i"
+        )
 
     def full(self, free):
         """Leaves so many bytes."""
@@ -66,7 +71,10 @@ class Checks:
 
     def counts(self):
         return {
-            tuple(server.query(f"select count(*) from {table}")[0][0] for table in ("quad_stores.films", "quad_shards.films_s", "quad_shards.films_o"))
+            tuple(
+                server.query(f"select count(*) from {table}")[0][0]
+                for table in ("quad_stores.films", "quad_shards.films_s", "quad_shards.films_o")
+            )
             for server in self.cluster.servers
         }
 
@@ -97,7 +105,11 @@ class Checks:
             raise Mismatch(f"{problems[:3]}")
 
     def run(self):
-        cases = [(f"{name} by node {node}", node, sql, 200_000) for name, sql in (("quads", FILL), ("terms", TERMS), ("groups", GROUPS)) for node in range(3)]
+        cases = [
+            (f"{name} by node {node}", node, sql, 200_000)
+            for name, sql in (("quads", FILL), ("terms", TERMS), ("groups", GROUPS))
+            for node in range(3)
+        ]
         cases.append(("a sort", 2, SORT, 200_000))
         cases.append(("a store is distributed", 0, "select quad.distribute_store('later', shards => 6)", 600_000))
         cases.append(("a shard is moved", 0, MOVE.format(port=self.small.port), 100_000))

@@ -2,8 +2,9 @@
 cancelled, timed out or killed. They come while a query pulls, decodes, or is pushed from node to node, while a load
 runs, and while a transaction commits. Usage: faults.py [--all] [CHECK..] (by `run`).
 
-Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), for PostgreSQL and for rows that are pushed; the tests themselves ask nodes directly. After each
-fault: an error in time that names the node, nothing left on any node, all or nothing of what was written, and the next query works.
+Every node is known to the others by the address of a proxy (test/lib/tcp_proxy.py), for PostgreSQL and for rows that
+are pushed; the tests themselves ask nodes directly. After each fault: an error in time that names the node, nothing
+left on any node, all or nothing of what was written, and the next query works.
 """
 
 import os
@@ -141,7 +142,11 @@ def triples(name, count):
 
 
 def links():
-    return "".join(f"<http://x/hub{i}> <http://x/link> <http://x/hub{(i * 7 + n * 31 + 1) % HUBS}> .\n" for i in range(HUBS) for n in range(LINKS))
+    return "".join(
+        f"<http://x/hub{i}> <http://x/link> <http://x/hub{(i * 7 + n * 31 + 1) % HUBS}> .\n"
+        for i in range(HUBS)
+        for n in range(LINKS)
+    )
 
 
 class Checks:
@@ -156,7 +161,9 @@ class Checks:
         self.cluster, self.report = cluster, report
         self.loads = 0
         cluster.coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (triples("s", SUBJECTS) + links(),))
+        cluster.coordinator.query(
+            "select quad.load_text(%s, 'nt', store => 'films')", (triples("s", SUBJECTS) + links(),)
+        )
         self.operations = {"pull": self.pull, "decoding": self.decoding, "push": self.push, "load": self.load, "commit": self.commit}
         self.expected = {name: self.finished(node, name) for node in (0, 1) for name in self.READING}
 
@@ -164,7 +171,9 @@ class Checks:
 
     def pull(self, node):
         # Small batches, so that there are many messages.
-        return self.operation(node, [("select quad.sparql(%s, 'films')::text", (self.PULL,))], ["set quad.join_batch_size = 200"])
+        return self.operation(
+            node, [("select quad.sparql(%s, 'films')::text", (self.PULL,))], ["set quad.join_batch_size = 200"]
+        )
 
     def push(self, node):
         # Small batches, so that rows are under way all the time.
@@ -176,7 +185,15 @@ class Checks:
 
     def load(self, node):
         self.loads += 1
-        return self.operation(node, [("select quad.load_text(%s, 'nt', store => 'films')", (triples(f"load{self.loads}_", 2000).replace("/knows>", "/loaded>").replace("/name>", "/called>"),))])
+        return self.operation(
+            node,
+            [
+                (
+                    "select quad.load_text(%s, 'nt', store => 'films')",
+                    (triples(f"load{self.loads}_", 2000).replace("/knows>", "/loaded>").replace("/name>", "/called>"),),
+                )
+            ],
+        )
 
     def commit(self, node):
         self.loads += 1
@@ -201,7 +218,9 @@ class Checks:
         for node in range(3):
             for column in "so":
                 rows = self.cluster.servers[node].query(f"select count(*) from quad_shards.films_{column} where g = quad.int_id(77) and s = quad.int_id({self.loads})")
-                loaded = self.cluster.servers[node].query(f"select count(*) from quad_shards.films_{column} where s = any(%s::bigint[])", (subjects,))
+                loaded = self.cluster.servers[node].query(
+                    f"select count(*) from quad_shards.films_{column} where s = any(%s::bigint[])", (subjects,)
+                )
                 counts.add((rows[0][0], loaded[0][0]))
         return counts
 
@@ -221,7 +240,9 @@ class Checks:
 
     def nothing_busy(self, nodes=(0, 1, 2)):
         for node in nodes:
-            self.eventually(f"sessions on node {node}", lambda node=node: self.cluster.servers[node].query(self.BUSY), [])
+            self.eventually(
+                f"sessions on node {node}", lambda node=node: self.cluster.servers[node].query(self.BUSY), []
+            )
 
     def prepared(self):
         """Prepared transactions of all nodes, after what can be decided has been."""
@@ -233,15 +254,23 @@ class Checks:
         self.nothing_busy()
         self.eventually("prepared transactions", self.prepared, [])
         for node, server in enumerate(self.cluster.servers):
-            self.eventually(f"temporary files on node {node}", lambda server=server: server.query("select name from pg_ls_tmpdir()"), [])
+            self.eventually(
+                f"temporary files on node {node}",
+                lambda server=server: server.query("select name from pg_ls_tmpdir()"),
+                [],
+            )
             # The sessions that the asker kept go with it.
             self.eventually(
                 f"kept sessions on node {node}",
-                lambda server=server: server.query("select pid, state, query from pg_stat_activity where application_name = 'pgquad'"),
+                lambda server=server: server.query(
+                    "select pid, state, query from pg_stat_activity where application_name = 'pgquad'"
+                ),
                 [],
             )
-            locks = ("select l.pid, l.mode, l.relation::regclass::text from pg_locks l join pg_stat_activity a using (pid) "
-                     "where locktype = 'relation' and pid <> pg_backend_pid() and a.state <> 'idle' and a.backend_type = 'client backend'")
+            locks = (
+                "select l.pid, l.mode, l.relation::regclass::text from pg_locks l join pg_stat_activity a using (pid) "
+                "where locktype = 'relation' and pid <> pg_backend_pid() and a.state <> 'idle' and a.backend_type = 'client backend'"
+            )
             self.eventually(f"locks on node {node}", lambda server=server, locks=locks: server.query(locks), [])
         for node in range(3):
             for name in self.READING:
@@ -255,7 +284,10 @@ class Checks:
             raise Mismatch(f"{what} did not notice")
         server = self.cluster.servers[victim]
         message = str(operation.error)
-        if f"{self.cluster.proxies[victim].host}:{server.port}" not in message and f"{self.cluster.proxies[victim].host}" not in message:
+        if (
+            f"{self.cluster.proxies[victim].host}:{server.port}" not in message
+            and f"{self.cluster.proxies[victim].host}" not in message
+        ):
             raise Mismatch(f"{what}: the message does not name the node: {message}")
         if operation.error.pgcode is None or operation.error.pgcode.startswith("XX"):
             raise Mismatch(f"{what}: SQLSTATE {operation.error.pgcode}: {message}")
@@ -418,7 +450,10 @@ class Checks:
     def killed_before_prepare(self):
         asker, victim = 0, 1
         self.loads += 1
-        with closing(self.cluster.servers[asker].connect(autocommit=False)) as connection, connection.cursor() as cursor:
+        with (
+            closing(self.cluster.servers[asker].connect(autocommit=False)) as connection,
+            connection.cursor() as cursor,
+        ):
             cursor.execute(f"insert into quad_stores.films select quad.int_id({self.loads}), quad.int_id(i), quad.int_id(i * 31), quad.int_id(77) from generate_series(1, 200) i")
             self.cluster.servers[victim].kill()
             try:
@@ -433,15 +468,29 @@ class Checks:
 
     def run(self, whole, named):
         names = list(self.operations)
-        cases = [(f"down at the start: {name}", self.node_down, name) for name in (names if whole else ["pull", "commit"])]
-        cases += [(f"killed in the middle: {name}", self.node_killed, name) for name in (names if whole else ["pull", "push", "load"])]
-        cases += [(f"cut off in the middle: {name}", self.node_cut_off, name) for name in (names if whole else ["decoding", "push", "load"])]
+        cases = [
+            (f"down at the start: {name}", self.node_down, name) for name in (names if whole else ["pull", "commit"])
+        ]
+        cases += [
+            (f"killed in the middle: {name}", self.node_killed, name)
+            for name in (names if whole else ["pull", "push", "load"])
+        ]
+        cases += [
+            (f"cut off in the middle: {name}", self.node_cut_off, name)
+            for name in (names if whole else ["decoding", "push", "load"])
+        ]
         links = {"1 ms": (0.001, None), "50 ms": (0.05, None), "1 MB/s": (0.0, 1_000_000)}
         cases += [(f"slow links, {name}", self.slow, *links[name]) for name in (links if whole else ["1 ms"])]
         ends = ["cancelled", "timed out", "terminated"]
-        cases += [(f"asker {how}: {name}", self.asker_ended, name, how) for how in ends for name in ([*self.READING, "load"] if whole else ["pull"])]
+        cases += [
+            (f"asker {how}: {name}", self.asker_ended, name, how)
+            for how in ends
+            for name in ([*self.READING, "load"] if whole else ["pull"])
+        ]
         cases += [("killed before PREPARE", self.killed_before_prepare)]
-        cases += [(f"killed after PREPARE: {whom}", self.killed_after_prepare, whom) for whom in ("participant", "asker")]
+        cases += [
+            (f"killed after PREPARE: {whom}", self.killed_after_prepare, whom) for whom in ("participant", "asker")
+        ]
         for name, check, *arguments in cases:
             if named and not any(part in name for part in named):
                 continue
@@ -452,5 +501,7 @@ class Checks:
 if __name__ == "__main__":
     report = Report("faults")
     with ProxiedCluster() as cluster:
-        Checks(cluster, report).run("--all" in sys.argv[1:], [argument for argument in sys.argv[1:] if argument != "--all"])
+        Checks(cluster, report).run(
+            "--all" in sys.argv[1:], [argument for argument in sys.argv[1:] if argument != "--all"]
+        )
     report.finish()

@@ -1,7 +1,9 @@
-"""Nodes that reach each other's PostgreSQL but not the ports of quad.exchange_ports: joins are pulled then, unless they have to be pushed.
+"""Nodes that reach each other's PostgreSQL but not the ports of quad.exchange_ports: joins are pulled then, unless they
+have to be pushed.
 Usage: firewall.py [--all] (by `run`); --all waits until the nodes have forgotten.
 
-What the nodes' processes send to each other goes through a proxy of each node (test/lib/tcp_proxy.py), which plays the firewall.
+What the nodes' processes send to each other goes through a proxy of each node (test/lib/tcp_proxy.py), which plays the
+firewall.
 """
 
 import os
@@ -62,7 +64,9 @@ class Checks:
         first.query("select quad.create_store('many', distributed => true, shards => 6)")
         first.query("select quad.create_store('one')")
         for store in "many", "one":
-            first.query(f"insert into quad_stores.{store} select i, 1, i * 7919 % {QUADS}, 1 from generate_series(1, {QUADS}) i")
+            first.query(
+                f"insert into quad_stores.{store} select i, 1, i * 7919 % {QUADS}, 1 from generate_series(1, {QUADS}) i"
+            )
         self.query = CHAIN.format("quad_stores.many")
         self.expected = first.query(CHAIN.format("quad_stores.one"))
 
@@ -99,7 +103,9 @@ class Checks:
             cursor.execute("set quad.exchange_mode = push")
             for turn in "error of push", "once more":
                 error = self.error_of_push(cursor)
-                self.report.check(error.startswith("08001 in time, with hint") and why in error, f"{name}: {turn}", error)
+                self.report.check(
+                    error.startswith("08001 in time, with hint") and why in error, f"{name}: {turn}", error
+                )
             cursor.execute("reset quad.exchange_mode")
             cursor.execute(self.query)
             self.report.check(cursor.fetchall() == self.expected, f"{name}: the session goes on")
@@ -110,8 +116,11 @@ class Checks:
                 how, took = self.exchange(cursor)
             if took < PATIENCE:
                 break
-        self.report.check(how.startswith("Exchange: pull (node ") and why in how and took < PATIENCE, f"{name}: another session knows",
-                          f"{how} {took:.1f} s")
+        self.report.check(
+            how.startswith("Exchange: pull (node ") and why in how and took < PATIENCE,
+            f"{name}: another session knows",
+            f"{how} {took:.1f} s",
+        )
         self.report.check(self.in_log(asker) == 1, f"{name}: logged once", str(self.in_log(asker)))
         self.nothing_busy(name)
 
@@ -124,7 +133,9 @@ class Checks:
         except psycopg2.Error as error:
             in_time = time.monotonic() - started < CONNECT_TIMEOUT + BUSY
             hint = "quad.exchange_ports" in (error.diag.message_hint or "")
-            return f"{error.pgcode} {'in time' if in_time else 'late'}, {'with hint' if hint else 'without hint'}: {error}"
+            return (
+                f"{error.pgcode} {'in time' if in_time else 'late'}, {'with hint' if hint else 'without hint'}: {error}"
+            )
 
     def nothing_busy(self, name):
         deadline = time.monotonic() + 60
@@ -187,8 +198,14 @@ class Checks:
     def misnamed(self):
         """Settings that make no sense are refused when they are set, with what they may be."""
         server = self.cluster.servers[1]
-        for name, value, hint in (("exchange_host", "here", "10.0.0.5"), ("exchange_ports", "20999-20000", "20000-20999"), ("exchange_ports", "all", "20000-20999"),
-                                  ("exchange_ports", "70000", "20000-20999"), ("exchange_batch_bytes", "-1", ""), ("exchange_mode", "shove", "auto, pull, push")):
+        for name, value, hint in (
+            ("exchange_host", "here", "10.0.0.5"),
+            ("exchange_ports", "20999-20000", "20000-20999"),
+            ("exchange_ports", "all", "20000-20999"),
+            ("exchange_ports", "70000", "20000-20999"),
+            ("exchange_batch_bytes", "-1", ""),
+            ("exchange_mode", "shove", "auto, pull, push"),
+        ):
             with closing(server.connect()) as connection, connection.cursor() as cursor:
                 connection.autocommit = True
                 try:

@@ -49,7 +49,8 @@ class Client(threading.Thread):
                     self.body(self, cursor)
                 self.done += 1
             except psycopg2.Error as error:
-                # Citus's answer to a write that has waited for the split of its shard (docs/cluster.md): nothing is written, it is run again.
+                # Citus's answer to a write that has waited for the split of its shard (docs/cluster.md): nothing is
+                # written, it is run again.
                 if self.writes and "could not find valid entry for shard" in str(error):
                     continue
                 self.errors.append(f"{error.pgcode} {str(error).strip()[:300]}")
@@ -111,7 +112,10 @@ class Arriving:
         self.coordinator.query("call citus_cleanup_orphaned_resources()")
 
     def move(self, shard, source, target):
-        self.coordinator.query("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, source, target))
+        self.coordinator.query(
+            "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+            (shard, source, target),
+        )
 
     def fill(self):
         self.coordinator.query("insert into quad_stores.arriving select quad.int_id(n), quad.int_id(1), quad.int_id(n + 1000), 0 from generate_series(1, 400) n")
@@ -120,12 +124,18 @@ class Arriving:
         return set((server or self.coordinator).query("select s, p, o, g from quad_stores.arriving"))
 
     def shard_of(self, table, value):
-        return self.coordinator.query("select get_shard_id_for_distribution_column(%s, %s)", (f"quad_shards.arriving_{table}", value))[0][0]
+        return self.coordinator.query(
+            "select get_shard_id_for_distribution_column(%s, %s)", (f"quad_shards.arriving_{table}", value)
+        )[0][0]
 
     def choose(self):
         """A quad whose subject is in a shard that stays, and whose object is in a shard of another node than the
         writer. Also that shard, its colocated one, and their port."""
-        shards = dict(self.coordinator.query("select shardid, nodeport from citus_shards where table_name::text like 'quad_shards.arriving%'"))
+        shards = dict(
+            self.coordinator.query(
+                "select shardid, nodeport from citus_shards where table_name::text like 'quad_shards.arriving%'"
+            )
+        )
         both = dict(self.coordinator.query(
             "select a.shardid, b.shardid from pg_dist_shard a join pg_dist_shard b using (shardminvalue)"
             " where a.logicalrelid = 'quad_shards.arriving_o'::regclass and b.logicalrelid = 'quad_shards.arriving_s'::regclass"
@@ -137,7 +147,8 @@ class Arriving:
         raise RuntimeError("no such quad")
 
     def during_a_move(self, sql):
-        """Runs a statement on a quad of a shard that comes to its node: it begins before the shard is copied, and writes to it when it has come."""
+        """Runs a statement on a quad of a shard that comes to its node: it begins before the shard is copied, and
+        writes to it when it has come."""
         quad, shard, port = self.choose()
         source = next(server for server in self.cluster.servers if server.port == port)
         # Keeps the copy waiting, which the move begins once no more writes get in.
@@ -147,9 +158,15 @@ class Arriving:
         try:
             mover = self.coordinator.connect()
             mover.cursor().execute("set citus.check_available_space_before_move = off")
-            move = Background(mover, "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, self.writer.port))
+            move = Background(
+                mover,
+                "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                (shard, port, self.writer.port),
+            )
             waits = "select 1 from pg_locks where not granted and relation = %s::regclass"
-            wait_until("the copy waits", lambda: source.query(waits, (f"quad_shards.arriving_o_{shard}",)) or move.error)
+            wait_until(
+                "the copy waits", lambda: source.query(waits, (f"quad_shards.arriving_o_{shard}",)) or move.error
+            )
             write = Background(self.writer.connect(), sql, quad)
             waits = "select 1 from pg_stat_activity where pid = %s and wait_event_type = 'Lock'"
             wait_until("the write waits", lambda: self.writer.query(waits, (write.pid,)) or write.error)
@@ -165,10 +182,14 @@ class Arriving:
         """All nodes, and both tables, have these quads."""
         for node, server in enumerate(self.cluster.servers):
             got = self.quads(server)
-            assert got == expected, f"node {node}: {len(got)} quads, expected {len(expected)}: {sorted(got ^ expected)[:3]}"
+            assert got == expected, (
+                f"node {node}: {len(got)} quads, expected {len(expected)}: {sorted(got ^ expected)[:3]}"
+            )
         for table in "so":
             got = self.coordinator.query(f"select s, p, o, g from quad_shards.arriving_{table}")
-            assert sorted(got) == sorted(expected), f"arriving_{table}: {len(got)} quads, expected {len(expected)}: {sorted(set(got) ^ expected)[:3]}"
+            assert sorted(got) == sorted(expected), (
+                f"arriving_{table}: {len(got)} quads, expected {len(expected)}: {sorted(set(got) ^ expected)[:3]}"
+            )
         problems = self.coordinator.query("select quad.verify('quad_stores.arriving')")
         assert not problems, str(problems)[:300]
 
@@ -183,7 +204,8 @@ class Arriving:
         self.same(before)
 
     def snapshot_of_before(self):
-        """A REPEATABLE READ transaction either sees the quads of a shard that has come since, or is told that it cannot; and it cannot write there."""
+        """A REPEATABLE READ transaction either sees the quads of a shard that has come since, or is told that it
+        cannot; and it cannot write there."""
         before = self.quads()
         quad, shard, port = self.choose()
         old = self.writer.connect(autocommit=False)
@@ -263,13 +285,18 @@ class Moves:
         number = client.done % len(QUERIES)
         cursor.execute("select quad.sparql(%s, 'films')::text", (QUERIES[number],))
         got = sorted(cursor.fetchall())
-        assert got == self.expected[number], f"query {number}: {str(got)[:200]}, expected {str(self.expected[number])[:200]}"
+        assert got == self.expected[number], (
+            f"query {number}: {str(got)[:200]}, expected {str(self.expected[number])[:200]}"
+        )
 
     def update(self, client, cursor):
         n = client.done
         one = f"<http://x/u{n}> <http://x/in> <http://x/v{n}>"
         if n % 3 == 2:
-            cursor.execute("select quad.update(%s, 'films')", (f"DELETE DATA {{ <http://x/u{n - 1}> <http://x/in> <http://x/v{n - 1}> }} ; INSERT DATA {{ {one} }}",))
+            cursor.execute(
+                "select quad.update(%s, 'films')",
+                (f"DELETE DATA {{ <http://x/u{n - 1}> <http://x/in> <http://x/v{n - 1}> }} ; INSERT DATA {{ {one} }}",),
+            )
             self.updated.discard(n - 1)
         else:
             cursor.execute("select quad.update(%s, 'films')", (f"INSERT DATA {{ {one} }}",))
@@ -293,14 +320,19 @@ class Moves:
             for shard, host, port in self.placements():
                 target = ports[(ports.index(port) + 1 + n) % 3]
                 if target != port:
-                    self.execute("select citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')", (shard, host, port, host, target))
+                    self.execute(
+                        "select citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')",
+                        (shard, host, port, host, target),
+                    )
             self.execute("call citus_cleanup_orphaned_resources()")
 
     def split(self):
         before = len(self.placements())
         nodes = dict(self.execute("select nodeport, nodeid from pg_dist_node"))
         shard, _, port = self.placements()[2]
-        low, high = self.execute("select shardminvalue::int, shardmaxvalue::int from pg_dist_shard where shardid = %s", (shard,))[0]
+        low, high = self.execute(
+            "select shardminvalue::int, shardmaxvalue::int from pg_dist_shard where shardid = %s", (shard,)
+        )[0]
         other = next(p for p in nodes if p != port)
         self.execute(f"select citus_split_shard_by_split_points({shard}, array['{(low + high) // 2}'], array[{nodes[port]}, {nodes[other]}], 'block_writes')")
         self.execute("call citus_cleanup_orphaned_resources()")
@@ -337,7 +369,11 @@ class Moves:
                 client.stop()
             except RuntimeError as error:
                 client.errors.append(f"{error}; {self.cluster.activity()[:2000]}")
-            self.report.check(not client.errors and client.done > 3, f"{name}: {client.done} done", f"{len(client.errors)} errors: {client.errors[:3]}")
+            self.report.check(
+                not client.errors and client.done > 3,
+                f"{name}: {client.done} done",
+                f"{len(client.errors)} errors: {client.errors[:3]}",
+            )
         self.as_told()
 
     def as_told(self):
@@ -345,11 +381,21 @@ class Moves:
         for node, server in enumerate(self.cluster.servers):
             for number, query in enumerate(QUERIES):
                 got = self.answer(server, query)
-                self.report.check(got == self.expected[number], f"query {number} on node {node} afterwards", str(got)[:300])
+                self.report.check(
+                    got == self.expected[number], f"query {number} on node {node} afterwards", str(got)[:300]
+                )
             updated = {row[0] for row in server.query("select substr(x ->> 's', 12, length(x ->> 's') - 12)::int from quad.sparql('SELECT ?s { ?s <http://x/in> ?o }', 'films') x")}
-            self.report.check(updated == self.updated, f"updates on node {node}", f"{len(updated)}, told {len(self.updated)}: {sorted(updated ^ self.updated)[:10]}")
+            self.report.check(
+                updated == self.updated,
+                f"updates on node {node}",
+                f"{len(updated)}, told {len(self.updated)}: {sorted(updated ^ self.updated)[:10]}",
+            )
             loaded = server.query("select x ->> 'd', (x ->> 'n') like '\"500\"%' from quad.sparql('SELECT ?d (COUNT(*) AS ?n) { ?s <http://x/loaded> ?d } GROUP BY ?d', 'films') x")
-            self.report.check(sorted(loaded) == sorted((f"<http://x/d{n}>", True) for n in self.loaded), f"loads on node {node}", str(loaded)[:300])
+            self.report.check(
+                sorted(loaded) == sorted((f"<http://x/d{n}>", True) for n in self.loaded),
+                f"loads on node {node}",
+                str(loaded)[:300],
+            )
         problems = self.execute("select quad.verify('quad_stores.films')")
         self.report.check(problems == [], "quad.verify", str(problems)[:500])
         self.cluster.check_crashes(self.report)

@@ -20,7 +20,8 @@ SETTINGS = {
 
 def settings(number):
     """Those of a node. Each looks for deadlocks at a pace of its own (2, 3.5, 5 s). A node ends a transaction of its
-    own. So nodes that always look at the same moment end both transactions of a circle, each time that they are tried."""
+    own. So nodes that always look at the same moment end both transactions of a circle, each time that they are
+    tried."""
     return {**SETTINGS, "citus.distributed_deadlock_detection_factor": 2 + 1.5 * number}
 
 
@@ -61,15 +62,20 @@ class Cluster:
         for variable, value in variables.items():
             psql += ["-v", f"{variable}={value}"]
         path = os.path.join(os.environ["PGQUAD_ROOT"], "citus-config", name)
-        done = subprocess.run([*psql, "-f", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            [*psql, "-f", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
         if done.returncode != 0:
             raise RuntimeError(f"{name}: {done.stdout}")
 
     def activity(self):
-        """What the sessions of all nodes do and wait for, a line each: for the output of a check that has not ended in time."""
+        """What the sessions of all nodes do and wait for, a line each: for the output of a check that has not ended in
+        time."""
         query = """select pid, state, wait_event_type, wait_event, pg_blocking_pids(pid), now() - xact_start, left(query, 100)
             from pg_stat_activity where backend_type <> 'walwriter' and pid <> pg_backend_pid() and state is distinct from 'idle'"""
-        return "\n".join(f"{os.path.basename(server.dir)}: {row}" for server in self.servers for row in server.query(query))
+        return "\n".join(
+            f"{os.path.basename(server.dir)}: {row}" for server in self.servers for row in server.query(query)
+        )
 
     def check_crashes(self, report):
         """A check for each node: its log tells of no crash."""

@@ -1,8 +1,9 @@
-"""The pgTAP files that ask SPARQL, once more with distributed stores. Files that make stores run on the coordinator, the others ask nodes in turn.
+"""The pgTAP files that ask SPARQL, once more with distributed stores. Files that make stores run on the coordinator,
+the others ask nodes in turn.
 
-Each statement is a transaction of its own, so that shards are read; Citus refuses EXPLAIN ANALYZE, ANALYZE and new roles in a transaction that
-has written. Files without these run once more as they are written, in one transaction, which reads its own writes
-through Citus.
+Each statement is a transaction of its own, so that shards are read; Citus refuses EXPLAIN ANALYZE, ANALYZE and new
+roles in a transaction that has written. Files without these run once more as they are written, in one transaction,
+which reads its own writes through Citus.
 Usage: pgtap.py [--all] [FILE..] (by `suites.py`); without --all some of the files.
 """
 
@@ -18,13 +19,16 @@ from pgquad_test import Report, bin_path, create_cluster_database, nodes
 
 DATABASE = "pgquad_nodes_pgtap"
 FILES = ["default_graph", "security", "security_rows", "security_terms"]
-MORE = ["graph_text", "joins_apart", "literals", "load_errors", "security_limits", "security_path", "query_table", "sparql_groups", "sparql_patterns", "value_joins", "view"]
+MORE = """graph_text joins_apart literals load_errors security_limits security_path query_table sparql_groups
+          sparql_patterns value_joins view""".split()
 IN_ONE_TRANSACTION = ["default_graph", "graph_text", "security_limits", "sparql_patterns"]
 # Citus writes as the owner of a store, who has to be able to log in.
 OWNERS = re.compile(r"(?i)(create role (?:quad_terms_\w+))")
 # What Citus would make on all nodes, from the coordinator only; the files need it where they run.
 HERE = re.compile(r"(?mi)^(?=create (or replace )?(temp )?(function|operator|schema|domain|aggregate|table|view)\b)")
-EVERYWHERE = re.compile(r"(?mi)^(?=(select|grant|revoke|alter|create role|create policy|drop|insert|delete|set role|reset role)\b)")
+EVERYWHERE = re.compile(
+    r"(?mi)^(?=(select|grant|revoke|alter|create role|create policy|drop|insert|delete|set role|reset role)\b)"
+)
 SETTINGS = "-c client_min_messages=error -c statement_timeout=60s"
 CREATE_STORE = re.compile(r"(quad\.create_store\((?:'(?:[^']|'')*'|store))\)")
 VIEWS = re.compile(r"(?i)quad\.create_view|^create schema")
@@ -66,8 +70,19 @@ def prove(port, text, on_error_stop):
     with tempfile.NamedTemporaryFile("w", suffix=".sql", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        command = ["pg_prove", "--psql-bin", bin_path("psql"), "--verbose", "--merge", "--set", f"ON_ERROR_STOP={int(on_error_stop)}", file.name]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        command = [
+            "pg_prove",
+            "--psql-bin",
+            bin_path("psql"),
+            "--verbose",
+            "--merge",
+            "--set",
+            f"ON_ERROR_STOP={int(on_error_stop)}",
+            file.name,
+        ]
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
     lines = done.stdout.splitlines()
     failed = sum(line.startswith("not ok") for line in lines)
     skipped = sum(bool(re.match(r"ok \d+.*# SKIP", line)) for line in lines)
@@ -104,7 +119,9 @@ def main():
         execute("create extension pgtap")
         execute("select quad.create_store('main', distributed => true, shards => 3)")
         port = nodes()[0 if file.on_coordinator else turn % len(nodes())]
-        passed, failed, skipped, said = prove(port, file.statement_by_statement() if committed else file.text, not file.expects_errors)
+        passed, failed, skipped, said = prove(
+            port, file.statement_by_statement() if committed else file.text, not file.expects_errors
+        )
         print(f"{name}{'' if committed else ' in one transaction'} on port {port}: {passed} passed, {failed} failed, {skipped} skipped")
         if failed:
             print(f"FAIL {report.suite}/{name}: {said[:6000]}".replace("\n", " | "))

@@ -1,4 +1,5 @@
-"""Joins pushed from node to node: the same answers as a store of one node, whatever the size of batches; what cannot be pushed says so.
+"""Joins pushed from node to node: the same answers as a store of one node, whatever the size of batches; what cannot be
+pushed says so.
 Usage: push.py (by `run`).
 """
 
@@ -138,11 +139,15 @@ class Push:
         quads = random_quads(QUADS, 13)
         first = self.connections[0]
         with first.cursor() as cursor:
-            cursor.execute("select quad.create_store('many', distributed => true, shards => 6), quad.create_store('one')")
+            cursor.execute(
+                "select quad.create_store('many', distributed => true, shards => 6), quad.create_store('one')"
+            )
             for store in "many", "one":
                 cursor.execute(f"insert into quad_stores.{store} select * from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])",
                                [list(column) for column in zip(*quads)])
-            cursor.execute("select quad.create_store('words', distributed => true, shards => 6), quad.create_store('one_words')")
+            cursor.execute(
+                "select quad.create_store('words', distributed => true, shards => 6), quad.create_store('one_words')"
+            )
             for store in "words", "one_words":
                 cursor.execute("select quad.load_text(%s, format => 'turtle', store => %s)", (words(), store))
         predicates = Counter(p for _, p, _, _ in quads)
@@ -164,8 +169,13 @@ class Push:
         return "\n".join(eval(row)[0] for row in rows)
 
     def run(self):
-        for check in [self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files, self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot, self.participants_are_started_for_much, self.what_is_not_pushed, self.settings_of_the_session, self.snapshots, self.limits, self.cancels, self.errors,
-                      self.roles, self.many_at_once, self.nothing_stays]:
+        for check in [
+            self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files,
+            self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
+            self.participants_are_started_for_much, self.what_is_not_pushed, self.settings_of_the_session,
+            self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
+            self.nothing_stays,
+        ]:
             try:
                 check()
             except Exception as error:  # whatever it is, the other checks still run
@@ -194,10 +204,16 @@ class Push:
     def pushes_indeed(self):
         # The first two patterns of the last one meet without a row on its way: the first is read by object.
         for name in "chain", "triangle", "not exists", "groups", "own filter":
-            plan = self.explain(QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
+            plan = self.explain(
+                QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 1, exchange_mode="push"
+            )
             lines = [line for line in plan.splitlines() if "Participant:" in line]
             pushed = sum(int(line.split("pushed=")[1].split()[0]) for line in lines)
-            self.report.check("Exchange: push nodes=3" in plan and len(lines) == 3 and (pushed > 0) == (name != "own filter"), f"{name} is pushed", plan[:800])
+            self.report.check(
+                "Exchange: push nodes=3" in plan and len(lines) == 3 and (pushed > 0) == (name != "own filter"),
+                f"{name} is pushed",
+                plan[:800],
+            )
         # For programs, each figure has a property, and each participant an object of its own.
         chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")
         with self.connections[1].cursor() as cursor:
@@ -209,7 +225,10 @@ class Push:
                 messages = [pattern["Shard Messages"] for join in joins for pattern in join["Patterns"]]
                 participants = [participant for join in joins for participant in join.get("Participants", [])]
                 if mode == "push":
-                    ok = len({participant["Node"] for participant in participants}) == 3 and sum(p["Messages"] for p in participants) > 0
+                    ok = (
+                        len({participant["Node"] for participant in participants}) == 3
+                        and sum(p["Messages"] for p in participants) > 0
+                    )
                 else:
                     ok = not participants and sum(messages) > 0
                 self.report.check(ok, f"JSON of a join in mode {mode}", (messages, participants))
@@ -225,32 +244,50 @@ class Push:
                      "extremes of optional", "sums of computed values"):
             with self.connections[1].cursor() as cursor:
                 cursor.execute("set quad.exchange_mode = push")
-                cursor.execute("select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS[name],))
+                cursor.execute(
+                    "select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS[name],)
+                )
                 plan = "\n".join(row[0] for row in cursor.fetchall())
                 cursor.execute("reset quad.exchange_mode")
-            self.report.check("Quad Count" in plan and "HashAggregate" not in plan and "Exchange: push nodes=3" in plan, f"{name} are added up by the nodes", plan[:1200])
+            self.report.check(
+                "Quad Count" in plan and "HashAggregate" not in plan and "Exchange: push nodes=3" in plan,
+                f"{name} are added up by the nodes",
+                plan[:1200],
+            )
         # Of the distinct rows, only the answer passes the node that was asked: three numbers a row at most.
         for name in "distinct rows", "many distinct values", "distinct values":
             query = QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many ")
             plan = self.explain(query, 1, exchange_mode="push")
             rows = sum(self.ask(query, 1).values())
             received = int(plan.split("received=")[1].split("kB")[0]) * 1024
-            self.report.check("Quad Count" in plan and "Exchange: push nodes=3" in plan and received < 24 * 3 * rows + 8192, f"{name} are found by the nodes", plan[:1200])
+            self.report.check(
+                "Quad Count" in plan and "Exchange: push nodes=3" in plan and received < 24 * 3 * rows + 8192,
+                f"{name} are found by the nodes",
+                plan[:1200],
+            )
         # Of an order no more rows than are asked for.
         for name, most in (("first rows", 13), ("first rows of optional", 40)):
-            plan = self.explain(QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 2, exchange_mode="push")
+            plan = self.explain(
+                QUERIES[name].format(**self.names).replace(" t ", " quad_stores.many "), 2, exchange_mode="push"
+            )
             sent = [int(line.split("rows=")[1].split()[0]) for line in plan.splitlines() if "Participant:" in line]
             self.report.check(len(sent) == 3 and max(sent) <= most, f"each node sends {most} {name}", plan[:1200])
         with self.connections[1].cursor() as cursor:
             cursor.execute("set quad.exchange_mode = push")
-            cursor.execute("select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS["ordered by terms"],))
+            cursor.execute(
+                "select quad.explain(%s, \"analyze\" => true, store => 'words')", (PREFIX + WORDS["ordered by terms"],)
+            )
             plan = "\n".join(row[0] for row in cursor.fetchall())
             cursor.execute("reset quad.exchange_mode")
             sent = [int(line.split("rows=")[1].split()[0]) for line in plan.splitlines() if "Participant:" in line]
             self.report.check(len(sent) == 3 and max(sent) <= 12, "each node sends the first terms", plan[:1200])
         # What only this session can compute stays here, and is right.
-        query = ("select b.o, sum(a.s), max(a.o) from quad_stores.many a join quad_stores.many b on b.s = a.o group by b.o")
-        self.report.check(self.ask(query, exchange_mode="push") == self.ask(query.replace(".many", ".one")), "other aggregates")
+        query = (
+            "select b.o, sum(a.s), max(a.o) from quad_stores.many a join quad_stores.many b on b.s = a.o group by b.o"
+        )
+        self.report.check(
+            self.ask(query, exchange_mode="push") == self.ask(query.replace(".many", ".one")), "other aggregates"
+        )
 
     def groups_in_files(self):
         """Groups that a node has no memory for go to its files, and EXPLAIN says so."""
@@ -258,7 +295,9 @@ class Push:
         expected = self.ask(query.replace(" t ", " quad_stores.one "))
         pushed = query.replace(" t ", " quad_stores.many ")
         few = self.explain(QUERIES["groups"].replace(" t ", " quad_stores.many "), 1, exchange_mode="push")
-        self.report.check("Participant:" in few and "groups_spilled=" not in few, "groups that memory has room for", few[:1200])
+        self.report.check(
+            "Participant:" in few and "groups_spilled=" not in few, "groups that memory has room for", few[:1200]
+        )
         # The memory is that of the session that asks, whatever the nodes have for their own.
         def spilled(memory, multiplier):
             with self.connections[1].cursor() as cursor:
@@ -306,19 +345,28 @@ class Push:
                      f"join quad_stores.many b0 on b0.s = v.o{others}")
             expected = self.ask(query.replace(".many", ".one"))
             for mode in "auto", "push", "pull":
-                self.report.check(self.ask(query, exchange_mode=mode, exchange_min_quads=20_000) == expected, f"{rows} fed rows joined {joined} times, {mode}")
+                self.report.check(
+                    self.ask(query, exchange_mode=mode, exchange_min_quads=20_000) == expected,
+                    f"{rows} fed rows joined {joined} times, {mode}",
+                )
             plan = self.explain(query, exchange_mode="auto", exchange_min_quads=20_000)
-            self.report.check(f"Exchange: {how}" in plan, f"{rows} fed rows joined {joined} times are to {how}", plan[:1500])
+            self.report.check(
+                f"Exchange: {how}" in plan, f"{rows} fed rows joined {joined} times are to {how}", plan[:1500]
+            )
 
     def fed_rows_of_one_snapshot(self):
-        """Each batch of fed rows is a push of its own: all read the snapshot of the statement, whatever is committed meanwhile."""
+        """Each batch of fed rows is a push of its own: all read the snapshot of the statement, whatever is committed
+        meanwhile."""
         with self.connections[0].cursor() as cursor:
             cursor.execute("select quad.create_store('fed', distributed => true, shards => 6)")
             cursor.execute("insert into quad_stores.fed select i, 1, i, 1 from generate_series(1, 3000) i")
         query = ("select v.n, c.o from (select s as n from quad_stores.fed order by s limit 3000) v "
                  "join quad_stores.fed b on b.s = v.n join quad_stores.fed c on c.s = b.o")
         for inside in (False, True):
-            with closing(self.cluster.servers[0].connect(autocommit=False)) as connection, connection.cursor() as cursor:
+            with (
+                closing(self.cluster.servers[0].connect(autocommit=False)) as connection,
+                connection.cursor() as cursor,
+            ):
                 if inside:
                     # A savepoint's snapshot cannot be given away: these rows are pulled.
                     cursor.execute("savepoint inside")
@@ -329,13 +377,16 @@ class Push:
                     other.execute("delete from quad_stores.fed where s % 2 = 0")
                 cursor.execute("fetch all from c")
                 found = first + len(cursor.fetchall())
-                self.report.check(found == 3000, f"fed rows of one snapshot{', in a savepoint' if inside else ''}", str(found))
+                self.report.check(
+                    found == 3000, f"fed rows of one snapshot{', in a savepoint' if inside else ''}", str(found)
+                )
                 connection.rollback()
             with self.connections[2].cursor() as other:
                 other.execute("insert into quad_stores.fed select i, 1, i, 1 from generate_series(2, 3000, 2) i")
 
     def participants_are_started_for_much(self):
-        """A session without participants pulls until what it would have pushed adds up; one that has them pushes at once."""
+        """A session without participants pulls until what it would have pushed adds up; one that has them pushes at
+        once."""
         query = "explain (analyze, costs off, timing off, summary off) " + QUERIES["count"].replace(" t ", " quad_stores.many ")
         with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
 
@@ -345,7 +396,9 @@ class Push:
 
             def found():
                 cursor.execute(query)
-                return sum(int(row[0].split(" rows=")[1].split()[0]) for row in cursor.fetchall() if "Pattern: " in row[0])
+                return sum(
+                    int(row[0].split(" rows=")[1].split()[0]) for row in cursor.fetchall() if "Pattern: " in row[0]
+                )
 
             cursor.execute("set quad.exchange_mode = pull")
             quads = [found() for _ in range(5)][-1]
@@ -355,7 +408,11 @@ class Push:
             cursor.execute(f"set quad.exchange_min_quads = {quads // 2}")
             seen = [exchange() for _ in range(5)]
             pulled = [how == "Exchange: pull (participants would have to be started)" for how in seen]
-            self.report.check(pulled[0] and not any(pulled[-2:]) and sorted(pulled, reverse=True) == pulled, "pulled at first", str(seen))
+            self.report.check(
+                pulled[0] and not any(pulled[-2:]) and sorted(pulled, reverse=True) == pulled,
+                "pulled at first",
+                str(seen),
+            )
             self.report.check(seen[-1].startswith("Exchange: push nodes=3"), "pushed then", str(seen))
 
     def what_is_not_pushed(self):
@@ -371,12 +428,19 @@ class Push:
         plan = self.explain(chain, exchange_mode="pull")
         self.report.check("Exchange" not in plan, "mode pull", plan[:800])
         with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
-            for begin in "begin isolation level serializable", "begin isolation level repeatable read; savepoint inside":
+            for begin in (
+                "begin isolation level serializable",
+                "begin isolation level repeatable read; savepoint inside",
+            ):
                 cursor.execute(begin + "; set local quad.exchange_mode = push")
                 cursor.execute("explain (analyze, costs off) " + chain)
                 plan = "\n".join(row[0] for row in cursor.fetchall())
                 cursor.execute("rollback")
-                self.report.check("Exchange: pull (the transaction keeps its snapshot)" in plan, f"the transaction keeps its snapshot: {begin}", plan[:800])
+                self.report.check(
+                    "Exchange: pull (the transaction keeps its snapshot)" in plan,
+                    f"the transaction keeps its snapshot: {begin}",
+                    plan[:800],
+                )
             cursor.execute("begin; set local quad.exchange_mode = push; insert into quad_stores.many values (1, 2, 3, 4), (3, 2, 5, 4)")
             cursor.execute("select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o where a.p = 2 and b.p = 2 and a.s = 1")
             self.report.check(cursor.fetchall() == [(1, 5)], "the transaction has written")
@@ -394,14 +458,24 @@ class Push:
         data = "\n".join(f':h{n} :at "2020-01-01T{n:02}:00:00"^^<http://www.w3.org/2001/XMLSchema#dateTime> ; :on "{n % 12 + 1:02}/02/2020" ; :name "name {n % 3}" .'
                          for n in range(24))
         for store in "words", "one_words":
-            self.ask(f"select quad.load_text($q$@prefix : <http://e/> .\n{data}$q$, format => 'turtle', store => '{store}')")
+            self.ask(
+                f"select quad.load_text($q$@prefix : <http://e/> .\n{data}$q$, format => 'turtle', store => '{store}')"
+            )
         for what, sql, prepare in [
-            ("backslashes", f"select quad.sparql($q${PREFIX}{names}$q$, store => 'words')", "set standard_conforming_strings = off"),
+            (
+                "backslashes",
+                f"select quad.sparql($q${PREFIX}{names}$q$, store => 'words')",
+                "set standard_conforming_strings = off",
+            ),
             ("the time zone", of_zone, "set timezone = 'Asia/Tokyo'"),
             ("days before months", of_order, "set datestyle = 'ISO, DMY'"),
             ("a type of the session", of_type, "create type pg_temp.kind as enum ('name 0', 'name 1', 'name 2')"),
-            ("digits of floats", "select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o "
-                                 "where (a.s % 1000)::float8 * 1.23456789012345678 > (b.o % 1000)::float8 * 1.23456789012345612", "set extra_float_digits = -10"),
+            (
+                "digits of floats",
+                "select a.s, b.o from quad_stores.many a join quad_stores.many b on b.s = a.o "
+                "where (a.s % 1000)::float8 * 1.23456789012345678 > (b.o % 1000)::float8 * 1.23456789012345612",
+                "set extra_float_digits = -10",
+            ),
         ]:
             with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
                 connection.autocommit = True
@@ -413,19 +487,27 @@ class Push:
                     return Counter(map(repr, cursor.fetchall()))
 
                 expected = found(sql.replace("'words'", "'one_words'").replace("stores.many", "stores.one"), "pull")
-                self.report.check(bool(expected) and found(sql, "push") == expected, what, f"{sum(expected.values())} rows")
+                self.report.check(
+                    bool(expected) and found(sql, "push") == expected, what, f"{sum(expected.values())} rows"
+                )
         for store in "words", "one_words":
             self.ask(f"select quad.update($q${PREFIX} DELETE {{ ?s ?p ?o }} WHERE {{ ?s :at ?t ; ?p ?o }}$q$, store => '{store}')")
 
     def snapshots(self):
-        """Pushed, pulled, pushed again: a REPEATABLE READ transaction sees one state of each node, its own and the others."""
+        """Pushed, pulled, pushed again: a REPEATABLE READ transaction sees one state of each node, its own and the
+        others."""
         with self.connections[0].cursor() as cursor:
             cursor.execute("select quad.create_store('still', distributed => true, shards => 6)")
-            cursor.execute("insert into quad_stores.still select i, 1, i * 7 % 100 + 1, 1 from generate_series(1, 100) i")
+            cursor.execute(
+                "insert into quad_stores.still select i, 1, i * 7 % 100 + 1, 1 from generate_series(1, 100) i"
+            )
         query = "select count(*) from quad_stores.still a join quad_stores.still b on b.s = a.o join quad_stores.still c on c.s = b.o"
         for turn, modes in enumerate([("push", "pull", "push"), ("pull", "push", "push")]):
             before = (100 * (turn + 1),)
-            with closing(self.cluster.servers[turn].connect(autocommit=False)) as connection, connection.cursor() as cursor:
+            with (
+                closing(self.cluster.servers[turn].connect(autocommit=False)) as connection,
+                connection.cursor() as cursor,
+            ):
                 cursor.execute("set transaction isolation level repeatable read")
                 seen = []
                 for n, mode in enumerate(modes):
@@ -442,14 +524,18 @@ class Push:
                 cursor.execute("set transaction isolation level repeatable read; set local quad.exchange_mode = push")
                 cursor.execute("explain (analyze, costs off) " + query)
                 plan = "\n".join(row[0] for row in cursor.fetchall())
-                self.report.check("Exchange: push nodes=3" in plan, "a REPEATABLE READ transaction is pushed", plan[:800])
+                self.report.check(
+                    "Exchange: push nodes=3" in plan, "a REPEATABLE READ transaction is pushed", plan[:800]
+                )
                 connection.rollback()
         found = self.ask(query, exchange_mode="push")
         self.report.check(found == Counter({"(300,)": 1}), "the next transaction sees more", str(found))
         for server in self.cluster.servers:
             with open(server.log, encoding="utf-8", errors="replace") as log:
                 warnings = [line.rstrip() for line in log if "WARNING" in line and "SET TRANSACTION" in line]
-            self.report.check(not warnings, f"no warnings of snapshots on {os.path.basename(server.dir)}", "; ".join(warnings[:2]))
+            self.report.check(
+                not warnings, f"no warnings of snapshots on {os.path.basename(server.dir)}", "; ".join(warnings[:2])
+            )
 
     def limits(self):
         """The participants stop when the rest is of no use, and go on with the next query."""
@@ -508,10 +594,16 @@ class Push:
         killed = server.query(f"select count(pg_terminate_backend(pid)) {at_work}")[0][0]
         thread.join(60)
         port = str(server.port)
-        self.report.check(killed == 1 and not thread.is_alive() and ended and port in ended[0], "a participant that is terminated", f"{killed} {ended}")
+        self.report.check(
+            killed == 1 and not thread.is_alive() and ended and port in ended[0],
+            "a participant that is terminated",
+            f"{killed} {ended}",
+        )
         self.report.check(self.at_rest(), "the other participants stop", str(self.busy()))
         found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
-        self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after that")
+        self.report.check(
+            found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after that"
+        )
 
     def errors(self):
         """An error of one node is the error of the query."""
@@ -524,7 +616,9 @@ class Push:
         self.connections[0].cursor().execute("reset all")
         self.report.check(self.at_rest(), "participants stop after an error", str(self.busy()))
         found = self.ask(QUERIES["count"].replace(" t ", " quad_stores.many "), exchange_mode="push")
-        self.report.check(found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after an error")
+        self.report.check(
+            found == self.ask(QUERIES["count"].replace(" t ", " quad_stores.one ")), "the query after an error"
+        )
 
     def roles(self):
         """Nobody but nodes may call the participants' functions; who may read the store may have a join pushed."""
@@ -542,9 +636,13 @@ class Push:
                 cursor.execute("set quad.exchange_mode = push")
                 cursor.execute("select count(*) from quad.sparql(%s, store => 'words')", (PREFIX + WORDS["terms"],))
                 found = cursor.fetchall()
-                cursor.execute("select count(*) from quad.sparql(%s, store => 'words')",
-                               (PREFIX + WORDS["terms"].replace("FILTER", "#FILTER").replace("#", "FILTER(true) #", 1) + "\n}",))
-                self.report.check(found[0][0] > 0 and cursor.fetchall()[0][0] > found[0][0], "a role that may read the store")
+                cursor.execute(
+                    "select count(*) from quad.sparql(%s, store => 'words')",
+                    (PREFIX + WORDS["terms"].replace("FILTER", "#FILTER").replace("#", "FILTER(true) #", 1) + "\n}",),
+                )
+                self.report.check(
+                    found[0][0] > 0 and cursor.fetchall()[0][0] > found[0][0], "a role that may read the store"
+                )
 
     def many_at_once(self):
         query = QUERIES["groups"].replace(" t ", " quad_stores.many ")
@@ -566,7 +664,9 @@ class Push:
             thread.start()
         for thread in threads:
             thread.join(240)
-        self.report.check(not wrong and not any(thread.is_alive() for thread in threads), "many sessions at once", str(wrong))
+        self.report.check(
+            not wrong and not any(thread.is_alive() for thread in threads), "many sessions at once", str(wrong)
+        )
 
     def busy(self):
         """Participants that are at work, of all nodes."""

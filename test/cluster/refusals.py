@@ -1,6 +1,6 @@
-"""Nodes that cannot take part: without the extension, with another version of it, without the library preloaded, behind a wrong password,
-down. Each statement that needs them ends with an error of its own that names the node, and leaves nothing half-made. Usage: refusals.py [CASE..]
-(by `run`).
+"""Nodes that cannot take part: without the extension, with another version of it, without the library preloaded, behind
+a wrong password, down. Each statement that needs them ends with an error of its own that names the node, and leaves
+nothing half-made. Usage: refusals.py [CASE..] (by `run`).
 """
 
 import os
@@ -19,7 +19,9 @@ HERE_ONLY = "set citus.enable_ddl_propagation = off; "
 MAKE = "select quad.create_store('made', distributed => true, shards => 6)"
 DISTRIBUTE = "select quad.distribute_store('local', shards => 6)"
 QUERY = "select count(*) from quad.sparql('SELECT * { ?s ?p ?o }', 'films')"
-UPDATE = "select quad.update('INSERT DATA { <http://x/new> <http://x/p> 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }', 'films')"
+UPDATE = (
+    "select quad.update('INSERT DATA { <http://x/new> <http://x/p> 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }', 'films')"
+)
 LOAD = "select quad.load_text('<http://x/new> <http://x/p> 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 .', 'turtle', store => 'films')"
 GRANT = "grant select on quad_stores.films to public"
 
@@ -29,7 +31,10 @@ class Refusals:
         self.cluster, self.report = cluster, report
         self.bad = cluster.workers[1]
         self.name = f"127.0.0.1:{self.bad.port}"
-        self.ask(cluster.coordinator, "select quad.create_store('films', distributed => true, shards => 6), quad.create_store('local')")
+        self.ask(
+            cluster.coordinator,
+            "select quad.create_store('films', distributed => true, shards => 6), quad.create_store('local')",
+        )
         document = "".join(f"<http://x/s{i}> <http://x/p> <http://x/o{i}> .\n" for i in range(100))
         for store in ("films", "local"):
             cluster.coordinator.query("select quad.load_text(%s, 'nt', store => %s)", (document, store))
@@ -78,7 +83,8 @@ class Refusals:
         yield
 
     def without_the_extension(self):
-        # As on a node whose extension somebody has dropped by hand: the shards go with it, so that this case is the last one.
+        # As on a node whose extension somebody has dropped by hand: the shards go with it, so that this case is the
+        # last one.
         self.ask(self.bad, HERE_ONLY + "drop extension pgquad cascade")
         self.refuses("no extension", [
             (MAKE, {"55000"}, "does not answer"), (DISTRIBUTE, {"55000"}, "does not answer"), (QUERY, {"3F000", "42883", "55000"}),
@@ -96,7 +102,9 @@ class Refusals:
             self.ask(self.bad, "select quad.cluster_hello(99, 'x')")
             self.report.check(False, "another version of messages", "accepted")
         except psycopg2.Error as error:
-            self.report.check(error.pgcode == "0A000" and "99" in error.diag.message_detail, "another version of messages", str(error))
+            self.report.check(
+                error.pgcode == "0A000" and "99" in error.diag.message_detail, "another version of messages", str(error)
+            )
 
     def not_preloaded(self):
         with self.settings(shared_preload_libraries="citus"):
@@ -106,7 +114,10 @@ class Refusals:
             # Its changes are logged by PostgreSQL's generic records then; what is there goes on.
             found = [server.query(QUERY)[0][0] for server in self.cluster.servers]
             self.report.check(found == [100] * 3, "not preloaded: queries go on", str(found))
-            found = [self.ask(self.cluster.servers[0], statement)[0][0] for statement in (UPDATE, UPDATE.replace("INSERT", "DELETE"))]
+            found = [
+                self.ask(self.cluster.servers[0], statement)[0][0]
+                for statement in (UPDATE, UPDATE.replace("INSERT", "DELETE"))
+            ]
             self.report.check(found == [12, 12], "not preloaded: updates go on", str(found))
         with self.settings(shared_preload_libraries="citus,pgquad"):
             self.unchanged("not preloaded")
@@ -153,18 +164,30 @@ class Refusals:
     def numbers_of_shards(self):
         coordinator = self.cluster.coordinator
         for shards in (0, -1, 1025, 2**31 - 1):
-            for sql in (f"select quad.create_store('made', distributed => true, shards => {shards})", f"select quad.distribute_store('local', shards => {shards})"):
+            for sql in (
+                f"select quad.create_store('made', distributed => true, shards => {shards})",
+                f"select quad.distribute_store('local', shards => {shards})",
+            ):
                 try:
                     coordinator.query(sql)
                     self.report.check(False, f"{shards} shards", "accepted")
                 except psycopg2.Error as error:
-                    self.report.check(error.pgcode == "22023" and str(shards) in str(error) and "1024" in error.diag.message_hint, f"{shards} shards", str(error))
+                    self.report.check(
+                        error.pgcode == "22023" and str(shards) in str(error) and "1024" in error.diag.message_hint,
+                        f"{shards} shards",
+                        str(error),
+                    )
         self.unchanged("numbers of shards")
         for shards in (1, 64):
             coordinator.query(f"select quad.create_store('made', distributed => true, shards => {shards})")
             for server in self.cluster.servers:
-                server.query("select quad.update('INSERT DATA { <http://x/%s> <http://x/p> 1, 2, 3 }', 'made')" % server.port)
-            found = [server.query("select count(*) from quad.sparql('SELECT * { ?s ?p ?o }', 'made')")[0][0] for server in self.cluster.servers]
+                server.query(
+                    "select quad.update('INSERT DATA { <http://x/%s> <http://x/p> 1, 2, 3 }', 'made')" % server.port
+                )
+            found = [
+                server.query("select count(*) from quad.sparql('SELECT * { ?s ?p ?o }', 'made')")[0][0]
+                for server in self.cluster.servers
+            ]
             self.report.check(found == [9, 9, 9], f"{shards} shards", str(found))
             with closing(coordinator.connect()) as connection, connection.cursor() as cursor:
                 cursor.execute("select quad.verify('quad_stores.made')")
@@ -183,7 +206,11 @@ class Refusals:
         coordinator.query(f"select quad.create_store('many', distributed => true, shards => {shards})")
         found = [coordinator.query("select quad.load_text(%s, 'nt', store => 'many')", (document,))[0][0]]
         found += [server.query(count)[0][0] for server in self.cluster.servers]
-        found += [self.cluster.workers[0].query("select quad.update('INSERT DATA { <http://x/new> <http://x/p> 1, 2, 3 }', 'many')")[0][0]]
+        found += [
+            self.cluster.workers[0].query(
+                "select quad.update('INSERT DATA { <http://x/new> <http://x/p> 1, 2, 3 }', 'many')"
+            )[0][0]
+        ]
         found += coordinator.query("select shards, quads from quad.stores where store = 'many'")[0]
         self.report.check(found == [2000] * 4 + [3, shards, 2003], f"{shards} shards", str(found))
         coordinator.query("truncate quad_stores.many")
@@ -192,7 +219,15 @@ class Refusals:
         self.unchanged(f"dropped store of {shards} shards")
 
     def run(self, named):
-        for case in (self.numbers_of_shards, self.more_shards_than_connections, self.another_version, self.down, self.wrong_password, self.not_preloaded, self.without_the_extension):
+        for case in (
+            self.numbers_of_shards,
+            self.more_shards_than_connections,
+            self.another_version,
+            self.down,
+            self.wrong_password,
+            self.not_preloaded,
+            self.without_the_extension,
+        ):
             if named and case.__name__ not in named:
                 continue
             try:

@@ -1,5 +1,7 @@
-"""Soak on three nodes: clients ask, update and load on every node while shards are moved and rebalanced, nodes are killed and statements
-cancelled. In the end the store holds what the clients were told, `quad.verify` finds nothing, and nothing has stayed behind.
+"""Soak on three nodes: clients ask, update and load on every node while shards move, nodes are killed, statements end.
+
+Shards are moved and rebalanced, nodes killed, statements cancelled. In the end the store holds what the clients were
+told, `quad.verify` finds nothing, and nothing has stayed behind.
 Usage: soak.py [--all] [--seconds N] [--seed N] (by `run`); --all: ten minutes.
 """
 
@@ -25,14 +27,25 @@ TRIPLES = 4
 STABLE = 3000
 QUERIES = [
     ("SELECT (COUNT(*) AS ?n) { ?a <http://x/next> ?b . ?b <http://x/next> ?c . ?c <http://x/next> ?d }", STABLE),
-    ("SELECT (COUNT(*) AS ?n) { ?a <http://x/next>/<http://x/next> ?c FILTER NOT EXISTS { ?c <http://x/next> ?a } }", STABLE),
+    (
+        "SELECT (COUNT(*) AS ?n) { ?a <http://x/next>/<http://x/next> ?c FILTER NOT EXISTS { ?c <http://x/next> ?a } }",
+        STABLE,
+    ),
     ("SELECT (COUNT(DISTINCT ?b) AS ?n) { ?a <http://x/next> ?b }", STABLE),
 ]
-# What a client may be told while nodes come and go; all else is a fault. 08: connections; 40: deadlocks; 57: cancelled, terminated, starting.
+# What a client may be told while nodes come and go; all else is a fault. 08: connections; 40: deadlocks; 57: cancelled,
+# terminated, starting.
 FORGIVEN = ("08", "40", "57")
 # The same in words, where Citus gives no SQLSTATE of its own. It may be a connection, or a write that waited for the
 # move of its shard. Or a shard's former place cannot be cleaned up while a prepared transaction is undecided.
-FORGIVEN_WORDS = ("leftover from the previous move", "postmaster was shut down", "connection", "could not find valid entry for shard", "SSL SYSCALL error", "failed to COPY to shard")
+FORGIVEN_WORDS = (
+    "leftover from the previous move",
+    "postmaster was shut down",
+    "connection",
+    "could not find valid entry for shard",
+    "SSL SYSCALL error",
+    "failed to COPY to shard",
+)
 # A node that was killed is back, and what it had prepared is decided, after so many seconds.
 IN_TIME = 90
 
@@ -43,7 +56,8 @@ def is_forgiven(error):
 
 
 class Client(threading.Thread):
-    """Writes and reads on one node, and keeps a journal of what it was told: subject -> True (there), False (not there), None (not told)."""
+    """Writes and reads on one node, and keeps a journal of what it was told: subject -> True (there), False (not
+    there), None (not told)."""
 
     def __init__(self, server, number, seed):
         super().__init__(daemon=True)
@@ -91,7 +105,9 @@ class Client(threading.Thread):
 
     def read(self, cursor):
         query, expected = self.random.choice(QUERIES)
-        cursor.execute("select set_config('quad.exchange_mode', %s, false)", (self.random.choice(("auto", "push", "pull")),))
+        cursor.execute(
+            "select set_config('quad.exchange_mode', %s, false)", (self.random.choice(("auto", "push", "pull")),)
+        )
         cursor.execute("select quad.sparql(%s, 'films') ->> 'n'", (query,))
         got = cursor.fetchone()[0]
         assert got.startswith(f'"{expected}"'), f"{query}: {got}, expected {expected}"
@@ -114,7 +130,9 @@ class Client(threading.Thread):
         known = [subject for subject, there in self.journal.items() if there]
         if known and self.random.random() < 0.4:
             subject = self.random.choice(known)
-            self.told(cursor, [subject], False, "select quad.update(%s, 'films')", (f"DELETE WHERE {{ <{subject}> ?p ?o }}",))
+            self.told(
+                cursor, [subject], False, "select quad.update(%s, 'films')", (f"DELETE WHERE {{ <{subject}> ?p ?o }}",)
+            )
         else:
             subject = self.subject()
             self.told(cursor, [subject], True, "select quad.update(%s, 'films')", (f"INSERT DATA {{ {self.triples(subject)} }}",))
@@ -139,7 +157,9 @@ class Soak:
     def __init__(self, cluster, report, seed):
         self.cluster, self.report, self.random = cluster, report, random.Random(seed)
         cluster.coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        document = "".join(f"<http://x/s{n}> <http://x/next> <http://x/s{(n * 7 + 1) % STABLE}> .\n" for n in range(STABLE))
+        document = "".join(
+            f"<http://x/s{n}> <http://x/next> <http://x/s{(n * 7 + 1) % STABLE}> .\n" for n in range(STABLE)
+        )
         cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (document,))
         self.clients = [Client(server, number, seed) for number, server in enumerate(cluster.servers * 2)]
         self.happened = {}
@@ -164,7 +184,11 @@ class Soak:
         for client in self.clients:
             client.join(IN_TIME)
             name = f"client {client.number}: {client.done} done, {client.forgiven} ended by faults"
-            self.report.check(not client.is_alive() and not client.faults and client.done > 3, name, f"{client.faults[:3]}, {self.cluster.activity()[:2000] if client.is_alive() else ''}")
+            self.report.check(
+                not client.is_alive() and not client.faults and client.done > 3,
+                name,
+                f"{client.faults[:3]}, {self.cluster.activity()[:2000] if client.is_alive() else ''}",
+            )
         print(f"what happened: {self.happened}")
 
     # -- what happens to the nodes
@@ -178,7 +202,9 @@ class Soak:
                                   "where logicalrelid = %s::regclass", (table,))
         shard, host, port = self.random.choice(shards)
         target = self.random.choice([server.port for server in self.cluster.servers if server.port != port])
-        self.coordinator("select citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')", (shard, host, port, host, target))
+        self.coordinator(
+            "select citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')", (shard, host, port, host, target)
+        )
 
     def rebalance(self):
         self.coordinator("select rebalance_table_shards(shard_transfer_mode := 'block_writes')")
@@ -229,19 +255,33 @@ class Soak:
         busy = "select pid, application_name, left(query, 80) from pg_stat_activity where backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()"
         for node, server in enumerate(servers):
             self.eventually(f"busy sessions on node {node}", lambda server=server: server.query(busy), [])
-            self.eventually(f"temporary files on node {node}", lambda server=server: server.query("select name from pg_ls_tmpdir()"), [])
+            self.eventually(
+                f"temporary files on node {node}",
+                lambda server=server: server.query("select name from pg_ls_tmpdir()"),
+                [],
+            )
         self.coordinator("call citus_cleanup_orphaned_resources()")
         journal = {}
         for client in self.clients:
             journal |= client.journal
         for node, server in enumerate(servers):
-            rows = server.query("select substr(x ->> 's', 2, length(x ->> 's') - 2), substr(x ->> 'n', 2, length(x ->> 'n') - 46)::int "
-                                "from quad.sparql('SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o FILTER(?p != <http://x/next>) } GROUP BY ?s', 'films') x")
+            rows = server.query(
+                "select substr(x ->> 's', 2, length(x ->> 's') - 2), substr(x ->> 'n', 2, length(x ->> 'n') - 46)::int "
+                "from quad.sparql('SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o FILTER(?p != <http://x/next>) } GROUP BY ?s', 'films') x"
+            )
             halves = [row for row in rows if row[1] != TRIPLES]
             self.report.check(not halves, f"whole subjects on node {node}", str(halves[:5]))
             found = {row[0] for row in rows}
-            wrong = [subject for subject in found | set(journal) if journal.get(subject, False) not in (None, subject in found)]
-            self.report.check(not wrong, f"{len(found)} subjects as told on node {node}", f"{len(wrong)} differ: {[(s, journal.get(s)) for s in wrong[:5]]}")
+            wrong = [
+                subject
+                for subject in found | set(journal)
+                if journal.get(subject, False) not in (None, subject in found)
+            ]
+            self.report.check(
+                not wrong,
+                f"{len(found)} subjects as told on node {node}",
+                f"{len(wrong)} differ: {[(s, journal.get(s)) for s in wrong[:5]]}",
+            )
         problems = self.coordinator("select quad.verify('quad_stores.films')")
         self.report.check(problems == [], "quad.verify", str(problems)[:500])
         self.cluster.check_crashes(self.report)

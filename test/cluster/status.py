@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What the nodes of a cluster tell of themselves: status lines, counters, rights, nodes that are down. Usage: status.py (by `run`)."""
+"""What the nodes of a cluster tell of themselves: status lines, counters, rights, nodes that are down. Usage: status.py
+(by `run`)."""
 
 import os
 import re
@@ -64,7 +65,9 @@ class Checks:
     def at_rest(self):
         """Waits until no node works for another one."""
         busy = "select pid from pg_stat_activity where application_name = 'pgquad' and state <> 'idle'"
-        wait_until("no node works for another one", lambda: not any(self.rows(busy, node=node) for node in range(NODES)))
+        wait_until(
+            "no node works for another one", lambda: not any(self.rows(busy, node=node) for node in range(NODES))
+        )
 
     def status(self, seconds, node=0):
         """The line of all, and those of the nodes, as dictionaries."""
@@ -72,7 +75,8 @@ class Checks:
         found = [LINE.fullmatch(line) for line in lines]
         expect("a line has another form", all(found), lines)
         parsed = [
-            {key: text if key == "name" else int(text.replace(",", "")) for key, text in match.groupdict().items()} for match in found
+            {key: text if key == "name" else int(text.replace(",", "")) for key, text in match.groupdict().items()}
+            for match in found
         ]
         return parsed[0], parsed[1:]
 
@@ -104,7 +108,8 @@ class Checks:
             thread.start()
         works = ("messages", "kb", "cpu", "clw", "buffers")
         try:
-            # On a busy machine it may take a while until all three work, and a node may get nothing of a processor for a second.
+            # On a busy machine it may take a while until all three work, and a node may get nothing of a processor for
+            # a second.
             for _ in range(20):
                 total, nodes = self.status(2)
                 self.lines_fit(total, nodes)
@@ -142,14 +147,22 @@ class Checks:
         for kind in ("pull", "dictionary"):
             rows = [row for row in stats if row[1] == kind]
             expect(f"every node sends {kind}", all(row[2] > 0 and row[3] > 0 for row in rows), rows)
-            expect(f"what is sent is received, {kind}", sum(row[2] for row in rows) == sum(row[4] for row in rows), rows)
+            expect(
+                f"what is sent is received, {kind}", sum(row[2] for row in rows) == sum(row[4] for row in rows), rows
+            )
             expect(f"bytes too, {kind}", sum(row[3] for row in rows) == sum(row[5] for row in rows), rows)
             expect("average", all(row[6] == row[3] // row[2] for row in rows), rows)
             expect("batches", all(0 < row[7] <= row[2] for row in rows), rows)
             # A node that has the terms in its caches asks nobody for them.
-            expect("waits", all(row[10] > 0 for row in rows) if kind == "pull" else sum(row[10] for row in rows) > 0, rows)
+            expect(
+                "waits", all(row[10] > 0 for row in rows) if kind == "pull" else sum(row[10] for row in rows) > 0, rows
+            )
         again = self.rows("select sum(messages_sent), sum(bytes_sent) from quad.cluster_stats", node=1)
-        expect("looking sends nothing that counts", again == [(sum(r[2] for r in stats), sum(r[3] for r in stats))], (again, stats))
+        expect(
+            "looking sends nothing that counts",
+            again == [(sum(r[2] for r in stats), sum(r[3] for r in stats))],
+            (again, stats),
+        )
 
     def counters_start_anew(self):
         before = self.rows("select node, kind, messages_sent, bytes_sent from quad.cluster_stats")
@@ -199,7 +212,9 @@ class Checks:
                 cursor.execute("select count(*) from quad.cluster_stats_reset()")
                 expect("rows", cursor.fetchone()[0] == 3 * NODES, "")
             connection.close()
-        connection = psycopg2.connect(host="127.0.0.1", port=self.cluster.coordinator.port, user="nobody", dbname="postgres")
+        connection = psycopg2.connect(
+            host="127.0.0.1", port=self.cluster.coordinator.port, user="nobody", dbname="postgres"
+        )
         connection.autocommit = True
         for call in ("quad.cluster_status(1)", "quad.cluster_stats", "quad.cluster_stats_reset()"):
             with connection.cursor() as cursor:
@@ -269,7 +284,11 @@ class Checks:
             self.connections[0].notices.clear()
             expect("counters of the others", self.value("select count(*) from quad.cluster_stats") == 6, "")
             notices = " ".join(self.connections[0].notices)
-            expect("a warning", "WARNING" in notices and f":{self.cluster.workers[1].port} does not answer" in notices, notices)
+            expect(
+                "a warning",
+                "WARNING" in notices and f":{self.cluster.workers[1].port} does not answer" in notices,
+                notices,
+            )
         finally:
             self.cluster.workers[1].start()
         lines = [line for (line,) in self.rows("select quad.cluster_status(0.2)")]

@@ -1,4 +1,5 @@
-"""Distributed stores: making and dropping them, statements about them, writing, loading, nodes that come and go. Usage: stores.py (by `run`).
+"""Distributed stores: making and dropping them, statements about them, writing, loading, nodes that come and go. Usage:
+stores.py (by `run`).
 
 What a store has to hold is a Python set of quads; both of its tables, in all shards, are compared with it.
 """
@@ -135,7 +136,9 @@ class Checks:
     def clean_up(self):
         """After a failed check: the store `films` is as the next ones expect it, whatever this one has left behind."""
         self.reconnect()
-        policies = self.attempt("select policyname from pg_policies where schemaname = 'quad_stores' and tablename in ('films', 'movies')")
+        policies = self.attempt(
+            "select policyname from pg_policies where schemaname = 'quad_stores' and tablename in ('films', 'movies')"
+        )
         for statement in [
             "alter table if exists quad_stores.movies rename to films",
             *[f"drop policy {quoted(name)} on quad_stores.films" for (name,) in policies],
@@ -224,24 +227,34 @@ class Checks:
 
     def creates_on_every_node(self):
         self.create("films")
-        for rows in self.everywhere("select reloptions::text like '%shards=films%' from pg_class where oid = 'quad_stores.films'::regclass"):
+        for rows in self.everywhere(
+            "select reloptions::text like '%shards=films%' from pg_class where oid = 'quad_stores.films'::regclass"
+        ):
             same("the mark", rows, [(True,)])
         tables = self.rows(
             "select table_name::text, distribution_column, shard_count, access_method from citus_tables "
             "where table_name::text like 'quad_shards.films%' order by 1"
         )
-        same("tables", tables, [("quad_shards.films_o", "o", SHARDS, "quad"), ("quad_shards.films_s", "s", SHARDS, "quad")])
+        same(
+            "tables",
+            tables,
+            [("quad_shards.films_o", "o", SHARDS, "quad"), ("quad_shards.films_s", "s", SHARDS, "quad")],
+        )
         same(
             "co-location groups",
             self.value("select count(distinct colocation_id) from citus_tables where table_name::text like 'quad_shards.films%'"),
             1,
         )
-        nodes = self.value("select count(distinct nodeport) from citus_shards where table_name::text = 'quad_shards.films_s'")
+        nodes = self.value(
+            "select count(distinct nodeport) from citus_shards where table_name::text = 'quad_shards.films_s'"
+        )
         same("nodes with shards", nodes, 3)
         for node in range(3):
             same(
                 f"quad.stores on node {node}",
-                self.rows("select store, distributed, shards, quads, orders from quad.stores where store = 'films'", node=node),
+                self.rows(
+                    "select store, distributed, shards, quads, orders from quad.stores where store = 'films'", node=node
+                ),
                 [("films", True, SHARDS, 0, "spog,psog,ospg,posg")],
             )
         self.holds("films", [])
@@ -263,7 +276,11 @@ class Checks:
         self.refused("0A000", "alter table quad_stores.films set access method heap")
         self.refused("0A000", "alter table quad_stores.films set schema public")
         self.refused("0A000", "alter table quad_stores.films set (shards = 'other')")
-        for change in "add constraint one_graph check (g = 0)", "replica identity nothing", "set (leaf_quads = 'spog=64')":
+        for change in (
+            "add constraint one_graph check (g = 0)",
+            "replica identity nothing",
+            "set (leaf_quads = 'spog=64')",
+        ):
             self.refused("0A000", f"alter table quad_stores.films {change}")
         self.refused("0A000", "create table public.child () inherits (quad_stores.films)")
         self.refused("2BP01", "drop table quad_shards.films_s")
@@ -274,7 +291,11 @@ class Checks:
             raise Mismatch(f"the message does not name the node: {message}")
         self.execute("drop table quad_stores.taken", node=2)
         same("tables left", self.shards_left(), before)
-        same("relations left", self.everywhere("select to_regclass('quad_stores.bad'), to_regclass('quad_stores.taken')"), [[(None, None)]] * 3)
+        same(
+            "relations left",
+            self.everywhere("select to_regclass('quad_stores.bad'), to_regclass('quad_stores.taken')"),
+            [[(None, None)]] * 3,
+        )
 
     def names_of_all_kinds(self):
         for name in ODD_NAMES:
@@ -282,7 +303,11 @@ class Checks:
             self.execute(f"insert into quad_stores.{quoted(name)} values (1, 2, 3, 0)", node=1)
             self.holds(name, [(1, 2, 3, 0)])
             same("problems", self.rows("select quad.verify(%s::regclass)", (f"quad_stores.{quoted(name)}",), 1), [])
-            same("orders", len(self.rows("select * from quad.store_info(%s::regclass)", (f"quad_stores.{quoted(name)}",), 2)), 4)
+            same(
+                "orders",
+                len(self.rows("select * from quad.store_info(%s::regclass)", (f"quad_stores.{quoted(name)}",), 2)),
+                4,
+            )
         # The shortened base of another long name is taken already.
         other = "s" * 62 + "t"
         self.create(other)
@@ -324,7 +349,11 @@ class Checks:
                     expected[quad[number]] = expected.get(quad[number], 0) + 1
                 got = self.rows(f"select {column}, count(*) from quad_stores.grouped group by {column}", node=node)
                 same(f"groups by {column}", sorted(got), sorted(expected.items()))
-                same(f"distinct {column}", sorted(self.rows(f"select distinct {column} from quad_stores.grouped", node=node)), [(value,) for value in sorted(expected)])
+                same(
+                    f"distinct {column}",
+                    sorted(self.rows(f"select distinct {column} from quad_stores.grouped", node=node)),
+                    [(value,) for value in sorted(expected)],
+                )
                 same(f"least and greatest {column}", self.rows(f"select min({column}), max({column}), count(distinct {column}), count(*) from quad_stores.grouped", node=node),
                      [(min(expected), max(expected), len(expected), len(quads))])
             some = NUMBERS + 3
@@ -332,22 +361,40 @@ class Checks:
             for s, _, o, _ in quads:
                 if s == some and o != some:
                     expected[o] = expected.get(o, 0) + 1
-            got = self.rows("select o, count(*) from quad_stores.grouped where s = %s and o <> %s group by o", (some, some), node=node)
+            got = self.rows(
+                "select o, count(*) from quad_stores.grouped where s = %s and o <> %s group by o",
+                (some, some),
+                node=node,
+            )
             same("groups of a subject by object", sorted(got), sorted(expected.items()))
-            same("first rows", self.rows("select s, p, o, g from quad_stores.grouped order by g desc, s limit 5", node=node),
-                 sorted(quads, key=lambda quad: (-quad[3], quad[0]))[:5])
-            plan = "\n".join(line for (line,) in self.rows("explain (analyze, costs off, timing off) select g, count(*) from quad_stores.grouped group by g", node=node))
+            same(
+                "first rows",
+                self.rows("select s, p, o, g from quad_stores.grouped order by g desc, s limit 5", node=node),
+                sorted(quads, key=lambda quad: (-quad[3], quad[0]))[:5],
+            )
+            plan = "\n".join(
+                line
+                for (line,) in self.rows(
+                    "explain (analyze, costs off, timing off) select g, count(*) from quad_stores.grouped group by g",
+                    node=node,
+                )
+            )
             if "Quad Groups" not in plan or "Scattered Groups: g" not in plan:
                 raise Mismatch(plan)
         # What the transaction has changed counts.
         self.execute("begin")
         self.execute("delete from quad_stores.grouped where g >= %s", (NUMBERS + 10,))
-        same("groups after a deletion", self.value("select count(*) from (select g, count(*) from quad_stores.grouped group by g) x"), 10)
+        same(
+            "groups after a deletion",
+            self.value("select count(*) from (select g, count(*) from quad_stores.grouped group by g) x"),
+            10,
+        )
         self.execute("rollback")
         self.execute("select quad.drop_store('grouped')")
 
     def reads_ahead(self):
-        """A join of few rows gets what it will need with the messages that it sends, under one snapshot, and no more than there is."""
+        """A join of few rows gets what it will need with the messages that it sends, under one snapshot, and no more
+        than there is."""
         at = [NUMBERS + n for n in range(10)]
         subjects = range(NUMBERS + 1000, NUMBERS + 1040)
         first, second, third = NUMBERS + 100_000, NUMBERS + 200_000, NUMBERS + 300_000
@@ -363,7 +410,10 @@ class Checks:
             where a.s = %s and a.p = {at[1]} and b.p = {at[2]} and c.p = {at[3]} and d.p = {at[4]}"""
 
         def expected(s, of):
-            return sorted((s + first, s + second, o) for o in [o for (n, p, o, _) in of if n == s + second and p == at[5]] or [None])
+            return sorted(
+                (s + first, s + second, o)
+                for o in [o for (n, p, o, _) in of if n == s + second and p == at[5]] or [None]
+            )
 
         def got(s, node):
             rows = self.rows(f"select a.o, b.o, e.o {query}", (s,), node)
@@ -374,14 +424,20 @@ class Checks:
             for s in subjects:
                 same(f"{s} on node {node}", got(s, node), expected(s, quads))
                 if s % 4:
-                    plan = self.rows(f"explain (analyze, costs off, timing off) select a.o, b.o, e.o {query}", (s,), node)
+                    plan = self.rows(
+                        f"explain (analyze, costs off, timing off) select a.o, b.o, e.o {query}", (s,), node
+                    )
                     pulls.append(sum("read=pull" in line for (line,) in plan))
             # A message for the subject and one for both of its objects, to two nodes at once.
             if max(pulls) > 2 or not any(pulls):
                 raise Mismatch(f"patterns of a query that were asked of other nodes from node {node}: {pulls}")
             # The same of the first rows, by a list and by a walk.
             for s in list(subjects)[:6]:
-                same("first rows", len(self.rows(f"select e.o {query} limit 2", (s,), node)), min(2, len(expected(s, quads))))
+                same(
+                    "first rows",
+                    len(self.rows(f"select e.o {query} limit 2", (s,), node)),
+                    min(2, len(expected(s, quads))),
+                )
                 union = f"select p, o from {table} where s = %s union all select p, s from {table} where o = %s"
                 both = [(p, o) for (n, p, o, _) in quads if n == s] + [(p, n) for (n, p, o, _) in quads if o == s]
                 same("both directions", sorted(self.rows(union, (s, s), node)), sorted(both))
@@ -416,7 +472,8 @@ class Checks:
         self.execute("select quad.drop_store('ahead')")
 
     def common_parts_are_asked_once(self):
-        """Parts of a query that read the same quads take them from one answer of each node; another statement asks anew."""
+        """Parts of a query that read the same quads take them from one answer of each node; another statement asks
+        anew."""
         products, p, q = range(NUMBERS, NUMBERS + 60), NUMBERS + 1000, NUMBERS + 1001
         offers = {(product + 10_000 + 100 * n, product) for product in products for n in range(3)}
         quads = {(product, p, NUMBERS, 0) for product in products} | {(offer, q, product, 0) for offer, product in offers}
@@ -431,7 +488,10 @@ class Checks:
             found = self.rows(query, node=node)
             return found, int(self.value(sent) - before)
 
-        one, both = f"select count(*), sum(x.n) from {part} x", f"select count(*), sum(x.n + y.n) from {part} x join {part} y on y.o = x.o"
+        one, both = (
+            f"select count(*), sum(x.n) from {part} x",
+            f"select count(*), sum(x.n + y.n) from {part} x join {part} y on y.o = x.o",
+        )
         for node in range(3):
             for query in (one, both):
                 self.rows(query, node=node)
@@ -448,7 +508,9 @@ class Checks:
     def plans_with_statistics_of_shards(self):
         """Generic plans expect of an unknown value as many quads as values have, on every node."""
         per_value = {"s": 4, "p": 20_000, "o": 10}
-        quads = {(NUMBERS + n % 20_000, NUMBERS + n % 4, NUMBERS + n % 8_000, NUMBERS + n // 40_000) for n in range(80_000)}
+        quads = {
+            (NUMBERS + n % 20_000, NUMBERS + n % 4, NUMBERS + n % 8_000, NUMBERS + n // 40_000) for n in range(80_000)
+        }
         self.create("counted")
         self.copy("quad_stores.counted", quads)
         self.execute("analyze quad_stores.counted")
@@ -456,11 +518,15 @@ class Checks:
         for node in range(3):
             self.execute("set plan_cache_mode = force_generic_plan", node=node)
             for column, expected in per_value.items():
-                self.execute(f"prepare of_{column}(bigint) as select * from quad_stores.counted where {column} = $1", node=node)
+                self.execute(
+                    f"prepare of_{column}(bigint) as select * from quad_stores.counted where {column} = $1", node=node
+                )
                 [plan] = self.value(f"explain (format json) execute of_{column}(%s)", (NUMBERS,), node)
                 rows = plan["Plan"]["Plan Rows"]
                 if not expected / 3 <= rows <= expected * 3:
-                    raise Mismatch(f"{rows} quads of a value of {column} are expected on node {node}, there are {expected}")
+                    raise Mismatch(
+                        f"{rows} quads of a value of {column} are expected on node {node}, there are {expected}"
+                    )
         self.reconnect()
         self.execute("select quad.drop_store('counted')")
 
@@ -501,15 +567,29 @@ class Checks:
     def delete_and_update(self):
         for node in range(3):
             s, p, o, g = sorted(self.quads)[17 * node]
-            same("DELETE of one", self.execute("delete from quad_stores.films where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g), node), 1)
+            same(
+                "DELETE of one",
+                self.execute("delete from quad_stores.films where (s, p, o, g) = (%s, %s, %s, %s)", (s, p, o, g), node),
+                1,
+            )
             self.quads.discard((s, p, o, g))
             p = sorted(self.quads)[100][1]
             gone = {quad for quad in self.quads if quad[1] == p and quad[2] % 3 == node}
-            same("DELETE", self.execute("delete from quad_stores.films where p = %s and ((o %% 3) + 3) %% 3 = %s", (p, node), node), len(gone))
+            same(
+                "DELETE",
+                self.execute(
+                    "delete from quad_stores.films where p = %s and ((o %% 3) + 3) %% 3 = %s", (p, node), node
+                ),
+                len(gone),
+            )
             self.quads -= gone
             self.holds("films", self.quads)
             moved = {quad for quad in self.quads if quad[3] == 0 and quad[0] % 2 == 0}
-            same("UPDATE", self.execute("update quad_stores.films set g = %s where g = 0 and s %% 2 = 0", (1000 + node,), node), len(moved))
+            same(
+                "UPDATE",
+                self.execute("update quad_stores.films set g = %s where g = 0 and s %% 2 = 0", (1000 + node,), node),
+                len(moved),
+            )
             self.quads = (self.quads - moved) | {(s, p, o, 1000 + node) for s, p, o, _ in moved}
             self.holds("films", self.quads)
             # Each row moves onto the place of the next: the set stays whole.
@@ -521,11 +601,14 @@ class Checks:
             self.quads -= {(7, 7, i, 77) for i in range(2, 52)}
 
     def joins_with_other_tables_are_batched(self):
-        """Rows of other tables ask for their quads in batches, and not with a message for each; DELETE and UPDATE too."""
+        """Rows of other tables ask for their quads in batches, and not with a message for each; DELETE and UPDATE
+        too."""
         self.create("batched")
         quads = {(NUMBERS + n, NUMBERS + 5000 + n % 3, NUMBERS + n % 50, 0) for n in range(3000)}
         self.copy("quad_stores.batched", quads)
-        self.execute("create table public.some as select s, p, o, g, s % 2 as half from quad_stores.batched; analyze public.some")
+        self.execute(
+            "create table public.some as select s, p, o, g, s % 2 as half from quad_stores.batched; analyze public.some"
+        )
         statements = {
             "select count(*) from public.some m join quad_stores.batched x on x.s = m.s": 3000,
             "select count(*) from public.some m left join quad_stores.batched x on x.s = m.s and x.o = m.o": 3000,
@@ -554,7 +637,11 @@ class Checks:
     def statements_as_on_one_node(self):
         self.create("small")
         for node in range(3):
-            same("RETURNING", self.rows("insert into quad_stores.small values (1, 1, 1, 0), (2, 2, 2, 0) returning s, o", node=node), [(1, 1), (2, 2)])
+            same(
+                "RETURNING",
+                self.rows("insert into quad_stores.small values (1, 1, 1, 0), (2, 2, 2, 0) returning s, o", node=node),
+                [(1, 1), (2, 2)],
+            )
             self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0)])
             same(
                 "deleted and inserted",
@@ -570,9 +657,19 @@ class Checks:
             self.refused("21000", merge + "when matched then delete", node=node)
             same("MERGE", self.execute(merge + "when matched and t.o = v.o then delete", node=node), 1)
             self.holds("small", [(1, 1, 1, 0), (2, 2, 2, 0), (5, 5, 5, 0)])
-            same("MERGE", self.execute(merge.replace("(1, 3), ", "") + "when matched and v.s = 5 then delete", node=node), 1)
+            same(
+                "MERGE",
+                self.execute(merge.replace("(1, 3), ", "") + "when matched and v.s = 5 then delete", node=node),
+                1,
+            )
             # A row met twice is deleted once.
-            same("DELETE USING", self.execute("delete from quad_stores.small t using (values (1), (1), (2)) v(s) where t.s = v.s", node=node), 2)
+            same(
+                "DELETE USING",
+                self.execute(
+                    "delete from quad_stores.small t using (values (1), (1), (2)) v(s) where t.s = v.s", node=node
+                ),
+                2,
+            )
             self.holds("small", [])
             self.refused("0A000", "select * from quad_stores.small for update", node=node) if self.execute(
                 "insert into quad_stores.small values (1, 1, 1, 0)", node=node
@@ -603,7 +700,8 @@ class Checks:
             self.holds("films", self.quads)
 
     def errors_within_savepoints(self):
-        """A transaction with one snapshot goes on reading after a statement that was cancelled while other nodes answered."""
+        """A transaction with one snapshot goes on reading after a statement that was cancelled while other nodes
+        answered."""
         slow = "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.s join quad_stores.films c on c.o = b.o"
         count = "select count(*), sum(s % 1000) from quad_stores.films"
         for node in range(3):
@@ -703,10 +801,15 @@ class Checks:
         self.execute("grant select, insert on quad_stores.films to bob")
         for node in range(3):
             self.execute("create policy mine on quad_stores.films for select to bob using (g = 0)", node=node)
-            self.execute("create policy writes on quad_stores.films as restrictive for insert with check (g < 10)", node=node)
+            self.execute(
+                "create policy writes on quad_stores.films as restrictive for insert with check (g < 10)", node=node
+            )
             self.execute("alter table quad_stores.films enable row level security", node=node)
             same("policies", len(self.same_everywhere(self.POLICIES)), 2)
-            self.same_everywhere("select relrowsecurity, relforcerowsecurity from pg_class where oid = 'quad_stores.films'::regclass", [(True, False)])
+            self.same_everywhere(
+                "select relrowsecurity, relforcerowsecurity from pg_class where oid = 'quad_stores.films'::regclass",
+                [(True, False)],
+            )
             for other in range(3):
                 self.execute("set role bob", node=other)
                 seen = sorted(self.rows("select s, p, o, g from quad_stores.films", node=other))
@@ -726,7 +829,9 @@ class Checks:
         rules = f"select rulename, ev_enabled from pg_rewrite where ev_class = '{films}'::regclass"
         count = f"select count(*) from {films}"
         new = 910_000_001
-        self.execute("create function public.object() returns trigger language plpgsql as 'begin raise check_violation; end'")
+        self.execute(
+            "create function public.object() returns trigger language plpgsql as 'begin raise check_violation; end'"
+        )
         for node in range(3):
             other, third = (node + 1) % 3, (node + 2) % 3
             self.execute(f"create trigger object before insert on {films} execute function public.object()", node=node)
@@ -798,7 +903,8 @@ class Checks:
         self.execute(statement, node=node)
 
     def sessions_of_queries_end_with_their_asker(self):
-        """Whether it closes its connection or is ended in the middle of a query, other nodes take it for no error of theirs."""
+        """Whether it closes its connection or is ended in the middle of a query, other nodes take it for no error of
+        theirs."""
         calls = "select count(*) from pg_stat_activity where query like 'CALL quad.cluster_serve%%' and pid <> all (%s)"
         signs = ("unexpected EOF on client connection", "protocol synchronization was lost", "unexpected message type")
 
@@ -817,14 +923,22 @@ class Checks:
                 self.value("select pg_terminate_backend(%s, 10000)", (asker.info.backend_pid,))
             asker.close()
             for node in (1, 2):
-                wait_until(f"end of the sessions of an asker that is {how}", lambda node=node, pids=known[node - 1]: self.value(calls, (pids,), node=node) == 0)
+                wait_until(
+                    f"end of the sessions of an asker that is {how}",
+                    lambda node=node, pids=known[node - 1]: self.value(calls, (pids,), node=node) == 0,
+                )
             same(f"complaints about an asker that is {how}", complaints()[1:], before[1:])
 
     def sessions_of_queries_are_idle_between_them(self):
-        """Messages of queries are data of one long call; between queries it holds nothing, and can be ended, not cancelled."""
+        """Messages of queries are data of one long call; between queries it holds nothing, and can be ended, not
+        cancelled."""
         calls = "from pg_stat_activity where query like 'CALL quad.cluster_serve%'"
-        kept = ("select (select count(*) " + calls + " and (state <> 'idle' or backend_xmin is not null or xact_start is not null)), "
-                "(select count(*) from pg_locks where pid in (select pid " + calls + "))")
+        kept = (
+            "select (select count(*) "
+            + calls
+            + " and (state <> 'idle' or backend_xmin is not null or xact_start is not null)), "
+            "(select count(*) from pg_locks where pid in (select pid " + calls + "))"
+        )
         query, quads = "select count(*) from quad_stores.films", len(self.quads)
 
         def elsewhere(sql):
@@ -840,7 +954,11 @@ class Checks:
             self.execute("fetch 1 from c")
             since = [self.value(f"select min(query_start) {calls} and state = 'active'", node=node) for node in (1, 2)]
             same("at work since the query has begun", [at >= then for at, then in zip(since, began)], [True] * 2)
-            same("sessions under the cursor's snapshot", all(active > 0 and locks > 0 for active, locks in elsewhere(kept)), True)
+            same(
+                "sessions under the cursor's snapshot",
+                all(active > 0 and locks > 0 for active, locks in elsewhere(kept)),
+                True,
+            )
             self.execute("commit")
             wait_until("idle sessions", idle)
         for end, after in (("pg_cancel_backend(pid)", "is"), ("pg_terminate_backend(pid, 10000)", "is not")):
@@ -849,7 +967,9 @@ class Checks:
                 same("sessions", self.value(f"select bool_and({end}) {calls}", node=node), True)
             same("quads", self.value(query), quads)
             wait_until("idle sessions", idle)
-            is_there = [set(self.rows(f"select pid {calls}", node=node)) >= set(pids) for node, pids in zip((1, 2), before)]
+            is_there = [
+                set(self.rows(f"select pid {calls}", node=node)) >= set(pids) for node, pids in zip((1, 2), before)
+            ]
             same(f"the session {after} the one of before", is_there, [after == "is"] * 2)
         # A setting that is read anew reaches the session: a shard is locked for longer than that.
         shards = [name for (name,) in self.rows("select oid::regclass::text from pg_class where relname ~ '^films_s_[0-9]+$'", node=1)]
@@ -888,12 +1008,18 @@ class Checks:
                 message = self.refused("0A000", query, node=node)
                 if "row-level security" not in message or "public.numbers" not in message:
                     raise Mismatch(message)
-            same("apart", self.value("select count(*) from quad_stores.films", node=node), len([quad for quad in self.quads if quad[3] == 0]))
+            same(
+                "apart",
+                self.value("select count(*) from quad_stores.films", node=node),
+                len([quad for quad in self.quads if quad[3] == 0]),
+            )
             same("apart", self.value("select count(*) from public.numbers", node=node), 0)
             self.execute("reset role", node=node)
             same("by the owner, whom no policy binds", self.value(together[0], node=node), 0)
         self.execute("alter table quad_stores.films disable row level security")
-        self.execute("drop policy zero on quad_stores.films; revoke all on quad_stores.films from bob; drop table public.numbers")
+        self.execute(
+            "drop policy zero on quad_stores.films; revoke all on quad_stores.films from bob; drop table public.numbers"
+        )
 
     def owner_and_name_reach_every_node(self):
         owner = "select relowner::regrole::text from pg_class where oid = %s::regclass"
@@ -910,7 +1036,13 @@ class Checks:
         self.execute("alter table quad_stores.films owner to postgres")
         for node in range(3):
             self.execute("alter table quad_stores.films rename to movies", node=node)
-            same("names", self.everywhere("select to_regclass('quad_stores.films') is null and to_regclass('quad_stores.movies') is not null"), [[(True,)]] * 3)
+            same(
+                "names",
+                self.everywhere(
+                    "select to_regclass('quad_stores.films') is null and to_regclass('quad_stores.movies') is not null"
+                ),
+                [[(True,)]] * 3,
+            )
             self.holds("movies", self.quads)
             self.execute("alter table quad_stores.movies rename to films", node=(node + 1) % 3)
         self.holds("films", self.quads)
@@ -992,7 +1124,8 @@ class Checks:
             self.holds("films", self.quads)
 
     def isolation_between_nodes(self):
-        """Two nodes write in open transactions, the third reads: committed quads only, all of a transaction's or none."""
+        """Two nodes write in open transactions, the third reads: committed quads only, all of a transaction's or
+        none."""
         mark, see = NUMBERS + 600, f"select s, p, o from quad_stores.films where g = {NUMBERS + 600} order by 1, 2, 3"
         mine = {node: [(NUMBERS + 700 + node, NUMBERS + i, NUMBERS + 31 * i) for i in range(40)] for node in (0, 1)}
         for node in (0, 1):
@@ -1025,8 +1158,11 @@ class Checks:
         youngest transaction of its own in a circle. Where all nodes look, one transaction is ended and the other
         commits. Or both are ended by nodes that happen to look at the same moment, and are tried again. Where node 1
         alone looks, it is its own that is ended, and the other commits."""
-        # Each quad has both its shards on one node, and the other quad's are on another node: no node sees the circle by itself.
-        node_of = "select nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
+        # Each quad has both its shards on one node, and the other quad's are on another node: no node sees the circle
+        # by itself.
+        node_of = (
+            "select nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
+        )
         pair = {}
         for i in range(200):
             s, o = NUMBERS + 800 + i, NUMBERS + i
@@ -1047,7 +1183,8 @@ class Checks:
         self.holds("films", self.quads)
 
     def one_is_ended(self, one, other, expected, tries):
-        """The nodes whose transactions are ended are those of a set of `expected`, at the latest after so many tries."""
+        """The nodes whose transactions are ended are those of a set of `expected`, at the latest after so many
+        tries."""
         ended = []
         for _ in range(tries):
             self.execute("delete from quad_stores.films where g = %s", (NUMBERS + 601,))
@@ -1062,7 +1199,8 @@ class Checks:
         raise Mismatch(f"nodes whose transactions are ended: {ended}, expected one of {expected}")
 
     def opposite_deletes(self, one, other):
-        """Node 1 deletes `one`, then `other`, node 2 the other way round; returns the SQLSTATEs of those that are ended, by node."""
+        """Node 1 deletes `one`, then `other`, node 2 the other way round; returns the SQLSTATEs of those that are
+        ended, by node."""
         delete = "delete from quad_stores.films where (s, p, o, g) = (%s, %s, %s, %s)"
         errors = {}
 
@@ -1084,8 +1222,11 @@ class Checks:
         return errors
 
     def failed_statements_change_nothing(self):
-        """Citus would let a statement that changes one shard commit there by itself. Statements end here when all shards have been written."""
-        self.execute("create function public.refuse() returns trigger language plpgsql as 'begin raise check_violation; end'")
+        """Citus would let a statement that changes one shard commit there by itself. Statements end here when all
+        shards have been written."""
+        self.execute(
+            "create function public.refuse() returns trigger language plpgsql as 'begin raise check_violation; end'"
+        )
         self.execute("create trigger refuse after insert or update or delete on quad_stores.films execute function public.refuse()")
         try:
             for node in range(3):
@@ -1093,14 +1234,19 @@ class Checks:
                     quad = f"(s, p, o, g) = ({s}, {p}, {o}, {g})"
                     self.refused("23514", f"delete from quad_stores.films where {quad}", node=node)
                     self.refused("23514", f"update quad_stores.films set g = {NUMBERS + 603} where {quad}", node=node)
-                self.refused("23514", f"insert into quad_stores.films values ({NUMBERS}, {NUMBERS}, {NUMBERS}, {NUMBERS + 603})", node=node)
+                self.refused(
+                    "23514",
+                    f"insert into quad_stores.films values ({NUMBERS}, {NUMBERS}, {NUMBERS}, {NUMBERS + 603})",
+                    node=node,
+                )
                 self.holds("films", self.quads)
         finally:
             self.execute("drop trigger refuse on quad_stores.films")
             self.execute("drop function public.refuse")
 
     def half_committed_quads_are_deleted(self):
-        """A commit reaches one node after the other. What one table shows is deleted from both, also where the other one has it prepared only."""
+        """A commit reaches one node after the other. What one table shows is deleted from both, also where the other
+        one has it prepared only."""
         quad = (NUMBERS + 850, NUMBERS, NUMBERS + 851, NUMBERS + 602)
         place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
         delete = "delete from quad_stores.films where s = %s"
@@ -1163,10 +1309,14 @@ class Checks:
                             cursor.execute("select pg_advisory_lock(%s)", (lock,))
                         waiting = threading.Thread(target=self.execute, args=(first, (last + 1,), node), daemon=True)
                         waiting.start()
-                        while not server.query("select 1 from pg_locks where locktype = 'advisory' and objid = %s and not granted", (lock,)):
+                        while not server.query(
+                            "select 1 from pg_locks where locktype = 'advisory' and objid = %s and not granted", (lock,)
+                        ):
                             time.sleep(0.01)
                             same("it waits", waiting.is_alive(), True)
-                        overtaking = threading.Thread(target=self.execute, args=(second, (last // 3,), (node + 1) % 3), daemon=True)
+                        overtaking = threading.Thread(
+                            target=self.execute, args=(second, (last // 3,), (node + 1) % 3), daemon=True
+                        )
                         overtaking.start()
                         overtaking.join(30)
                         same(f"{second} overtakes {first}", overtaking.is_alive(), False)
@@ -1174,7 +1324,11 @@ class Checks:
                         join_all([waiting])
                         server.query(f"{manual} drop trigger wait_here on {shard}")
                         of_graph = f"select s, p, o, g from %s where g = {NUMBERS + 605}"
-                        tables = [set(self.rows(of_graph % table, node=n)) for n in range(3) for table in ("quad_shards.films_s", "quad_shards.films_o")]
+                        tables = [
+                            set(self.rows(of_graph % table, node=n))
+                            for n in range(3)
+                            for table in ("quad_shards.films_s", "quad_shards.films_o")
+                        ]
                         for table in tables:
                             same(f"{event} of {last + 2} on node {node}", table, tables[0])
                         # What both have written is there as after one and then the other, in either turn.
@@ -1196,7 +1350,11 @@ class Checks:
                 self.execute(f"set auto_explain.{setting}", node=node)
             self.copy("quad_stores.films", quads)
             self.execute(f"update quad_stores.films set g = g + 1 where g = {NUMBERS + 607}", node=node)
-            same("there", self.value(f"select count(*) from quad_stores.films where g = {NUMBERS + 608}", node=node), len(quads))
+            same(
+                "there",
+                self.value(f"select count(*) from quad_stores.films where g = {NUMBERS + 608}", node=node),
+                len(quads),
+            )
             self.execute(f"delete from quad_stores.films where g = {NUMBERS + 608}", node=node)
             self.holds("films", self.quads)
             self.execute("set auto_explain.log_min_duration = -1", node=node)
@@ -1231,16 +1389,31 @@ class Checks:
             new = 20_000 if node == 0 else 19_990
             same("new", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 20_000),), node), new)
             same("again", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 20_000),), node), 0)
-            same("half", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low + 19_990, low + 20_010),), node), 10)
+            same(
+                "half",
+                self.value(
+                    "select quad.load_text(%s, 'nt', store => 'loaded')",
+                    (self.triples(low + 19_990, low + 20_010),),
+                    node,
+                ),
+                10,
+            )
             total = low + 20_010
             self.execute("begin", node=node)
             self.execute("delete from quad_stores.loaded where s = quad.find('<http://example.org/s1>')", node=node)
-            same("within a transaction", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(0, 30),), node), 10)
+            same(
+                "within a transaction",
+                self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(0, 30),), node),
+                10,
+            )
             self.execute("commit", node=node)
             same("quads", self.value("select count(*) from quad_stores.loaded", node=node), total)
             with self.connections[node].cursor() as cursor:
                 cursor.execute("set quad.store = 'loaded'")
-                cursor.copy_expert("copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')", io.StringIO(self.triples(0, 100)))
+                cursor.copy_expert(
+                    "copy quad.load_stdin from stdin with (format csv, delimiter e'\\x01', quote e'\\x02')",
+                    io.StringIO(self.triples(0, 100)),
+                )
                 cursor.execute("reset quad.store")
             one, other = self.both_tables("loaded")
             same("both tables", one, other)
@@ -1252,7 +1425,13 @@ class Checks:
         for node in range(3):
             self.execute("set maintenance_work_mem = '1MB'", node=node)
             low = 2_000_000 + 100_000 * node
-            same("new", self.value("select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 100_000),), node), 100_000)
+            same(
+                "new",
+                self.value(
+                    "select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(low, low + 100_000),), node
+                ),
+                100_000,
+            )
             self.execute("reset maintenance_work_mem", node=node)
         one, other = self.both_tables("loaded")
         same("both tables", one, other)
@@ -1261,7 +1440,12 @@ class Checks:
     def failed_load_leaves_nothing(self):
         before = self.both_tables("loaded")[0]
         for node in range(3):
-            self.refused("22P02", "select quad.load_text(%s, 'nt', store => 'loaded')", (self.triples(900_000, 910_000) + "not a triple\n",), node)
+            self.refused(
+                "22P02",
+                "select quad.load_text(%s, 'nt', store => 'loaded')",
+                (self.triples(900_000, 910_000) + "not a triple\n",),
+                node,
+            )
             for got in self.both_tables("loaded"):
                 same("quads", got, before)
 
@@ -1285,7 +1469,10 @@ class Checks:
                 connection = self.cluster.servers[node].connect()
                 with connection.cursor() as cursor:
                     # Half of each document is in that of the next node as well.
-                    cursor.execute("select quad.load_text(%s, 'nt', store => 'busy')", (self.triples(40_000 * node, 40_000 * node + 80_000),))
+                    cursor.execute(
+                        "select quad.load_text(%s, 'nt', store => 'busy')",
+                        (self.triples(40_000 * node, 40_000 * node + 80_000),),
+                    )
                 connection.close()
             except psycopg2.Error as error:
                 failures.append(f"node {node}: {error}")
@@ -1308,11 +1495,17 @@ class Checks:
             self.execute("vacuum (full) quad_stores.films", node=node)
             self.holds("films", self.quads)
             same("problems", self.rows("select quad.verify('quad_stores.films')", node=node), [])
-            same("quads by orders", self.rows("select order_name, quads from quad.store_info('quad_stores.films')", node=node),
-                 [(order, len(self.quads)) for order in ("spog", "psog", "ospg", "posg")])
+            same(
+                "quads by orders",
+                self.rows("select order_name, quads from quad.store_info('quad_stores.films')", node=node),
+                [(order, len(self.quads)) for order in ("spog", "psog", "ospg", "posg")],
+            )
             s = sorted(self.quads)[0][0]
-            same("range_count", self.value("select quad.range_count('quad_stores.films', %s, null, null, null)", (s,), node),
-                 len([quad for quad in self.quads if quad[0] == s]))
+            same(
+                "range_count",
+                self.value("select quad.range_count('quad_stores.films', %s, null, null, null)", (s,), node),
+                len([quad for quad in self.quads if quad[0] == s]),
+            )
 
     def rebuilds(self):
         """quad.rebuild gives all shards other limits of pages; what it cannot do changes nothing."""
@@ -1321,16 +1514,28 @@ class Checks:
         for limit in (50, 0):
             self.execute(f"select quad.rebuild('quad_stores.films', leaf_quads => '{limit}')")
             for node in range(3):
-                same("limits", self.rows(info, node=node), [(order, limit, quads) for order in ("spog", "psog", "ospg", "posg")])
+                same(
+                    "limits",
+                    self.rows(info, node=node),
+                    [(order, limit, quads) for order in ("spog", "psog", "ospg", "posg")],
+                )
                 same("problems", self.rows("select quad.verify('quad_stores.films')", node=node), [])
             self.holds("films", self.quads)
         self.execute("select quad.rebuild('quad_stores.films')")
-        for arguments, state, node in (("orders => 'spog'", "0A000", 0), ("leaf_quads => '1'", "22023", 0), ("inner_fanout => 'many'", "22023", 0), ("leaf_quads => '50'", "0A000", 1)):
+        for arguments, state, node in (
+            ("orders => 'spog'", "0A000", 0),
+            ("leaf_quads => '1'", "22023", 0),
+            ("inner_fanout => 'many'", "22023", 0),
+            ("leaf_quads => '50'", "0A000", 1),
+        ):
             self.refused(state, f"select quad.rebuild('quad_stores.films', {arguments})", node=node)
         self.execute("begin")
         self.refused("25001", "select quad.rebuild('quad_stores.films')")
         self.execute("rollback")
-        self.refused("55006", "do $$begin perform count(*) from quad_stores.films; perform quad.rebuild('quad_stores.films'); end$$")
+        self.refused(
+            "55006",
+            "do $$begin perform count(*) from quad_stores.films; perform quad.rebuild('quad_stores.films'); end$$",
+        )
         self.execute("set role bob")
         self.refused("42501", "select quad.rebuild('quad_stores.films')")
         self.execute("reset role")
@@ -1375,11 +1580,16 @@ class Checks:
         self.execute("select quad.drop_store('many')")
 
     def writes_to_one_table_are_refused(self):
-        """Whoever has rights on one of the two tables cannot make them differ, by whatever statement; default privileges give none."""
+        """Whoever has rights on one of the two tables cannot make them differ, by whatever statement; default
+        privileges give none."""
         self.execute("alter default privileges in schema quad_shards grant all on tables to bob")
         self.create("guarded")
         self.execute("alter default privileges in schema quad_shards revoke all on tables from bob")
-        same("rights", self.everywhere("select has_table_privilege('bob', 'quad_shards.guarded_s', 'select, insert, delete')"), [[(False,)]] * 3)
+        same(
+            "rights",
+            self.everywhere("select has_table_privilege('bob', 'quad_shards.guarded_s', 'select, insert, delete')"),
+            [[(False,)]] * 3,
+        )
         rights = "select relname from pg_class where relnamespace = 'quad_shards'::regnamespace and relname like 'guarded%%' and has_table_privilege('bob', oid, 'select, insert')"
         same("rights on shards", self.everywhere(rights), [[]] * 3)
         self.execute("insert into quad_stores.guarded values (%s, %s, %s, 0)", [NUMBERS + 1] * 3)
@@ -1443,7 +1653,11 @@ class Checks:
             join_all([reader])
         same("failures", failures, [])
         self.holds("filled", quads)
-        same("bob's right", self.everywhere("select has_table_privilege('bob', 'quad_stores.filled', 'select')"), [[(True,)]] * 3)
+        same(
+            "bob's right",
+            self.everywhere("select has_table_privilege('bob', 'quad_stores.filled', 'select')"),
+            [[(True,)]] * 3,
+        )
         self.filled = set(quads)
 
     def cancelled_distribution_changes_nothing(self):
@@ -1475,11 +1689,21 @@ class Checks:
         self.execute("rollback")
         self.holds("filled", self.filled)
         self.execute("select quad.undistribute_store('filled')")
-        same("relations", self.everywhere("select to_regclass('quad_stores.filled') is null"), [[(False,)], [(True,)], [(True,)]])
+        same(
+            "relations",
+            self.everywhere("select to_regclass('quad_stores.filled') is null"),
+            [[(False,)], [(True,)], [(True,)]],
+        )
         same("quads", sorted(self.rows("select s, p, o, g from quad_stores.filled")), sorted(self.filled))
         same("tables", [name for name in self.shards_left() if name.startswith("filled")], [])
         same("problems", self.rows("select quad.verify('quad_stores.filled')"), [])
-        same("the mark", self.value("select reloptions::text like '%%shards%%' from pg_class where oid = 'quad_stores.filled'::regclass"), False)
+        same(
+            "the mark",
+            self.value(
+                "select reloptions::text like '%%shards%%' from pg_class where oid = 'quad_stores.filled'::regclass"
+            ),
+            False,
+        )
         self.execute("select quad.drop_store('filled')")
 
     def drops_everywhere(self):
@@ -1521,11 +1745,17 @@ class Checks:
         try:
             for _ in range(3):
                 for store, some in (("moving", quads), ("nothing", set())):
-                    ((shard, port),) = self.rows("select shardid, nodeport from citus_shards where table_name::text = %s", (f"quad_shards.{store}_s",))
+                    ((shard, port),) = self.rows(
+                        "select shardid, nodeport from citus_shards where table_name::text = %s",
+                        (f"quad_shards.{store}_s",),
+                    )
                     ports = sorted(server.port for server in self.cluster.servers)
                     target = ports[(ports.index(port) + 1) % len(ports)]
                     before = self.value("select sum(bytes_sent) from quad.cluster_stats where kind = 'pull' and address like '%%:' || %s", (port,))
-                    self.execute("select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')", (shard, port, target))
+                    self.execute(
+                        "select citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                        (shard, port, target),
+                    )
                     after = self.value("select sum(bytes_sent) from quad.cluster_stats where kind = 'pull' and address like '%%:' || %s", (port,))
                     self.execute("call citus_cleanup_orphaned_resources()")
                     self.holds(store, some)
@@ -1558,7 +1788,10 @@ class Checks:
             self.same_everywhere(self.POLICIES)
             self.execute("select rebalance_table_shards(shard_transfer_mode := 'block_writes')")
             self.execute("call citus_cleanup_orphaned_resources()")
-            moved = self.value("select count(*) from citus_shards where nodeport = %s and table_name::text = 'quad_shards.films_s'", (server.port,))
+            moved = self.value(
+                "select count(*) from citus_shards where nodeport = %s and table_name::text = 'quad_shards.films_s'",
+                (server.port,),
+            )
             if moved == 0:
                 raise Mismatch("the new node has no shards")
             self.holds("films", self.quads)

@@ -44,7 +44,14 @@ def main():
             path = os.path.join(root, "test", suite)
             command = [sys.executable, path] if suite.endswith(".py") else [os.path.join(path, "run")]
             command += arguments[whole] or []
-            done = subprocess.run(command, env=environment | {"PGOPTIONS": MODES[mode]}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = subprocess.run(
+                command,
+                env=environment | {"PGOPTIONS": MODES[mode]},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
             counts = COUNTS.findall(done.stdout)
             if done.returncode == 77:
                 report.skip(suite + mode, done.stdout.strip().splitlines()[-1])

@@ -1,5 +1,7 @@
-"""Transactions that make, fill, change, read and drop distributed stores: each statement sees what the ones before it have done, on every node.
-Usage: transactions.py [--all] [SEED] (by `run`). Directed cases, then random sequences of statements, compared with Python sets of quads.
+"""Transactions that make, fill, change, read and drop distributed stores: each statement sees what the ones before it
+have done, on every node.
+Usage: transactions.py [--all] [SEED] (by `run`). Directed cases, then random sequences of statements, compared with
+Python sets of quads.
 """
 
 import io
@@ -18,7 +20,9 @@ NUMBERS = 3476778912330022912
 # The id of a number that no other quad has.
 OTHER = NUMBERS + 900
 SHARDS = 5
-TEXT = "".join(f"<http://x/a{n}> <http://x/b> <http://x/a{n + 1}> .\n<http://x/a{n}> <http://x/v> {n} .\n" for n in range(20))
+TEXT = "".join(
+    f"<http://x/a{n}> <http://x/b> <http://x/a{n + 1}> .\n<http://x/a{n}> <http://x/v> {n} .\n" for n in range(20)
+)
 SPARQL = "select count(*) from quad.sparql('{}', '{}')"
 ALL, CHAIN = "SELECT * { ?s ?p ?o }", "SELECT * { ?a <http://x/b> ?b . ?b <http://x/b> ?c . ?c <http://x/v> ?v }"
 PATH = "SELECT * { <http://x/a3> <http://x/b>+ ?b }"
@@ -60,7 +64,9 @@ class Session:
             raise Mismatch(f"groups {groups}")
         self.same(f"select quad.range_count('quad_stores.{store}', null, null, null, null)", 40)
         self.same(f"select count(*) from quad.export('{store}')", 40)
-        plan = self.run(f"explain (analyze, costs off) select * from quad_stores.{store} a join quad_stores.{store} b on b.s = a.o")
+        plan = self.run(
+            f"explain (analyze, costs off) select * from quad_stores.{store} a join quad_stores.{store} b on b.s = a.o"
+        )
         if not any("rows=38" in line for (line,) in plan):
             raise Mismatch(f"plan {plan}")
         leaks = [notice for notice in self.connection.notices if "leak" in notice]
@@ -99,13 +105,17 @@ class Directed:
         session.run("commit")
 
     def made_and_filled_with_new_terms(self, session):
-        """A large document, and a language that is new: sessions of its own on other nodes add them, and must not wait for this transaction."""
+        """A large document, and a language that is new: sessions of its own on other nodes add them, and must not wait
+        for this transaction."""
         session.run("set statement_timeout = '60s'")
         language = f"x-t{session.connection.info.backend_pid}"
         session.run("begin")
         session.run(self.CREATE)
         session.load()
-        text = "".join(f'<http://x/many> <http://x/text> "a text that is new with number {n} of {language}"@{language} .\n' for n in range(20_000))
+        text = "".join(
+            f'<http://x/many> <http://x/text> "a text that is new with number {n} of {language}"@{language} .\n'
+            for n in range(20_000)
+        )
         if session.run("select quad.load_text(%s, 'nt', store => 'x')", (text,)) != [(20_000,)]:
             raise Mismatch("another number of new quads")
         session.same(SPARQL.format(ALL, "x"), 20_040)
@@ -220,9 +230,14 @@ class Directed:
             session.reads()
             session.run("insert into quad_stores.x select quad.int_id(n), quad.int_id(1), quad.int_id(n), 0 from generate_series(1, 50) n")
             session.same("select count(*) from quad_stores.x", 90)
-            for query in ("select * from quad_stores.x", "select p, count(*) from quad_stores.x group by p", SPARQL.format(ALL, "x"),
-                          f"insert into quad_stores.x values ({OTHER}, {OTHER}, {OTHER}, 0)", f"delete from quad_stores.x where s = {OTHER}",
-                          "delete from quad_stores.x where p = quad.int_id(1)"):
+            for query in (
+                "select * from quad_stores.x",
+                "select p, count(*) from quad_stores.x group by p",
+                SPARQL.format(ALL, "x"),
+                f"insert into quad_stores.x values ({OTHER}, {OTHER}, {OTHER}, 0)",
+                f"delete from quad_stores.x where s = {OTHER}",
+                "delete from quad_stores.x where p = quad.int_id(1)",
+            ):
                 session.run("explain (analyze) " + query)
             session.same("select quad.explain('SELECT * { ?s ?p ?o }', 'x', \"analyze\" => true) is not null", True)
             session.reads()
@@ -242,14 +257,21 @@ class Directed:
         self.made_and_filled(session)
         groups = "select count(*), min(p), max(n) from (select p, count(*) as n from quad_stores.x group by p) g"
         values = "select count(*), max(n) from (select g, count(*) as n from quad_stores.x group by g) g"
-        statements = {"a": (groups, (3, 25)), "b": (values, (2, 40)), "c": ("select count(distinct p), max(p) from quad_stores.x", (3,)),
-                      "d": (SPARQL.format(CHAIN, "x"), (18,)), "e": ("select count(*) from quad_stores.x a join quad_stores.x b on b.s = a.o", (63,))}
+        statements = {
+            "a": (groups, (3, 25)),
+            "b": (values, (2, 40)),
+            "c": ("select count(distinct p), max(p) from quad_stores.x", (3,)),
+            "d": (SPARQL.format(CHAIN, "x"), (18,)),
+            "e": ("select count(*) from quad_stores.x a join quad_stores.x b on b.s = a.o", (63,)),
+        }
         session.run("set plan_cache_mode = force_generic_plan")
         for name, (sql, _) in statements.items():
             session.run(f"prepare {name} as {sql}")
             session.run(f"execute {name}")
         session.run("begin")
-        session.run(f"insert into quad_stores.x select {OTHER}, {OTHER}, {OTHER} + n, {OTHER} from generate_series(-12, 12) n")
+        session.run(
+            f"insert into quad_stores.x select {OTHER}, {OTHER}, {OTHER} + n, {OTHER} from generate_series(-12, 12) n"
+        )
         for name, (_, expected) in statements.items():
             (row,) = session.run(f"execute {name}")
             if (row[0], row[-1])[: len(expected)] != expected:
@@ -262,7 +284,9 @@ class Directed:
         session.run("drop table if exists numbers, known")
         session.run("create table numbers (n bigint)")
         session.run("create table known (n bigint)")
-        session.run("select create_distributed_table('numbers', 'n', shard_count => 4), create_reference_table('known')")
+        session.run(
+            "select create_distributed_table('numbers', 'n', shard_count => 4), create_reference_table('known')"
+        )
         beside = "select count(*) from {} where n in (select s from quad_stores.x)"
         for table in ("numbers", "known"):
             session.run("begin")
@@ -329,9 +353,12 @@ class Directed:
         session.run("commit")
 
     # Distributing needs READ COMMITTED.
-    CASES = ("made_and_filled", "made_and_filled_with_new_terms", "made_and_read_by_a_plan_of_its_own", "distributed_and_read", "undistributed_and_read", "truncated_and_read",
-             "dropped_and_made", "made_within_a_savepoint", "made_in_repeatable_read", "renamed_and_granted", "explained", "plans_made_before", "tables_of_citus_beside",
-             "cursors_held_open", "copied_out_and_in")
+    CASES = (
+        "made_and_filled", "made_and_filled_with_new_terms", "made_and_read_by_a_plan_of_its_own",
+        "distributed_and_read", "undistributed_and_read", "truncated_and_read", "dropped_and_made",
+        "made_within_a_savepoint", "made_in_repeatable_read", "renamed_and_granted", "explained", "plans_made_before",
+        "tables_of_citus_beside", "cursors_held_open", "copied_out_and_in",
+    )
 
     def run(self, names):
         for name in names or self.CASES:

@@ -1,4 +1,4 @@
-"""Crash test: kill -9 of the whole server at a random moment under mixed load, recovery, comparison with the clients' journal.
+"""Crash test: kill -9 of the server at a random moment under mixed load, recovery, comparison with clients' journals.
 
 Every client works on subjects of its own, in its own connection, and keeps a journal in memory. The journal is the set
 of quads after its last acknowledged commit and, while a commit is under way, the set that it would lead to. After the
@@ -118,7 +118,10 @@ class Client(Connected):
             self.insert(cursor, new)
             return quads | new
         if kind < 0.55:
-            new = {(base + rng.randrange(3000), 100 + rng.randrange(20), rng.randrange(10 ** 6), 0) for _ in range(rng.choice((500, 3000)))}
+            new = {
+                (base + rng.randrange(3000), 100 + rng.randrange(20), rng.randrange(10**6), 0)
+                for _ in range(rng.choice((500, 3000)))
+            }
             lines = "".join(f"{s}\t{p}\t{o}\t{g}\n" for s, p, o, g in new)
             cursor.copy_expert(f"copy {self.table} from stdin", io.StringIO(lines))
             return quads | new
@@ -140,7 +143,9 @@ class Client(Connected):
         cursor.execute(f"select count(*) from {self.table} where s >= %s and s < %s and g = 0", (base, base + SPAN))
         count = cursor.fetchone()[0]
         if count != len(quads):
-            raise psycopg2.DataError(f"{self.table}: client {self.number} sees {count} of its quads, the journal has {len(quads)}")
+            raise psycopg2.DataError(
+                f"{self.table}: client {self.number} sees {count} of its quads, the journal has {len(quads)}"
+            )
         return quads
 
     def insert(self, cursor, quads):
@@ -178,7 +183,10 @@ class Loader(Connected):
         first = self.journal.next
         count = rng.choice((1, 20, 500))
         self.journal.next += count
-        lines = [f'<http://example.org/s{i}> <http://example.org/p{i % 7}> "value number {i}" .' for i in range(first, first + count)]
+        lines = [
+            f'<http://example.org/s{i}> <http://example.org/p{i % 7}> "value number {i}" .'
+            for i in range(first, first + count)
+        ]
         cursor.execute("begin")
         cursor.execute("select quad.load_text(%s, 'nt', store => 'loaded')", ("\n".join(lines) + "\n",))
         if rng.random() < 0.2:
@@ -299,7 +307,9 @@ def compare_loaded(connection, journal):
     found = set(found)
     if found != journal.committed and found != journal.committed | (journal.under_way or set()):
         lost, extra = journal.committed - found, found - journal.committed
-        complaints.append(f"store loaded: {len(lost)} triples lost, {len(extra)} others there: {sorted(lost)[:3]} {sorted(extra)[:3]}")
+        complaints.append(
+            f"store loaded: {len(lost)} triples lost, {len(extra)} others there: {sorted(lost)[:3]} {sorted(extra)[:3]}"
+        )
     journal.committed, journal.under_way = found, None
     return complaints
 
@@ -337,7 +347,9 @@ def main():
     for number in range(1, options.rounds + 1):
         name = f"round {number}"
         killed = threading.Event()
-        clients = [Client(server, t.random.Random(rng.random()), killed, n, journal) for n, journal in enumerate(journals, 1)]
+        clients = [
+            Client(server, t.random.Random(rng.random()), killed, n, journal) for n, journal in enumerate(journals, 1)
+        ]
         others = [Vacuumer(server, t.random.Random(rng.random()), killed)]
         if with_loader:
             others.append(Loader(server, t.random.Random(rng.random()), killed, load_journal))
@@ -350,7 +362,9 @@ def main():
         server.kill()
         for thread in clients + others:
             thread.join(t.PATIENCE)
-        complaints = [c.error or f"{type(c).__name__} has not ended" for c in clients + others if c.error or c.is_alive()]
+        complaints = [
+            c.error or f"{type(c).__name__} has not ended" for c in clients + others if c.error or c.is_alive()
+        ]
         began = time.time()
         try:
             server.start()

@@ -95,7 +95,9 @@ class Psql:
 
     def run(self, code, tuples_only, hints=False):
         """What psql prints; with `hints`, errors come with the place and the hint."""
-        settings = f"\\pset tuples_only {'on' if tuples_only else 'off'}\n\\set VERBOSITY {'default' if hints else 'terse'}\n"
+        settings = (
+            f"\\pset tuples_only {'on' if tuples_only else 'off'}\n\\set VERBOSITY {'default' if hints else 'terse'}\n"
+        )
         self.process.stdin.write(f"{settings}{code}\n\\warn {self.END}\n")
         self.process.stdin.flush()
         lines = []
@@ -123,7 +125,10 @@ def endpoint(folder):
     variables = {name: os.environ[name] for name in ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE")}
     postgres = "postgres://{PGUSER}@{PGHOST}:{PGPORT}/{PGDATABASE}".format(**variables)
     command = [binary, "--postgres", postgres, "--anonymous", "pg_read_all_data", "--listen", f"127.0.0.1:{port}"]
-    with open(os.path.join(folder, "endpoint.log"), "w", encoding="utf-8") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+    with (
+        open(os.path.join(folder, "endpoint.log"), "w", encoding="utf-8") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as server,
+    ):
         address = f"http://127.0.0.1:{port}"
         try:
             for _ in range(200):
@@ -185,13 +190,17 @@ class Page:
 
     def sql(self, code, expected, rule="", node=""):
         shows_header = expected is None or any(re.fullmatch(r"\s*-[-+]*\s*", line) for line in expected.splitlines())
-        printed = self.session(node).run(code.replace("/data/", f"{self.folder}/"), not shows_header, "HINT:" in (expected or ""))
+        printed = self.session(node).run(
+            code.replace("/data/", f"{self.folder}/"), not shows_header, "HINT:" in (expected or "")
+        )
         return difference(printed, expected, rule)
 
     def shell(self, code, expected):
         if DOCUMENTED_ENDPOINT in code and self.address:
             code = code.replace(DOCUMENTED_ENDPOINT, self.address)
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=self.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", code], cwd=self.folder, capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             return f"exit status {done.returncode}: {done.stdout}{done.stderr}"
         return difference(done.stdout, expected, "")

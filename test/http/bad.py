@@ -1,4 +1,5 @@
-"""Requests that nobody should send: mutated ones, slow ones, cut ones, many at once. Each has an answer or ends; nothing stays behind."""
+"""Requests that nobody should send: mutated ones, slow ones, cut ones, many at once. Each has an answer or ends;
+nothing stays behind."""
 import os
 import random
 import socket
@@ -122,21 +123,27 @@ def slow(report):
         query = urllib.parse.quote("SELECT * { ?a <http://x/slow> ?b . ?c <http://x/slow> ?d }")
         with opened(b"GET /sparql?query=" + query.encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n") as client:
             client.recv(1000)
-            active = "SELECT pid, query FROM pg_stat_activity WHERE application_name = 'pgquad-server' AND state = 'active'"
+            active = (
+                "SELECT pid, query FROM pg_stat_activity WHERE application_name = 'pgquad-server' AND state = 'active'"
+            )
             report.check(until(lambda: sql(active) == []), "an answer that nobody takes is cancelled", sql(active))
         idle(report, endpoint, "of an answer that nobody takes")
 
 
 def many(report):
     """As many connections as there may be descriptors for, each with a request."""
-    with Endpoint(anonymous="http_reader", pool_size=8, queue_timeout=2 * PATIENCE, header_timeout=2 * PATIENCE) as endpoint:
+    with Endpoint(
+        anonymous="http_reader", pool_size=8, queue_timeout=2 * PATIENCE, header_timeout=2 * PATIENCE
+    ) as endpoint:
         clients = []
         for _ in range(CLIENTS):
             clients.append(socket.create_connection(("127.0.0.1", endpoint.port), timeout=2 * PATIENCE))
         for client in clients:
             client.sendall(b"GET /sparql?query=ASK%20%7B%7D HTTP/1.1\r\nHost: x\r\n\r\n")
         states = [client.recv(4096)[9:12] for client in clients]
-        report.check(states.count(b"200") == CLIENTS, f"{CLIENTS} connections", {s: states.count(s) for s in set(states)})
+        report.check(
+            states.count(b"200") == CLIENTS, f"{CLIENTS} connections", {s: states.count(s) for s in set(states)}
+        )
         backends = sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgquad-server'")[0][0]
         report.check(backends <= 8, "the pool holds its size", backends)
         for client in clients:

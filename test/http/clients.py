@@ -27,7 +27,9 @@ def rdflib_stores(report, endpoint):
     report.check(len(graph) == 2, "rdflib SPARQLUpdateStore: remove", len(graph))
     reader = rdflib.Graph(SPARQLStore(endpoint.url + "/sparql"), identifier=EX.graph)
     report.check((EX.a, EX.born, rdflib.Literal(1815)) in reader, "rdflib SPARQLStore")
-    described = rdflib.Graph(SPARQLStore(endpoint.url + "/sparql")).query("CONSTRUCT { ?s ?p ?o } { GRAPH ?g { ?s ?p ?o } }")
+    described = rdflib.Graph(SPARQLStore(endpoint.url + "/sparql")).query(
+        "CONSTRUCT { ?s ?p ?o } { GRAPH ?g { ?s ?p ?o } }"
+    )
     report.check(len(described.graph) == 2, "rdflib SPARQLStore: CONSTRUCT", len(described.graph))
 
 
@@ -51,7 +53,12 @@ def wrapper(report, endpoint):
 
 def curl(report, endpoint):
     def run(*arguments):
-        done = subprocess.run(["curl", "-sS", "--fail-with-body", "--max-time", "20", *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["curl", "-sS", "--fail-with-body", "--max-time", "20", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.stdout if done.returncode == 0 else f"status {done.returncode}: {done.stdout}{done.stderr}"
 
     with tempfile.TemporaryDirectory() as directory:
@@ -62,7 +69,14 @@ def curl(report, endpoint):
         report.check(put == "", "curl -T", put)
         got = run("-H", "Accept: application/n-triples", endpoint.url + "/data?graph=http://x/curl")
         report.check(got == "<http://x/c> <http://x/p> <http://x/d> .\n", "curl", got)
-        answer = run("--data-urlencode", "query=SELECT * { GRAPH <http://x/curl> { ?s ?p ?o } }", "-H", "Accept: text/csv", "--compressed", endpoint.url + "/sparql")
+        answer = run(
+            "--data-urlencode",
+            "query=SELECT * { GRAPH <http://x/curl> { ?s ?p ?o } }",
+            "-H",
+            "Accept: text/csv",
+            "--compressed",
+            endpoint.url + "/sparql",
+        )
         report.check(answer.split() == ["s,p,o", "http://x/c,http://x/p,http://x/d"], "curl --data-urlencode", answer)
 
 

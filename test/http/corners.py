@@ -35,9 +35,17 @@ def queries(report, endpoint):
         ("an empty query", endpoint.get("/sparql?query="), 400),
         ("a query twice, by GET", endpoint.get("/sparql?query=ASK%7B%7D&query=ASK%7B%7D"), 400),
         ("a query twice, in a form", post(form(("query", "ASK {}"), ("query", "ASK {}")), FORM), 400),
-        ("a query in the form and in the address", post(form(("query", "ASK {}")), FORM, "/sparql?query=ASK%7B%7D"), 400),
+        (
+            "a query in the form and in the address",
+            post(form(("query", "ASK {}")), FORM, "/sparql?query=ASK%7B%7D"),
+            400,
+        ),
         ("a query in the body and in the address", post(ask, QUERY, "/sparql?query=ASK%7B%7D"), 400),
-        ("parameters of a POST in the address", post(b"ASK { ?s ?p ?o }", QUERY, "/sparql?default-graph-uri=" + quote("http://x/none", "")), 200),
+        (
+            "parameters of a POST in the address",
+            post(b"ASK { ?s ?p ?o }", QUERY, "/sparql?default-graph-uri=" + quote("http://x/none", "")),
+            200,
+        ),
         ("an update where queries go", post(INSERT.encode(), UPDATE), 415),
         ("an update in a form where queries go", post(form(("update", INSERT)), FORM), 400),
         ("a graph that is no IRI", endpoint.get("/sparql?query=ASK%7B%7D&default-graph-uri=none"), 400),
@@ -64,7 +72,9 @@ def queries(report, endpoint):
          "application/sparql-results+json"),
     ]:
         answer = endpoint.query(SELECT, accept=accept)
-        report.check((answer.status, answer.media) == (status, media), f"accept: {name}", f"{answer.status} {answer.media}")
+        report.check(
+            (answer.status, answer.media) == (status, media), f"accept: {name}", f"{answer.status} {answer.media}"
+        )
         report.check("accept" in answer.headers.get("vary", "").lower(), f"accept: {name}: Vary", answer.headers)
 
 
@@ -90,7 +100,9 @@ def updates(report, endpoint):
         ("HEAD", endpoint.request("HEAD", "/update", user=WRITER), 405),
         ("PUT", endpoint.request("PUT", "/update", INSERT.encode(), user=WRITER, content_type=UPDATE), 405),
     ]:
-        report.check(answer.status == status, f"update: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}")
+        report.check(
+            answer.status == status, f"update: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}"
+        )
     report.check(endpoint.request("POST", "/update", b"", content_type=UPDATE).status == 401, "update: nobody")
     wrote = sql("SELECT quad.ask('ASK { <http://x/u> <http://x/p> 1 }'), quad.ask('ASK { ?s <http://x/q> ?o }')")[0]
     report.check(wrote == (True, False), "update: what was written", wrote)
@@ -124,7 +136,11 @@ def bodies(report, endpoint):
         client.sendall(b"POST /sparql HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: image/png\r\nContent-Length: 1000000\r\n\r\n")
         report.check(client.recv(100).split(b" ")[1] == b"415", "body: Expect, a wrong type")
     with socket.create_connection(("127.0.0.1", endpoint.port), timeout=60) as client:
-        client.sendall(b"POST /sparql HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: " + QUERY.encode() + b"\r\nContent-Length: 6\r\n\r\n")
+        client.sendall(
+            b"POST /sparql HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: "
+            + QUERY.encode()
+            + b"\r\nContent-Length: 6\r\n\r\n"
+        )
         report.check(client.recv(100).split(b" ")[1] == b"100", "body: Expect")
         client.sendall(b"ASK {}")
         report.check(client.recv(100).split(b" ")[1] == b"200", "body: Expect, then the answer")
@@ -141,15 +157,25 @@ def browsers(report, endpoint):
                          "no credentials": endpoint.request("DELETE", "/data?default", Origin="http://page.example"),
                          "wrong ones": endpoint.query("ASK {}", user="http_writer:wrong", Origin="http://page.example"),
                          "no path": endpoint.get("/nowhere", Origin="http://page.example")}.items():
-        report.check(answer.headers.get("access-control-allow-origin") == "*", f"CORS: {name}", f"{answer.status} {answer.headers}")
-        report.check("access-control-allow-credentials" not in answer.headers, f"CORS: {name}: credentials are not for pages", answer.headers)
+        report.check(
+            answer.headers.get("access-control-allow-origin") == "*",
+            f"CORS: {name}",
+            f"{answer.status} {answer.headers}",
+        )
+        report.check(
+            "access-control-allow-credentials" not in answer.headers,
+            f"CORS: {name}: credentials are not for pages",
+            answer.headers,
+        )
     for path in ["/", "/-/session", "/-/running"]:
         answer = endpoint.get(path, Origin="http://page.example", user="postgres")
         report.check("access-control-allow-origin" not in answer.headers, f"CORS: not of {path}", answer.headers)
     for path in ["/health", "/metrics", "/", "/sparql", "/data?default"]:
         get, head = endpoint.get(path), endpoint.request("HEAD", path)
         same = (head.status, head.headers.get("content-type")) == (get.status, get.headers.get("content-type"))
-        report.check(same and head.body == b"", f"HEAD {path}", f"{head.status} {head.headers} {get.status} {get.headers}")
+        report.check(
+            same and head.body == b"", f"HEAD {path}", f"{head.status} {head.headers} {get.status} {get.headers}"
+        )
 
 
 def problems(report, endpoint):
@@ -157,9 +183,17 @@ def problems(report, endpoint):
         answer = endpoint.query("SELECT * { ?s ?p", accept=accept)
         report.check(answer.media == "application/problem+json", f"problem: {accept}", answer.headers)
         problem = json.loads(answer.body)
-        report.check(problem["status"] == answer.status == 400 and problem.get("title") and problem.get("detail"), f"problem: {accept}: fields", problem)
+        report.check(
+            problem["status"] == answer.status == 400 and problem.get("title") and problem.get("detail"),
+            f"problem: {accept}: fields",
+            problem,
+        )
     answer = endpoint.query("SELECT * { ?s ?p", accept="text/csv")
-    report.check(answer.media == "text/plain" and answer.headers["content-type"].lower().endswith("charset=utf-8"), "problem: as text", answer.headers)
+    report.check(
+        answer.media == "text/plain" and answer.headers["content-type"].lower().endswith("charset=utf-8"),
+        "problem: as text",
+        answer.headers,
+    )
 
 
 def graphs(report, endpoint):
@@ -171,8 +205,16 @@ def graphs(report, endpoint):
 
     path, indirect = "/data/people/ada", "/data?graph=" + quote("http://x/new", "")
     boundary = b'--b\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\nContent-Type: %s\r\n\r\n%s\r\n'
-    parts = boundary % (b"a", b"a.ttl", b"text/turtle", TURTLE) + boundary % (b"b", b"b.nt", b"application/n-triples", b"<http://x/t> <http://x/p> <http://x/o> .") + b"--b--\r\n"
-    named = boundary % (b"a", b"a.ttl", b"application/octet-stream", TURTLE) + boundary % (b"b", b"b.NT", b"application/octet-stream", b"") + b"--b--\r\n"
+    parts = (
+        boundary % (b"a", b"a.ttl", b"text/turtle", TURTLE)
+        + boundary % (b"b", b"b.nt", b"application/n-triples", b"<http://x/t> <http://x/p> <http://x/o> .")
+        + b"--b--\r\n"
+    )
+    named = (
+        boundary % (b"a", b"a.ttl", b"application/octet-stream", TURTLE)
+        + boundary % (b"b", b"b.NT", b"application/octet-stream", b"")
+        + b"--b--\r\n"
+    )
     untyped = b'--b\r\nContent-Disposition: form-data; name="a"; filename="x.y.rdf"\r\n\r\n<x/>\r\n--b--\r\n'
     nameless = boundary % (b"a", b"a.bin", b"application/octet-stream", TURTLE) + b"--b--\r\n"
     unknown = boundary % (b"a", b"a.png", b"image/png", b"x") + b"--b--\r\n"
@@ -195,8 +237,16 @@ def graphs(report, endpoint):
         ("POST of parts", call("POST", indirect, parts, "multipart/form-data; boundary=b"), 204),
         ("POST of a part of another type", call("POST", indirect, unknown, "multipart/form-data; boundary=b"), 415),
         ("POST of parts with names of files", call("POST", indirect, named, "multipart/form-data; boundary=b"), 204),
-        ("POST of a part whose name says RDF/XML", call("POST", indirect, untyped, "multipart/form-data; boundary=b"), 400),
-        ("POST of a part whose name says nothing", call("POST", indirect, nameless, "multipart/form-data; boundary=b"), 415),
+        (
+            "POST of a part whose name says RDF/XML",
+            call("POST", indirect, untyped, "multipart/form-data; boundary=b"),
+            400,
+        ),
+        (
+            "POST of a part whose name says nothing",
+            call("POST", indirect, nameless, "multipart/form-data; boundary=b"),
+            415,
+        ),
         ("POST of parts without a boundary", call("POST", indirect, parts, "multipart/form-data"), 400),
         ("POST of parts that are cut", call("POST", indirect, parts[:-20], "multipart/form-data; boundary=b"), 400),
         ("a graph twice", call("GET", indirect + "&graph=http://x/h"), 400),
@@ -224,12 +274,18 @@ def graphs(report, endpoint):
         ("gone", call("HEAD", path), 404),
     ]
     for name, answer, status in steps:
-        report.check(answer.status == status, f"graph store: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}")
+        report.check(
+            answer.status == status, f"graph store: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}"
+        )
     found = next(answer for name, answer, _ in steps if name == "it is as it was").text().splitlines()
     report.check(len(found) == 2, "graph store: PUT replaces, POST adds", found)
     made = call("POST", "/data", TURTLE)
     place = made.headers.get("location", "").removeprefix(endpoint.url)
-    report.check(made.status == 201 and call("GET", place).status == 200, "graph store: POST to the store names the new graph", f"{made.status} {place}")
+    report.check(
+        made.status == 201 and call("GET", place).status == 200,
+        "graph store: POST to the store names the new graph",
+        f"{made.status} {place}",
+    )
     report.check(call("DELETE", place).status == 204, "graph store: which can be deleted")
 
 

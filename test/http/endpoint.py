@@ -97,7 +97,8 @@ class Endpoint:
         return self.process.wait(PATIENCE)
 
     def request(self, method, path, body=None, user=None, timeout=PATIENCE, **headers):
-        """One request. Headers are keywords: content_type="text/turtle"; `user` is sent as Basic, name or name:password."""
+        """One request. Headers are keywords: content_type="text/turtle"; `user` is sent as Basic, name or
+        name:password."""
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if user is not None:
             pair = user if ":" in user else user + ":"
@@ -117,7 +118,9 @@ class Endpoint:
         return self.get(path + "?query=" + urllib.parse.quote(text), **headers)
 
     def update(self, text, user="postgres", **headers):
-        return self.request("POST", "/update", text.encode(), user=user, content_type="application/sparql-update", **headers)
+        return self.request(
+            "POST", "/update", text.encode(), user=user, content_type="application/sparql-update", **headers
+        )
 
     def figure(self, name):
         """A figure of /metrics without labels."""

@@ -1,5 +1,5 @@
-"""Clients that do not come with Debian: Apache Jena's RDFConnection and Comunica. `run` installs them where Maven and npm are, by the files
-`foreign/pom.xml` and `foreign/package.json`.
+"""Clients that do not come with Debian: Apache Jena's RDFConnection and Comunica. `run` installs them where Maven and
+npm are, by the files `foreign/pom.xml` and `foreign/package.json`.
 
 PGQUAD_JENA: a directory of jars. PGQUAD_COMUNICA: a directory in which `npm install` was run.
 """

@@ -10,8 +10,8 @@ import psycopg2
 from endpoint import Endpoint, connect, sql, until
 from pgquad_test import PATIENCE
 
-# The promise, beyond what a cancel request of PostgreSQL's own client takes on this machine now. The best of some tries keeps it on busy
-# machines too, where more of them may be needed; each of them has to be far from a timeout.
+# The promise, beyond what a cancel request of PostgreSQL's own client takes on this machine now. The best of some tries
+# keeps it on busy machines too, where more of them may be needed; each of them has to be far from a timeout.
 CANCELLED, ALWAYS, TRIES, MOST_TRIES = 0.1, 20.0, 3, 20
 # After so many seconds nothing is left of a request that was sent ahead.
 NEXT = 0.2
@@ -75,7 +75,8 @@ class Watch:
 
 
 def own_cancel(watch, statement):
-    """Seconds that a cancel request of libpq takes to end the same work, at the same point of it, which is sent to PostgreSQL itself."""
+    """Seconds that a cancel request of libpq takes to end the same work, at the same point of it, which is sent to
+    PostgreSQL itself."""
     connection = connect()
     ended = []
 
@@ -150,7 +151,9 @@ def tries(endpoint, watch, request, reads, how, limit):
 
 def run(report):
     sql("TRUNCATE quad_stores.main")
-    query = "/sparql?query=" + urllib.parse.quote("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f) }")
+    query = "/sparql?query=" + urllib.parse.quote(
+        "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?c != ?f) }"
+    )
     get = f"GET {query} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     asked = post("/sparql", "application/sparql-query", COUNT)
     cases = {
@@ -159,9 +162,15 @@ def run(report):
         "an answer on its way": (post("/sparql", "application/sparql-query", ROWS), True),
         "an update": (post("/update", "application/sparql-update", UPDATE), False),
         "a query with another one behind it": (asked + asked, False),
-        "an answer on its way with a query behind it": (post("/sparql", "application/sparql-query", ROWS) + asked, True),
+        "an answer on its way with a query behind it": (
+            post("/sparql", "application/sparql-query", ROWS) + asked,
+            True,
+        ),
         "an upload that stops in the middle": (put(b"Content-Length: 100000000") + triples(50_000), False),
-        "an upload in chunks that stops in the middle": (put(b"Transfer-Encoding: chunked") + chunk(triples(50_000)), False),
+        "an upload in chunks that stops in the middle": (
+            put(b"Transfer-Encoding: chunked") + chunk(triples(50_000)),
+            False,
+        ),
         "an upload that is being written": (whole_upload(), False),
     }
     sql("INSERT INTO quad_stores.main SELECT quad.encode(('<http://row/' || i || '>')::quad.term), quad.encode('<http://x/row>'), "
@@ -171,7 +180,10 @@ def run(report):
         watch.until(0, PATIENCE)
         limits = {
             name: CANCELLED + max(own_cancel(watch, statement) for _ in range(TRIES))
-            for name, statement in {"an update": f"SELECT quad.update($q${UPDATE}$q$)", "other": f"SELECT quad.sparql_json($q${COUNT}$q$)"}.items()
+            for name, statement in {
+                "an update": f"SELECT quad.update($q${UPDATE}$q$)",
+                "other": f"SELECT quad.sparql_json($q${COUNT}$q$)",
+            }.items()
         }
         for name, (request, reads) in cases.items():
             limit = limits.get(name, limits["other"])

@@ -1,4 +1,5 @@
-"""The server and PostgreSQL come and go: restarts under load, nodes that are down, certificates that change, options."""
+"""The server and PostgreSQL come and go: restarts under load, nodes that are down, certificates that change,
+options."""
 import contextlib
 import os
 import signal
@@ -51,7 +52,11 @@ def postgres_restarts(report):
     server = Server("http").init().start()
     try:
         server.query("CREATE DATABASE " + DATABASE)
-        for text in ["CREATE EXTENSION pgquad", "SELECT quad.create_store('main')", "SELECT quad.load_text('<http://x/a> <http://x/p> 1 .')"]:
+        for text in [
+            "CREATE EXTENSION pgquad",
+            "SELECT quad.create_store('main')",
+            "SELECT quad.load_text('<http://x/a> <http://x/p> 1 .')",
+        ]:
             server.query(text, database=DATABASE)
         uri = f"postgres://postgres@127.0.0.1:{server.port}/{DATABASE}"
         with Endpoint(postgres=uri, anonymous="postgres", queue_timeout=5) as endpoint:
@@ -59,13 +64,21 @@ def postgres_restarts(report):
             for _ in range(2):
                 load.answered(10)
                 server.kill()
-                report.check(until(lambda: endpoint.get("/health").status == 503), "health says that PostgreSQL is gone")
+                report.check(
+                    until(lambda: endpoint.get("/health").status == 503), "health says that PostgreSQL is gone"
+                )
                 server.start()
                 report.check(until(lambda: endpoint.get("/health").status == 200), "and that it is back")
                 report.check(until(lambda: endpoint.query("ASK {}").status == 200), "queries are answered again")
             states = load.stop()
-            report.check(set(states) <= {200, 503, "IncompleteRead"} and states[200] > 10, "restarts of PostgreSQL under load", states)
-            report.check(until(lambda: endpoint.figure("pgquad_requests_in_flight") == 0), "nothing stays behind of restarts")
+            report.check(
+                set(states) <= {200, 503, "IncompleteRead"} and states[200] > 10,
+                "restarts of PostgreSQL under load",
+                states,
+            )
+            report.check(
+                until(lambda: endpoint.figure("pgquad_requests_in_flight") == 0), "nothing stays behind of restarts"
+            )
     finally:
         server.remove()
 
@@ -108,7 +121,11 @@ def nodes(report):
         up = [line for line in text.splitlines() if line.startswith("pgquad_node_up")]
         report.check(sorted(line[-1] for line in up) == ["0", "1"], "the figures say so", up)
         activity = endpoint.get("/-/running", user="postgres").json()
-        report.check(activity["nodes"] == [f"{os.environ['PGHOST']}:{os.environ['PGPORT']}"], "what is running is told by those that answer", activity)
+        report.check(
+            activity["nodes"] == [f"{os.environ['PGHOST']}:{os.environ['PGPORT']}"],
+            "what is running is told by those that answer",
+            activity,
+        )
     # The same server by two names stands for two nodes: each tells of a session that sleeps.
     other = here.replace(os.environ["PGHOST"], "localhost" if os.environ["PGHOST"] != "localhost" else "127.0.0.1")
     with Endpoint(postgres=f"{here},{other}", anonymous="http_reader") as endpoint:
@@ -123,10 +140,16 @@ def nodes(report):
 
         def sleeping():
             activity = endpoint.get("/-/running", user="postgres").json()
-            return activity["nodes"], sorted(session["node"] for session in activity["sessions"] if "pg_sleep" in session["text"])
+            return activity["nodes"], sorted(
+                session["node"] for session in activity["sessions"] if "pg_sleep" in session["text"]
+            )
 
         both = sorted(uri.split("@")[1].split("/")[0] for uri in (here, other))
-        report.check(until(lambda: [sorted(part) for part in sleeping()] == [both, both]), "what is running is told by all nodes", sleeping())
+        report.check(
+            until(lambda: [sorted(part) for part in sleeping()] == [both, both]),
+            "what is running is told by all nodes",
+            sleeping(),
+        )
         sleeper.cancel()
         join_all([thread])
         sleeper.close()
@@ -145,13 +168,24 @@ def tls(report):
         certificate(directory, "first.example")
         port = free_port()
         here = f"postgres://{os.environ['PGUSER']}@{os.environ['PGHOST']}:{os.environ['PGPORT']}/{DATABASE}"
-        process = subprocess.Popen([os.environ["PGQUAD_SERVER"], f"--postgres={here}", f"--listen=127.0.0.1:{port}", "--anonymous=http_reader",
-                                    f"--tls-cert={directory}/cert.pem", f"--tls-key={directory}/key.pem", "--log=error"])
+        process = subprocess.Popen(
+            [
+                os.environ["PGQUAD_SERVER"],
+                f"--postgres={here}",
+                f"--listen=127.0.0.1:{port}",
+                "--anonymous=http_reader",
+                f"--tls-cert={directory}/cert.pem",
+                f"--tls-key={directory}/key.pem",
+                "--log=error",
+            ]
+        )
 
         def trusted():
             try:
                 context = ssl.create_default_context(cafile=f"{directory}/cert.pem")
-                with urllib.request.urlopen(f"https://127.0.0.1:{port}/sparql?query=ASK%7B%7D", context=context, timeout=10) as answer:
+                with urllib.request.urlopen(
+                    f"https://127.0.0.1:{port}/sparql?query=ASK%7B%7D", context=context, timeout=10
+                ) as answer:
                     return answer.status == 200
             except OSError:
                 return False
@@ -176,7 +210,11 @@ def options(report):
         return done.returncode, done.stdout + done.stderr
 
     status, text = run("--help")
-    report.check(status == 0 and all(name in text for name in ["--postgres", "PGQUAD_ANONYMOUS", "/metrics", "Example:"]), "--help", text)
+    report.check(
+        status == 0 and all(name in text for name in ["--postgres", "PGQUAD_ANONYMOUS", "/metrics", "Example:"]),
+        "--help",
+        text,
+    )
     for name, arguments in {"no postgres": [], "a port that is none": ["--postgres=postgres://h/d", "--listen=x"],
                             "a file that is not there": ["--config=/nowhere"], "a URI that is none": ["--postgres=:::"],
                             "a certificate without a key": ["--postgres=postgres://h/d", "--tls-cert=x"],

@@ -40,8 +40,13 @@ def formats(report, endpoint):
     report.check(head.status == 200 and head.body == b"" and head.media == "application/sparql-results+json", "HEAD")
     preflight = endpoint.request("OPTIONS", "/sparql", Origin="http://page.example", Access_Control_Request_Method="POST",
                                  Access_Control_Request_Headers="authorization")
-    report.check(preflight.status == 200 and preflight.headers.get("access-control-allow-origin") == "*"
-                 and "authorization" in preflight.headers.get("access-control-allow-headers", ""), "OPTIONS of a browser", preflight.headers)
+    report.check(
+        preflight.status == 200
+        and preflight.headers.get("access-control-allow-origin") == "*"
+        and "authorization" in preflight.headers.get("access-control-allow-headers", ""),
+        "OPTIONS of a browser",
+        preflight.headers,
+    )
 
 
 def errors(report, endpoint):
@@ -64,7 +69,9 @@ def errors(report, endpoint):
         ("a document that is not right", endpoint.request("PUT", "/data?default", b"<a> <b> .", user="postgres", content_type="text/turtle"), 400),
         ("a document that is not UTF-8", endpoint.request("PUT", "/data?default", b"<http://x/a> <http://x/b> '\xff' .", user="postgres", content_type="text/turtle"), 400),
     ]:
-        report.check(answer.status == status and answer.body, f"error: {name}", f"{answer.status} {answer.text()[:300]}")
+        report.check(
+            answer.status == status and answer.body, f"error: {name}", f"{answer.status} {answer.text()[:300]}"
+        )
     answer = endpoint.query("SELECT *\n{ ?s ?p ", accept="application/sparql-results+json")
     problem = json.loads(answer.body)
     report.check(answer.media == "application/problem+json" and problem["line"] == 2 and problem["column"] > 1
@@ -79,20 +86,42 @@ def uploads(report, endpoint):
                            content_type="application/n-triples", content_encoding="gzip")
     report.check(put.status == 201, "PUT, gzip", put.text())
     answer = endpoint.get("/data?graph=http://x/big", accept="application/n-triples", accept_encoding="gzip")
-    report.check(answer.headers.get("content-encoding") == "gzip"
-                 and sorted(gzip.decompress(answer.body).splitlines()) == sorted(lines.splitlines()), "GET, gzip", answer.headers)
-    bad = endpoint.request("PUT", "/data?graph=http://x/big", lines + b"<broken", user="postgres", content_type="application/n-triples")
+    report.check(
+        answer.headers.get("content-encoding") == "gzip"
+        and sorted(gzip.decompress(answer.body).splitlines()) == sorted(lines.splitlines()),
+        "GET, gzip",
+        answer.headers,
+    )
+    bad = endpoint.request(
+        "PUT", "/data?graph=http://x/big", lines + b"<broken", user="postgres", content_type="application/n-triples"
+    )
     kept = endpoint.query("SELECT (COUNT(*) AS ?n) { GRAPH <http://x/big> { ?s ?p ?o } }", accept="text/csv").text()
-    report.check(bad.status == 400 and kept.split() == ["n", "50000"], "a PUT that fails leaves the graph as it was", f"{bad.status} {kept}")
+    report.check(
+        bad.status == 400 and kept.split() == ["n", "50000"],
+        "a PUT that fails leaves the graph as it was",
+        f"{bad.status} {kept}",
+    )
     quads = endpoint.request("POST", "/data", b"<http://x/1> <http://x/2> <http://x/3> <http://x/quads> .", user="postgres",
                              content_type="application/n-quads")
     every = endpoint.get("/data", accept="application/n-quads").text()
-    report.check(quads.status == 204 and "<http://x/quads> ." in every and "<http://x/big> ." in every, "all graphs as quads", quads.text())
-    other = endpoint.request("PUT", "/other/data?default", b"<http://x/o> <http://x/p> 1 .", user="postgres", content_type="text/turtle")
+    report.check(
+        quads.status == 204 and "<http://x/quads> ." in every and "<http://x/big> ." in every,
+        "all graphs as quads",
+        quads.text(),
+    )
+    other = endpoint.request(
+        "PUT", "/other/data?default", b"<http://x/o> <http://x/p> 1 .", user="postgres", content_type="text/turtle"
+    )
     count = endpoint.query("SELECT * { <http://x/o> ?p ?o }", store="other", user="postgres", accept="text/csv").text()
-    report.check(other.status == 204 and len(count.split()) == 2, "another store", f"{other.status} {other.text()} {count}")
+    report.check(
+        other.status == 204 and len(count.split()) == 2, "another store", f"{other.status} {other.text()} {count}"
+    )
     none = endpoint.request("PUT", "/nowhere/data?default", b"", user="postgres", content_type="text/turtle")
-    report.check(none.status == 404 and not sql("SELECT FROM quad.stores WHERE store = 'nowhere'"), "no store is made by a PUT", none.text())
+    report.check(
+        none.status == 404 and not sql("SELECT FROM quad.stores WHERE store = 'nowhere'"),
+        "no store is made by a PUT",
+        none.text(),
+    )
     gone = endpoint.request("DELETE", "/data?graph=http://x/big", user="postgres")
     again = endpoint.request("DELETE", "/data?graph=http://x/big", user="postgres")
     report.check((gone.status, again.status) == (204, 404), "DELETE", f"{gone.status} {again.status}")
@@ -103,10 +132,16 @@ def packed(report):
     with Endpoint(anonymous="http_reader", max_upload_bytes=1000) as endpoint:
         def put(body, coding=None, kind="application/n-triples"):
             headers = {"content_encoding": coding} if coding else {}
-            return endpoint.request("PUT", "/data?graph=http://x/packed", body, user="postgres", content_type=kind, **headers)
+            return endpoint.request(
+                "PUT", "/data?graph=http://x/packed", body, user="postgres", content_type=kind, **headers
+            )
 
         line, long = b'<http://x/s> <http://x/p> "x" .\n', b"#" * 1001
-        part = b'--b\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: text/turtle\r\n\r\n' + line + b"\r\n--b--\r\n"
+        part = (
+            b'--b\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: text/turtle\r\n\r\n'
+            + line
+            + b"\r\n--b--\r\n"
+        )
         for name, answer, status in [
             ("gzip", put(gzip.compress(line), "gzip"), 201),
             ("gzip of several members, by its old name", put(gzip.compress(line) + gzip.compress(line), "X-GZIP"), 204),
@@ -121,7 +156,9 @@ def packed(report):
             ("an encoding that is not known", put(line, "br"), 415),
             ("nothing", put(gzip.compress(b""), "gzip"), 204),
         ]:
-            report.check(answer.status == status, f"packed: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}")
+            report.check(
+                answer.status == status, f"packed: {name}", f"{answer.status}, not {status}: {answer.text()[:200]}"
+            )
 
 
 def limits(report, endpoint):
@@ -137,7 +174,9 @@ def limits(report, endpoint):
 
 def running():
     """Backends of the server that run a query."""
-    return sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgquad-server' AND state = 'active'")[0][0]
+    return sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgquad-server' AND state = 'active'")[
+        0
+    ][0]
 
 
 def gone(report, endpoint):
@@ -148,7 +187,11 @@ def gone(report, endpoint):
         report.check(until(lambda: running() == 1), "a query runs")
     started = time.monotonic()
     # The goal is 0.1 s on an idle machine; suites run on busy ones. The query itself goes on for hours.
-    report.check(until(lambda: running() == 0, 30), "its client gone, it is cancelled", f"after {time.monotonic() - started:.3f} s")
+    report.check(
+        until(lambda: running() == 0, 30),
+        "its client gone, it is cancelled",
+        f"after {time.monotonic() - started:.3f} s",
+    )
     report.check(until(lambda: endpoint.figure("pgquad_requests_in_flight") == 0), "no request is left")
 
 
@@ -159,10 +202,16 @@ def streams(report, endpoint):
     before = endpoint.memory()
     for media in ["text/tab-separated-values", "application/sparql-results+json"]:
         answer = endpoint.query(query, accept=media, timeout=120)
-        rows = len(answer.text().splitlines()) - 1 if media.startswith("text") else len(json.loads(answer.body)["results"]["bindings"])
+        rows = (
+            len(answer.text().splitlines()) - 1
+            if media.startswith("text")
+            else len(json.loads(answer.body)["results"]["bindings"])
+        )
         report.check(rows == ROWS, f"{ROWS} rows: {media}", rows)
     grown = endpoint.memory() - before
-    report.check(endpoint.memory() < 100 << 20, "memory of the server", f"{endpoint.memory()} bytes, {grown} more than before")
+    report.check(
+        endpoint.memory() < 100 << 20, "memory of the server", f"{endpoint.memory()} bytes, {grown} more than before"
+    )
     sql("DELETE FROM quad_stores.main WHERE p = quad.find('<http://x/row>')")
 
 
@@ -177,7 +226,9 @@ def busy(report):
         until(lambda: running() == 2)
         third = endpoint.query("ASK {}")
         sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'pgquad-server' AND state = 'active'")
-        report.check(third.status == 503 and third.headers.get("retry-after"), "a busy server", f"{third.status} {third.text()}")
+        report.check(
+            third.status == 503 and third.headers.get("retry-after"), "a busy server", f"{third.status} {third.text()}"
+        )
         join_all(threads)
         report.check(endpoint.query("ASK {}").status == 200, "is free again")
     with Endpoint(anonymous="http_reader", rate=1) as endpoint:
@@ -193,7 +244,9 @@ def busy(report):
 
 def run(report):
     with Endpoint(anonymous="http_reader") as endpoint:
-        loaded = endpoint.request("PUT", "/data?default", b"<http://x/a> <http://x/p> 1 .", user="postgres", content_type="text/turtle")
+        loaded = endpoint.request(
+            "PUT", "/data?default", b"<http://x/a> <http://x/p> 1 .", user="postgres", content_type="text/turtle"
+        )
         assert loaded.status == 204, loaded.text()
         formats(report, endpoint)
         errors(report, endpoint)

@@ -43,7 +43,11 @@ def run(report):
         with Endpoint(anonymous="http_reader", tokens=tokens.name) as endpoint:
             expect(report, endpoint, "nobody", {}, READS | {"update": 401, "put": 401, "post": 401, "delete": 401})
             asked = endpoint.request("DELETE", "/data?default")
-            report.check(asked.headers.get("www-authenticate", "").startswith("Basic"), "a write by nobody is asked for credentials", asked.headers)
+            report.check(
+                asked.headers.get("www-authenticate", "").startswith("Basic"),
+                "a write by nobody is asked for credentials",
+                asked.headers,
+            )
             writes = {"update": 403, "put": 403, "post": 403, "delete": 403}
             expect(report, endpoint, "a role without rights", {"user": "http_nobody"}, dict.fromkeys(NOTHING, 403))
             expect(report, endpoint, "a writer", {"user": "http_writer:secret"},
@@ -99,5 +103,12 @@ def injections(report, endpoint):
             endpoint.request("PUT", f"/data?graph=http://x/{path}", mark.encode(), user="http_writer:secret", content_type="text/turtle").status,
             endpoint.query("ASK {}", user=mark).status,
         ]
-        report.check(all(400 <= status < 500 for status in states[:7] + states[8:]) and states[7] in (201, 204, 400), f"injection {mark}", states)
-    report.check(sql("SELECT to_regclass('quad_stores.main') IS NOT NULL")[0][0] and os.environ["PGUSER"] == "postgres", "the store is there")
+        report.check(
+            all(400 <= status < 500 for status in states[:7] + states[8:]) and states[7] in (201, 204, 400),
+            f"injection {mark}",
+            states,
+        )
+    report.check(
+        sql("SELECT to_regclass('quad_stores.main') IS NOT NULL")[0][0] and os.environ["PGUSER"] == "postgres",
+        "the store is there",
+    )

@@ -128,7 +128,9 @@ def protocol(report, endpoint):
             name, file = value(manifest, data, RDFS.label), value(manifest, data, UT.graph)
             with open(os.path.join(directory, os.path.basename(file)), "rb") as document:
                 target = "/data?graph=" + urllib.parse.quote(name, safe="")
-                put = endpoint.request("PUT", target, document.read(), user="postgres", content_type="application/n-triples")
+                put = endpoint.request(
+                    "PUT", target, document.read(), user="postgres", content_type="application/n-triples"
+                )
                 assert put.status == 201, put.text()
         wrong = run_requests(endpoint, manifest, test, path_of)
         report.check(wrong is None, "w3c/protocol/" + str(test).rsplit("#", 1)[1], wrong)
@@ -144,7 +146,9 @@ def graph_store(report, endpoint):
         for test in tests:
             assert endpoint.update("DROP ALL").status == 200
             wrong = run_requests(endpoint, manifest, test, path_of)
-            report.check(wrong is None, "w3c/graph-store-protocol/" + str(test).rsplit("#", 1)[-1].rsplit("/", 1)[-1], wrong)
+            report.check(
+                wrong is None, "w3c/graph-store-protocol/" + str(test).rsplit("#", 1)[-1].rsplit("/", 1)[-1], wrong
+            )
 
 
 def service_description(report, endpoint):
@@ -160,10 +164,12 @@ def service_description(report, endpoint):
     nodes = {SD.defaultDataset: SD.Dataset, SD.defaultGraph: SD.Graph, SD.namedGraph: SD.NamedGraph, SD.graph: SD.Graph}
     checks = {
         "returns-rdf": answer.status == 200 and len(graph) > 0,
-        "has-endpoint-triple": len(services) == 1 and (services[0], SD.endpoint, rdflib.URIRef(endpoint.url + "/sparql")) in graph,
+        "has-endpoint-triple": len(services) == 1
+        and (services[0], SD.endpoint, rdflib.URIRef(endpoint.url + "/sparql")) in graph,
         "conforms-to-schema": all(isinstance(o, rdflib.URIRef) for p in iris for o in graph.objects(None, p))
         and all((o, RDF.type, kind) in graph for p, kind in nodes.items() for o in graph.objects(None, p))
-        and len(list(graph.objects(None, SD.defaultDataset))) == 1 and len(list(graph.objects(None, SD.namedGraph))) == 1,
+        and len(list(graph.objects(None, SD.defaultDataset))) == 1
+        and len(list(graph.objects(None, SD.namedGraph))) == 1,
     }
     for test in tests:
         name = str(test).rsplit("#", 1)[1]

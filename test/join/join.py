@@ -1,7 +1,8 @@
 """Random joins of quad tables: the answers with `Quad Join` are those without it, and those of heap tables.
 
-Every case is a random query (patterns, optional groups, EXISTS and NOT EXISTS, filters of all kinds) over random small tables, run with
-random batch sizes and memory. One in six is a DELETE or UPDATE of what such a query finds. A failing case is printed with what repeats it.
+Every case is a random query (patterns, optional groups, EXISTS and NOT EXISTS, filters of all kinds) over random small
+tables, run with random batch sizes and memory. One in six is a DELETE or UPDATE of what such a query finds. A failing
+case is printed with what repeats it.
 """
 import argparse
 import collections
@@ -34,7 +35,8 @@ def ntriples():
 
 
 class Maker:
-    """Makes the text of one query; `{n}` stands for table number n. The tables hold `values`, which are ids of terms or are not."""
+    """Makes the text of one query; `{n}` stands for table number n. The tables hold `values`, which are ids of terms or
+    are not."""
 
     def __init__(self, chance, tables, values, terms):
         self.chance = chance
@@ -122,8 +124,19 @@ class Maker:
     def first_of_triple(self, alias):
         """Of quads that differ in their graph only, the one in the least graph, or in the least of some graphs."""
         c, other = self.chance, self.alias()
-        graphs = c.choice([None, None, f"= ANY (ARRAY[{self.value()}, {self.value()}]::bigint[])", f"= {self.value()}", f"<> {self.value()}", "% 2 = 0"])
-        test = f"SELECT FROM {{{self.read[alias]}}} AS {other} WHERE " + " AND ".join(f"{other}.{column} = {alias}.{column}" for column in "spo")
+        graphs = c.choice(
+            [
+                None,
+                None,
+                f"= ANY (ARRAY[{self.value()}, {self.value()}]::bigint[])",
+                f"= {self.value()}",
+                f"<> {self.value()}",
+                "% 2 = 0",
+            ]
+        )
+        test = f"SELECT FROM {{{self.read[alias]}}} AS {other} WHERE " + " AND ".join(
+            f"{other}.{column} = {alias}.{column}" for column in "spo"
+        )
         test += f" AND {other}.g < {alias}.g"
         sides = [name for name in (alias, other) if graphs and c.random() < 0.9]
         of_alias = f" AND {alias}.g {graphs}" if alias in sides else ""
@@ -193,7 +206,9 @@ class Maker:
         if kind < 2:
             return f"SELECT {columns} FROM {self.feed()}, {text} WHERE {where}"
         if kind < 4:
-            return f"SELECT f.x FROM {self.feed()} WHERE {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {text} WHERE {where})"
+            return (
+                f"SELECT f.x FROM {self.feed()} WHERE {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {text} WHERE {where})"
+            )
         inner = f"({text})" if " JOIN " in text else text
         return f"SELECT {columns} FROM {self.feed()} LEFT JOIN {inner} ON {where}"
 
@@ -205,14 +220,20 @@ class Maker:
             text, where, visible = self.feed(), "true", ["f.x"]
         else:
             text, where, visible = self.group([], 0)
-        keys = [f"changed.{c.choice(COLUMNS)} = {c.choice(visible) if visible == ['f.x'] else self.column(visible)}" for _ in range(c.randrange(1, 3))]
+        keys = [
+            f"changed.{c.choice(COLUMNS)} = {c.choice(visible) if visible == ['f.x'] else self.column(visible)}"
+            for _ in range(c.randrange(1, 3))
+        ]
         if c.random() < 0.3:
             keys.append(f"changed.{c.choice(COLUMNS)} = {self.value()}")
         condition = f"{' AND '.join(keys)} AND {where}"
         kind = c.randrange(4)
         if kind == 0:
             # A set loses what a bag would keep, so that the new row is the old one.
-            return f"UPDATE {{{table}}} changed SET g = changed.g FROM {text} WHERE {condition} RETURNING changed.*", table
+            return (
+                f"UPDATE {{{table}}} changed SET g = changed.g FROM {text} WHERE {condition} RETURNING changed.*",
+                table,
+            )
         if kind == 1 and " JOIN " not in text:
             return f"DELETE FROM {{{table}}} changed WHERE {c.choice(['', 'NOT '])}EXISTS (SELECT FROM {text} WHERE {condition}) RETURNING changed.*", table
         return f"DELETE FROM {{{table}}} changed USING {text} WHERE {condition} RETURNING changed.*", table
@@ -223,7 +244,10 @@ class Maker:
         text, where, visible = self.group([], 0)
         columns = ", ".join(self.column(visible) for _ in range(self.chance.randrange(1, 5)))
         counts = f"count(*), count({self.column(visible)})"
-        head = self.chance.choice([columns] * 5 + [f"DISTINCT {columns}", "count(*)", counts, "", f"sum({self.column(visible)} % 8 * 3), count(*)"])
+        head = self.chance.choice(
+            [columns] * 5
+            + [f"DISTINCT {columns}", "count(*)", counts, "", f"sum({self.column(visible)} % 8 * 3), count(*)"]
+        )
         if not head:
             return f"SELECT {columns}, {counts} FROM {text} WHERE {where} GROUP BY {columns}"
         return f"SELECT {head} FROM {text} WHERE {where}"
@@ -233,7 +257,8 @@ COLUMN_LIST = ", ".join(f"{c} bigint NOT NULL" for c in COLUMNS)
 
 
 class Tables:
-    """Where the tables are: on one server, or, on a cluster, the quads in distributed stores and a heap table beside them on every node."""
+    """Where the tables are: on one server, or, on a cluster, the quads in distributed stores and a heap table beside
+    them on every node."""
 
     def __init__(self):
         self.distributed = bool(nodes())
@@ -261,9 +286,15 @@ class Tables:
         orders, leaf_quads = chance.choice(ORDERS), chance.choice(["0", "4"])
         cursor = self.cursors[0]
         if self.distributed:
-            cursor.execute("SELECT quad.create_store(%s, leaf_quads => %s, distributed => true, shards => 3)", (f"join_quad{n}", leaf_quads))
+            cursor.execute(
+                "SELECT quad.create_store(%s, leaf_quads => %s, distributed => true, shards => 3)",
+                (f"join_quad{n}", leaf_quads),
+            )
         else:
-            cursor.execute("SELECT set_config('quad.orders', %s, true), set_config('quad.leaf_quads', %s, true)", (orders, leaf_quads))
+            cursor.execute(
+                "SELECT set_config('quad.orders', %s, true), set_config('quad.leaf_quads', %s, true)",
+                (orders, leaf_quads),
+            )
             cursor.execute(f"CREATE TABLE {self.quad(n)} ({COLUMN_LIST}) USING quad")
         for cursor in self.cursors:
             cursor.execute(f"CREATE TABLE join_heap{n} ({COLUMN_LIST}) USING heap")
@@ -283,7 +314,8 @@ class Tables:
 
 
 def make_tables(tables, chance):
-    """Up to three pairs of a quad and a heap table with the same rows, some of them deleted again; with the values in them."""
+    """Up to three pairs of a quad and a heap table with the same rows, some of them deleted again; with the values in
+    them."""
     terms = chance.random() < 0.5
     values = list(range(8))
     cursor = tables.cursors[0]
@@ -296,7 +328,10 @@ def make_tables(tables, chance):
         tables.create(n, chance)
         size = chance.choice([0, 3, 30, 60])
         graphs = [0, values[1]]
-        rows = {(chance.choice(values), chance.choice(values[:4]), chance.choice(values), chance.choice(graphs)) for _ in range(size)}
+        rows = {
+            (chance.choice(values), chance.choice(values[:4]), chance.choice(values), chance.choice(graphs))
+            for _ in range(size)
+        }
         tables.fill(n, rows, values[7])
         # Citus refuses ANALYZE in a transaction that has written.
         tables.commit()
@@ -307,8 +342,8 @@ def make_tables(tables, chance):
 
 
 def answer(cursor, sql, limit, changed=None):
-    """The rows as a bag; of a change the rows that it returns and those that it leaves in table `changed`, which is then as before. None: too
-    many."""
+    """The rows as a bag; of a change the rows that it returns and those that it leaves in table `changed`, which is
+    then as before. None: too many."""
     cursor.execute("SAVEPOINT before")
     cursor.execute(sql)
     rows = cursor.fetchmany(limit + 1)
@@ -369,7 +404,8 @@ def main():
             try:
                 without = answer(cursor, quad, 20000, of_quad)
             except psycopg2.errors.QueryCanceled:
-                # PostgreSQL's own joins, by estimates without statistics, may take any time; the heap's answer is there to compare with.
+                # PostgreSQL's own joins, by estimates without statistics, may take any time; the heap's answer is there
+                # to compare with.
                 slow += 1
                 without = expected
         except psycopg2.Error as error:

@@ -49,7 +49,8 @@ class Report:
         return ok
 
     def attempt(self, name, check, *arguments):
-        """Runs a check, which fails by an exception; whatever that is, the other checks still run. Returns whether it passed."""
+        """Runs a check, which fails by an exception; whatever that is, the other checks still run. Returns whether it
+        passed."""
         started = time.monotonic()
         try:
             check(*arguments)
@@ -97,7 +98,8 @@ def nodes():
 
 
 def create_cluster_database(name):
-    """A new database on every node of PGQUAD_NODES, a Citus cluster with the extension; returns a connection to each node."""
+    """A new database on every node of PGQUAD_NODES, a Citus cluster with the extension; returns a connection to each
+    node."""
 
     def connect(port, database):
         connection = psycopg2.connect(host="127.0.0.1", port=port, user="postgres", dbname=database)
@@ -151,7 +153,8 @@ def free_port():
     return free_range(1, "127.0.0.1")[0]
 
 
-# Seconds by which what has to happen has happened on the busiest machine: a limit for what never comes, not a figure of speed.
+# Seconds by which what has to happen has happened on the busiest machine: a limit for what never comes, not a figure of
+# speed.
 PATIENCE = 120
 
 
@@ -239,7 +242,8 @@ class Server:
         self.query("select pg_reload_conf()")
         # A session that begins later has its settings from the postmaster.
         wait_until("settings are read", lambda: self.query("select pg_conf_load_time() >= %s", (asked,))[0][0])
-        # The one that has seen them may be among those that the postmaster is telling; the next begins when all are told.
+        # The one that has seen them may be among those that the postmaster is telling; the next begins when all are
+        # told.
         self.query("select 1")
 
     def start(self, timeout=2 * PATIENCE):
@@ -366,7 +370,9 @@ def create_table(connection, name, leaf_quads=0, inner_fanout=0, orders=None):
 def has_function(connection, name):
     """Whether a function of schema quad is there (parts of the extension may be left out of a build)."""
     cursor = connection.cursor()
-    cursor.execute("select exists (select from pg_proc where proname = %s and pronamespace = 'quad'::regnamespace)", (name,))
+    cursor.execute(
+        "select exists (select from pg_proc where proname = %s and pronamespace = 'quad'::regnamespace)", (name,)
+    )
     return cursor.fetchone()[0]
 
 

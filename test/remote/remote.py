@@ -91,7 +91,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(200, "text/tab-separated-values", b"?n\t?s\n42\t<http://x/a>\n")
 
     def path_nodes(self):
-        self.reply(200, JSON, results(["s", "n"], [node("b7"), text("x")], [node("b7"), text("y")], [node("z"), text("z")]))
+        self.reply(
+            200, JSON, results(["s", "n"], [node("b7"), text("x")], [node("b7"), text("y")], [node("z"), text("z")])
+        )
 
     def path_html(self):
         self.reply(200, "text/html", b"<html>welcome</html>")
@@ -234,23 +236,41 @@ def rules(report, port):
     query = f"SELECT * {{ {service(port, 'names')} }}"
 
     def refused(name, error, code, *parts):
-        check(error is not None and error[0] == code and all(part in error[1] + error[2] for part in parts), name, str(error))
+        check(
+            error is not None and error[0] == code and all(part in error[1] + error[2] for part in parts),
+            name,
+            str(error),
+        )
 
     before = len(Handler.asked)
     refused("off by default: SERVICE", s.query_error(query), "42501", f"SERVICE <{url}>", "quad.http_allowed")
     refused("off by default: LOAD", s.update_error(f"LOAD <{url}>"), "42501", f"LOAD <{url}>", "quad.http_allowed")
-    check(s.sparql(f"SELECT * {{ {service(port, 'names', silent='SILENT')} }}") == [{}], "off by default: SERVICE SILENT")
+    check(
+        s.sparql(f"SELECT * {{ {service(port, 'names', silent='SILENT')} }}") == [{}], "off by default: SERVICE SILENT"
+    )
     check(s.value("SELECT quad.update(%s)", f"LOAD SILENT <{url}>") == 0, "off by default: LOAD SILENT")
     s.rows("SET quad.http_allowed = '127.0.0.1:*'")
-    refused("an address of this machine", s.query_error(query), "42501", "127.0.0.1, which is not a public one", "quad.http_private_networks")
-    refused("a name of this machine", s.error("SET quad.http_allowed = '*:*'; SELECT quad.sparql(%s)", query.replace("127.0.0.1", "localhost")),
-            "42501", "not a public one")
+    refused(
+        "an address of this machine",
+        s.query_error(query),
+        "42501",
+        "127.0.0.1, which is not a public one",
+        "quad.http_private_networks",
+    )
+    refused(
+        "a name of this machine",
+        s.error("SET quad.http_allowed = '*:*'; SELECT quad.sparql(%s)", query.replace("127.0.0.1", "localhost")),
+        "42501",
+        "not a public one",
+    )
     check(len(Handler.asked) == before, "nothing of this reached the server", str(Handler.asked))
     s.rows("SET quad.http_allowed = 'example.org, 127.0.0.1:%d'" % port)
     s.rows("SET quad.http_private_networks = '127.0.0.1/32'")
     check(len(s.sparql(query)) == 3, "allowed")
     refused("another port", s.query_error(query.replace(str(port), "1")), "42501", "port 1 are not allowed")
-    refused("a redirect to another server", s.query_error(f"SELECT * {{ {service(port, 'away')} }}"), "42501", "192.0.2.1")
+    refused(
+        "a redirect to another server", s.query_error(f"SELECT * {{ {service(port, 'away')} }}"), "42501", "192.0.2.1"
+    )
     refused("a redirect to another address", s.query_error(f"SELECT * {{ {service(port, 'private')} }}"), "42501", "127.0.0.2")
     s.rows("SET quad.http_allowed = '*:*'")
     refused("the same where every name is allowed", s.query_error(f"SELECT * {{ {service(port, 'private')} }}"), "42501", "127.0.0.2")
@@ -285,11 +305,19 @@ def answers(report, port):
          {"o": "<http://x/a>", "n": '"Bob"'}, {"o": "<http://x/b>"}, {"o": "<http://x/c>"})
     same("a filter on both", f"SELECT ?n {{ ?x :knows ?y {service(port, 'names')} FILTER(?x = ?s) }}", {"n": '"Ada"'}, {"n": '"Bob"'})
     same("MINUS", f"SELECT ?s {{ ?s :knows|:age ?x MINUS {{ {service(port, 'tsv')} }} }}", {"s": "<http://x/b>"}, {"s": "<http://x/c>"})
-    same("FILTER EXISTS", f"SELECT ?s {{ ?s :knows|:age ?x FILTER EXISTS {{ {service(port, 'tsv')} }} }}", {"s": "<http://x/a>"})
+    same(
+        "FILTER EXISTS",
+        f"SELECT ?s {{ ?s :knows|:age ?x FILTER EXISTS {{ {service(port, 'tsv')} }} }}",
+        {"s": "<http://x/a>"},
+    )
     before = len(Handler.asked)
     same("an endpoint that a variable names", "SELECT ?o ?n { ?o :at ?e SERVICE ?e { ?s ?p ?n } FILTER(?s = :a) }",
          {"o": "<http://x/d>", "n": '"Ada"'}, {"o": "<http://x/e>", "n": '"Ada"'}, {"o": "<http://x/f>", "n": '"Ada"@en'})
-    check(sorted(path for path, _ in Handler.asked[before:]) == ["/names", "/xml"], "each endpoint is asked once", str(Handler.asked[before:]))
+    check(
+        sorted(path for path, _ in Handler.asked[before:]) == ["/names", "/xml"],
+        "each endpoint is asked once",
+        str(Handler.asked[before:]),
+    )
     same("the same in OPTIONAL", "SELECT ?n { :f :at ?e OPTIONAL { SERVICE ?e { ?s ?p ?n } } }", {"n": '"Ada"@en'})
     error = s.query_error("SELECT * { SERVICE ?e { ?s ?p ?n } }")
     check(error and error[0] == "22023" and "?e" in error[1], "a variable that nothing binds", str(error))
@@ -322,7 +350,11 @@ def answers(report, port):
     for name, path, code, part in failures:
         s.rows(f"SET quad.http_timeout = '{'500ms' if path == 'slow' else '60s'}'")
         error = s.query_error(f"SELECT * {{ {service(port, path)} }}")
-        check(error and error[0] == code and part in error[1] and f"<http://127.0.0.1:{port}/{path}>" in error[1], name, str(error))
+        check(
+            error and error[0] == code and part in error[1] and f"<http://127.0.0.1:{port}/{path}>" in error[1],
+            name,
+            str(error),
+        )
         rows = s.sparql(f"SELECT * {{ VALUES ?x {{ 1 }} {service(port, path, silent='SILENT')} }}")
         check([list(row) for row in rows] == [["x"]], f"{name}: SILENT", str(rows)[:200])
     error = s.query_error(f"SELECT * {{ {service(t.free_port(), 'names')} }}")
@@ -348,14 +380,20 @@ def cancelling(report, port):
     """A query that waits can be cancelled at once."""
     check = report.check
     s = allowed()
-    for name, sql in [("SERVICE", f"SELECT quad.sparql('SELECT * {{ {service(port, 'slow')} }}')"),
-                      ("SERVICE SILENT", f"SELECT quad.sparql('SELECT * {{ {service(port, 'slow', silent='SILENT')} }}')"),
-                      ("LOAD", f"SELECT quad.update('LOAD <http://127.0.0.1:{port}/drip>')"),
-                      ("LOAD SILENT", f"SELECT quad.update('LOAD SILENT <http://127.0.0.1:{port}/slow>')")]:
+    for name, sql in [
+        ("SERVICE", f"SELECT quad.sparql('SELECT * {{ {service(port, 'slow')} }}')"),
+        ("SERVICE SILENT", f"SELECT quad.sparql('SELECT * {{ {service(port, 'slow', silent='SILENT')} }}')"),
+        ("LOAD", f"SELECT quad.update('LOAD <http://127.0.0.1:{port}/drip>')"),
+        ("LOAD SILENT", f"SELECT quad.update('LOAD SILENT <http://127.0.0.1:{port}/slow>')"),
+    ]:
         begun = time.time()
         error = s.error("SET statement_timeout = '300ms'; " + sql)
         took = time.time() - begun
-        check(error and error[0] == "57014" and took < SOON, f"statement_timeout ends {name}", f"{error} after {took:.2f} s")
+        check(
+            error and error[0] == "57014" and took < SOON,
+            f"statement_timeout ends {name}",
+            f"{error} after {took:.2f} s",
+        )
         s.rows("SET statement_timeout = 0")
         canceller = threading.Thread(target=cancel, args=(s,))
         canceller.start()
@@ -363,7 +401,11 @@ def cancelling(report, port):
         error = s.error(sql)
         took = time.time() - begun
         canceller.join()
-        check(error and error[0] == "57014" and took < SOON, f"pg_cancel_backend ends {name}", f"{error} after {took:.2f} s")
+        check(
+            error and error[0] == "57014" and took < SOON,
+            f"pg_cancel_backend ends {name}",
+            f"{error} after {took:.2f} s",
+        )
     check(len(s.sparql(f"SELECT * {{ {service(port, 'names')} }}")) == 3, "the session goes on")
 
 
@@ -387,9 +429,15 @@ def loads(report, port):
     load("Turtle by its name", f"LOAD <{root}/doc.ttl>", 4)
     load("compressed", f"LOAD <{root}/doc.nt.gz?x=y>", 1)
     load("into a graph", f"LOAD <{root}/doc> INTO GRAPH <http://x/g>", 4, "<http://x/b> <http://x/g> .")
-    load("quads", f"LOAD <{root}/quads> INTO GRAPH <http://x/g>", 2, '"x" <http://x/g> .', "<http://x/o> <http://x/g1> .")
+    load(
+        "quads", f"LOAD <{root}/quads> INTO GRAPH <http://x/g>", 2, '"x" <http://x/g> .', "<http://x/o> <http://x/g1> ."
+    )
     load("the base is the address after redirects", f"LOAD <{root}/moved>", 4, f"<{root}/base/rel>")
-    load("several operations", f"LOAD <{root}/doc> ; LOAD SILENT <{root}/bad> ; INSERT DATA {{ <http://x/1> <http://x/2> 3 }}", 5)
+    load(
+        "several operations",
+        f"LOAD <{root}/doc> ; LOAD SILENT <{root}/bad> ; INSERT DATA {{ <http://x/1> <http://x/2> 3 }}",
+        5,
+    )
     create_store("failed")
     s.rows("SET quad.http_max_size = '1MB'")
     failures = [
@@ -416,7 +464,11 @@ def loads(report, port):
     load("a file of the server", f"LOAD <{name}>", 4, f"<{name.rsplit('/', 1)[0]}/rel>")
     s.rows("GRANT ALL ON ALL TABLES IN SCHEMA quad_stores TO pgquad_remote_user")
     error = Session("pgquad_remote_user").error("SELECT quad.update(%s, 'failed')", f"LOAD <{name}>")
-    check(error and error[0] == "42501" and "pg_read_server_files" in error[1], "a file of the server needs the right", str(error))
+    check(
+        error and error[0] == "42501" and "pg_read_server_files" in error[1],
+        "a file of the server needs the right",
+        str(error),
+    )
     for bad in ("file:relative.ttl", "file://elsewhere/x.ttl", "file:///x.ttl?y", "file:///%00.ttl"):
         error = s.update_error(f"LOAD <{bad}>")
         check(error and error[0] == "22023", f"{bad} is no file", str(error))
@@ -441,7 +493,11 @@ def secure(report):
     s = allowed()
     query = f"SELECT * {{ {service(port, 'names', host='localhost').replace('http:', 'https:')} }}"
     error = s.query_error(query)
-    report.check(error and error[0] == "08006" and "UnknownIssuer" in error[1], "https: an authority that nobody knows", str(error))
+    report.check(
+        error and error[0] == "08006" and "UnknownIssuer" in error[1],
+        "https: an authority that nobody knows",
+        str(error),
+    )
     s.rows("SET quad.http_ca_file = '%s'" % certificate)
     report.check(len(s.sparql(query)) == 3, "https: an authority of one's own")
     error = s.query_error(query.replace("localhost", "127.0.0.1"))

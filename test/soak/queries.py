@@ -1,4 +1,5 @@
-"""Memory of a backend that asks very many queries: graph patterns of every kind of step, paths, groups, updates, errors."""
+"""Memory of a backend that asks very many queries: graph patterns of every kind of step, paths, groups, updates,
+errors."""
 import os
 import sys
 
@@ -73,8 +74,11 @@ def run(report, rng, seed, queries):
     for _ in range(queries - queries // 3):
         ask(cursor, rng)
     late = t.private_kb(pid)
-    report.check(late - early <= ALLOWED_GROWTH_KB, f"memory of a backend is flat over {queries} queries ({early} KB, at the end {late} KB)",
-                 f"seed {seed}")
+    report.check(
+        late - early <= ALLOWED_GROWTH_KB,
+        f"memory of a backend is flat over {queries} queries ({early} KB, at the end {late} KB)",
+        f"seed {seed}",
+    )
     crashes = server.crashes_in_log()
     report.check(not crashes, "queries crash nothing", "; ".join(crashes[:3]))
     connection.close()

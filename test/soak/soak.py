@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import pgquad_test as t  # noqa: E402
 import queries  # noqa: E402
 
-# A backend may grow this much between the first third of the run and its end: buffers it touches for the first time count.
+# A backend may grow this much between the first third of the run and its end: buffers it touches for the first time
+# count.
 ALLOWED_GROWTH_KB = 24 * 1024
 
 
@@ -108,7 +109,11 @@ def main():
     options = parser.parse_args()
     rng, seed = t.seeded(options.seed)
     report = t.Report("soak")
-    server = t.Server("soak", {"fsync": "off", "shared_buffers": "32MB", "autovacuum_naptime": "1s", "max_wal_size": "1GB"}).init().start()
+    server = (
+        t.Server("soak", {"fsync": "off", "shared_buffers": "32MB", "autovacuum_naptime": "1s", "max_wal_size": "1GB"})
+        .init()
+        .start()
+    )
     connection = server.connect()
     connection.cursor().execute("create extension pgquad")
     t.create_table(connection, "plain")
@@ -131,8 +136,11 @@ def main():
         cursor.execute(f"select s, p, o, g from {table}")
         rows = cursor.fetchall()
         expected = set().union(*(w.mine for w in workers if w.number % 2 == index))
-        report.check(set(rows) == expected and len(rows) == len(expected), f"{table}: {len(rows)} quads, as the journals say",
-                     f"seed {seed}: missing {sorted(expected - set(rows))[:3]}, extra {sorted(set(rows) - expected)[:3]}")
+        report.check(
+            set(rows) == expected and len(rows) == len(expected),
+            f"{table}: {len(rows)} quads, as the journals say",
+            f"seed {seed}: missing {sorted(expected - set(rows))[:3]}, extra {sorted(set(rows) - expected)[:3]}",
+        )
         found = t.problems(connection, table)
         report.check(not found, f"{table}: verify", "; ".join(found[:5]))
         cursor.execute(f"vacuum {table}")
@@ -140,8 +148,11 @@ def main():
         report.check(cursor.fetchone()[0] == len(expected), f"{table}: range count after vacuum")
     growth = [(w.number, w.memory[len(w.memory) // 3], w.memory[-1]) for w in workers if len(w.memory) > 3]
     worst = max(growth, key=lambda g: g[2] - g[1], default=(0, 0, 0))
-    report.check(worst[2] - worst[1] <= ALLOWED_GROWTH_KB, f"memory of the backends is flat (worst: {worst[1]} KB, at the end {worst[2]} KB)",
-                 f"client {worst[0]}")
+    report.check(
+        worst[2] - worst[1] <= ALLOWED_GROWTH_KB,
+        f"memory of the backends is flat (worst: {worst[1]} KB, at the end {worst[2]} KB)",
+        f"client {worst[0]}",
+    )
     connection.close()
     server.stop("immediate")
     if not report.failed:

@@ -69,7 +69,8 @@ grant all on all tables in schema public, quad_stores to smith_user;
 analyze;
 """
 
-# Citus 13.2 ends the backend where a relation with policies is joined with a distributed one; two heap tables suffice for that.
+# Citus 13.2 ends the backend where a relation with policies is joined with a distributed one; two heap tables suffice
+# for that.
 CITUS = """
 alter table quad_stores.policy disable row level security;
 create table far_quads (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -86,8 +87,9 @@ create view mixed as select q.s, f.o from quads q join far_quads f on f.s = q.o;
 grant all on far_quads, far_terms, everywhere, mixed, plain_far to smith_user;
 """
 
-# Where internal errors are of our making: our own source, and the parts of PostgreSQL that work with what our nodes and tables give them.
-# Others are those of functions of PostgreSQL and Citus that are called with rubbish, and of what Citus does not plan.
+# Where internal errors are of our making: our own source, and the parts of PostgreSQL that work with what our nodes and
+# tables give them. Others are those of functions of PostgreSQL and Citus that are called with rubbish, and of what
+# Citus does not plan.
 OURS = re.compile(
     r"\.rs:|, (exec\w*|node[A-Z]\w*|copy\w*|equal\w*|out\w*|read\w*|list|bitmapset|planner|planmain|plancat|plancache|allpaths|join\w+|createplan|setrefs"
     r"|subselect|prep\w+|tlist|var|clauses|equivclass|path\w+|relnode|initsplan|orclauses|placeholder|analyzejoins|costsize|indxpath|tableam|bufmgr"
@@ -150,9 +152,17 @@ class Suite:
     def statements(self, server, name, role):
         read = os.path.getsize(server.log)
         target = f"host=127.0.0.1 port={server.port} dbname=postgres user={role} options='-c search_path=public,quad -c statement_timeout={TIMEOUT} -c lock_timeout=100'"
-        command = ["sqlsmith", f"--target={target}", f"--seed={self.options.seed}", f"--max-queries={self.options.queries}", "--exclude-catalog"]
+        command = [
+            "sqlsmith",
+            f"--target={target}",
+            f"--seed={self.options.seed}",
+            f"--max-queries={self.options.queries}",
+            "--exclude-catalog",
+        ]
         for _ in range(LOADS):
-            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=None)
+            done = subprocess.run(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=None
+            )
             if done.returncode == 0 or "canceling statement due to statement timeout" not in done.stderr[-200:]:
                 break
         label = f"{name}: {self.options.queries} statements of {role}"
@@ -160,12 +170,18 @@ class Suite:
             log.seek(read)
             lines = log.read().splitlines()
         crashes = [line for line in lines if "was terminated by signal" in line or "PANIC" in line or "TRAP:" in line]
-        self.report.check(not crashes, f"{label}: no crash", "; ".join(crashes[:2] + self.last_statements(lines, crashes)))
+        self.report.check(
+            not crashes, f"{label}: no crash", "; ".join(crashes[:2] + self.last_statements(lines, crashes))
+        )
         internal = self.internal_errors(lines)
         self.report.check(not internal, f"{label}: no internal error", " | ".join(internal[:3]))
         statements = sum(1 for line in lines if "STATEMENT:  " in line)
         failed = done.returncode != 0 and not crashes
-        self.report.check(not failed and (statements > 0), f"{label}: they were asked ({statements} of them with an error)", done.stderr[-500:])
+        self.report.check(
+            not failed and (statements > 0),
+            f"{label}: they were asked ({statements} of them with an error)",
+            done.stderr[-500:],
+        )
 
     @staticmethod
     def last_statements(lines, crashes):

@@ -14,24 +14,33 @@ TABLES = ("plain", "narrow")
 
 def content(server, table):
     """Number of quads and a digest of them all, the same on every server."""
-    return server.query(f"select count(*), md5(string_agg(concat_ws(',', s, p, o, g), ';' order by s, p, o, g)) from {table}")[0]
+    return server.query(
+        f"select count(*), md5(string_agg(concat_ws(',', s, p, o, g), ';' order by s, p, o, g)) from {table}"
+    )[0]
 
 
 def answers(server, table):
     """Answers by each of the orders."""
-    return [server.query(f"select count(*), sum(s), sum(o) from {table} where {condition}")[0]
-            for condition in ("s between 100 and 200", "p = 5", "p = 3 and o < 40", "o = 17", "s = 7 and o = 7", "g = 1")]
+    return [
+        server.query(f"select count(*), sum(s), sum(o) from {table} where {condition}")[0]
+        for condition in ("s between 100 and 200", "p = 5", "p = 3 and o < 40", "o = 17", "s = 7 and o = 7", "g = 1")
+    ]
 
 
 def wait_for_replay(primary, standby):
     target = primary.query("select pg_current_wal_lsn()")[0][0]
-    t.wait_until("the standby catches up", lambda: standby.query("select pg_last_wal_replay_lsn() >= %s::pg_lsn", (target,))[0][0])
+    t.wait_until(
+        "the standby catches up",
+        lambda: standby.query("select pg_last_wal_replay_lsn() >= %s::pg_lsn", (target,))[0][0],
+    )
 
 
 def change(primary, step):
     """Changes of every kind; `step` makes each call different."""
     for table in TABLES:
-        primary.query(f"insert into {table} select i + {step} * 7919, i % 11, i % 101, i % 2 from generate_series(1, 8000) i")
+        primary.query(
+            f"insert into {table} select i + {step} * 7919, i % 11, i % 101, i % 2 from generate_series(1, 8000) i"
+        )
         for i in range(30):
             primary.query(f"insert into {table} values ({i}, {step}, {i}, 0)")
         primary.query(f"delete from {table} where s % 5 = {step % 5}")
@@ -50,7 +59,9 @@ def change(primary, step):
 def same(report, primary, standby, name):
     for table in TABLES:
         report.check(content(primary, table) == content(standby, table), f"{name}: {table} has the same content")
-        report.check(answers(primary, table) == answers(standby, table), f"{name}: {table} gives the same answers by every order")
+        report.check(
+            answers(primary, table) == answers(standby, table), f"{name}: {table} gives the same answers by every order"
+        )
         connection = standby.connect()
         found = t.problems(connection, table)
         connection.close()
@@ -76,7 +87,11 @@ def streaming(report, primary):
         cursor.execute("select count(*) from plain")
         report.check(cursor.fetchone() == before, "a snapshot held on the replica stays as it is")
     except t.psycopg2.OperationalError as error:
-        report.check("conflict with recovery" in standby.log_tail(1000), "a snapshot held on the replica is cancelled by a conflict with recovery", str(error))
+        report.check(
+            "conflict with recovery" in standby.log_tail(1000),
+            "a snapshot held on the replica is cancelled by a conflict with recovery",
+            str(error),
+        )
     held.close()
     wait_for_replay(primary, standby)
     same(report, primary, standby, "replica after more changes")
@@ -100,8 +115,11 @@ def streaming(report, primary):
     connection = standby.connect()
     found = [p for table in TABLES for p in t.problems(connection, table)]
     connection.close()
-    report.check(not found and standby.query("select count(*) from plain where s = 424242") == [(1,)], "the promoted server writes",
-                 "; ".join(found[:5]))
+    report.check(
+        not found and standby.query("select count(*) from plain where s = 424242") == [(1,)],
+        "the promoted server writes",
+        "; ".join(found[:5]),
+    )
     crashes = standby.crashes_in_log()
     report.check(not crashes, "nothing odd in the replica's log", "; ".join(crashes[:5]))
     standby.stop()
@@ -127,8 +145,13 @@ def dump_and_restore(report, primary):
         report.check(primary.query(info) == restored.query(info), "a restored table has the same orders")
         if with_terms:
             export = "select * from quad.export('dumped') order by 1"
-            report.check(primary.query(export) == restored.query(export) and len(primary.query(export)) == 508, "a restored store exports the same")
-            restored.query("select quad.load_text('<http://x/new> <http://x/p> \"new\" .', 'turtle', store => 'dumped')")
+            report.check(
+                primary.query(export) == restored.query(export) and len(primary.query(export)) == 508,
+                "a restored store exports the same",
+            )
+            restored.query(
+                "select quad.load_text('<http://x/new> <http://x/p> \"new\" .', 'turtle', store => 'dumped')"
+            )
             report.check(len(restored.query(export)) == 509, "a restored store takes new terms")
         else:
             report.skip("restored store", "no quad.load_text in this build")
@@ -152,7 +175,9 @@ def prewarm(report, primary):
     primary.start()
     until = time.monotonic() + t.PATIENCE
     primary.query("create extension if not exists pg_buffercache")
-    cached = "select count(*) from pg_buffercache where relfilenode = pg_relation_filenode('plain') and relforknumber = 0"
+    cached = (
+        "select count(*) from pg_buffercache where relfilenode = pg_relation_filenode('plain') and relforknumber = 0"
+    )
     while primary.query(cached)[0][0] < pages and time.monotonic() < until:
         time.sleep(0.2)
     report.check(primary.query(cached)[0][0] == pages, "autoprewarm brings the pages back after a restart")

@@ -41,7 +41,8 @@ def write(page, text):
     """Writes a query, replacing what is there."""
     page.locator(".cm-content").click()
     page.keyboard.press("Control+a")
-    # Text that takes the place of coloured text gets its style from the browser, which the policy stops, and the browser says so.
+    # Text that takes the place of coloured text gets its style from the browser, which the policy stops, and the
+    # browser says so.
     page.keyboard.press("Delete")
     page.keyboard.insert_text(text)
 

@@ -1,4 +1,5 @@
-"""The workbench on a cluster of three nodes: where a query was run, all nodes' requests and status, loads, cancelling."""
+"""The workbench on a cluster of three nodes: where a query was run, all nodes' requests and status, loads,
+cancelling."""
 import contextlib
 import os
 import re
@@ -36,7 +37,10 @@ def cluster():
 
 def endpoint(nodes):
     """An endpoint for all nodes."""
-    return Endpoint(",".join(f"postgres://postgres@127.0.0.1:{server.port}/postgres" for server in nodes.servers), anonymous="cluster_reader")
+    return Endpoint(
+        ",".join(f"postgres://postgres@127.0.0.1:{server.port}/postgres" for server in nodes.servers),
+        anonymous="cluster_reader",
+    )
 
 
 def where_it_ran(report, browser):
@@ -53,8 +57,11 @@ def where_it_ran(report, browser):
             page.get_by_role("button", name="Profile").click()
             page.wait_for_selector(".bar .found")
             node = page.locator(".node.quad").first
-            report.check(rows > 10 and f"{rows} rows" in node.text_content() and node.locator(f".badge.{mode}").count() >= 1,
-                         f"a query whose rows are {mode}ed", node.text_content())
+            report.check(
+                rows > 10 and f"{rows} rows" in node.text_content() and node.locator(f".badge.{mode}").count() >= 1,
+                f"a query whose rows are {mode}ed",
+                node.text_content(),
+            )
             shot(page, f"cluster-{mode}")
     browser.nodes.coordinator.query("alter database postgres reset quad.exchange_mode")
 
@@ -65,7 +72,9 @@ def status_of_all_nodes(report, browser):
     line.click()
     lines = page.locator("#cluster pre").inner_text().splitlines()
     ports = [re.search(r":(\d+):", line).group(1) for line in lines if re.match(r"node \d+ ", line)]
-    report.check(sorted(ports) == sorted(str(server.port) for server in browser.nodes.servers), "a line for each node", lines)
+    report.check(
+        sorted(ports) == sorted(str(server.port) for server in browser.nodes.servers), "a line for each node", lines
+    )
     shot(page, "cluster-status")
 
 
@@ -80,7 +89,11 @@ def requests_of_all_nodes(report, browser):
     # The status line asks all nodes, and nodes ask each other: those sessions are no requests of anybody.
     report.check(until(lambda: rows.count() >= len(asking)), "all are shown", rows.count())
     watching.wait_for_timeout(3000)
-    report.check(rows.count() == len(asking) and all("COUNT(*)" in text for text in rows.all_text_contents()), "and nothing else", rows.all_text_contents())
+    report.check(
+        rows.count() == len(asking) and all("COUNT(*)" in text for text in rows.all_text_contents()),
+        "and nothing else",
+        rows.all_text_contents(),
+    )
     ports = {port for server in browser.nodes.servers for port in [str(server.port)] if port in " ".join(rows.all_text_contents())}
     report.check(len(ports) > 1, "of several nodes", rows.all_text_contents())
     for _ in asking:
@@ -101,7 +114,9 @@ def load_and_contents(report, browser):
     """A file is loaded into the shards of all nodes, and found by the next question, whichever node answers it."""
     page = browser.signed_in("/?store=demo#load")
     text = "".join(f'<http://x/thing/{n // 5}> <http://x/p{n % 5}> "value {n}" .\n' for n in range(TRIPLES))
-    page.set_input_files("input[type=file]", [{"name": "things.nt", "mimeType": "application/n-triples", "buffer": text.encode()}])
+    page.set_input_files(
+        "input[type=file]", [{"name": "things.nt", "mimeType": "application/n-triples", "buffer": text.encode()}]
+    )
     box = page.get_by_role("group", name="Load of things.nt")
     loaded = until(lambda: "loaded" in (box.text_content() or ""), 300)
     report.check(loaded, "a load", box.text_content())
@@ -110,7 +125,11 @@ def load_and_contents(report, browser):
         write(asked, "SELECT (COUNT(*) AS ?n) { ?s <http://x/p3> ?o }")
         asked.get_by_role("button", name="Run").click()
         answered(asked)
-        report.check(str(TRIPLES // 5) in asked.text_content("tbody").replace(",", ""), "is there at every node", asked.text_content("tbody"))
+        report.check(
+            str(TRIPLES // 5) in asked.text_content("tbody").replace(",", ""),
+            "is there at every node",
+            asked.text_content("tbody"),
+        )
     page.evaluate("() => { location.hash = 'contents'; }")
     page.wait_for_selector("#main:has-text('http://x/p3'), #main:has-text('p3')")
     shot(page, "cluster-contents")

@@ -1,4 +1,5 @@
-"""Suite workbench: the pages of the endpoint in a browser. Arguments: names of tests. PGQUAD_SHOTS: a folder for screenshots."""
+"""Suite workbench: the pages of the endpoint in a browser. Arguments: names of tests. PGQUAD_SHOTS: a folder for
+screenshots."""
 import glob
 import os
 import re
@@ -54,10 +55,14 @@ def first_paint(report, browser):
         if paint < 1000:
             break
         time.sleep(2)
-    sent = page.evaluate("performance.getEntriesByType('resource').reduce((sum, entry) => sum + entry.encodedBodySize, 0)")
+    sent = page.evaluate(
+        "performance.getEntriesByType('resource').reduce((sum, entry) => sum + entry.encodedBodySize, 0)"
+    )
     report.check(paint < 1000, f"first paint {paint:.0f} ms", paint)
     whole = sum(os.path.getsize(path) for path in glob.glob(SITE + "/**/*.gz", recursive=True))
-    report.check(0 < sent < 1_000_000 and whole < 1_500_000, f"{sent} bytes at first, {whole} in all, compressed", (sent, whole))
+    report.check(
+        0 < sent < 1_000_000 and whole < 1_500_000, f"{sent} bytes at first, {whole} in all, compressed", (sent, whole)
+    )
 
 
 def examples(report, browser):
@@ -90,7 +95,11 @@ def completion(report, browser):
     page.keyboard.type(" }", delay=10)
     page.keyboard.press("Escape")
     text = page.locator(".cm-content").inner_text()
-    report.check("PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>" in text and f"<{SOLAR}>" in text, "prefixes are declared", text)
+    report.check(
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>" in text and f"<{SOLAR}>" in text,
+        "prefixes are declared",
+        text,
+    )
     page.locator(".cm-content").press("Control+Enter")
     answered(page)
     report.check(page.locator("tbody tr").count() >= 8, "what was completed runs", text)
@@ -109,7 +118,9 @@ def errors(report, browser):
     page.get_by_role("button", name="Run").click()
     alert = page.wait_for_selector("#main [role=alert]")
     report.check("line 2" in alert.text_content(), "an error says where", alert.text_content())
-    report.check(until(lambda: page.locator(".cm-lintRange-error, .cm-lint-marker-error").count() > 0), "and is marked there")
+    report.check(
+        until(lambda: page.locator(".cm-lintRange-error, .cm-lint-marker-error").count() > 0), "and is marked there"
+    )
     shot(page, "error")
 
 
@@ -117,11 +128,17 @@ def no_markup(report, browser):
     page = browser.page("/?store=uploads")
     page.get_by_role("button", name="Some triples").click()
     page.wait_for_selector("tbody tr")
-    report.check("<img src=x" in page.text_content("tbody") and page.locator("tbody img").count() == 0, "data is text, not markup")
+    report.check(
+        "<img src=x" in page.text_content("tbody") and page.locator("tbody img").count() == 0,
+        "data is text, not markup",
+    )
 
 
 def active(text):
-    return sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE %s", text)[0][0]
+    return sql(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE %s",
+        text,
+    )[0][0]
 
 
 def cancel(report, browser):
@@ -131,7 +148,9 @@ def cancel(report, browser):
     started = until(lambda: active("%answer_stream%") == 1)
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_selector("#status:has-text('cancelled')")
-    report.check(started and until(lambda: active("%answer_stream%") == 0, 30), "a query is cancelled, in PostgreSQL too")
+    report.check(
+        started and until(lambda: active("%answer_stream%") == 0, 30), "a query is cancelled, in PostgreSQL too"
+    )
 
 
 def contents(report, browser):
@@ -165,7 +184,9 @@ def plan(report, browser):
     report.check(len(steps) == 4 and any(":orbits ?planet" in step for step in steps) and any("optional" in step for step in steps),
                  "the patterns in their order, with their terms", steps)
     join = page.locator(".node.quad").first.text_content()
-    report.check(f"{rows} rows" in join and "pages:" in join and "here" in join, "with rows, time, pages and where", join)
+    report.check(
+        f"{rows} rows" in join and "pages:" in join and "here" in join, "with rows, time, pages and where", join
+    )
     shot(page, "plan")
 
 
@@ -175,7 +196,9 @@ def pictures(report, browser):
     answered(page)
     page.get_by_role("tab", name="Plot").click()
     page.wait_for_selector(".figure .mark")
-    report.check(page.locator(".figure .mark").count() == 8 and "Jupiter" in page.text_content(".figure"), "numbers as a plot")
+    report.check(
+        page.locator(".figure .mark").count() == 8 and "Jupiter" in page.text_content(".figure"), "numbers as a plot"
+    )
     shot(page, "plot")
     page.keyboard.press("ArrowLeft")
     report.check(until(lambda: page.locator("tbody tr").count() == 8), "tabs by the arrow keys")
@@ -191,7 +214,9 @@ def pictures(report, browser):
     page.wait_for_selector("th:has-text('lat')")
     page.get_by_role("tab", name="Map").click()
     page.wait_for_selector(".figure .land")
-    report.check(page.locator(".figure circle").count() == 3 and "Lima" in page.text_content(".figure"), "places on a map")
+    report.check(
+        page.locator(".figure circle").count() == 3 and "Lima" in page.text_content(".figure"), "places on a map"
+    )
     shot(page, "map")
     page.get_by_role("link", name="Licences").click()
     page.wait_for_selector("h2:has-text('@codemirror/view')")
@@ -220,7 +245,9 @@ def loading(report, browser):
             return "loaded" in (box.text_content() or "")
         done = until(ended, 300)
         part = [value for value in values if value is not None]
-        report.check(done and part == sorted(part) and any(0 < value < 1 for value in part), "a load shows how far it is", values)
+        report.check(
+            done and part == sorted(part) and any(0 < value < 1 for value in part), "a load shows how far it is", values
+        )
         there = sql("SELECT count(*) FROM quad_stores.uploads")[0][0]
         report.check(there == TRIPLES + 1, "and is there then", there)
         page.get_by_label("Graph").fill("http://x/cancelled")
@@ -234,9 +261,13 @@ def loading(report, browser):
         left = sql("SELECT quad.ask('ASK { GRAPH <http://x/cancelled> { ?s ?p ?o } }', 'uploads')")[0][0]
         report.check(gone and not left, "a load that is cancelled leaves nothing", (gone, left))
         page.get_by_label("Graph").fill("")
-        page.set_input_files("input[type=file]", [{"name": "bad.ttl", "mimeType": "text/turtle", "buffer": b"<a> <b> \n nonsense"}])
+        page.set_input_files(
+            "input[type=file]", [{"name": "bad.ttl", "mimeType": "text/turtle", "buffer": b"<a> <b> \n nonsense"}]
+        )
         page.get_by_text("failed").wait_for()
-        report.check("line 2" in page.text_content("#main [role=alert]"), "a document that is wrong", page.text_content("#main"))
+        report.check(
+            "line 2" in page.text_content("#main [role=alert]"), "a document that is wrong", page.text_content("#main")
+        )
     finally:
         os.remove(path)
 
@@ -261,7 +292,9 @@ def running(report, browser):
     report.check(anonymous.status == 403, "nobody cancels nothing", anonymous.text())
     row.get_by_role("button", name="Cancel").click()
     asking.wait_for_selector("#main [role=alert]")
-    report.check("cancel" in asking.text_content("#main [role=alert]"), "and cancelled by another", asking.text_content("#main"))
+    report.check(
+        "cancel" in asking.text_content("#main [role=alert]"), "and cancelled by another", asking.text_content("#main")
+    )
     row.wait_for(state="detached")
 
 
@@ -269,14 +302,24 @@ def protection(report, browser):
     endpoint = browser.endpoint
     home = endpoint.get("/", accept_encoding="gzip")
     policy = home.headers.get("content-security-policy", "")
-    report.check("default-src 'none'" in policy and "unsafe" not in policy and home.headers.get("content-encoding") == "gzip", "a strict policy", policy)
+    report.check(
+        "default-src 'none'" in policy and "unsafe" not in policy and home.headers.get("content-encoding") == "gzip",
+        "a strict policy",
+        policy,
+    )
     stores = endpoint.get("/-/stores", Origin="http://other.example")
-    report.check("access-control-allow-origin" not in stores.headers, "no page of another site reads it", stores.headers)
+    report.check(
+        "access-control-allow-origin" not in stores.headers, "no page of another site reads it", stores.headers
+    )
     page = browser.page("/?store=demo")
     page.wait_for_selector("#store option", state="attached")
     names = page.locator("#store option").all_text_contents()
     report.check(names == ["demo", "uploads"], "stores that the role may read", names)
-    form = {"content_type": "application/x-www-form-urlencoded", "Sec_Fetch_Site": "cross-site", "Origin": "http://other.example"}
+    form = {
+        "content_type": "application/x-www-form-urlencoded",
+        "Sec_Fetch_Site": "cross-site",
+        "Origin": "http://other.example",
+    }
     forged = endpoint.request("POST", "/demo/update", b"update=CLEAR+ALL", user="postgres", **form)
     report.check(forged.status == 403, "a form of another site does not write", forged.text())
     for path, body, status in [("/-/cancel", b"id=1", 415), ("/-/plan", b"{", 400), ("/-/plan", b"{}", 400), ("/-/cancel", b"{}", 400),
@@ -332,7 +375,9 @@ def main():
     wanted = sys.argv[1:]
     with sync_playwright() as playwright:
         # Chromium's own sandbox cannot be had by root and within containers; the pages are our own.
-        chromium = playwright.chromium.launch(executable_path=os.environ["PGQUAD_CHROMIUM"], args=["--no-sandbox", "--disable-dev-shm-usage"])
+        chromium = playwright.chromium.launch(
+            executable_path=os.environ["PGQUAD_CHROMIUM"], args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         with Endpoint(anonymous="workbench_reader") as endpoint:
             run(report, Browser(chromium, endpoint), [test for test in TESTS if not wanted or test.__name__ in wanted])
         on_cluster = [test for test in cluster.TESTS if not wanted or test.__name__ in wanted]
