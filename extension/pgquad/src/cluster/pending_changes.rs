@@ -1,27 +1,16 @@
 //! Changes of distributed stores that running statements have collected and not written yet. Citus writes them when the
 //! statement ends.
 
-use std::cell::{Cell, RefCell};
-
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
 
 use super::write::Changes;
 use crate::catalog::distributed_store::Sides;
-use crate::storage::pending::depth;
-
-struct Pending {
-    relid: pg_sys::Oid,
-    subtransaction: u32,
-    cid: u32,
-    /// Nesting of executor runs that the changes came from.
-    depth: usize,
-    changes: Box<Changes>,
-}
+use crate::storage::executor_depth::depth;
+use crate::storage::pending_work::{Pending, PendingWork};
 
 thread_local! {
-    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
-    static NONE: Cell<bool> = const { Cell::new(true) };
+    static PENDING: PendingWork<Box<Changes>> = const { PendingWork::empty() };
 }
 
 /// Keeps insertions into a distributed store back.
@@ -43,24 +32,8 @@ pub fn delete(relid: pg_sys::Oid, sides: Sides, quad: Quad, cid: u32) -> bool {
 
 /// Adds to the changes that a command has kept back for a distributed store.
 fn change<T>(relid: pg_sys::Oid, sides: Sides, cid: u32, f: impl FnOnce(&mut Changes) -> T) -> T {
-    // SAFETY: within a transaction.
-    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
-    PENDING.with_borrow_mut(|all| {
-        NONE.set(false);
-        let same =
-            |p: &Pending| p.relid == relid && p.cid == cid && p.subtransaction == subtransaction;
-        let at = all.iter().position(same).unwrap_or_else(|| {
-            all.push(Pending {
-                relid,
-                subtransaction,
-                cid,
-                depth: depth(),
-                changes: Box::new(Changes::new(sides)),
-            });
-            all.len() - 1
-        });
-        f(&mut all[at].changes)
-    })
+    let new = || Box::new(Changes::new(sides));
+    PENDING.with(|pending| pending.add(relid, cid, |_| true, new, |changes| f(changes)))
 }
 
 /// Writes the changes kept back for a store, before it is read. Those that the innermost executor run collects stay. No
@@ -86,31 +59,18 @@ pub fn flush_all() {
     flush_if(|_| true);
 }
 
-fn flush_if(due: impl Fn(&Pending) -> bool) {
-    if NONE.get() {
-        return;
-    }
-    let due: Vec<Pending> = PENDING.with_borrow_mut(|all| {
-        let (due, kept) = std::mem::take(all).into_iter().partition(due);
-        *all = kept;
-        NONE.set(all.is_empty());
-        due
-    });
-    for pending in due {
-        pending.changes.write();
+fn flush_if(is_due: impl Fn(&Pending<Box<Changes>>) -> bool) {
+    for due in PENDING.with(|pending| pending.take_due(is_due)) {
+        due.work.write();
     }
 }
 
 /// Drops what an aborted subtransaction changed.
 pub fn forget_subtransaction(subtransaction: u32) {
-    PENDING.with_borrow_mut(|all| {
-        all.retain(|p| p.subtransaction != subtransaction);
-        NONE.set(all.is_empty());
-    });
+    PENDING.with(|pending| pending.forget_subtransaction(subtransaction));
 }
 
 /// Drops everything; called when a transaction ends.
 pub fn forget_all() {
-    NONE.set(true);
-    PENDING.take();
+    PENDING.with(PendingWork::forget_all);
 }

@@ -6,13 +6,15 @@
 //! left is dropped.
 
 use super::bulk::BulkLoad;
+use super::executor_depth::depth;
+use super::pending_work::{Pending, PendingWork};
 use super::relation::with_open;
 use super::stop_points;
 use super::table::Table;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Most rows kept back for a table, 32 bytes each (2 MB). Chosen, not measured.
@@ -28,20 +30,14 @@ enum Rows {
     NewTable(BulkLoad),
 }
 
-struct Pending {
-    relid: pg_sys::Oid,
-    subtransaction: u32,
+/// Rows of one command and writer.
+struct Insertion {
     xid: u32,
-    cid: u32,
-    /// Nesting of executor runs that the row came from.
-    depth: usize,
     rows: Rows,
 }
 
 thread_local! {
-    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
-    static RUNNING: Cell<usize> = const { Cell::new(0) };
-    static NONE: Cell<bool> = const { Cell::new(true) };
+    static PENDING: PendingWork<Insertion> = const { PendingWork::empty() };
     /// Shards by subject that this transaction has inserted into.
     static TAKEN: RefCell<HashMap<pg_sys::Oid, Insertions>> = RefCell::new(HashMap::new());
 }
@@ -88,25 +84,10 @@ fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool)
     result
 }
 
-/// Counts a running executor in.
-pub fn enter_executor() {
-    RUNNING.set(RUNNING.get() + 1);
-}
-
-/// How deep running executors are nested.
-pub fn depth() -> usize {
-    RUNNING.get()
-}
-
 /// The innermost executor run ends without error: its rows go to the trees.
 pub fn flush_run() {
-    let depth = RUNNING.get();
+    let depth = depth();
     flush_if(|p| p.depth >= depth);
-}
-
-/// Counts the innermost executor run out.
-pub fn leave_executor() {
-    RUNNING.set(RUNNING.get().saturating_sub(1));
 }
 
 /// Keeps rows back.
@@ -116,30 +97,18 @@ pub fn leave_executor() {
 /// `new_table`.
 pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new_table: bool) {
     // SAFETY: the caller's promise.
-    let (relid, subtransaction) = unsafe { ((*rel).rd_id, pg_sys::GetCurrentSubTransactionId()) };
-    let full = PENDING.with_borrow_mut(|all| {
-        NONE.set(false);
-        let found = all.iter_mut().position(|p| {
-            p.relid == relid && p.xid == xid && p.cid == cid && p.subtransaction == subtransaction
-        });
-        let at = found.unwrap_or_else(|| {
-            let rows = if new_table {
-                // SAFETY: the caller's promise; the table stays open until the command ends, which flushes.
-                Rows::NewTable(unsafe { BulkLoad::new(rel) })
-            } else {
-                Rows::Few(Vec::new())
-            };
-            all.push(Pending {
-                relid,
-                subtransaction,
-                xid,
-                cid,
-                depth: RUNNING.get(),
-                rows,
-            });
-            all.len() - 1
-        });
-        match &mut all[at].rows {
+    let relid = unsafe { (*rel).rd_id };
+    let new = || {
+        let rows = if new_table {
+            // SAFETY: the caller's promise; the table stays open until the command ends, which flushes.
+            Rows::NewTable(unsafe { BulkLoad::new(rel) })
+        } else {
+            Rows::Few(Vec::new())
+        };
+        Insertion { xid, rows }
+    };
+    let add = |insertion: &mut Insertion| {
+        match &mut insertion.rows {
             Rows::Few(rows) => {
                 rows.extend_from_slice(quads);
                 if rows.len() < MAX_PENDING_ROWS {
@@ -150,12 +119,13 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
                     return true;
                 };
                 load.push(rows);
-                all[at].rows = Rows::NewTable(load);
+                insertion.rows = Rows::NewTable(load);
             }
             Rows::NewTable(load) => load.push(quads),
         }
         false
-    });
+    };
+    let full = PENDING.with(|pending| pending.add(relid, cid, |i| i.xid == xid, new, add));
     if full {
         flush(relid);
     }
@@ -195,41 +165,34 @@ pub fn flush_all() {
     flush_if(|_| true);
 }
 
-fn flush_if(due: impl Fn(&Pending) -> bool) {
-    if NONE.get() {
-        return;
-    }
-    let due: Vec<Pending> = PENDING.with_borrow_mut(|all| {
-        let (due, kept) = std::mem::take(all).into_iter().partition(due);
-        *all = kept;
-        NONE.set(all.is_empty());
-        due
-    });
+fn flush_if(is_due: impl Fn(&Pending<Insertion>) -> bool) {
+    let due = PENDING.with(|pending| pending.take_due(is_due));
     due.into_iter().for_each(write);
 }
 
-fn write(pending: Pending) {
-    match pending.rows {
-        Rows::Few(mut quads) => with_open(pending.relid, |rel| {
+fn write(pending: Pending<Insertion>) {
+    let (relid, cid, Insertion { xid, rows }) = (pending.relid, pending.cid, pending.work);
+    match rows {
+        Rows::Few(mut quads) => with_open(relid, |rel| {
             // SAFETY: the relation is open, and locked by the statement that inserts.
             unsafe {
                 let many = quads.len() >= MIN_BUILT_ROWS;
                 if let Some(mut load) = many.then(|| build_instead(rel)).flatten() {
                     load.push(&quads);
-                    return build(pending.relid, load, pending.xid, pending.cid);
+                    return build(relid, load, xid, cid);
                 }
                 let table = Table::open(rel);
                 let keys = table.decides().then(|| first_keys(&table, &quads));
-                let added = table.insert(&mut quads, pending.xid, pending.cid);
+                let added = table.insert(&mut quads, xid, cid);
                 pg_sys::pgstat_count_heap_insert(rel, added as i64);
                 if let Some(keys) = keys {
-                    noting(pending.relid, pending.cid, |taken, again| {
+                    noting(relid, cid, |taken, again| {
                         table.note(&keys, &first_keys(&table, &quads), again, taken);
                     });
                 }
             }
         }),
-        Rows::NewTable(load) => build(pending.relid, load, pending.xid, pending.cid),
+        Rows::NewTable(load) => build(relid, load, xid, cid),
     }
 }
 
@@ -254,16 +217,11 @@ fn first_keys(table: &Table, quads: &[Quad]) -> Vec<Key> {
 
 /// Drops what an aborted subtransaction inserted.
 pub fn forget_subtransaction(subtransaction: u32) {
-    PENDING.with_borrow_mut(|all| {
-        all.retain(|p| p.subtransaction != subtransaction);
-        NONE.set(all.is_empty());
-    });
+    PENDING.with(|pending| pending.forget_subtransaction(subtransaction));
 }
 
 /// Drops everything; called when a transaction ends.
 pub fn forget_all() {
-    RUNNING.set(0);
-    NONE.set(true);
-    PENDING.take();
+    PENDING.with(PendingWork::forget_all);
     TAKEN.take();
 }

@@ -3,25 +3,25 @@
 
 use crate::catalog::distributed_store::{sides_of, Sides};
 use crate::cluster::pending_changes;
-use crate::storage::pending;
+use crate::storage::{executor_depth, pending};
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
 
 /// Counts a running executor in.
 pub fn enter_executor() {
-    pending::enter_executor();
+    executor_depth::enter();
 }
 
 /// The innermost executor run is over without error: what it has kept back is written.
 pub fn leave_executor() {
     pending::flush_run();
     pending_changes::flush_run();
-    pending::leave_executor();
+    executor_depth::leave();
 }
 
 /// Whether a row given now will be flushed by an executor run.
 pub fn within_executor() -> bool {
-    pending::depth() > 0
+    executor_depth::depth() > 0
 }
 
 /// Keeps rows back.
@@ -70,6 +70,7 @@ pub fn forget_subtransaction(subtransaction: u32) {
 
 /// Drops everything; called when a transaction ends.
 pub fn forget_all() {
+    executor_depth::reset();
     pending::forget_all();
     pending_changes::forget_all();
 }
