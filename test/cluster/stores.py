@@ -531,7 +531,7 @@ class Checks:
         self.execute("select quad.drop_store('counted')")
 
     def explains_the_plan_that_runs(self):
-        """Citus has statements that EXPLAIN shows planned without their texts: those of SPARQL are known all the same."""
+        """Citus has what EXPLAIN shows planned without its text: statements of SPARQL are known all the same."""
         for store, distributed in (("shown", "true"), ("shown_here", "false")):
             self.execute(f"select quad.create_store('{store}', distributed => {distributed})")
             triples = " . ".join(f"<urn:{n}> <urn:age> {n}" for n in range(2000))

@@ -32,7 +32,8 @@ pub fn init() {
     }
 }
 
-/// Notes which query it is that another library explains. Owns nothing that an error would have to drop.
+/// Notes which query it is that another library explains.
+#[pg_guard]
 unsafe extern "C-unwind" fn explain(
     query: *mut pg_sys::Query,
     options: core::ffi::c_int,
@@ -42,11 +43,13 @@ unsafe extern "C-unwind" fn explain(
     params: pg_sys::ParamListInfo,
     environment: *mut pg_sys::QueryEnvironment,
 ) {
-    own_statements::explained(query, text);
-    // SAFETY: arguments are PostgreSQL's own and passed on.
+    let _explained = own_statements::Explained::begin(query, text);
+    // SAFETY: arguments are PostgreSQL's own and passed on; an error drops what is noted here.
     unsafe {
         if let Some(previous) = PREVIOUS_EXPLAIN {
-            previous(query, options, into, es, text, params, environment);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                previous(query, options, into, es, text, params, environment);
+            });
         }
     }
 }
