@@ -133,6 +133,10 @@ pub(crate) const FEEDBACK_PROBES: f64 = 100_000.0;
 
 /// Rows that are worth a round of their own.
 pub(crate) const ROUND_ROWS: usize = 100;
+/// The same where quads are read from other nodes, and a round is a message to each. Measured on three nodes with first
+/// batches of as many rows, NOT EXISTS of Business Intelligence query 7: 8 messages instead of 19, 1.03 ms instead of
+/// 1.39 for the query.
+pub(crate) const REMOTE_ROUND_ROWS: usize = 400;
 /// Rows for each row outside that go on in the first round, at least.
 pub(crate) const FIRST_ROUND_SHARE: usize = 2;
 /// Times as many rows for each row outside in the next round.

@@ -354,13 +354,15 @@ impl Pipeline {
                 return None;
             }
             let is_new = matches!(from, Origin::Step(..));
+            let first = self.query.tuning.first;
+            let least = IncrementalSemiJoin::least_rows(first, source.is_remote());
             let first_shares = is_new.then(|| {
-                let (layout, first) = (&self.query.layout, self.query.tuning.first);
-                self.stack.first_shares(layout, first, &rows, &scopes)
+                let layout = &self.query.layout;
+                self.stack.first_shares(layout, least, &rows, &scopes)
             });
             if let Some((numbers, share)) = first_shares.flatten() {
-                let work =
-                    Work::IncrementalSemiJoin(IncrementalSemiJoin::new(rows, numbers, share));
+                let rounds = IncrementalSemiJoin::new(rows, numbers, share, least);
+                let work = Work::IncrementalSemiJoin(rounds);
                 self.stack.push(work, scopes);
                 return None;
             }

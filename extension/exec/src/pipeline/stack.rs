@@ -232,17 +232,17 @@ impl Stack {
     }
 
     /// Where rows are to go on in rounds: for each row its outer row in the EXISTS or NOT EXISTS around. Also how many
-    /// rows of each outer row go first. Batches begin with `first` rows.
+    /// rows of each outer row go first. So many rows as `least` are worth a round.
     pub fn first_shares(
         &self,
         layout: &Layout,
-        first: usize,
+        least: usize,
         rows: &Bindings,
         scopes: &[Scope],
     ) -> Option<(Vec<u32>, usize)> {
         let (slot, entered) = self.test_around(layout, scopes)?;
         let numbers = rows.ids(slot)?;
-        let share = IncrementalSemiJoin::first_share(numbers, entered.matched.len(), first)?;
+        let share = IncrementalSemiJoin::first_share(numbers, entered.matched.len(), least)?;
         Some((numbers.iter().map(|&n| n as u32).collect(), share))
     }
 }

@@ -34,6 +34,9 @@ static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::
 
 /// Rows of the first batch of a step.
 const FIRST_BATCH: usize = 100;
+/// The same where quads are read from other nodes: a message costs as much as reading some hundred quads. As many as a
+/// round of a semi-join there, whose figures are those of both (`REMOTE_ROUND_ROWS`).
+const FIRST_REMOTE_BATCH: usize = 400;
 /// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
 const BULK_BATCH: usize = 128;
 /// Quads from which on it is worth to see what filters leave of them.
@@ -103,7 +106,7 @@ impl ScanNode for QuadJoin {
                 names.push(name);
                 tables.push(reader);
             }
-            let tuning = tuning(&plan);
+            let tuning = tuning(&plan, readers.iter().any(TableReader::is_remote));
             let outer_input = outer_input(node, data.outer_input, estate, eflags, tuning);
             Self {
                 pipeline: Pipeline::new(&plan, names, tuning),
@@ -274,7 +277,7 @@ unsafe fn changes(expr: *mut pg_sys::Node) -> bool {
 
 /// Batches for which there is room: every pattern can have one under way, with every variable in it, and the quads just
 /// read. Hash joins may take what is left of the memory for hash tables.
-fn tuning(plan: &Plan) -> Tuning {
+fn tuning(plan: &Plan, is_remote: bool) -> Tuning {
     // SAFETY: a plain setting.
     let bytes = unsafe { pg_sys::work_mem } as usize * 1024;
     let patterns = batches(&plan.root);
@@ -285,10 +288,10 @@ fn tuning(plan: &Plan) -> Tuning {
     // SAFETY: a plain setting.
     let for_hashes = bytes as f64 * unsafe { pg_sys::hash_mem_multiplier };
     Tuning {
-        first: if plan.whole {
-            most
-        } else {
-            FIRST_BATCH.min(most)
+        first: match (plan.whole, is_remote) {
+            (true, _) => most,
+            (false, true) => FIRST_REMOTE_BATCH.min(most),
+            (false, false) => FIRST_BATCH.min(most),
         },
         most,
         bulk_from: BULK_BATCH.min(most),
