@@ -124,6 +124,7 @@ class Checks:
             self.rolled_back_terms_are_used_again,
             self.failed_load_leaves_ids_that_are_used_again,
             self.loads_on_all_nodes_at_once,
+            self.terms_of_loads_are_packed,
             self.readers_add_nothing,
             self.terms_of_all_kinds,
             self.every_node_decodes,
@@ -367,6 +368,32 @@ class Checks:
             session.close()
 
         at_once([lambda n=n: load(n) for n in range(3)])
+
+    def terms_of_loads_are_packed(self):
+        """A load's own snapshot does not keep its terms from being frozen, any other one does. Then it does not see
+        them."""
+        server, session = self.cluster.servers[1], self.sessions[1]
+        shards = [f"quad.term_ids_{shard}" for _, shard, port in self.placements() if port == server.port]
+        same("shards here", len(shards) > 0, True)
+        session.rows("select quad.create_store('packed')")
+        session.rows("set maintenance_work_mem = '1MB'")
+
+        def load(first):
+            """The share of the new terms that are entries of their own transaction in the leaves here."""
+            for shard in shards:
+                session.rows(f"vacuum {shard}")
+            names = [f"packed/{n}" for n in range(first, first + 150_000)]
+            same("quads", session.value("select quad.load_text(%s, 'nt', store => 'packed')", (triples(names),)), 150_000)
+            entries = [session.value("select delta_entries from quad.store_info(%s)", (shard,)) for shard in shards]
+            return sum(entries) / (2 * len(names) * len(shards) / SHARDS)
+
+        same("few entries", load(0) < 0.3, True)
+        reader = Session(server, autocommit=False)
+        reader.rows("set transaction isolation level repeatable read")
+        rows = [reader.value(f"select count(*) from {shard}") for shard in shards]
+        same("most entries", load(150_000) > 0.6, True)
+        same("rows of an old snapshot", [reader.value(f"select count(*) from {shard}") for shard in shards], rows)
+        reader.close()
 
     def readers_add_nothing(self):
         for server in self.cluster.servers:

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_round_is_worth_its_cost() {
         assert_eq!(rounds(0), [2 * OUTER_ROWS]);
-        // The five that are left have 38 rows each: 20 of each make a round, and since that decides none, all others go.
+        // The five that are left have 38 rows each. 20 of each make a round. That decides none, so all others go.
         assert_eq!(rounds(5), [2 * OUTER_ROWS, LEAST, 5 * 18]);
     }
 }

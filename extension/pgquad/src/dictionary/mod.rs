@@ -16,6 +16,7 @@ mod bulk;
 mod compare;
 mod distribute;
 mod extents;
+mod horizon;
 mod language_numbers;
 mod languages;
 mod layout;

@@ -7,6 +7,7 @@ use pgquad_cluster::Damaged;
 use pgquad_term::{encoded, TermId};
 
 use super::extents;
+use super::horizon;
 use super::state::with_state;
 use super::tables::Tables;
 use super::term_ids;
@@ -53,7 +54,8 @@ pub fn add(
     packer.end_block();
     packer.write(tables);
     let entries = added.iter().map(|&n| (hashes[n], ids[n]));
-    term_ids::insert(tables, entries.filter_map(|(hash, id)| Some((hash, id?))));
+    let entries = entries.filter_map(|(hash, id)| Some((hash, id?)));
+    term_ids::insert(tables, entries, Some(horizon::without_loads()));
 
     for n in 0..terms.len() {
         if ids[n].is_none() {

@@ -72,8 +72,13 @@ pub fn is_empty(tables: &Tables) -> bool {
     unsafe { Table::open(table.as_ptr()) }.is_empty()
 }
 
-/// Adds the ids of some new terms.
-pub fn insert(tables: &Tables, entries: impl IntoIterator<Item = (u128, TermId)>) {
+/// Adds the ids of some new terms. `horizon`: of a table that is read with the latest snapshots, where it is later than
+/// PostgreSQL's.
+pub fn insert(
+    tables: &Tables,
+    entries: impl IntoIterator<Item = (u128, TermId)>,
+    horizon: Option<pg_sys::TransactionId>,
+) {
     let mut quads: Vec<[i64; 4]> = entries
         .into_iter()
         .map(|(hash, id)| quad(hash, id))
@@ -86,7 +91,11 @@ pub fn insert(tables: &Tables, entries: impl IntoIterator<Item = (u128, TermId)>
     unsafe {
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         let command = pg_sys::GetCurrentCommandId(true);
-        Table::open(table.as_ptr()).insert(&mut quads, xid, command);
+        let mut trees = Table::open(table.as_ptr());
+        if let Some(horizon) = horizon {
+            trees.set_horizon(horizon);
+        }
+        trees.insert(&mut quads, xid, command);
     }
 }
 

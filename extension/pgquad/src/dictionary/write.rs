@@ -125,6 +125,7 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
                     ids[index].expect("every new term has got an id"),
                 )
             }),
+        None,
     );
 
     let ids: Vec<TermId> = ids

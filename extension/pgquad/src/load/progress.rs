@@ -94,6 +94,12 @@ impl Progress {
     }
 }
 
+/// Whether a session, which has this status, is loading now.
+pub fn is_load(status: &pg_sys::PgBackendStatus) -> bool {
+    status.st_progress_command == pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY
+        && status.st_progress_param[MARKED as usize] == MARK
+}
+
 fn mark(name: &str) {
     for (index, value) in name_parameters(name).into_iter().enumerate() {
         set(NAME + index as i32, value);

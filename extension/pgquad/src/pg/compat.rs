@@ -498,3 +498,17 @@ impl CatalogPath {
         }
     }
 }
+
+/// The status of a session by its place among all, from 1, with its snapshot's oldest transaction; may be null.
+///
+/// # Safety
+/// In a transaction. The status is a copy that lasts until it ends, or the copies are cleared.
+pub unsafe fn session_status(place: i32) -> *const pg_sys::LocalPgBackendStatus {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pgstat_fetch_stat_local_beentry(place);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::pgstat_get_local_beentry_by_index(place);
+    }
+}

@@ -152,6 +152,8 @@ impl Snapshot for PgSnapshot {
 /// Transaction status as of now, and the horizon below which everybody sees the same.
 pub struct PgStatus {
     horizon: *mut pg_sys::GlobalVisState,
+    /// Everybody sees the same below this transaction too, 0 = none.
+    own_horizon: u32,
     last_visible: Cell<u32>,
 }
 
@@ -164,8 +166,15 @@ impl PgStatus {
         Self {
             // SAFETY: the caller's promise; the state is a static of PostgreSQL's.
             horizon: unsafe { pg_sys::GlobalVisTestFor(rel) },
+            own_horizon: 0,
             last_visible: Cell::new(0),
         }
+    }
+
+    /// Sets a horizon that may be later than PostgreSQL's. Who has an older snapshot does not read the relation
+    /// with it.
+    pub fn set_horizon(&mut self, xid: pg_sys::TransactionId) {
+        self.own_horizon = xid.into_inner();
     }
 }
 
@@ -192,8 +201,9 @@ impl TxnStatus for PgStatus {
         if x < FIRST_NORMAL || self.last_visible.get() == x {
             return true;
         }
-        // SAFETY: `horizon` is a static of PostgreSQL's.
-        let visible = unsafe { pg_sys::GlobalVisTestIsRemovableXid(self.horizon, xid(x)) };
+        let visible = self.own_horizon != 0 && self.precedes(x, self.own_horizon)
+            // SAFETY: `horizon` is a static of PostgreSQL's.
+            || unsafe { pg_sys::GlobalVisTestIsRemovableXid(self.horizon, xid(x)) };
         if visible {
             self.last_visible.set(x);
         }

@@ -90,6 +90,11 @@ impl Table {
         }
     }
 
+    /// Freezes what was inserted before this transaction, as [`PgStatus::set_horizon`] says.
+    pub fn set_horizon(&mut self, xid: pg_sys::TransactionId) {
+        self.status.set_horizon(xid);
+    }
+
     /// The metapage as it was when the relation was first used by this session.
     pub fn meta(&self) -> &Meta {
         &self.meta
