@@ -13,4 +13,6 @@ pub use node::{
     at_next_row, begin_children, clear, exec_methods, exec_scan, next, own, register, rescan_now,
     scan_methods, ScanNode,
 };
-pub use plan::{new_path, new_plan, path_methods, private_data, set_private, with_entry};
+pub use plan::{
+    new_path, new_plan, path_methods, private_data, set_private, with_entry, ChosenPath, PlanPath,
+};

@@ -1,29 +1,69 @@
-//! New paths and plans of nodes, and the private data of a plan.
+//! New paths and plans of nodes, how paths become plans, and the private data of a plan.
 
+use super::node::ScanNode;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use pgquad_exec::PlanData;
-use pgrx::{pg_sys, PgSqlErrorCode};
-use std::ffi::CStr;
+use pgrx::{pg_guard, pg_sys, PgSqlErrorCode};
 
-/// The table that the path of a node points at.
-pub const fn path_methods(
-    name: &'static CStr,
-    plan: unsafe extern "C-unwind" fn(
-        *mut pg_sys::PlannerInfo,
-        *mut pg_sys::RelOptInfo,
-        *mut pg_sys::CustomPath,
-        *mut pg_sys::List,
-        *mut pg_sys::List,
-        *mut pg_sys::List,
-    ) -> *mut pg_sys::Plan,
-) -> Methods<pg_sys::CustomPathMethods> {
+/// A path that the planner has chosen: the arguments of PlanCustomPath.
+#[derive(Clone, Copy)]
+pub struct ChosenPath {
+    /// The query level.
+    pub root: *mut pg_sys::PlannerInfo,
+    /// What the path gives the rows of.
+    pub rel: *mut pg_sys::RelOptInfo,
+    /// The path itself, one of the node's own.
+    pub path: *mut pg_sys::CustomPath,
+    /// The columns of the plan.
+    pub tlist: *mut pg_sys::List,
+    /// Conditions on the relation: `RestrictInfo`s.
+    pub clauses: *mut pg_sys::List,
+    /// The plans of `custom_paths`.
+    pub plans: *mut pg_sys::List,
+}
+
+/// How paths of one kind become plans.
+///
+/// # Safety
+/// [`PlanPath::plan`] is called from the callback of this module only, under pgrx's guard, with a path of that kind.
+pub trait PlanPath {
+    /// The node that plans of the path run.
+    type Node: ScanNode;
+
+    /// PlanCustomPath: turns the chosen path into a plan.
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan;
+}
+
+/// The table that paths of one kind point at.
+pub const fn path_methods<P: PlanPath>() -> Methods<pg_sys::CustomPathMethods> {
     Methods(pg_sys::CustomPathMethods {
-        CustomName: name.as_ptr(),
-        PlanCustomPath: Some(plan),
+        CustomName: P::Node::NAME.as_ptr(),
+        PlanCustomPath: Some(plan_custom_path::<P>),
         ReparameterizeCustomPathByChild: None,
     })
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_custom_path<P: PlanPath>(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    let chosen = ChosenPath {
+        root,
+        rel,
+        path,
+        tlist,
+        clauses,
+        plans,
+    };
+    // SAFETY: arguments are the planner's own, and the path points at the methods of its kind.
+    unsafe { P::plan(chosen).cast() }
 }
 
 /// A path of `size` bytes, `P` being PostgreSQL's path or one that starts with it, that can project.

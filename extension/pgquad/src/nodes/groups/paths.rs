@@ -1,6 +1,6 @@
 //! Planning of `Quad Groups`: a path beside PostgreSQL's own for grouping, aggregates and DISTINCT.
 
-use super::plan::{plan_path, GroupsPath};
+use super::plan::GroupsPath;
 use super::shape::{Shape, Wanted};
 use crate::catalog::access_method;
 use crate::nodes::counts::parts;
@@ -14,8 +14,7 @@ use crate::settings;
 use pgquad_btree::Direction;
 use pgrx::pg_sys;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(c"Quad Groups", plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<GroupsPath>();
 
 /// Adds a path for the distinct rows of a level.
 ///

@@ -12,17 +12,15 @@ use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
 use crate::catalog::distributed_store;
 use crate::nodes::counts::{self};
-use crate::nodes::custom::{self, ScanNode};
+use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::compat;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(QuadCount::NAME, plan_grouping);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<Grouping>();
 static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(QuadCount::NAME, plan_distinct);
+    custom::path_methods::<DistinctRows>();
 
 /// Most columns that rows are grouped by. A word has a bit for each of them, and for a value that is counted once:
 /// whether it is unbound.
@@ -218,57 +216,49 @@ unsafe fn is_distributed(root: *mut pg_sys::PlannerInfo) -> bool {
     }
 }
 
-/// PlanCustomPath of groups.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_grouping(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    tlist: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    plans: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own.
-    unsafe {
-        let parts = counted_parts(root, rel).unwrap_or_default();
-        let scan = plan_parts(path, parts, tlist, plans);
-        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
-        scan.cast()
+/// The path of groups.
+struct Grouping;
+
+impl PlanPath for Grouping {
+    type Node = QuadCount;
+
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan {
+        let root = chosen.root;
+        // SAFETY: arguments are the planner's own.
+        unsafe {
+            let parts = counted_parts(root, chosen.rel).unwrap_or_default();
+            let scan = plan_parts(chosen, parts);
+            (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
+            scan
+        }
     }
 }
 
-/// PlanCustomPath of SELECT DISTINCT.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_distinct(
-    root: *mut pg_sys::PlannerInfo,
-    _rel: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    tlist: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    plans: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own.
-    unsafe {
-        let parts = distinct_parts(root).unwrap_or_default();
-        plan_parts(path, parts, tlist, plans).cast()
+/// The path of SELECT DISTINCT.
+struct DistinctRows;
+
+impl PlanPath for DistinctRows {
+    type Node = QuadCount;
+
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan {
+        // SAFETY: arguments are the planner's own.
+        unsafe {
+            let parts = distinct_parts(chosen.root).unwrap_or_default();
+            plan_parts(chosen, parts)
+        }
     }
 }
 
 /// The plan: `custom_scan_tlist` = the columns that rows are grouped by, then the aggregates.
-unsafe fn plan_parts(
-    path: *mut pg_sys::CustomPath,
-    parts: Vec<*mut pg_sys::Node>,
-    tlist: *mut pg_sys::List,
-    plans: *mut pg_sys::List,
-) -> *mut pg_sys::CustomScan {
+unsafe fn plan_parts(chosen: ChosenPath, parts: Vec<*mut pg_sys::Node>) -> *mut pg_sys::CustomScan {
     // SAFETY: arguments are the planner's own.
     unsafe {
         let mut columns = std::ptr::null_mut();
         for part in parts {
             columns = custom::with_entry(columns, part.cast());
         }
-        let scan = custom::new_plan(path, tlist, &count_exec::SCAN_METHODS);
-        (*scan).custom_plans = plans;
+        let scan = custom::new_plan(chosen.path, chosen.tlist, &count_exec::SCAN_METHODS);
+        (*scan).custom_plans = chosen.plans;
         (*scan).custom_scan_tlist = columns;
         scan
     }

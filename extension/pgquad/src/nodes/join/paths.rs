@@ -3,7 +3,7 @@
 use super::join_tree::JoinTree;
 use super::outer_input_paths::OuterInputPath;
 use super::path::QuadJoinPath;
-use super::{computed_equality, eligible_relations, plan, row_estimates};
+use super::{computed_equality, eligible_relations, row_estimates};
 use crate::nodes::custom;
 use crate::pg::compat;
 use crate::pg::exit::keep_in_context;
@@ -23,12 +23,11 @@ thread_local! {
         const { Cell::new((std::ptr::null_mut(), Above::Tables)) };
 }
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(c"Quad Join", plan::plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<QuadJoinPath>();
 
 /// The path of a join with an outer input, told from the others by its methods.
 static OUTER_INPUT_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(c"Quad Join", plan::plan_path);
+    custom::path_methods::<QuadJoinPath>();
 
 /// Installs the hook; called once from `_PG_init`.
 pub fn init() {

@@ -6,7 +6,7 @@ use crate::table;
 
 use super::{estimate, exec};
 use crate::catalog::access_method;
-use crate::nodes::custom;
+use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::Methods;
@@ -19,8 +19,7 @@ use std::cmp::Reverse;
 
 static mut PREVIOUS: pg_sys::set_rel_pathlist_hook_type = None;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(c"Quad Scan", plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<ScanPath>();
 
 /// `>` of `bigint` (`pg_operator.dat`).
 const INT8_GREATER: pg_sys::Oid = pg_sys::Oid::from_u32(413);
@@ -589,76 +588,83 @@ unsafe extern "C-unwind" fn member_is_column(
     }
 }
 
-/// Turns the chosen path into a plan. `custom_exprs` = the values of the conditions used, then their clauses (for
-/// EXPLAIN); the private data is a [`ScanData`]. The conditions are those that the key ranges of either order enforce.
-/// The node tests those that the ranges of the order it reads do not enforce.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_path(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    tlist: *mut pg_sys::List,
-    clauses: *mut pg_sys::List,
-    _plans: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own.
-    unsafe {
-        let backward = pg_sys::list_nth_int((*path).custom_private, 0);
-        let numbers: Vec<i32> = (1..(*(*path).custom_private).length)
-            .map(|n| pg_sys::list_nth_int((*path).custom_private, n))
-            .collect();
-        let relid = (*rel).relid;
-        let rte = *(*root).simple_rte_array.add(relid as usize);
-        let orders = table::orders_of((*rte).relid).unwrap_or_default();
-        let conditions: Vec<Condition> = list_iter(clauses)
-            .filter_map(|c| conditions::match_clause(root, relid, c))
-            .collect();
-        let bounds = bounds(&conditions);
-        let mut used: Vec<usize> = Vec::new();
-        for &order in &numbers {
-            let prefix = match_order(orders[order as usize], &bounds);
-            used.extend(
-                prefix
-                    .used
-                    .iter()
-                    .filter(|i| !used.contains(i))
-                    .collect::<Vec<_>>(),
-            );
-        }
+/// A path of PostgreSQL's shape, with the numbers of the orders in its private data.
+struct ScanPath;
 
-        let mut values = std::ptr::null_mut();
-        let mut shown = std::ptr::null_mut();
-        let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
-        let needed = needed_columns(rel, clauses);
-        let mut bounds = Vec::new();
-        let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
-        for i in used {
-            let c = &conditions[i];
-            values = pg_sys::lappend(values, c.value.cast());
-            shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
-            enforced.push(c.clause);
-            bounds.push(c.data(false));
-        }
-        // What the key range enforces exactly need not be checked again row by row.
-        let mut rest = std::ptr::null_mut();
-        for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
-            if !enforced.contains(&clause) {
-                rest = pg_sys::lappend(rest, clause.cast());
+impl PlanPath for ScanPath {
+    type Node = exec::QuadScan;
+
+    /// `custom_exprs` = the values of the conditions used, then their clauses (for EXPLAIN); the private data is a
+    /// [`ScanData`]. The conditions are those that the key ranges of either order enforce. The node tests those that
+    /// the ranges of the order it reads do not enforce.
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan {
+        let ChosenPath {
+            root,
+            rel,
+            path,
+            tlist,
+            clauses,
+            ..
+        } = chosen;
+        // SAFETY: arguments are the planner's own.
+        unsafe {
+            let backward = pg_sys::list_nth_int((*path).custom_private, 0);
+            let numbers: Vec<i32> = (1..(*(*path).custom_private).length)
+                .map(|n| pg_sys::list_nth_int((*path).custom_private, n))
+                .collect();
+            let relid = (*rel).relid;
+            let rte = *(*root).simple_rte_array.add(relid as usize);
+            let orders = table::orders_of((*rte).relid).unwrap_or_default();
+            let conditions: Vec<Condition> = list_iter(clauses)
+                .filter_map(|c| conditions::match_clause(root, relid, c))
+                .collect();
+            let bounds = bounds(&conditions);
+            let mut used: Vec<usize> = Vec::new();
+            for &order in &numbers {
+                let prefix = match_order(orders[order as usize], &bounds);
+                used.extend(
+                    prefix
+                        .used
+                        .iter()
+                        .filter(|i| !used.contains(i))
+                        .collect::<Vec<_>>(),
+                );
             }
+
+            let mut values = std::ptr::null_mut();
+            let mut shown = std::ptr::null_mut();
+            let needs_tid = uses_system_column((*(*rel).reltarget).exprs.cast(), relid);
+            let needed = needed_columns(rel, clauses);
+            let mut bounds = Vec::new();
+            let mut enforced: Vec<*mut pg_sys::RestrictInfo> = Vec::new();
+            for i in used {
+                let c = &conditions[i];
+                values = pg_sys::lappend(values, c.value.cast());
+                shown = pg_sys::lappend(shown, (*c.clause).clause.cast());
+                enforced.push(c.clause);
+                bounds.push(c.data(false));
+            }
+            // What the key range enforces exactly need not be checked again row by row.
+            let mut rest = std::ptr::null_mut();
+            for clause in list_iter::<pg_sys::RestrictInfo>(clauses) {
+                if !enforced.contains(&clause) {
+                    rest = pg_sys::lappend(rest, clause.cast());
+                }
+            }
+            let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
+            (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
+            (*scan).scan.scanrelid = relid;
+            (*scan).custom_exprs = pg_sys::list_concat(values, shown);
+            let data = ScanData {
+                order: numbers[0] as usize,
+                second: numbers.get(1).map(|&order| order as usize),
+                needs_tid,
+                needed: needed as usize,
+                backward: backward != 0,
+                bounds,
+            };
+            custom::set_private(scan, &data);
+            scan
         }
-        let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);
-        (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(rest, false);
-        (*scan).scan.scanrelid = relid;
-        (*scan).custom_exprs = pg_sys::list_concat(values, shown);
-        let data = ScanData {
-            order: numbers[0] as usize,
-            second: numbers.get(1).map(|&order| order as usize),
-            needs_tid,
-            needed: needed as usize,
-            backward: backward != 0,
-            bounds,
-        };
-        custom::set_private(scan, &data);
-        scan.cast()
     }
 }

@@ -4,16 +4,14 @@
 use super::exec;
 use super::shape::Shape;
 use super::step;
-use crate::nodes::custom;
+use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use crate::settings;
 use pgquad_exec::WalkData;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(c"Quad Walk", plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<WalkPath>();
 
 /// PostgreSQL's path with ours behind it; the first field must be the path.
 #[repr(C)]
@@ -100,35 +98,34 @@ unsafe fn is_union_of_ids(root: *mut pg_sys::PlannerInfo) -> bool {
     }
 }
 
-/// PlanCustomPath. The columns are called those of the recursive term, as PostgreSQL's node has no names for them that
-/// EXPLAIN could show.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_path(
-    _root: *mut pg_sys::PlannerInfo,
-    _rel: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    tlist: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    plans: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own, and the path is one of ours.
-    unsafe {
-        let walk = path.cast::<WalkPath>();
-        let (mut columns, mut outputs) = (std::ptr::null_mut(), std::ptr::null_mut());
-        for entry in list_iter::<pg_sys::TargetEntry>(tlist) {
-            let place = (*entry).resno;
-            for list in [&mut columns, &mut outputs] {
-                let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
-                let var = pg_sys::makeVar((*walk).term as i32, place, kind, -1, none, 0);
-                let entry = pg_sys::makeTargetEntry(var.cast(), place, (*entry).resname, false);
-                *list = pg_sys::lappend(*list, entry.cast());
+impl PlanPath for WalkPath {
+    type Node = exec::QuadWalk;
+
+    /// The columns are called those of the recursive term, as PostgreSQL's node has no names for them that EXPLAIN
+    /// could show.
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan {
+        let ChosenPath {
+            path, tlist, plans, ..
+        } = chosen;
+        // SAFETY: arguments are the planner's own, and the path is one of ours.
+        unsafe {
+            let walk = path.cast::<WalkPath>();
+            let (mut columns, mut outputs) = (std::ptr::null_mut(), std::ptr::null_mut());
+            for entry in list_iter::<pg_sys::TargetEntry>(tlist) {
+                let place = (*entry).resno;
+                for list in [&mut columns, &mut outputs] {
+                    let (kind, none) = (pg_sys::INT8OID, pg_sys::InvalidOid);
+                    let var = pg_sys::makeVar((*walk).term as i32, place, kind, -1, none, 0);
+                    let entry = pg_sys::makeTargetEntry(var.cast(), place, (*entry).resname, false);
+                    *list = pg_sys::lappend(*list, entry.cast());
+                }
             }
+            let scan = custom::new_plan(path, outputs, &exec::SCAN_METHODS);
+            (*scan).custom_plans = plans;
+            let (arity, at) = ((*walk).arity as usize, (*walk).at as usize);
+            custom::set_private(scan, &WalkData { arity, at });
+            (*scan).custom_scan_tlist = columns;
+            scan
         }
-        let scan = custom::new_plan(path, outputs, &exec::SCAN_METHODS);
-        (*scan).custom_plans = plans;
-        let (arity, at) = ((*walk).arity as usize, (*walk).at as usize);
-        custom::set_private(scan, &WalkData { arity, at });
-        (*scan).custom_scan_tlist = columns;
-        scan.cast()
     }
 }

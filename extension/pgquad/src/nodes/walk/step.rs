@@ -6,7 +6,7 @@
 
 use super::shape::Shape;
 use crate::am::shape::COLUMNS;
-use crate::nodes::custom::{self, ScanNode};
+use crate::nodes::custom::{self, ChosenPath, PlanPath, ScanNode};
 use crate::nodes::scan::compared::{self, Compared};
 use crate::nodes::scan::parameter;
 use crate::pg::compat;
@@ -22,8 +22,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-static PATH_METHODS: Methods<pg_sys::CustomPathMethods> =
-    custom::path_methods(QuadStep::NAME, plan_path);
+static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<StepPath>();
 
 /// What plans point at.
 pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadStep>();
@@ -60,48 +59,50 @@ pub unsafe fn new_path(
     }
 }
 
-/// PlanCustomPath.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_path(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    tlist: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    _plans: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: arguments are the planner's own, and the path is one of ours.
-    unsafe {
-        let shape = &*(*path.cast::<StepPath>()).shape;
-        let relids = compat::base_relations(root, (*rel).relids);
-        let (mut hops, mut values) = (Vec::new(), std::ptr::null_mut());
-        for hop in &shape.hops {
-            let bounds = hop.bounds.iter().map(|c| (c, false));
-            let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
-            let mut compared = Vec::new();
-            for (condition, unequal) in bounds.chain(tests) {
-                compared.push(condition.data(unequal));
-                values = pg_sys::lappend(values, condition.value.cast());
+impl PlanPath for StepPath {
+    type Node = QuadStep;
+
+    unsafe fn plan(chosen: ChosenPath) -> *mut pg_sys::CustomScan {
+        let ChosenPath {
+            root,
+            rel,
+            path,
+            tlist,
+            ..
+        } = chosen;
+        // SAFETY: arguments are the planner's own, and the path is one of ours.
+        unsafe {
+            let shape = &*(*path.cast::<StepPath>()).shape;
+            let relids = compat::base_relations(root, (*rel).relids);
+            let (mut hops, mut values) = (Vec::new(), std::ptr::null_mut());
+            for hop in &shape.hops {
+                let bounds = hop.bounds.iter().map(|c| (c, false));
+                let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
+                let mut compared = Vec::new();
+                for (condition, unequal) in bounds.chain(tests) {
+                    compared.push(condition.data(unequal));
+                    values = pg_sys::lappend(values, condition.value.cast());
+                }
+                hops.push(HopData {
+                    relation: pg_sys::bms_member_index(relids, hop.rti as i32) as usize,
+                    from: hop.from,
+                    to: hop.to,
+                    order: hop.order,
+                    bounds: hop.bounds.len(),
+                    compared,
+                });
             }
-            hops.push(HopData {
-                relation: pg_sys::bms_member_index(relids, hop.rti as i32) as usize,
-                from: hop.from,
-                to: hop.to,
-                order: hop.order,
-                bounds: hop.bounds.len(),
-                compared,
-            });
+            let mut columns = std::ptr::null_mut();
+            let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
+            for var in found {
+                columns = custom::with_entry(columns, var.cast());
+            }
+            let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
+            (*scan).custom_exprs = values;
+            custom::set_private(scan, &StepData { hops });
+            (*scan).custom_scan_tlist = columns;
+            scan
         }
-        let mut columns = std::ptr::null_mut();
-        let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
-        for var in found {
-            columns = custom::with_entry(columns, var.cast());
-        }
-        let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
-        (*scan).custom_exprs = values;
-        custom::set_private(scan, &StepData { hops });
-        (*scan).custom_scan_tlist = columns;
-        scan.cast()
     }
 }
 
