@@ -16,6 +16,6 @@ LEFT JOIN pg_catalog.pg_database d ON d.oid = i.datid
 LEFT JOIN pg_catalog.pg_class c
     ON i.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
     AND c.oid = i.param10::pg_catalog.oid
-WHERE i.param7 = 5498867;
+WHERE i.param7 IN (5498867, 5498868);
 COMMENT ON VIEW quad.load_progress IS 'loads under way: bytes read (as they are in the file) and quads so far';
 GRANT SELECT ON quad.load_progress TO PUBLIC;

@@ -393,6 +393,14 @@ class Checks:
         rows = [reader.value(f"select count(*) from {shard}") for shard in shards]
         same("most entries", load(150_000) > 0.6, True)
         same("rows of an old snapshot", [reader.value(f"select count(*) from {shard}") for shard in shards], rows)
+        reader.connection.rollback()
+        # A session that has an older snapshot than that of its load is no exception.
+        reader.rows("set transaction isolation level repeatable read")
+        rows = [reader.value(f"select count(*) from {shard}") for shard in shards]
+        names = [f"packed/{n}" for n in range(300_000, 330_000)]
+        reader.rows("set local maintenance_work_mem = '1MB'")
+        reader.rows("select quad.load_text(%s, 'nt', store => 'packed')", (triples(names),))
+        same("rows of its own snapshot", [reader.value(f"select count(*) from {shard}") for shard in shards], rows)
         reader.close()
 
     def readers_add_nothing(self):

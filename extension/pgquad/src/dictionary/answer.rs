@@ -12,7 +12,7 @@ use super::read::Reader;
 use super::relation::Relation;
 use super::state::{self, with_state};
 use super::tables::Tables;
-use super::{extents, lock, shard, term_ids};
+use super::{extents, horizon, lock, shard, term_ids};
 use crate::cluster::{as_superuser, damaged};
 use crate::pg::error::raise;
 
@@ -123,8 +123,9 @@ fn encode(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
         }
         if !incomplete.is_empty() {
             lock_shards(&layout, &incomplete)?;
+            let horizon = horizon::without_loads();
             for (part, answered) in parts.iter().zip(&mut answered) {
-                answered.add(shards, &part.items);
+                answered.add(shards, &part.items, horizon);
             }
             // SAFETY: quads with these ids may be durable before this transaction would be.
             unsafe { pg_sys::ForceSyncCommit() };
@@ -146,11 +147,11 @@ struct Answered {
 
 impl Answered {
     /// Adds those that have no ids.
-    fn add(&mut self, shards: &Shards, terms: &[Term<'_>]) {
+    fn add(&mut self, shards: &Shards, terms: &[Term<'_>], horizon: pg_sys::TransactionId) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;
             let hashes = (&self.hashes[..], &self.order[..]);
-            shard::add(&self.tables, terms, hashes, &mut self.ids, own);
+            shard::add(&self.tables, terms, hashes, &mut self.ids, own, horizon);
         }
     }
 }

@@ -10,10 +10,11 @@
 
 use pgrx::pg_sys;
 
-use crate::load::is_load;
+use crate::load::is_load_of_one_snapshot;
 use crate::pg::compat;
 
-/// All transactions before this one have ended before any snapshot was taken that is in use, those of loads left out.
+/// All transactions before this one have ended before any snapshot was taken that is in use. Loads are left out, unless
+/// their sessions use older snapshots, too.
 pub fn without_loads() -> pg_sys::TransactionId {
     // SAFETY: plain calls in a transaction; the entries are copies that stay until they are cleared.
     unsafe {
@@ -35,7 +36,7 @@ pub fn without_loads() -> pg_sys::TransactionId {
                 continue;
             };
             let status = &session.backendStatus;
-            if status.st_procpid != pg_sys::MyProcPid && !is_load(status) {
+            if status.st_procpid != pg_sys::MyProcPid && !is_load_of_one_snapshot(status) {
                 regard(session.backend_xmin);
             }
         }

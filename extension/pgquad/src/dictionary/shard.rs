@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use pgquad_cluster::dictionary::Term;
 use pgquad_cluster::Damaged;
 use pgquad_term::{encoded, TermId};
+use pgrx::pg_sys;
 
 use super::extents;
-use super::horizon;
 use super::state::with_state;
 use super::tables::Tables;
 use super::term_ids;
@@ -16,13 +16,15 @@ use crate::cluster::damaged;
 use pgquad_term::encoded::MAX_TERM_BYTES;
 
 /// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's
-/// lock, and has the terms' hashes with their order for probes; the extents that are `own` belong to the shard.
+/// lock, and has the terms' hashes with their order for probes. The extents that are `own` belong to the shard.
+/// `horizon`: [`super::horizon::without_loads`].
 pub fn add(
     tables: &Tables,
     terms: &[Term<'_>],
     (hashes, order): (&[u128], &[usize]),
     ids: &mut [Option<TermId>],
     own: impl Fn(u64) -> bool,
+    horizon: pg_sys::TransactionId,
 ) {
     // Equal terms get one id.
     let mut first: HashMapByHash<usize> = HashMapByHash::default();
@@ -55,7 +57,7 @@ pub fn add(
     packer.write(tables);
     let entries = added.iter().map(|&n| (hashes[n], ids[n]));
     let entries = entries.filter_map(|(hash, id)| Some((hash, id?)));
-    term_ids::insert(tables, entries, Some(horizon::without_loads()));
+    term_ids::insert(tables, entries, Some(horizon));
 
     for n in 0..terms.len() {
         if ids[n].is_none() {

@@ -17,7 +17,7 @@ mod stdin;
 
 pub use file::load_as;
 pub use loader::{Loader, Request};
-pub use progress::{is_load, Progress};
+pub use progress::{is_load_of_one_snapshot, Progress};
 pub use report::{raise_error, Document};
 
 /// Callbacks; called once from `_PG_init`.

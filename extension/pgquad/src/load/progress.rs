@@ -4,6 +4,7 @@
 //! that ends. The parameters that COPY does not use tell the rest; the last ones hold the end of the document's name,
 //! eight bytes each.
 
+use crate::cluster::snapshots::is_kept;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -11,6 +12,8 @@ extension_sql_file!("../../../../sql/load_progress.sql", name = "load_progress")
 
 /// Tells loads from COPY.
 const MARK: i64 = 5_498_867;
+/// The mark of a load whose session uses no older snapshot than that of the load's own statement.
+const MARK_OF_ONE_SNAPSHOT: i64 = 5_498_868;
 
 const BYTES_DONE: i32 = 0;
 const BYTES_TOTAL: i32 = 1;
@@ -94,10 +97,21 @@ impl Progress {
     }
 }
 
-/// Whether a session, which has this status, is loading now.
-pub fn is_load(status: &pg_sys::PgBackendStatus) -> bool {
+/// Whether a session, which has this status, is loading now, and uses no older snapshot than that of the load's own
+/// statement.
+pub fn is_load_of_one_snapshot(status: &pg_sys::PgBackendStatus) -> bool {
     status.st_progress_command == pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY
-        && status.st_progress_param[MARKED as usize] == MARK
+        && status.st_progress_param[MARKED as usize] == MARK_OF_ONE_SNAPSHOT
+}
+
+/// Whether this session uses no older snapshot than that of the statement: no cursor and no transaction has one.
+fn has_one_snapshot() -> bool {
+    // SAFETY: plain session state; the active snapshot is that of the statement.
+    unsafe {
+        !is_kept()
+            && pg_sys::ActiveSnapshotSet()
+            && (*pg_sys::MyProc).xmin == (*pg_sys::GetActiveSnapshot()).xmin
+    }
 }
 
 fn mark(name: &str) {
@@ -105,7 +119,14 @@ fn mark(name: &str) {
         set(NAME + index as i32, value);
     }
     set(PHASE, 0);
-    set(MARKED, MARK);
+    set(
+        MARKED,
+        if has_one_snapshot() {
+            MARK_OF_ONE_SNAPSHOT
+        } else {
+            MARK
+        },
+    );
 }
 
 /// The end of the name, filled up with blanks.

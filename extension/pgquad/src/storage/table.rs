@@ -90,7 +90,7 @@ impl Table {
         }
     }
 
-    /// Freezes what was inserted before this transaction, as [`PgStatus::set_horizon`] says.
+    /// Versions from before this transaction are pruned and frozen, as [`PgStatus::set_horizon`] says.
     pub fn set_horizon(&mut self, xid: pg_sys::TransactionId) {
         self.status.set_horizon(xid);
     }
