@@ -72,15 +72,21 @@ impl IncrementalSemiJoin {
         if (decided as f64) < ROUND_DECIDED_SHARE * self.last.len() as f64 {
             self.share = usize::MAX;
         }
-        self.waiting
-            .retain(|&row| !matched[self.outside[row as usize] as usize]);
-        self.share = self
-            .share
-            .max(self.least.div_ceil(self.undecided(matched.len())));
+        let outside = &self.outside;
+        let (mut is_present, mut present) = (vec![false; matched.len()], 0);
+        self.waiting.retain(|&row| {
+            let number = outside[row as usize] as usize;
+            if matched[number] {
+                return false;
+            }
+            present += usize::from(!std::mem::replace(&mut is_present[number], true));
+            true
+        });
+        self.share = self.share.max(self.least.div_ceil(present.max(1)));
         self.last.clear();
         let mut taken = vec![0; matched.len()];
         let mut round = Vec::new();
-        let (outside, share, last) = (&self.outside, self.share, &mut self.last);
+        let (share, last) = (self.share, &mut self.last);
         self.waiting.retain(|&row| {
             let number = outside[row as usize];
             let taken = &mut taken[number as usize];
@@ -96,17 +102,6 @@ impl IncrementalSemiJoin {
         });
         self.share = self.share.saturating_mul(ROUND_GROWTH);
         (!round.is_empty()).then(|| self.rows.gather(&round, &self.live))
-    }
-
-    /// How many of `all` outer rows have rows that wait; at least one.
-    fn undecided(&self, all: usize) -> usize {
-        let mut seen = vec![false; all];
-        let mut count = 0;
-        for &row in &self.waiting {
-            let seen = &mut seen[self.outside[row as usize] as usize];
-            count += usize::from(!std::mem::replace(seen, true));
-        }
-        count.max(1)
     }
 }
 

@@ -354,13 +354,13 @@ impl Pipeline {
                 return None;
             }
             let is_new = matches!(from, Origin::Step(..));
-            let first = self.query.tuning.first;
-            let least = IncrementalSemiJoin::least_rows(first, source.is_remote());
             let first_shares = is_new.then(|| {
-                let layout = &self.query.layout;
-                self.stack.first_shares(layout, least, &rows, &scopes)
+                let (layout, first) = (&self.query.layout, self.query.tuning.first);
+                let least = IncrementalSemiJoin::least_rows(first, source.is_remote());
+                let shares = self.stack.first_shares(layout, least, &rows, &scopes);
+                shares.map(|(numbers, share)| (numbers, share, least))
             });
-            if let Some((numbers, share)) = first_shares.flatten() {
+            if let Some((numbers, share, least)) = first_shares.flatten() {
                 let rounds = IncrementalSemiJoin::new(rows, numbers, share, least);
                 let work = Work::IncrementalSemiJoin(rounds);
                 self.stack.push(work, scopes);

@@ -37,7 +37,8 @@ const FIRST_BATCH: usize = 100;
 /// The same where quads are read from other nodes: a message costs as much as reading some hundred quads. As many as a
 /// round of a semi-join there, whose figures are those of both (`REMOTE_ROUND_ROWS`).
 const FIRST_REMOTE_BATCH: usize = 400;
-/// Batches from this size on may be joined by hash or merge. LIMIT queries seldom get there.
+/// Batches from this size on may be joined by hash or merge. LIMIT queries over tables seldom get there; over other
+/// nodes their first batches do.
 const BULK_BATCH: usize = 128;
 /// Quads from which on it is worth to see what filters leave of them.
 const RANGE_PUSHDOWN_FROM: usize = 1000;
