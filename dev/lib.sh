@@ -164,3 +164,11 @@ server_readable() {
         echo "$copy"
     fi
 }
+
+# socket_dir PORT: the directory for the Unix-domain sockets of private servers. Their paths are limited to 107 bytes.
+socket_dir() {
+    local dir=$PGQUAD_STATE/socket
+    if [ ${#dir} -gt 80 ]; then dir=/tmp/pgquad-socket-$(id -u)-$1; fi
+    as_server mkdir -p -m 755 "$dir"
+    echo "$dir"
+}

@@ -8,21 +8,13 @@ data=$PGQUAD_STATE/data-$PG_MAJOR
 log=$PGQUAD_STATE/server.log
 bin=$(pg_bindir)
 
-# Unix socket paths are limited to 107 bytes.
-socket_dir() {
-    local dir=$PGQUAD_STATE/socket
-    if [ ${#dir} -gt 80 ]; then dir=/tmp/pgquad-socket-$(id -u)-$PGQUAD_PORT; fi
-    as_server mkdir -p -m 755 "$dir"
-    echo "$dir"
-}
-
 running() { as_server "$bin/pg_ctl" -D "$data" status >/dev/null 2>&1; }
 
 settings() {
     cat <<CONF
 listen_addresses = '127.0.0.1'
 port = $PGQUAD_PORT
-unix_socket_directories = '$(socket_dir)'
+unix_socket_directories = '$(socket_dir "$PGQUAD_PORT")'
 shared_preload_libraries = '$(preload_libraries)'
 max_prepared_transactions = 64
 shared_buffers = 256MB

@@ -5,7 +5,7 @@ import subprocess
 
 import environment  # noqa: F401  first: it makes pgquad_test known
 from bsbm import program
-from pgquad_test import Server
+from pgquad_test import Server, socket_directory
 from server import SETTINGS, rows
 
 SHARDS = 32
@@ -35,7 +35,9 @@ def cluster(name, nodes, shards=SHARDS, delay_us=0):
     """Servers of a cluster with an empty distributed store `main`, the coordinator first. With `delay_us` the nodes
     know each other by the addresses of proxies that add so many microseconds each way; clients of the benchmark ask the
     servers themselves."""
-    servers = [Server(f"bench-{name}-{n}", CLUSTER) for n in range(nodes)]
+    # Nodes of one machine meet at their sockets, unless a proxy is between them.
+    settings = CLUSTER | {"unix_socket_directories": socket_directory()}
+    servers = [Server(f"bench-{name}-{n}", settings) for n in range(nodes)]
     with contextlib.ExitStack() as stack:
         for server in servers:
             stack.callback(server.remove)

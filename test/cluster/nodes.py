@@ -28,10 +28,11 @@ def settings(number):
 class Cluster:
     """Starts on entering, stops and is removed on leaving."""
 
-    def __init__(self, shards_on_coordinator=False):
+    def __init__(self, shards_on_coordinator=False, **more):
+        """`more`: settings of all nodes."""
         self.shards_on_coordinator = shards_on_coordinator
-        self.coordinator = Server("cluster-coordinator", settings(0))
-        self.workers = [Server(f"cluster-worker{number}", settings(number)) for number in (1, 2)]
+        self.coordinator = Server("cluster-coordinator", settings(0) | more)
+        self.workers = [Server(f"cluster-worker{number}", settings(number) | more) for number in (1, 2)]
 
     @property
     def servers(self):

@@ -92,6 +92,15 @@ def as_server(command, **options):
     return done.stdout
 
 
+def socket_directory():
+    """A directory for the Unix-domain sockets of servers, whose paths are limited to 107 bytes."""
+    directory = os.path.join(os.environ["PGQUAD_STATE"], "sockets")
+    if len(directory) > 80:
+        directory = f"/tmp/pgquad-sockets-{os.geteuid()}"
+    as_server(["mkdir", "-p", "-m", "755", directory])
+    return directory
+
+
 def nodes():
     """Ports of the nodes of a cluster on this machine, the coordinator first, from PGQUAD_NODES; none: one server."""
     return [int(port) for port in os.environ.get("PGQUAD_NODES", "").split(",") if port]

@@ -144,10 +144,13 @@ pub static NODE_CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000
 /// Milliseconds after which a node that does not acknowledge what it was sent counts as lost: `quad.node_timeout`.
 pub static NODE_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 /// Microseconds for which an answer, or the next message of a transaction, that should come soon is looked for before
-/// the process sleeps: `quad.node_poll_time`. Measured on three nodes of two processors, Explore 1M, one client: 1.2
-/// times the mixes of 0 where answers are looked for. Looking for messages, too, gives another 1.08 times, and 1.15
-/// times the Business Intelligence queries. With eight clients nothing changes.
+/// the process sleeps: `quad.node_poll_time`. Between transactions it is four times as long. Measured on three nodes of
+/// two processors, Explore 1M, one client: 1.2 times the mixes of 0 where answers are looked for. Looking for messages,
+/// too, gives another 1.08 times, and 1.15 times the Business Intelligence queries. With eight clients nothing changes.
 pub static NODE_POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
+
+/// Whether nodes of this machine are asked over Unix-domain sockets: `quad.node_unix_sockets`.
+pub static NODE_UNIX_SOCKETS: GucSetting<bool> = GucSetting::<bool>::new(true);
 
 /// Servers that SERVICE and LOAD may ask: `quad.http_allowed`.
 pub static HTTP_ALLOWED: GucSetting<Option<CString>> =
@@ -497,6 +500,14 @@ fn define_cluster() {
         &NODE_POLL_TIME,
         0,
         10_000,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.node_unix_sockets",
+        c"Connects to nodes of this machine over Unix-domain sockets where unix_socket_directories has theirs.",
+        c"Nodes that Citus knows as localhost, 127.0.0.1 or ::1. Others, and those that refuse it, are reached over TCP.",
+        &NODE_UNIX_SOCKETS,
         GucContext::Userset,
         GucFlags::default(),
     );

@@ -10,6 +10,7 @@ mod connecting;
 mod participants;
 mod session;
 mod stream;
+mod unix_socket;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;

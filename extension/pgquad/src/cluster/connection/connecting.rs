@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use pgquad_cluster::{message, Polling};
 use pgrx::{pg_sys, PgSqlErrorCode};
-use pq_sys::{ConnStatusType, PostgresPollingStatusType};
+use pq_sys::{ConnStatusType, PGconn, PostgresPollingStatusType};
 
 use super::session::{Connecting, Mode, Session};
+use super::unix_socket;
 use crate::catalog::names::role_name;
 use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::{self, as_superuser, Node};
@@ -76,17 +77,9 @@ pub(super) fn establish(sessions: &mut [&mut Session]) {
 impl Session {
     /// Begins to connect.
     pub(super) fn begin(node: Node, role: pg_sys::Oid, mode: Mode) -> Self {
-        let info = CString::new(conninfo(&node, &role_name(role), mode)).unwrap_or_default();
-        // SAFETY: starts to connect; the result is freed by `drop`.
-        let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
-        if conn.is_null() {
-            raise(
-                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-                "no memory for a connection to another node",
-            );
-        }
+        let socket = unix_socket::directory(&node, role, mode);
         Self {
-            conn,
+            conn: start(&conninfo(&node, socket.as_deref(), role, mode)),
             events: std::ptr::null_mut(),
             group: node.group,
             node,
@@ -101,6 +94,7 @@ impl Session {
             polling: Polling::default(),
             connecting: Some(Connecting {
                 since: Instant::now(),
+                by_unix_socket: socket.is_some(),
                 events: pg_sys::WL_SOCKET_WRITEABLE,
                 snapshot: None,
                 requests: Vec::new(),
@@ -109,15 +103,30 @@ impl Session {
         }
     }
 
+    /// Begins to connect over TCP where connecting over a Unix-domain socket has failed; else raises the error.
+    fn connect_otherwise(&mut self) {
+        let Some(connecting) = self.connecting.as_mut().filter(|c| c.by_unix_socket) else {
+            self.lost("could not connect to");
+        };
+        connecting.by_unix_socket = false;
+        connecting.events = pg_sys::WL_SOCKET_WRITEABLE;
+        unix_socket::refused(&self.node, self.role);
+        let failed = std::mem::replace(&mut self.conn, std::ptr::null_mut());
+        // SAFETY: made in `start`, and known to nobody else from now on.
+        unsafe { pq_sys::PQfinish(failed) };
+        self.conn = start(&conninfo(&self.node, None, self.role, self.mode));
+    }
+
     /// What to wait for until the connection stands: the socket, the events it is to be ready for, and the milliseconds
     /// at most.
     fn awaited(&mut self) -> Option<(i32, u32, u64)> {
-        let connecting = self.connecting.as_ref().filter(|c| c.events != 0)?;
-        let (events, since) = (connecting.events, connecting.since);
+        self.connecting.as_ref().filter(|c| c.events != 0)?;
         // SAFETY: a connection that is being made.
-        if unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
-            self.lost("could not connect to");
+        while unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
+            self.connect_otherwise();
         }
+        let connecting = self.connecting.as_ref()?;
+        let (events, since) = (connecting.events, connecting.since);
         let limit = NODE_CONNECT_TIMEOUT.get().max(1) as u64;
         let left = Duration::from_millis(limit).saturating_sub(since.elapsed());
         if left.is_zero() {
@@ -151,7 +160,7 @@ impl Session {
             PostgresPollingStatusType::PGRES_POLLING_OK => 0,
             PostgresPollingStatusType::PGRES_POLLING_READING => pg_sys::WL_SOCKET_READABLE,
             PostgresPollingStatusType::PGRES_POLLING_WRITING => pg_sys::WL_SOCKET_WRITEABLE,
-            _ => self.lost("could not connect to"),
+            _ => return self.connect_otherwise(),
         };
         if let Some(connecting) = &mut self.connecting {
             connecting.events = events;
@@ -238,8 +247,24 @@ impl Session {
     }
 }
 
-/// The connection string, as Citus makes it: `citus.node_conninfo` and `pg_dist_authinfo` have the last word.
-fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
+/// Begins to connect.
+fn start(info: &str) -> *mut PGconn {
+    let info = CString::new(info).unwrap_or_default();
+    // SAFETY: the result is freed by `Session::drop`.
+    let conn = unsafe { pq_sys::PQconnectStart(info.as_ptr()) };
+    if conn.is_null() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            "no memory for a connection to another node",
+        );
+    }
+    conn
+}
+
+/// The connection string, as Citus makes it: `citus.node_conninfo` and `pg_dist_authinfo` have the last word. With
+/// `socket` the host is the directory of a Unix-domain socket.
+fn conninfo(node: &Node, socket: Option<&str>, role: pg_sys::Oid, mode: Mode) -> String {
+    let role = role_name(role);
     // SAFETY: this session's database; the name is a copy in the current memory context.
     let database = unsafe {
         let name = pg_sys::get_database_name(pg_sys::MyDatabaseId);
@@ -250,10 +275,10 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
         let value = value.replace('\\', "\\\\").replace('\'', "\\'");
         info += &format!("{key}='{value}' ");
     };
-    add("host", &node.host);
+    add("host", socket.unwrap_or(&node.host));
     add("port", &node.port.to_string());
     add("dbname", &database);
-    add("user", role);
+    add("user", &role);
     add("application_name", "pgquad");
     add("client_encoding", "UTF8");
     let mut options = String::from("-c jit=off");
@@ -297,7 +322,7 @@ fn conninfo(node: &Node, role: &str, mode: Mode) -> String {
          WHERE nodeid OPERATOR(pg_catalog.=) ANY (ARRAY[0, {}]) AND rolename OPERATOR(pg_catalog.=) {}::pg_catalog.name \
          ORDER BY nodeid DESC LIMIT 1",
         node.id,
-        pgrx::spi::quote_literal(role),
+        pgrx::spi::quote_literal(&role),
     );
     let sql = CString::new(sql).unwrap_or_default();
     let own = nodes::query(&sql, |row| row.get::<String>(1));

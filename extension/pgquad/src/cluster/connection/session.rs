@@ -66,6 +66,8 @@ pub(super) struct Session {
 /// A session that is not established yet.
 pub(super) struct Connecting {
     pub(super) since: Instant,
+    /// It is over a Unix-domain socket; where that fails, TCP is next.
+    pub(super) by_unix_socket: bool,
     /// What libpq waits for of the socket; nothing once the connection stands.
     pub(super) events: u32,
     /// The snapshot to begin with.

@@ -1,0 +1,155 @@
+"""Nodes of one machine: they ask each other over Unix-domain sockets where they find them, else over TCP, with the same
+answers. Usage: sockets.py (by `run`)."""
+
+import os
+import sys
+from contextlib import closing
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import psycopg2
+
+from nodes import Cluster
+from pgquad_test import Report, as_server, socket_directory
+
+PEOPLE = 300
+NAMES = "select quad.sparql_json('select ?name { ?who <http://x/knows> <http://x/p0> ; <http://x/name> ?name }', 'films')::jsonb->'results'->'bindings'"
+HOPS = "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.o"
+# How other nodes have reached this one: those of queries, and the participants of pushed joins.
+REACHED = "select distinct client_addr is null from pg_stat_activity where application_name = 'pgquad' and query {} 'CALL quad.cluster_serve%'"
+QUERIES, PARTICIPANTS = REACHED.format("like"), REACHED.format("not like")
+NO_LOCAL_CONNECTIONS = "local all all reject\n"
+
+
+class Mismatch(AssertionError):
+    """Something that is not as it has to be."""
+
+
+def same(what, got, expected):
+    if got != expected:
+        raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
+
+
+class Checks:
+    def __init__(self, cluster, report):
+        self.cluster, self.report = cluster, report
+        coordinator = cluster.coordinator
+        coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
+        triples = "<http://x/p%s> <http://x/knows> <http://x/p0> . <http://x/p%s> <http://x/name> \"name %s\" ."
+        coordinator.query(
+            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') from generate_series(1, {PEOPLE}) i), "
+            "store => 'films')"
+        )
+
+    def run(self):
+        for check in (
+            self.all_nodes_meet_at_sockets,
+            self.tcp_by_a_setting,
+            self.participants_are_reached_over_tcp,
+            self.tcp_where_a_socket_is_refused,
+            self.a_node_that_is_down,
+            self.a_socket_that_nobody_listens_to,
+        ):
+            name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
+            try:
+                check()
+            except (AssertionError, RuntimeError, psycopg2.Error) as error:
+                self.report.check(False, name, f"{type(error).__name__}: {error}")
+            else:
+                self.report.check(True, name)
+        self.cluster.check_crashes(self.report)
+
+    def ask(self, server, *settings, expecting=None):
+        """Asks in a new session. While that is there, each other node that it has asked tells how it was reached."""
+        with closing(server.connect()) as connection, connection.cursor() as cursor:
+            for setting in settings:
+                cursor.execute(f"set {setting}")
+            cursor.execute(NAMES)
+            [(found,)] = cursor.fetchall()
+            same("names", sorted(row["name"]["value"] for row in found), sorted(f"name {i}" for i in range(1, PEOPLE + 1)))
+            for other in self.cluster.servers:
+                if other is not server and expecting is not None:
+                    same("nodes meet at a socket", other.query(QUERIES), [(expecting,)])
+
+    def all_nodes_meet_at_sockets(self):
+        """Each node asks the others over sockets."""
+        for server in self.cluster.servers:
+            self.ask(server, expecting=True)
+
+    def tcp_by_a_setting(self):
+        """A setting makes it TCP."""
+        self.ask(self.cluster.workers[0], "quad.node_unix_sockets = off", expecting=False)
+
+    def participants_are_reached_over_tcp(self):
+        """Participants of a pushed join are reached over TCP: they tell each other where."""
+        with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("set quad.exchange_mode = push")
+            cursor.execute(HOPS)
+            same("hops", cursor.fetchall(), [(0,)])
+            for worker in self.cluster.workers:
+                same("participants are at a socket", worker.query(PARTICIPANTS), [(False,)])
+
+    def tcp_where_a_socket_is_refused(self):
+        """A node that takes no local connections is asked over TCP."""
+        worker = self.cluster.workers[0]
+        path = os.path.join(worker.data, "pg_hba.conf")
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(NO_LOCAL_CONNECTIONS + before)
+            worker.alter_system("quad.node_poll_time", "99")
+            with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
+                refused = len(worker.lines_in_log(["pg_hba.conf rejects connection"]))
+                cursor.execute(NAMES)
+                # The session has gone; the next one does not try the socket again.
+                worker.query("select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'pgquad'")
+                cursor.execute(NAMES)
+                same("nodes meet at a socket", worker.query(QUERIES), [(False,)])
+                refused = len(worker.lines_in_log(["pg_hba.conf rejects connection"])) - refused
+                same("attempts that were refused", refused, 1)
+        finally:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(before)
+            worker.alter_system("quad.node_poll_time")
+        self.ask(self.cluster.coordinator, expecting=True)
+
+    def a_node_that_is_down(self):
+        """A node that is down is an error that names it, and is asked again when it is back."""
+        worker = self.cluster.workers[1]
+        worker.stop()
+        try:
+            self.ask(self.cluster.coordinator)
+        except psycopg2.Error as error:
+            same("SQLSTATE", error.pgcode, "08001")
+            same("the node is named", f"127.0.0.1:{worker.port}" in str(error), True)
+        else:
+            raise Mismatch("a node that is down has answered")
+        finally:
+            worker.start()
+        self.ask(self.cluster.coordinator, expecting=True)
+
+    def a_socket_that_nobody_listens_to(self):
+        """A socket that nobody listens to any more is TCP."""
+        worker = self.cluster.workers[1]
+        worker.stop()
+        path = os.path.join(socket_directory(), f".s.PGSQL.{worker.port}")
+        as_server(["python3", "-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path])
+        worker.configure(unix_socket_directories="")
+        try:
+            worker.start()
+            with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
+                cursor.execute(NAMES)
+                same("nodes meet at a socket", worker.query(QUERIES), [(False,)])
+        finally:
+            worker.stop()
+            worker.configure(unix_socket_directories=socket_directory())
+            worker.start()
+        self.ask(self.cluster.coordinator, expecting=True)
+
+
+if __name__ == "__main__":
+    report = Report("sockets")
+    with Cluster(shards_on_coordinator=True, unix_socket_directories=socket_directory()) as cluster:
+        Checks(cluster, report).run()
+    report.finish()
