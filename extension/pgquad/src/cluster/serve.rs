@@ -22,6 +22,14 @@ use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::pg::ffi::{self, FromClient, Timeout};
 
+/// The next transaction is looked for during so many poll times. It takes longer to come than the next message of one:
+/// the client gets its answer and asks again. Explore 1M on three nodes of two processors, one client: query 9 takes
+/// 0.90 times as long with it, query 11 0.79 times, and queries of several messages 1.03.
+const GAP_POLL_TIMES: u32 = 4;
+/// Pauses of the processor between two looks, about 1 us: a system call at once after the other slows down whoever
+/// shares caches with this processor.
+const SPINS: u32 = 20;
+
 /// The types of messages of PostgreSQL's protocol.
 mod protocol {
     pub const COPY_BOTH_RESPONSE: u8 = b'W';
@@ -81,6 +89,10 @@ struct Served {
     is_full: bool,
     /// How long the next message of a transaction takes to come.
     polling: Polling,
+    /// When the last transaction has ended, until the next one begins.
+    ended: Option<Instant>,
+    /// How long the next transaction takes to come.
+    gaps: Polling,
 }
 
 impl Served {
@@ -95,6 +107,8 @@ impl Served {
             is_open: true,
             is_full: true,
             polling: Polling::default(),
+            ended: None,
+            gaps: Polling::default(),
         };
         // SAFETY: a procedure that was called outside of a block, whose caller needs no snapshot afterwards.
         unsafe { pg_sys::ForgetPortalSnapshots() };
@@ -157,6 +171,9 @@ impl Served {
                 self.wait_within();
                 continue;
             }
+            if self.follows_soon() {
+                continue;
+            }
             if patience < 0 {
                 // SAFETY: outside of a transaction.
                 patience = unsafe { pg_sys::pgstat_report_stat(false) };
@@ -175,17 +192,17 @@ impl Served {
     /// Waits for the next message of a transaction: looks for it for a while where it should come soon, then sleeps.
     fn wait_within(&mut self) {
         let (since, most) = (Instant::now(), poll_time());
-        let budget = self.polling.budget(most);
-        while !is_readable() {
-            if since.elapsed() >= budget {
-                self.events.sleep(-1);
-                break;
-            }
-            // Whoever asks may need this processor.
-            // SAFETY: a plain system call.
-            unsafe { libc::sched_yield() };
+        if !poll_until(since + self.polling.budget(most)) {
+            self.events.sleep(-1);
         }
         self.polling.waited(since.elapsed(), most);
+    }
+
+    /// Looks for the next transaction for a while after the end of one, where transactions follow each other soon.
+    fn follows_soon(&mut self) -> bool {
+        let most = poll_time() * GAP_POLL_TIMES;
+        self.ended
+            .is_some_and(|ended| poll_until(ended + self.gaps.budget(most)))
     }
 
     fn answer(&mut self, request: &[u8]) {
@@ -226,6 +243,10 @@ impl Served {
             Timeout::ClientCheck.start(pg_sys::client_connection_check_interval);
         }
         self.is_open = true;
+        if let Some(ended) = self.ended.take() {
+            let gap = ended.elapsed();
+            self.gaps.waited(gap, poll_time() * GAP_POLL_TIMES);
+        }
     }
 
     /// Ends the transaction. The session is idle then.
@@ -241,6 +262,7 @@ impl Served {
             let idle = pg_sys::BackendState::STATE_IDLE;
             pg_sys::pgstat_report_activity(idle, std::ptr::null());
         }
+        self.ended = Some(Instant::now());
     }
 }
 
@@ -252,6 +274,22 @@ fn exit(cause: pg_sys::SessionEndType::Type) -> ! {
         pg_sys::pgStatSessionEndCause = cause;
         pg_sys::proc_exit(0)
     }
+}
+
+/// Looks for something to read from the client until a point in time; false where nothing has come.
+fn poll_until(end: Instant) -> bool {
+    while !is_readable() {
+        if Instant::now() >= end {
+            return false;
+        }
+        for _ in 0..SPINS {
+            std::hint::spin_loop();
+        }
+        // Whoever asks may need this processor.
+        // SAFETY: a plain system call.
+        unsafe { libc::sched_yield() };
+    }
+    true
 }
 
 /// Whether the socket of the client has something to read, or is broken.
