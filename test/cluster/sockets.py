@@ -13,11 +13,15 @@ from nodes import Cluster
 from pgquad_test import Report, as_server, socket_directory
 
 PEOPLE = 300
-NAMES = "select quad.sparql_json('select ?name { ?who <http://x/knows> <http://x/p0> ; <http://x/name> ?name }', 'films')::jsonb->'results'->'bindings'"
+QUESTION = "select ?name { ?who <http://x/knows> <http://x/p0> ; <http://x/name> ?name }"
+NAMES = f"select quad.sparql_json('{QUESTION}', 'films')::jsonb->'results'->'bindings'"
 HOPS = "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.o"
 # How other nodes have reached this one: those of queries, and the participants of pushed joins.
-REACHED = "select distinct client_addr is null from pg_stat_activity where application_name = 'pgquad' and query {} 'CALL quad.cluster_serve%'"
-QUERIES, PARTICIPANTS = REACHED.format("like"), REACHED.format("not like")
+REACHED = "select distinct client_addr is null from pg_stat_activity where application_name = 'pgquad'"
+QUERIES = f"{REACHED} and query like 'CALL quad.cluster_serve%'"
+PARTICIPANTS = f"{REACHED} and query not like 'CALL quad.cluster_serve%'"
+END_SESSIONS = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'pgquad'"
+REFUSALS = ["pg_hba.conf rejects connection"]
 NO_LOCAL_CONNECTIONS = "local all all reject\n"
 
 
@@ -37,8 +41,8 @@ class Checks:
         coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
         triples = "<http://x/p%s> <http://x/knows> <http://x/p0> . <http://x/p%s> <http://x/name> \"name %s\" ."
         coordinator.query(
-            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') from generate_series(1, {PEOPLE}) i), "
-            "store => 'films')"
+            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') "
+            f"from generate_series(1, {PEOPLE}) i), store => 'films')"
         )
 
     def run(self):
@@ -66,7 +70,8 @@ class Checks:
                 cursor.execute(f"set {setting}")
             cursor.execute(NAMES)
             [(found,)] = cursor.fetchall()
-            same("names", sorted(row["name"]["value"] for row in found), sorted(f"name {i}" for i in range(1, PEOPLE + 1)))
+            expected = sorted(f"name {i}" for i in range(1, PEOPLE + 1))
+            same("names", sorted(row["name"]["value"] for row in found), expected)
             for other in self.cluster.servers:
                 if other is not server and expecting is not None:
                     same("nodes meet at a socket", other.query(QUERIES), [(expecting,)])
@@ -98,16 +103,16 @@ class Checks:
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(NO_LOCAL_CONNECTIONS + before)
+            # The server reads pg_hba.conf when its settings change.
             worker.alter_system("quad.node_poll_time", "99")
             with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
-                refused = len(worker.lines_in_log(["pg_hba.conf rejects connection"]))
+                before_it = len(worker.lines_in_log(REFUSALS))
                 cursor.execute(NAMES)
                 # The session has gone; the next one does not try the socket again.
-                worker.query("select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'pgquad'")
+                worker.query(END_SESSIONS)
                 cursor.execute(NAMES)
                 same("nodes meet at a socket", worker.query(QUERIES), [(False,)])
-                refused = len(worker.lines_in_log(["pg_hba.conf rejects connection"])) - refused
-                same("attempts that were refused", refused, 1)
+                same("attempts that were refused", len(worker.lines_in_log(REFUSALS)) - before_it, 1)
         finally:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(before)
@@ -134,7 +139,7 @@ class Checks:
         worker = self.cluster.workers[1]
         worker.stop()
         path = os.path.join(socket_directory(), f".s.PGSQL.{worker.port}")
-        as_server(["python3", "-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path])
+        as_server([sys.executable, "-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path])
         worker.configure(unix_socket_directories="")
         try:
             worker.start()
