@@ -64,6 +64,7 @@ class Checks:
             self.aggregates_over_all_shards,
             self.reads_ahead,
             self.common_parts_are_asked_once,
+            self.begins_where_few_quads_are,
             self.plans_with_statistics_of_shards,
             self.explains_the_plan_that_runs,
             self.planning_asks_each_node_once,
@@ -504,6 +505,22 @@ class Checks:
         self.copy(table, [(NUMBERS + 50_000, q, NUMBERS, 0)])
         same("a new statement", self.rows(both), [(60, 362)])
         self.execute("select quad.drop_store('common')")
+
+    def begins_where_few_quads_are(self):
+        """A node that has none of the few values that many quads share does not take them for rare."""
+        few, many, least = NUMBERS + 1, NUMBERS + 2, NUMBERS + 1000
+        quads = {(NUMBERS + 10_000 + n, few, NUMBERS, 0) for n in range(60)}
+        quads |= {(NUMBERS + 10_000 + n, many, least + n % 2, 0) for n in range(20_000)}
+        self.create("skewed")
+        self.copy("quad_stores.skewed", quads)
+        query = f"""explain (analyze, costs off, timing off) select * from quad_stores.skewed a
+            join quad_stores.skewed b on b.s = a.s
+            where a.p = {few} and a.o = {NUMBERS} and b.p = {many} and quad.le(b.o, {least + 1}::bigint)"""
+        for node in range(3):
+            plan = [line for (line,) in self.rows(query, node=node) if "Pattern: " in line]
+            if "Pattern: a " not in plan[0]:
+                raise Mismatch(f"a join of 60 rows with 20,000 of two values on node {node}: {plan}")
+        self.execute("select quad.drop_store('skewed')")
 
     def plans_with_statistics_of_shards(self):
         """Generic plans expect of an unknown value as many quads as values have, on every node."""
