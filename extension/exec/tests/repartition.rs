@@ -15,8 +15,8 @@ use pgquad_btree::{Batch, Key, Order, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
     Argument, Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted,
-    Expr, FirstPattern, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan, Progress,
-    Slot, Source, TableNumber, TablePart, Tuning, Value, ValueKey,
+    Expr, Filter, FirstPattern, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan,
+    Progress, Slot, Source, TableNumber, TablePart, Test, Tuning, Value, ValueKey,
 };
 use pgquad_term::number::Number;
 use plans::{expected, quads, rows_of, Maker, Row};
@@ -617,4 +617,52 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .collect();
     assert_eq!(found, expected);
     assert!(cluster.participants.iter().all(|p| p.source.others == 0));
+}
+
+/// Where a filter leaves few quads of the first pattern, these are read by the column that it is about, and foreseen.
+#[test]
+fn what_filters_leave_is_shared_out_by_their_column() {
+    let plan = Plan {
+        root: Group {
+            patterns: vec![hop(0, 0, 1), hop(1, 0, 2)],
+            filters: vec![Filter {
+                test: Test::Expr(Expr::new(0)),
+                needs: vec![Slot::new(1)],
+            }],
+            ..Group::default()
+        },
+        slots: 3,
+        output: slots([0, 2]),
+        distinct: false,
+        whole: true,
+    };
+    let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
+    // The filter leaves odd objects.
+    for (odd, column) in [(20, ColumnNumber::OBJECT), (1500, ColumnNumber::SUBJECT)] {
+        let object = |s: i64| {
+            if s < odd {
+                1 + s % 2 * 2
+            } else {
+                8 + s % 2 * 2
+            }
+        };
+        let quads = (0..4000).flat_map(|s| [[s, 1, object(s), 0], [s, 2, s, 0], [s, 2, s + 1, 0]]);
+        let tables = [quads.collect()];
+        let settings = (3, tuning(100, 1000, 16, 1 << 20), 0);
+        let mut cluster = Cluster::new(&plan, &params, &tables, settings);
+        let asker = &mut cluster.participants[0];
+        let (source, feedback) = (&mut asker.source, &mut asker.feedback);
+        let outlook = asker.pipeline.outlook_of(source, feedback, params.to_vec());
+        assert_eq!(outlook.first, Some(FirstPattern { pattern: 0, column }));
+        assert!(
+            (odd..=4 * odd).contains(&(outlook.quads as i64)),
+            "{outlook:?}"
+        );
+        let choices = [4, 1, 7];
+        let mut turns = Turns {
+            choices: &choices,
+            at: 0,
+        };
+        assert_eq!(cluster.rows(&mut turns).len(), 2 * odd as usize);
+    }
 }

@@ -10,8 +10,9 @@
 //! The first pattern is the same for all participants, and each reads the quads of its own part. Where the constants of
 //! the pattern say that one participant has all of them, that one alone reads.
 
-use crate::access::access_path::{cannot_match, AccessPath, Operand};
+use crate::access::access_path::{cannot_match, AccessPath, Operand, PushedRanges};
 use crate::bindings::{Bindings, Column};
+use crate::cost::MOVED_ROW_COST;
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::estimates::count_pattern;
 use crate::optimizer::join_order::{choose, Next};
@@ -168,16 +169,20 @@ impl Pipeline {
     }
 
     /// About how many quads the patterns of the outermost group find when `first` comes first. Its own are those that
-    /// its constants select. The others are estimated by what earlier probes have found for each row. Also the pattern
-    /// that then comes next.
+    /// its constants select, or what filters leave of them where that is known. The others are estimated by what
+    /// earlier probes have found for each row. Also the pattern that then comes next.
     fn foreseen<S: Source>(
         &self,
         source: &mut S,
         feedback: &CardinalityFeedback,
         first: usize,
     ) -> (f64, Option<usize>) {
-        let rows = count_pattern(&self.query, &self.estimates, source, feedback, first);
-        let known = self.query.layout.groups[0].patterns[first].needs;
+        let info = &self.query.layout.groups[0].patterns[first];
+        let rows = match &self.estimates.left[info.step] {
+            Some((_, left)) => *left,
+            None => count_pattern(&self.query, &self.estimates, source, feedback, first),
+        };
+        let known = info.needs;
         let others = bits(self.query.layout.scope(0, 0, 0).patterns).filter(|&i| i != first);
         let (quads, second) = self.foreseen_after(source, feedback, rows, known, others);
         (rows + quads, second)
@@ -248,7 +253,7 @@ impl Pipeline {
 
     /// The column by which the quads of pattern `first` are shared out. It is the column by which the order that is
     /// read is placed. Where another order is as good, it is the column that leaves rows where the quads of the next
-    /// step are.
+    /// step are. An order that reads what filters leave is the better one where that is little.
     fn shared_by<S: Source>(
         &self,
         source: &S,
@@ -259,10 +264,20 @@ impl Pipeline {
         let (info, rows) = (&group.patterns[first], Bindings::one_row(self.query.slots));
         let pattern = &as_planned(&info.pattern);
         let (table, none) = (pattern.table, SlotSet::default());
-        let access = AccessPath::new(pattern, source.orders(table), &rows, &none);
+        let orders = source.orders(table);
+        let ranges = self.few_left(info.step);
+        let access = match ranges {
+            Some(ranges) => {
+                AccessPath::with_ranges(pattern, orders, &rows, &none, |_| true, ranges)
+            }
+            None => AccessPath::new(pattern, orders, &rows, &none),
+        };
         let Some(column) = source.placed_by(table, access.order) else {
             return ColumnNumber::SUBJECT;
         };
+        if ranges.is_some() {
+            return column;
+        }
         let after = one_with(self.query.slots, &info.needs);
         let inside = group.children.iter().map(|child| child.group);
         let inside = inside.flat_map(|group| &self.query.layout.groups[group].patterns);
@@ -289,6 +304,14 @@ impl Pipeline {
             true => other,
             false => column,
         }
+    }
+
+    /// What filters leave to the columns of a pattern, where that is so few quads that reading only these is worth to
+    /// give their rows away.
+    fn few_left(&self, step: usize) -> Option<&PushedRanges> {
+        let (ranges, left) = self.estimates.left[step].as_ref()?;
+        let all = self.estimates.counts[step]?;
+        (left * MOVED_ROW_COST <= all).then_some(ranges)
     }
 
     /// The share of a participant in the first pattern: the part of the table that it reads. `None` where another one
