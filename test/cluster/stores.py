@@ -70,6 +70,7 @@ class Checks:
             self.planning_asks_each_node_once,
             self.delete_and_update,
             self.joins_with_other_tables_are_batched,
+            self.terms_are_read_in_batches,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
             self.errors_within_savepoints,
@@ -650,6 +651,43 @@ class Checks:
         finally:
             self.execute("drop table public.some")
             self.value("select quad.drop_store('batched')")
+
+    def terms_are_read_in_batches(self):
+        """Expressions and aggregates that read a term of each row ask the other nodes for many at once, long ones, too."""
+        rows = 3000
+        texts = [f"{n * 7919 % rows:04} {n} {'word ' * 200}" for n in range(rows)]
+        triples = "\n".join(
+            f'<http://t.org/s{n}> <http://t.org/text> "{text}" .\n<http://t.org/s{n}> <http://t.org/in> <http://t.org/g{n % 40}> .\n'
+            f'<http://t.org/s{n}> <http://t.org/price> "{n}.5"^^<http://t.org/euro> .'
+            for n, text in enumerate(texts)
+        )
+        self.create("texts")
+        path = os.path.join(self.cluster.servers[0].dir, "texts.nt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(triples)
+        os.chmod(path, 0o644)
+        self.execute("select quad.load(%s, store => 'texts')", (path,))
+        queries = {
+            "SELECT (max(?t) AS ?x) { ?s <http://t.org/text> ?t }": [max(texts)],
+            "SELECT (count(*) AS ?x) { ?s <http://t.org/text> ?t FILTER contains(?t, ' 17 ') }": ["1"],
+            "SELECT (sum(strlen(?t)) AS ?x) { ?s <http://t.org/text> ?t }": [str(sum(map(len, texts)))],
+            "SELECT (max(?t) AS ?x) { ?s <http://t.org/text> ?t ; <http://t.org/in> ?g } GROUP BY ?g": sorted(
+                max(texts[g::40]) for g in range(40)
+            ),
+            "SELECT (max(str(?p)) AS ?x) { ?s <http://t.org/price> ?p ; <http://t.org/in> ?g } GROUP BY ?g": sorted(
+                max(f"{n}.5" for n in range(g, rows, 40)) for g in range(40)
+            ),
+        }
+        sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary'"
+        for query, expected in queries.items():
+            before = self.value(sent)
+            found = json.loads(self.value("select quad.sparql_json(%s, 'texts')", (query,)))
+            found = sorted(row["x"]["value"] for row in found["results"]["bindings"])
+            same(query, found, expected)
+            asked = self.value(sent) - before
+            if asked > 200:
+                raise Mismatch(f"{asked} messages for {rows} terms: {query}")
+        self.execute("select quad.drop_store('texts')")
 
     def statements_as_on_one_node(self):
         self.create("small")

@@ -88,9 +88,12 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         Counted::Sum(Argument::new(1)),
         Counted::Distinct(Slot::new(0)),
         Counted::Extreme(Argument::new(0), Extreme::GreatestId),
+        Counted::Extreme(Argument::new(0), Extreme::LastTerm),
     ];
-    let aggregation =
-        HashAggregation::new(slots([1, 2]), counted).with_arguments(vec![slots([0]), slots([2])]);
+    let aggregation = HashAggregation::new(slots([1, 2]), counted)
+        .with_arguments(vec![slots([0]), slots([2])])
+        .with_order(offered_order)
+        .with_offer(offer);
     let aggregation = aggregation.within(room, &mut || Box::new(Words::default()));
     let mut aggregation =
         pipeline.aggregate(&mut trees, &mut CardinalityFeedback::new(), aggregation);
@@ -104,6 +107,7 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             let counts = [0, 2, 4].map(|place| aggregation.count(group, place));
             let sums = [1, 3].map(|place| integer(&aggregation.sum(group, place)));
             let greatest = aggregation.extreme(group, 5);
+            assert_eq!(aggregation.extreme(group, 6), greatest);
             assert_eq!(
                 groups.insert(key, (counts, sums, greatest)),
                 None,

@@ -17,7 +17,7 @@ use crate::plan::{Argument, Slot};
 use crate::source::Source;
 use pgquad_term::aggregate::{Sum, SUM_WORDS};
 use pgquad_term::number::Number;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// What is counted of each group.
@@ -176,8 +176,8 @@ impl HashAggregation {
         self
     }
 
-    /// Before groups are merged, `offer` gets the ids whose terms will be compared, in that order. When they are
-    /// merged, it gets none. So terms that are elsewhere can be fetched together.
+    /// Before rows are counted or groups merged, `offer` gets the ids whose terms will be compared. When that is
+    /// done, it gets none. So terms that are elsewhere can be fetched together.
     pub fn with_offer(mut self, offer: TermOffer) -> Self {
         self.offer = Some(offer);
         self
@@ -480,8 +480,12 @@ impl HashAggregation {
             return;
         }
         let adds = self.adds(source, rows, multiplicities);
+        let offer = self.offer.filter(|_| self.compares_terms());
         if self.by.is_empty() {
             self.resize(1);
+            if let Some(offer) = offer {
+                offer(self.compared_with_rows(&[0], &adds));
+            }
             let mut at = 0;
             for adds in &adds {
                 match adds {
@@ -508,6 +512,9 @@ impl HashAggregation {
                     }
                 }
             }
+            if let Some(withdraw) = offer {
+                withdraw(Vec::new());
+            }
             return;
         }
         let none: Vec<u64> = vec![0; rows.len];
@@ -520,18 +527,24 @@ impl HashAggregation {
         }
         let unbound = vec![unbound; rows.len];
         columns.push(&unbound);
+        let times = |row: usize| multiplicities.map_or(1, |w| w[row]);
         let mut last = None;
-        for row in 0..rows.len {
-            let multiplicity = multiplicities.map_or(1, |w| w[row]);
-            if multiplicity == 0 {
-                continue;
-            }
+        let mut groups = Vec::with_capacity(rows.len);
+        for row in (0..rows.len).filter(|&row| times(row) > 0) {
             let group = match last.filter(|&key| self.keys.is(key, &columns, row)) {
                 Some(key) => key,
                 None => self.keys.find_or_add(hash(&columns, row), &columns, row),
             };
             last = Some(group);
-            self.resize(self.keys.len());
+            groups.push(group);
+        }
+        self.resize(self.keys.len());
+        if let Some(offer) = offer {
+            offer(self.compared_with_rows(&groups, &adds));
+        }
+        let counted = (0..rows.len).filter(|&row| times(row) > 0);
+        for (row, group) in counted.zip(groups) {
+            let multiplicity = times(row);
             let (group, mut at) = (group as usize, 0);
             for adds in &adds {
                 match adds {
@@ -552,6 +565,9 @@ impl HashAggregation {
                     }
                 }
             }
+        }
+        if let Some(withdraw) = offer {
+            withdraw(Vec::new());
         }
         self.make_room();
     }
@@ -740,6 +756,29 @@ impl HashAggregation {
     fn compares_terms(&self) -> bool {
         let by_term = |counted: &Counted| matches!(counted, Counted::Extreme(_, extreme) if extreme.compares_terms());
         self.counted.iter().any(by_term)
+    }
+
+    /// The ids that rows of these groups will compare by their terms. For each such extreme they are the ids that the
+    /// groups have, and the values of the rows.
+    fn compared_with_rows(&self, groups: &[u32], adds: &[Adds]) -> Vec<Vec<u64>> {
+        let mut columns = Vec::new();
+        for (place, adds) in adds.iter().enumerate() {
+            let Adds::Values(extreme, values) = adds else {
+                continue;
+            };
+            if !extreme.compares_terms() {
+                continue;
+            }
+            let first = self.first_word(place);
+            let words = &self.counts[first..first + EXTREME_WORDS];
+            let mut seen = HashSet::new();
+            let groups = groups.iter().filter(|&&group| seen.insert(group));
+            let known =
+                groups.filter_map(|&group| Extreme::result(extreme_of(words, group as usize)));
+            columns.push(known.collect());
+            columns.push(values.iter().flatten().copied().collect());
+        }
+        columns
     }
 
     /// The ids that [`Self::merge_all`] will compare by their terms. For each such extreme they are the ids that groups

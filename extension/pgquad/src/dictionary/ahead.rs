@@ -2,9 +2,9 @@
 //!
 //! A node hands out rows one by one, and expressions above it ask for the term of one id after the other. The node,
 //! however, has the ids of a whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being
-//! read. The first id of an offered column that is wanted brings a chunk of that column. Each distinct id is decoded
-//! once, in the order of the dictionary, so each block of terms is looked up once. Nothing depends on an offer: an id
-//! that is in no chunk is read by itself.
+//! read; where the dictionary is on several nodes, from the first batch on. The first id of an offered column that is
+//! wanted brings a chunk of that column. Each distinct id is decoded once, in the order of the dictionary, so each
+//! block of terms is looked up once. Nothing depends on an offer: an id that is in no chunk is read by itself.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,8 +13,14 @@ use pgquad_term::TermId;
 
 use super::texts::Texts;
 
-/// Rows of a chunk. A chunk of labels is a quarter of a megabyte.
+/// Most rows of a chunk. A chunk of labels is a quarter of a megabyte.
 const CHUNK_ROWS: usize = 4096;
+/// Rows of a column's first chunk, which shows how long its terms are. Later ones have as many as there is room for.
+const FIRST_ROWS: usize = 256;
+/// Least rows of a later one.
+const LEAST_ROWS: usize = 64;
+/// Share of [`CHUNK_BYTES`] that the rows of a chunk are expected to fill: terms that find no room are read one by one.
+const FILLED_SHARE: f64 = 0.75;
 /// Bytes of text from which on no more terms are added to a chunk.
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that are kept: columns that expressions read side by side.
@@ -32,6 +38,8 @@ thread_local! {
     /// Terms that have been decoded for expressions.
     static DECODED: Cell<u64> = const { Cell::new(0) };
     static OFFERS: RefCell<Vec<Offer>> = const { RefCell::new(Vec::new()) };
+    /// Bytes of a term in the last chunk of each column, by node and column.
+    static LENGTHS: RefCell<Vec<(ColumnOfNode, f64)>> = const { RefCell::new(Vec::new()) };
     static NEXT_NODE: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -61,10 +69,14 @@ impl Upcoming {
     }
 
     /// To be called before the rows of a batch are handed out. `columns` gives the ids of the rows, in the form of
-    /// keys, for each column; it is called only if terms of the batch before were read.
+    /// keys, for each column. It is called if terms of the batch before were read, and for the first batch where each
+    /// term may be a message.
     pub fn batch(&mut self, rows: usize, columns: impl FnOnce() -> Vec<Vec<u64>>) {
         let reads = READS.get();
-        let wanted = self.rows > 0 && (reads - self.reads) * ROWS_PER_READ >= self.rows;
+        let wanted = match self.rows {
+            0 => super::is_distributed(),
+            before => (reads - self.reads) * ROWS_PER_READ >= before,
+        };
         (self.rows, self.reads) = (rows as u64, reads);
         self.withdraw();
         if wanted {
@@ -85,6 +97,7 @@ impl Upcoming {
 impl Drop for Upcoming {
     fn drop(&mut self) {
         self.withdraw();
+        LENGTHS.with_borrow_mut(|lengths| lengths.retain(|(of, _)| of.node != self.node));
     }
 }
 
@@ -109,6 +122,33 @@ struct Offer {
     misses: u32,
 }
 
+/// A column of the rows that a node offers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ColumnOfNode {
+    node: u64,
+    column: usize,
+}
+
+impl ColumnOfNode {
+    /// Rows of its next chunk.
+    fn chunk_rows(self) -> usize {
+        let length = LENGTHS.with_borrow(|all| all.iter().find(|(of, _)| *of == self).map(|l| l.1));
+        length.map_or(FIRST_ROWS, |bytes| {
+            let rows = CHUNK_BYTES as f64 * FILLED_SHARE / bytes;
+            (rows as usize).clamp(LEAST_ROWS, CHUNK_ROWS)
+        })
+    }
+
+    /// Notes how long the terms of a chunk are.
+    fn note(self, texts: &Texts) {
+        let bytes = texts.bytes.len().max(1) as f64 / texts.ends.len().max(1) as f64;
+        LENGTHS.with_borrow_mut(|all| match all.iter_mut().find(|(of, _)| *of == self) {
+            Some((_, known)) => *known = bytes,
+            None => all.push((self, bytes)),
+        });
+    }
+}
+
 struct Column {
     keys: Vec<u64>,
     /// Rows up to here are in a chunk, or behind what was wanted first.
@@ -123,6 +163,8 @@ struct Chunk {
     texts: Texts,
     /// The place of each row's term.
     rows: Vec<u32>,
+    /// The first row of each term.
+    first: Vec<u32>,
     /// The row that was found last.
     at: usize,
     /// The chunk that was found in after this one, the last time.
@@ -157,6 +199,7 @@ pub fn decoded() -> u64 {
 impl Ahead {
     /// Puts in a chunk of rows, with the terms of these numbers.
     pub fn put(&mut self, rows: Rows, numbers: Vec<u64>, texts: Texts) {
+        rows.of.note(&texts);
         if self.chunks.len() == KEPT_CHUNKS {
             self.chunks.remove(0);
         }
@@ -202,24 +245,30 @@ impl Ahead {
 /// The rows of a chunk that begins with this id, if a column that was offered has it.
 pub fn offered(id: TermId) -> Option<Rows> {
     OFFERS.with_borrow_mut(|offers| {
-        let keys = offers.iter_mut().rev().find_map(|offer| offer.take(id));
+        let rows = offers.iter_mut().rev().find_map(|offer| offer.take(id));
         offers.retain(|offer| offer.misses < MAX_MISSES);
-        keys.map(|keys| Rows::new(&keys))
+        rows
     })
 }
 
 /// Rows whose terms are to be decoded: the dictionary's number of each. What ids tell is left out.
-pub struct Rows(Vec<u64>);
+pub struct Rows {
+    numbers: Vec<u64>,
+    of: ColumnOfNode,
+}
 
 impl Rows {
-    fn new(keys: &[u64]) -> Self {
+    fn new(keys: &[u64], of: ColumnOfNode) -> Self {
         let number = |&key: &u64| TermId(key ^ SIGN).dictionary_number();
-        Rows(keys.iter().filter_map(number).collect())
+        Rows {
+            numbers: keys.iter().filter_map(number).collect(),
+            of,
+        }
     }
 
     /// The distinct numbers, ascending.
     pub fn numbers(&self) -> Vec<u64> {
-        let mut numbers = self.0.clone();
+        let mut numbers = self.numbers.clone();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
@@ -236,17 +285,23 @@ impl Offer {
         }
     }
 
-    /// The keys of the rows from the first with this id on, as many as a chunk has.
-    fn take(&mut self, id: TermId) -> Option<Vec<u64>> {
+    /// The rows from the first with this id on, as many as a chunk has.
+    fn take(&mut self, id: TermId) -> Option<Rows> {
         let key = id.0 ^ SIGN;
-        for column in &mut self.columns {
+        let node = self.node;
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            let of = ColumnOfNode {
+                node,
+                column: number,
+            };
             let rest = &column.keys[column.taken..];
             if let Some(first) = rest.iter().position(|&k| k == key) {
                 let rest = &rest[first..];
-                let keys = rest[..rest.len().min(CHUNK_ROWS)].to_vec();
+                let keys = &rest[..rest.len().min(of.chunk_rows())];
+                let rows = Rows::new(keys, of);
                 column.taken += first + keys.len();
                 self.misses = 0;
-                return Some(keys);
+                return Some(rows);
             }
         }
         self.misses += 1;
@@ -259,11 +314,21 @@ impl Chunk {
     fn new(rows: &Rows, numbers: Vec<u64>, texts: Texts) -> Self {
         count_decoded(numbers.len());
         let place = |number: &u64| numbers.binary_search(number).ok();
-        let rows = rows.0.iter().filter_map(place).map(|n| n as u32).collect();
+        let rows: Vec<u32> = rows
+            .numbers
+            .iter()
+            .filter_map(place)
+            .map(|n| n as u32)
+            .collect();
+        let mut first = vec![0; numbers.len()];
+        for (row, &place) in rows.iter().enumerate().rev() {
+            first[place as usize] = row as u32;
+        }
         Self {
             numbers,
             texts,
             rows,
+            first,
             at: 0,
             followed_by: 0,
         }
@@ -282,22 +347,13 @@ impl Chunk {
         distance.is_some()
     }
 
-    /// Moves to a row with this number; false if there is none.
+    /// Moves to the first row with this number; false if there is none.
     fn find(&mut self, number: u64) -> bool {
-        let found = self.search(number);
-        if let Some(row) = found {
-            self.at = row;
+        let found = self.numbers.binary_search(&number);
+        if let Ok(place) = found {
+            self.at = self.first[place] as usize;
         }
-        found.is_some()
-    }
-
-    /// The first row with this number from the current one on, or else from the beginning.
-    fn search(&self, number: u64) -> Option<usize> {
-        let place = self.numbers.binary_search(&number).ok()? as u32;
-        let is = |&other: &u32| other == place;
-        let (before, behind) = self.rows.split_at(self.at);
-        let behind = behind.iter().position(is).map(|n| self.at + n);
-        behind.or_else(|| before.iter().position(is))
+        found.is_ok()
     }
 
     fn text(&self, place: usize) -> &str {

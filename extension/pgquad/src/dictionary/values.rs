@@ -3,7 +3,7 @@
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
-use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermBuf, TermId};
+use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermId};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -19,7 +19,7 @@ pub fn number(id: i64) -> Option<Number> {
     let id = term_id(id);
     match may_be_number(id) {
         false => None,
-        true => inline_number(id).or_else(|| number_of(&super::decode(id)?)),
+        true => inline_number(id).or_else(|| super::with_term(id, number_of)?),
     }
 }
 
@@ -34,7 +34,9 @@ pub fn numbers(ids: &[Option<i64>]) -> Vec<Option<Number>> {
             unread.extend(id.map(|id| (id, place)));
         }
     }
-    super::for_each_term(&unread, |place, term| numbers[place] = number_of(term));
+    super::for_each_term(&unread, |place, term| {
+        numbers[place] = number_of(&term.as_term())
+    });
     numbers
 }
 
@@ -46,8 +48,8 @@ fn may_be_number(id: TermId) -> bool {
     )
 }
 
-fn number_of(term: &TermBuf) -> Option<Number> {
-    match term.as_term() {
+fn number_of(term: &Term<'_>) -> Option<Number> {
+    match term {
         Term::Literal(literal) => literal.number(),
         _ => None,
     }
@@ -95,10 +97,15 @@ impl Cast {
         if let Some(known) = with_state(|state| state.floats.get(&key, |_| FLOAT_BYTES)) {
             return known;
         }
-        let term = super::term_of(number, false)
-            .filter(|term| super::fits(id, term.as_encoded()))
-            .unwrap_or_else(|| unknown_id(id));
-        let float = self.of(&term.as_term());
+        let float = match super::is_distributed() {
+            // A chunk of terms is one message.
+            true => super::with_term(id, |term| self.of(term)).flatten(),
+            false => {
+                let term =
+                    super::term_of(number, false).filter(|term| super::fits(id, term.as_encoded()));
+                self.of(&term.unwrap_or_else(|| unknown_id(id)).as_term())
+            }
+        };
         with_state(|state| state.floats.put(key, float, FLOAT_BYTES));
         float
     }

@@ -173,10 +173,14 @@ impl ExtremeId {
         if self.term.is_none() {
             self.term = dictionary::decode(best);
         }
-        if let (Some(term), Some(best)) = (dictionary::decode(id), &self.term) {
-            if order(&term.as_term(), &best.as_term()) == wanted {
-                (self.best, self.term) = (Some(id), Some(term));
-            }
+        let Some(best) = self.term.as_ref().map(TermBuf::as_term) else {
+            return;
+        };
+        let better = dictionary::with_term(id, |term| {
+            (order(term, &best) == wanted).then(|| term.to_buf())
+        });
+        if let Some(term) = better.flatten() {
+            (self.best, self.term) = (Some(id), Some(term));
         }
     }
 }

@@ -381,13 +381,7 @@ impl Source for NodeSource {
     ) -> Vec<Option<u64>> {
         let ids = self.result_ids(argument, needs, (rows, wanted));
         let keys = ids.into_iter();
-        let keys: Vec<_> = keys.map(|id| id.map(|id| id as u64 ^ SIGN)).collect();
-        // Those that are compared by their terms are compared now.
-        let upcoming = &mut self.arguments[argument.index()].upcoming;
-        upcoming.batch(keys.len(), || {
-            vec![keys.iter().flatten().copied().collect()]
-        });
-        keys
+        keys.map(|id| id.map(|id| id as u64 ^ SIGN)).collect()
     }
 
     fn pushdown_ranges(
