@@ -17,7 +17,8 @@ use crate::plan::{Argument, Slot};
 use crate::source::Source;
 use pgquad_term::aggregate::{Sum, SUM_WORDS};
 use pgquad_term::number::Number;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// What is counted of each group.
@@ -176,7 +177,7 @@ impl HashAggregation {
         self
     }
 
-    /// Before rows are counted or groups merged, `offer` gets the ids whose terms will be compared. When that is
+    /// Before rows are counted or groups merged, `offer` gets the ids whose terms may be compared. When that is
     /// done, it gets none. So terms that are elsewhere can be fetched together.
     pub fn with_offer(mut self, offer: TermOffer) -> Self {
         self.offer = Some(offer);
@@ -771,7 +772,7 @@ impl HashAggregation {
             }
             let first = self.first_word(place);
             let words = &self.counts[first..first + EXTREME_WORDS];
-            let mut seen = HashSet::new();
+            let mut seen = FxHashSet::default();
             let groups = groups.iter().filter(|&&group| seen.insert(group));
             let known =
                 groups.filter_map(|&group| Extreme::result(extreme_of(words, group as usize)));

@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use pgquad_btree::SIGN;
 use pgquad_term::TermId;
 
+use super::layout::Layout;
 use super::texts::Texts;
 
 /// Most rows of a chunk. A chunk of labels is a quarter of a megabyte.
@@ -74,7 +75,7 @@ impl Upcoming {
     pub fn batch(&mut self, rows: usize, columns: impl FnOnce() -> Vec<Vec<u64>>) {
         let reads = READS.get();
         let wanted = match self.rows {
-            0 => super::is_distributed(),
+            0 => Layout::is_known_distributed(),
             before => (reads - self.reads) * ROWS_PER_READ >= before,
         };
         (self.rows, self.reads) = (rows as u64, reads);
@@ -285,7 +286,7 @@ impl Offer {
         }
     }
 
-    /// The rows from the first with this id on, as many as a chunk has.
+    /// The rows from the first with this id on, or from before it, as many as a chunk has.
     fn take(&mut self, id: TermId) -> Option<Rows> {
         let key = id.0 ^ SIGN;
         let node = self.node;
@@ -296,10 +297,17 @@ impl Offer {
             };
             let rest = &column.keys[column.taken..];
             if let Some(first) = rest.iter().position(|&k| k == key) {
-                let rest = &rest[first..];
-                let keys = &rest[..rest.len().min(of.chunk_rows())];
+                let most = of.chunk_rows();
+                // Rows that are sure to be wanted are not left out.
+                let start = if node == NO_NODE && first < most {
+                    0
+                } else {
+                    first
+                };
+                let rest = &rest[start..];
+                let keys = &rest[..rest.len().min(most)];
                 let rows = Rows::new(keys, of);
-                column.taken += first + keys.len();
+                column.taken += start + keys.len();
                 self.misses = 0;
                 return Some(rows);
             }

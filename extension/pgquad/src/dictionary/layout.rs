@@ -119,6 +119,12 @@ impl Layout {
         Self::known()
     }
 
+    /// Whether this session knows that the dictionary is on several nodes. Neither looks nor locks: a scan that uses no
+    /// term runs where there is no dictionary, and beside whoever distributes it.
+    pub fn is_known_distributed() -> bool {
+        KNOWN.with_borrow(|layout| layout.as_ref().is_some_and(|known| known.shards.is_some()))
+    }
+
     /// The layout after all changes that other sessions have committed.
     pub fn newest() -> Rc<Layout> {
         // SAFETY: within a transaction.

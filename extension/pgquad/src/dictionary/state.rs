@@ -11,7 +11,7 @@ use pgquad_term::{TermBuf, TermId};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::ahead::Ahead;
+use super::ahead::{self, Ahead};
 use super::blocks::BlockCache;
 use super::distribute;
 use super::languages::Languages;
@@ -198,6 +198,8 @@ unsafe extern "C-unwind" fn at_transaction_end(
     WROTE.set(false);
     TERM_LOCKS.set(0);
     layout::forget_locks();
+    // Whoever made an offer may have failed before it was withdrawn.
+    ahead::offer(Vec::new());
     distribute::at_transaction_end();
 }
 
