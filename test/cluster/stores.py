@@ -358,6 +358,28 @@ class Checks:
                 )
                 same(f"least and greatest {column}", self.rows(f"select min({column}), max({column}), count(distinct {column}), count(*) from quad_stores.grouped", node=node),
                      [(min(expected), max(expected), len(expected), len(quads))])
+            # Each node counts its own where no value is on two of them; then that is one message to each.
+            predicate = min(p for _, p, _, _ in quads)
+            sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'pull'"
+            for columns, where, found in [
+                ("count(distinct s)", "", [len({s for s, _, _, _ in quads})]),
+                ("count(distinct o)", "", [len({o for _, _, o, _ in quads})]),
+                ("count(distinct p)", "", [len({p for _, p, _, _ in quads})]),
+                ("count(distinct s), count(*)", "where g > %(g)s", None),
+                ("count(distinct s)", "where p = %(p)s", [len({s for s, p, _, _ in quads if p == predicate})]),
+                ("count(distinct o)", "where p = %(p)s", [len({o for _, p, o, _ in quads if p == predicate})]),
+                ("count(distinct s)", "where p = 0", [0]),
+            ]:
+                if found is None:
+                    graphs = [s for s, _, _, g in quads if g > NUMBERS + 2]
+                    found = [len(set(graphs)), len(graphs)]
+                query = f"select {columns} from quad_stores.grouped {where}"
+                before = self.value(sent)
+                same(f"{query} on node {node}", self.rows(query, {"p": predicate, "g": NUMBERS + 2}, node), [tuple(found)])
+                asked = self.value(sent) - before
+                # Where few are expected, all nodes are asked how many there are, too.
+                if "distinct p" not in columns and found != [0] and asked > 4:
+                    raise Mismatch(f"{asked} messages: {query}")
             some = NUMBERS + 3
             expected = {}
             for s, _, o, _ in quads:

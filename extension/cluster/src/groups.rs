@@ -109,10 +109,21 @@ pub struct GroupRequest {
 }
 
 impl GroupRequest {
-    /// The message.
+    /// The message that asks for the groups.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = crate::message::request(Kind::Groups);
+        self.encode_as(Kind::Groups)
+    }
+
+    /// The message that asks how many groups there are, and how many keys they have. The number of keys means nothing
+    /// where they are not counted; nor does `enough`.
+    #[must_use]
+    pub fn encode_counting(&self) -> Vec<u8> {
+        self.encode_as(Kind::CountGroups)
+    }
+
+    fn encode_as(&self, kind: Kind) -> Vec<u8> {
+        let mut writer = crate::message::request(kind);
         writer.u8(self.order);
         writer.u8(self.depth);
         writer.u8(u8::from(self.counting));

@@ -7,7 +7,7 @@ use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
-pub const VERSION: u8 = 7;
+pub const VERSION: u8 = 8;
 
 /// Most rows that one answer may have; a reader believes no more.
 pub const MAX_ROWS: usize = 1 << 22;
@@ -41,6 +41,8 @@ pub enum Kind {
     ImportSnapshot = 8,
     /// The end of the transaction of the messages before. It has no answer.
     EndTransaction = 9,
+    /// [`crate::groups::GroupRequest`], of which only the number of groups and that of their keys are wanted.
+    CountGroups = 10,
     /// Ids of terms, terms of ids: see the dictionary.
     Dictionary = 16,
 }
@@ -59,6 +61,7 @@ impl Kind {
             Self::ExportSnapshot,
             Self::ImportSnapshot,
             Self::EndTransaction,
+            Self::CountGroups,
             Self::Dictionary,
         ]
         .into_iter()

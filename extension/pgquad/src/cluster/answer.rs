@@ -11,7 +11,7 @@ use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::groups::{Here, ShardedGroups, Source};
+use super::groups::{self, Here, ShardedGroups, Source};
 use super::protocol::{check_version, damaged};
 use super::trust::{check_trusted, meet};
 use super::{arrival, counters, map, moves, snapshots};
@@ -47,7 +47,8 @@ pub fn answer(request: &[u8]) -> Vec<u8> {
         Kind::Read => read(&mut reader),
         Kind::Estimate => estimate(&mut reader),
         Kind::CountVisible => count_visible(&mut reader),
-        Kind::Groups => groups(&mut reader),
+        Kind::Groups => some_groups(&mut reader),
+        Kind::CountGroups => count_groups(&mut reader),
         Kind::Values => values(&mut reader),
         Kind::TakeShard => moves::take_shard(&mut reader),
         Kind::ExportSnapshot => snapshots::export().into_bytes(),
@@ -232,7 +233,20 @@ fn values(reader: &mut Reader<'_>) -> Vec<u8> {
     encode_groups(&smallest.into_groups(), 1)
 }
 
-fn groups(reader: &mut Reader<'_>) -> Vec<u8> {
+fn count_groups(reader: &mut Reader<'_>) -> Vec<u8> {
+    let request = GroupRequest::decode(reader).unwrap_or_else(|e| damaged(e));
+    let open = Open::new(request.shards.iter().copied());
+    let order = open.check_order(request.order);
+    let mut sum = [0; 2];
+    for shard in &open.readers {
+        let found = groups::count(shard, order, &request);
+        sum.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
+    }
+    open.close();
+    message::encode_numbers(&sum)
+}
+
+fn some_groups(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = GroupRequest::decode(reader).unwrap_or_else(|e| damaged(e));
     let mut open = Open::new(request.shards.iter().copied());
     let order = open.check_order(request.order);

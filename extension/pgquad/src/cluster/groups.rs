@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pgquad_btree::{Filter, GroupCursor, Groups, Key, Work};
 use pgquad_cluster::groups::{decode_groups, GroupRequest, GroupSource, Merge};
 use pgquad_cluster::Traffic;
+use pgrx::check_for_interrupts;
 
 use super::connection::Scope;
 use super::own_writes::Written;
@@ -65,6 +66,34 @@ pub struct OwnWrites {
 const MAX_GROUPS: usize = 256 * 1024;
 /// How much more than the time before is asked for.
 const GROWTH_FACTOR: usize = 8;
+
+/// Groups that are counted at once.
+const COUNTED_GROUPS: usize = 4096;
+
+/// How many groups of a request a shard has, and how many keys they have.
+pub fn count(reader: &LocalReader, order: usize, request: &GroupRequest) -> [u64; 2] {
+    let (low, high) = request.range;
+    let mut cursor = GroupCursor::new(low, high, usize::from(request.depth), request.counting);
+    let (mut groups, mut work) = (Groups::default(), Work::default());
+    let mut sum = [0; 2];
+    loop {
+        let filters = &request.filters;
+        reader.groups(
+            order,
+            &mut cursor,
+            filters,
+            COUNTED_GROUPS,
+            &mut groups,
+            &mut work,
+        );
+        if groups.is_empty() {
+            return sum;
+        }
+        check_for_interrupts!();
+        sum[0] += groups.len() as u64;
+        sum[1] += groups.counts.iter().sum::<u64>();
+    }
+}
 
 impl OwnWrites {
     fn take(&mut self, groups: &mut Groups) {

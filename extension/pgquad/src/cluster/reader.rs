@@ -353,6 +353,17 @@ impl ShardedReader {
         values.iter().map(of_value).collect()
     }
 
+    /// The shard of this node that has the quads of all these keys in an order, by the column that the order is placed
+    /// by, and how many shards of the table are here.
+    pub fn only_shard(&self, order: usize, keys: &[u64]) -> Option<(usize, usize)> {
+        let table = &self.sides[order / 2];
+        let shard_of = |&key: &u64| table.placement.shard_of((key ^ SIGN) as i64);
+        let (first, rest) = keys.split_first()?;
+        let only = shard_of(first);
+        let is_only = table.here[only].is_some() && rest.iter().all(|key| shard_of(key) == only);
+        is_only.then(|| (only, table.here.iter().flatten().count()))
+    }
+
     /// As [`Self::read`], of the shards of this node only.
     pub fn read_own(
         &self,
@@ -386,12 +397,17 @@ impl ShardedReader {
     /// About how many entries an order has in ranges, visible or not.
     pub fn counts(&self, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
         let wanted: Vec<(usize, Key, Key)> = ranges.iter().map(|r| (order, r.0, r.1)).collect();
-        self.estimates(&wanted)
+        self.estimates_of(&wanted, true)
     }
 
     /// About how many entries ranges of orders have, visible or not. It takes one message to each other node that has
     /// entries of ranges which are not remembered.
     pub fn estimates(&self, wanted: &[(usize, Key, Key)]) -> Vec<u64> {
+        self.estimates_of(wanted, false)
+    }
+
+    /// The same; `together`: all ranges are those of one pattern, and a sample is to show enough of them in all.
+    fn estimates_of(&self, wanted: &[(usize, Key, Key)], together: bool) -> Vec<u64> {
         if self.reshaped {
             return wanted
                 .iter()
@@ -415,7 +431,8 @@ impl ShardedReader {
                 new.push(n);
             }
         }
-        for of_order in anywhere.chunk_by(|&a, &b| wanted[a].0 == wanted[b].0) {
+        let belong = |&a: &usize, &b: &usize| together && wanted[a].0 == wanted[b].0;
+        for of_order in anywhere.chunk_by(belong) {
             let side = self.side(wanted[of_order[0]].0);
             let range = |&n: &usize| (wanted[n].1, wanted[n].2);
             let ranges: Vec<(Key, Key)> = of_order.iter().map(range).collect();
@@ -608,15 +625,7 @@ impl ShardedReader {
         filters: &[Filter],
     ) -> ShardedGroups {
         let side = self.side(order);
-        let request = |shards| GroupRequest {
-            order: side.order as u8,
-            depth: depth as u8,
-            counting,
-            enough: 0,
-            range,
-            filters: filters.to_vec(),
-            shards,
-        };
+        let request = |shards| side.group_request(range, (depth, counting), filters, shards);
         if self.written {
             let own = groups::OwnWrites {
                 written: self.through_citus(order),
@@ -645,6 +654,39 @@ impl ShardedReader {
             })));
         }
         ShardedGroups::new(sources, depth)
+    }
+
+    /// How many groups [`Self::groups`] finds, and how many keys they have. `None` where shards may share groups, or
+    /// this transaction has written to them: then they have to be put together.
+    pub fn count_groups(
+        &self,
+        order: usize,
+        range: (Key, Key),
+        (depth, counting): (usize, bool),
+        filters: &[Filter],
+    ) -> Option<[u64; 2]> {
+        let side = self.side(order);
+        if self.written || side.key_place() >= depth {
+            return None;
+        }
+        let request = |shards| side.group_request(range, (depth, counting), filters, shards);
+        let (here, there) = side.shards_of(&range);
+        let groups: Vec<i32> = there.iter().map(|(group, _)| *group).collect();
+        for (group, shards) in there {
+            self.send(group, &request(shards).encode_counting());
+        }
+        let mut sum = [0; 2];
+        let mut add = |found: &[u64]| sum.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
+        // The other nodes count while this one does.
+        let own = request(Vec::new());
+        for shard in here {
+            add(&groups::count(&side.local(shard), side.order, &own));
+        }
+        for group in groups {
+            let answer = self.receive(group);
+            add(&message::decode_numbers(&answer, 2).unwrap_or_else(|e| damaged(e)));
+        }
+        Some(sum)
     }
 
     /// Whether some shards are on other nodes.
@@ -766,6 +808,25 @@ impl Side<'_> {
             }
         };
         place.insert(opened).reader.clone()
+    }
+
+    /// Asks shards for the groups of a range.
+    fn group_request(
+        &self,
+        range: (Key, Key),
+        (depth, counting): (usize, bool),
+        filters: &[Filter],
+        shards: Vec<u64>,
+    ) -> GroupRequest {
+        GroupRequest {
+            order: self.order as u8,
+            depth: depth as u8,
+            counting,
+            enough: 0,
+            range,
+            filters: filters.to_vec(),
+            shards,
+        }
     }
 
     /// Whether this node has shards of the table.

@@ -160,6 +160,23 @@ impl TableReader {
         }
     }
 
+    /// How many groups a loose scan finds, and how many keys they have, where that takes less than to read them: where
+    /// each node can count its own.
+    pub fn count_groups(
+        &self,
+        order: usize,
+        range: (Key, Key),
+        (depth, counting): (usize, bool),
+        filters: &[Filter],
+    ) -> Option<[u64; 2]> {
+        match self {
+            Self::Local(_) => None,
+            Self::Sharded(sharded) => {
+                sharded.count_groups(order, range, (depth, counting), filters)
+            }
+        }
+    }
+
     /// Reads on in a loose scan of an order: the next groups, about `enough`; false at the end.
     pub fn groups(
         &self,

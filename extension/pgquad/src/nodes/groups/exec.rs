@@ -194,6 +194,9 @@ impl QuadGroups {
                 self.read_scattered(column);
             } else if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {
                 self.count_all();
+            } else if self.count_distinct() {
+                self.ended = true;
+                self.close();
             } else if !self.read_groups() {
                 self.ended = true;
                 self.close();
@@ -296,6 +299,28 @@ impl QuadGroups {
         });
         self.ended = true;
         self.close();
+    }
+
+    /// The one group of all rows and its distinct values, where those need not be read; false where they have to be, or
+    /// are being read.
+    fn count_distinct(&mut self) -> bool {
+        let (&[range], false, 0) = (&self.ranges[..], self.plan.grouped, self.next_range) else {
+            return false;
+        };
+        let (order, depth) = (self.plan.order, self.plan.inner_depth);
+        let counting = (depth, self.plan.counting);
+        let found = self
+            .reader
+            .count_groups(order, range, counting, &self.filters);
+        let Some([distinct, rows]) = found else {
+            return false;
+        };
+        self.open = Some(Group {
+            key: [0; 4],
+            rows,
+            distinct,
+        });
+        true
     }
 
     /// Reads the next batch of groups; false at the end.
