@@ -190,6 +190,16 @@ impl Reading {
         }
     }
 
+    /// The same in one shard of this node, whatever others have of the ranges.
+    #[must_use]
+    pub fn in_shard(mut self, shard: usize) -> Self {
+        self.spread = Some(Box::new(Spread {
+            way: Way::One(shard),
+            ..Spread::default()
+        }));
+        self
+    }
+
     /// The progress in a table that is not distributed.
     #[inline]
     pub fn local(&mut self) -> &mut Probe {

@@ -67,6 +67,12 @@ pub trait Source {
         true
     }
 
+    /// The shard that has the quads of all these keys in a part of a table, and how many shards the part has. `None`
+    /// where there are several such shards. Only asked for parts, with at least one key.
+    fn only_shard(&self, _part: TableNumber, _keys: &[u64]) -> Option<(usize, usize)> {
+        None
+    }
+
     /// Reads on in many ranges of an order, in the manner of [`pgquad_btree::Probe::read`].
     #[allow(clippy::too_many_arguments)]
     fn read(

@@ -111,6 +111,15 @@ impl Source for Sharded {
         false
     }
 
+    fn whole_order(&self, table: TableNumber, order: usize) -> usize {
+        order + 2 * usize::from(table.part() == Some(TablePart::ByObject))
+    }
+
+    /// A part is one tree.
+    fn only_shard(&self, _part: TableNumber, _keys: &[u64]) -> Option<(usize, usize)> {
+        Some((0, 1))
+    }
+
     fn read(
         &mut self,
         table: TableNumber,

@@ -86,6 +86,17 @@ struct Found {
 /// Most arms of a star.
 pub(crate) const MAX_ARMS: usize = 64;
 
+/// How all quads between the keys of a star are read.
+#[derive(Clone, Copy)]
+pub(crate) struct StarMerge {
+    /// The table, or a part of it.
+    pub table: TableNumber,
+    /// Number of the order there.
+    pub order: usize,
+    /// The shard of the part that has them all.
+    pub shard: Option<usize>,
+}
+
 /// How a star joins.
 pub(crate) struct StarManner {
     /// The variables that are used after it.
@@ -93,12 +104,14 @@ pub(crate) struct StarManner {
     /// Only the set of rows matters: arms that bind no such variable are asked only whether they have quads.
     pub set: bool,
     /// All quads between the keys are read.
-    pub merges: bool,
+    pub merge: Option<StarMerge>,
 }
 
 /// A batch of rows being joined with the quads of a star's patterns.
 pub(crate) struct Star {
+    /// What is read: the table, or a part of it, and the number of the order there.
     table: TableNumber,
+    order: usize,
     arms: Vec<Arm>,
     input: Bindings,
     live: SlotSet,
@@ -112,7 +125,7 @@ pub(crate) struct Star {
     keys: Vec<u64>,
     /// One range for each arm of each key, or for many keys.
     ranges: Vec<(Key, Key)>,
-    merges: bool,
+    merge: Option<StarMerge>,
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
@@ -149,7 +162,7 @@ impl Star {
         manner: StarManner,
         tuning: Tuning,
     ) -> Self {
-        let StarManner { live, set, merges } = manner;
+        let StarManner { live, set, merge } = manner;
         let columns: Vec<&[u64]> = match star_key {
             StarKey::Slot(slot) => input.ids(slot).into_iter().collect(),
             StarKey::Value(_) => Vec::new(),
@@ -161,8 +174,10 @@ impl Star {
             StarKey::Slot(_) => columns[0][sorted.rows[start as usize] as usize],
         });
         let keys: Vec<u64> = keys.collect();
+        let order = arms[0].access.order;
         let mut star = Self {
-            table,
+            table: merge.map_or(table, |merge| merge.table),
+            order: merge.map_or(order, |merge| merge.order),
             chunk: tuning.first.max(input.len).clamp(1, tuning.most.max(1)),
             most: tuning.most.max(1),
             input,
@@ -172,7 +187,7 @@ impl Star {
             starts: sorted.starts,
             keys,
             ranges: Vec::new(),
-            merges,
+            merge,
             reading: Reading::new(0),
             batch: Batch::new(),
             spans: Vec::new(),
@@ -213,7 +228,7 @@ impl Star {
         let arms = self.arms.len();
         let columns = self.arms.iter().fold(0, |mask, a| mask | a.access.mask);
         let most = 2 * arms * self.most.max(self.chunk);
-        if self.merges {
+        if let Some(merge) = self.merge {
             for keys in self.keys.chunks(STAR_MERGED_KEYS) {
                 let (low, high) = (keys[0], keys[keys.len() - 1]);
                 self.ranges.push((range(low, &[]).0, range(high, &[]).1));
@@ -221,7 +236,11 @@ impl Star {
             let places = self.arms.iter().map(|a| a.constants.len()).max();
             let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
             let most = most.max(arms * STAR_MERGED_KEYS * STAR_MERGED_QUADS_PER_KEY);
-            self.reading = Reading::grouped(columns | keys, 1, 0, most);
+            let reading = Reading::grouped(columns | keys, 1, 0, most);
+            self.reading = match merge.shard {
+                Some(shard) => reading.in_shard(shard),
+                None => reading,
+            };
             return;
         }
         for &key in &self.keys {
@@ -271,7 +290,10 @@ impl Star {
         for arm in &mut self.arms {
             let stats = &mut steps[arm.step];
             stats.keys += arm.new_keys;
-            stats.probes += if self.merges { 0 } else { arm.new_keys };
+            stats.probes += match self.merge {
+                Some(_) => 0,
+                None => arm.new_keys,
+            };
             stats.rows += arm.new_rows;
             (arm.new_keys, arm.new_rows) = (0, 0);
         }
@@ -348,7 +370,7 @@ impl Star {
         source.interrupt();
         self.more = source.read(
             self.table,
-            self.arms[0].access.order,
+            self.order,
             &mut self.reading,
             &self.ranges,
             enough,
@@ -356,7 +378,7 @@ impl Star {
             &mut self.spans,
         );
         let (groups, begun) = self.reading.place();
-        let keys = if self.merges { STAR_MERGED_KEYS } else { 1 };
+        let keys = self.merge.map_or(1, |_| STAR_MERGED_KEYS);
         self.first = self.until;
         self.until = (groups * keys).min(self.keys.len());
         if begun {
@@ -369,7 +391,7 @@ impl Star {
             .iter()
             .map(|residuals| ResidualMask::new(residuals, &self.batch, params))
             .collect();
-        if self.merges {
+        if self.merge.is_some() {
             self.take_merged(&residual_mask);
         } else {
             self.take_probed(&residual_mask);

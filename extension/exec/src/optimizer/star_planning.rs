@@ -8,7 +8,7 @@ use crate::bindings::Bindings;
 use crate::cost::{
     STAR_LAST_ARM_QUADS_PER_ROW, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
 };
-use crate::operators::star_join::{range, Optional, Star, MAX_ARMS};
+use crate::operators::star_join::{range, Optional, Star, StarMerge, MAX_ARMS};
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::hash_policy::{about_distinct, HashBuild, HashPolicy, Running};
 use crate::optimizer::range_pushdown::pushed_ranges;
@@ -213,35 +213,61 @@ pub(crate) fn optional(query: &Query, scope: &Scope, child: usize) -> Optional {
     }
 }
 
-/// Whether the keys of a batch lie so close together that all between them is read.
-pub(crate) fn merges<S: Source>(
+/// Where all quads between the keys of a batch are read, one behind the other, as they lie so close together. `part` is
+/// what their quads are all in, if that is not the whole table.
+pub(crate) fn merge<S: Source>(
     query: &Query,
     source: &mut S,
     rows: &Bindings,
     scope: &Scope,
     parts: &StarPlan,
-) -> bool {
+    part: Option<TableNumber>,
+) -> Option<StarMerge> {
     let StarKey::Slot(slot) = parts.star_key else {
-        return false;
+        return None;
     };
     if rows.len < query.tuning.bulk_from {
-        return false;
+        return None;
     }
     let at = pattern_of(&query.layout, scope, parts.list[0].what);
     let table = query.pattern(at).pattern.table;
     let order = parts.list[0].access.order;
-    let Some(ids) = rows.ids(slot) else {
-        return false;
-    };
+    let ids = rows.ids(slot)?;
     let keys = about_distinct(ids).min(ids.len() as f64);
-    let (Some(&low), Some(&high)) = (ids.iter().min(), ids.iter().max()) else {
-        return false;
-    };
+    let (&low, &high) = (ids.iter().min()?, ids.iter().max()?);
     let (low, high) = (range(low, &[]).0, range(high, &[]).1);
     let close = STAR_MERGE_QUADS_PER_KEY * (parts.list.len() + 1) as f64 * keys;
-    keys >= query.tuning.bulk_from as f64
-        && source.ranges_are_sorted(table)
-        && source.count(table, order, &low, &high) as f64 <= close
+    if keys < query.tuning.bulk_from as f64 {
+        return None;
+    }
+    let (merge, shards) = match part.and_then(TableNumber::part) {
+        None => {
+            let shard = None;
+            let whole = StarMerge {
+                table,
+                order,
+                shard,
+            };
+            (source.ranges_are_sorted(table).then_some(whole)?, 1)
+        }
+        Some(part) => {
+            let table = table.in_part(part);
+            let (shard, shards) = source.only_shard(table, ids)?;
+            let mut orders = 0..source.orders(table).len();
+            let order = orders.find(|&n| source.whole_order(table, n) == order)?;
+            let shard = Some(shard);
+            (
+                StarMerge {
+                    table,
+                    order,
+                    shard,
+                },
+                shards,
+            )
+        }
+    };
+    let between = source.count(merge.table, merge.order, &low, &high);
+    (between as f64 <= close * shards as f64).then_some(merge)
 }
 
 /// Leaves out patterns whose quads are better held in memory.

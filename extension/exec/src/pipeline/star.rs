@@ -3,10 +3,10 @@
 use crate::bindings::Bindings;
 use crate::cost::{NEXT_ARM_COST, PROBE_COST};
 use crate::operators::distinct;
-use crate::operators::star_join::{Arm, Star, StarManner};
+use crate::operators::star_join::{Arm, Star, StarManner, StarMerge};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::star_planning::{
-    drop_hash_joined, merges, note_large_key, optional, pattern_of, without,
+    drop_hash_joined, merge, note_large_key, optional, pattern_of, without,
 };
 use crate::optimizer::star_planning::{MemberKind, StarPlan};
 use crate::pipeline::stack::{Origin, StarFrame, Work};
@@ -28,9 +28,9 @@ impl Pipeline {
         part: Option<TableNumber>,
     ) {
         let top = before.len() - 1;
-        let merges = merges(&self.query, source, &rows, &before[top], &parts);
+        let merge = merge(&self.query, source, &rows, &before[top], &parts, part);
         let first = parts.list[0].what;
-        if rows.len >= self.query.tuning.bulk_from && !merges {
+        if rows.len >= self.query.tuning.bulk_from && merge.is_none() {
             let mut policy = self.hash_policy(source);
             drop_hash_joined(&mut policy, &rows, &before, &mut parts.list, part);
         }
@@ -53,7 +53,7 @@ impl Pipeline {
         }
         let is_counted = is_counted && scopes[top].is_done();
         let moment = Moment::now(source);
-        let mut star_frame = self.star(rows, before, parts, live, merges);
+        let mut star_frame = self.star(rows, before, parts, live, merge);
         let step = star_frame.step;
         let star = &mut star_frame.star;
         if is_counted && star.arms().iter().all(|arm| arm.binds_nothing(&live)) {
@@ -82,7 +82,7 @@ impl Pipeline {
         before: Vec<Scope>,
         parts: StarPlan,
         live: SlotSet,
-        merges: bool,
+        merge: Option<StarMerge>,
     ) -> StarFrame {
         let (scope, determined_by_outer) = (
             before[before.len() - 1],
@@ -125,11 +125,11 @@ impl Pipeline {
         let manner = StarManner {
             live,
             set: self.query.distinct,
-            merges,
+            merge,
         };
         let tuning = self.query.tuning;
         let star = Star::new(table, parts.star_key, arms, rows, manner, tuning);
-        if !merges {
+        if merge.is_none() {
             let share = (PROBE_COST + (count - 1.0) * NEXT_ARM_COST) / (count * PROBE_COST);
             for arm in star.arms() {
                 self.builds[arm.step].add(len, star.distinct_keys() as f64 * share);

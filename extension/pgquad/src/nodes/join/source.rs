@@ -235,7 +235,8 @@ impl NodeSource {
         let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
         let (mut results, mut data) = (vec![None; rows.len], Vec::new());
-        // The first ones show whether terms are read; then the others are offered to the dictionary.
+        // The first ones show whether terms are read; then the others are offered to the dictionary. A distributed one is
+        // offered the first ones, too.
         let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
         for part in [trial, others] {
             argument.upcoming.batch(part.len(), || {
@@ -323,6 +324,11 @@ impl Source for NodeSource {
         {
             self.reader(*table).read_ahead(*order, ranges);
         }
+    }
+
+    fn only_shard(&self, part: TableNumber, keys: &[u64]) -> Option<(usize, usize)> {
+        let (sharded, first) = self.part(part)?;
+        sharded.only_shard(first, keys)
     }
 
     fn ranges_are_sorted(&self, table: TableNumber) -> bool {
