@@ -315,6 +315,26 @@ proptest! {
         }
     }
 
+    /// One shard of this node is read in the order of its keys, without a message, whatever others have of the ranges.
+    #[test]
+    fn a_shard_is_read_alone(
+        quads in quads(),
+        (shards, nodes) in (1usize..9, 1i32..5),
+        (low, high) in (0i64..12, 0i64..12),
+        enough in 1usize..40,
+    ) {
+        let cluster = Cluster::new(&quads, "spog", 0, shards, nodes);
+        for shard in (0..shards).filter(|&shard| cluster.is_here(shard)) {
+            let ranges = [(prefix(&[low]).0, prefix(&[high]).1)];
+            let mut reading = Reading::grouped(ALL_COLUMNS, 1, 0, 1000).in_shard(shard);
+            let found = read_all(&cluster, &mut reading, &ranges, enough, true);
+            let in_shard = quads.iter().filter(|quad| cluster.placement.shard_of(quad[0]) == shard);
+            let all = expected(&cluster, &in_shard.copied().collect(), &ranges);
+            prop_assert_eq!(found, all);
+        }
+        prop_assert_eq!(*cluster.messages.borrow(), 0);
+    }
+
     /// One message to each node and call, where the answer has room for all.
     #[test]
     fn one_message_to_each_node(quads in quads(), shards in 1usize..9, nodes in 1i32..5) {

@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pgquad_btree::{Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, SIGN};
+use pgquad_btree::{
+    Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, KEY_MAX, KEY_MIN, SIGN,
+};
 use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows};
@@ -27,6 +29,8 @@ const SAMPLED_SHARDS: usize = 4;
 /// Entries in such a sample under which it says little: all nodes are asked. Values that many quads share are in few
 /// shards, and these may be elsewhere. For example 28,000 offers have 21 numbers of days until their delivery.
 const FEW_SAMPLED: u64 = 10;
+/// Quads that a sample of shards by subject has in all, under which the store is too small for that to matter.
+const MANY_SAMPLED: u64 = 1000;
 /// Estimates from such a sample are remembered from so many quads on. A query of a few rows takes as long to find its
 /// order as to run: each sampled shard costs 2 us. It asks for the same large ranges again and again.
 const WORTH_REMEMBERING: u64 = 1000;
@@ -437,7 +441,7 @@ impl ShardedReader {
             let range = |&n: &usize| (wanted[n].1, wanted[n].2);
             let ranges: Vec<(Key, Key)> = of_order.iter().map(range).collect();
             let (estimated, entries) = side.sampled(&ranges);
-            if entries < FEW_SAMPLED {
+            if entries < FEW_SAMPLED && self.is_large() {
                 for &n in of_order {
                     counts[n] = side.count_here(&range(&n));
                     asked.extend(side.deal(range(&n), n));
@@ -466,6 +470,13 @@ impl ShardedReader {
             estimates::note(relid, order, (low, high), counts[n]);
         }
         counts
+    }
+
+    /// Whether the store has many quads, by what the shards of this node tell. Few quads share a subject.
+    fn is_large(&self) -> bool {
+        let by_subject = self.side(0);
+        let whole = [(KEY_MIN, KEY_MAX)];
+        !by_subject.has_some_here() || by_subject.sampled(&whole).1 >= MANY_SAMPLED
     }
 
     /// Asks the other nodes for counts; [`Self::answers`] takes them.

@@ -194,10 +194,7 @@ impl QuadGroups {
                 self.read_scattered(column);
             } else if self.plan.inner_depth == 0 || (!self.plan.grouped && !self.distinct()) {
                 self.count_all();
-            } else if self.count_distinct() {
-                self.ended = true;
-                self.close();
-            } else if !self.read_groups() {
+            } else if self.count_distinct() || !self.read_groups() {
                 self.ended = true;
                 self.close();
             }

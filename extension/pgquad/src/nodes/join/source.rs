@@ -235,8 +235,8 @@ impl NodeSource {
         let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
         let (mut results, mut data) = (vec![None; rows.len], Vec::new());
-        // The first ones show whether terms are read; then the others are offered to the dictionary. A distributed one is
-        // offered the first ones, too.
+        // The first ones show whether terms are read; then the others are offered to the dictionary. A distributed one
+        // is offered the first ones, too.
         let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
         for part in [trial, others] {
             argument.upcoming.batch(part.len(), || {
