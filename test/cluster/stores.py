@@ -360,19 +360,17 @@ class Checks:
                      [(min(expected), max(expected), len(expected), len(quads))])
             # Each node counts its own where no value is on two of them; then that is one message to each.
             predicate = min(p for _, p, _, _ in quads)
+            of_graphs = [s for s, _, _, g in quads if g > NUMBERS + 2]
             sent = "select sum(messages_sent) from quad.cluster_stats where kind = 'pull'"
             for columns, where, found in [
                 ("count(distinct s)", "", [len({s for s, _, _, _ in quads})]),
                 ("count(distinct o)", "", [len({o for _, _, o, _ in quads})]),
                 ("count(distinct p)", "", [len({p for _, p, _, _ in quads})]),
-                ("count(distinct s), count(*)", "where g > %(g)s", None),
+                ("count(distinct s), count(*)", "where g > %(g)s", [len(set(of_graphs)), len(of_graphs)]),
                 ("count(distinct s)", "where p = %(p)s", [len({s for s, p, _, _ in quads if p == predicate})]),
                 ("count(distinct o)", "where p = %(p)s", [len({o for _, p, o, _ in quads if p == predicate})]),
                 ("count(distinct s)", "where p = 0", [0]),
             ]:
-                if found is None:
-                    graphs = [s for s, _, _, g in quads if g > NUMBERS + 2]
-                    found = [len(set(graphs)), len(graphs)]
                 query = f"select {columns} from quad_stores.grouped {where}"
                 before = self.value(sent)
                 same(f"{query} on node {node}", self.rows(query, {"p": predicate, "g": NUMBERS + 2}, node), [tuple(found)])

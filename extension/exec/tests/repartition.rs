@@ -531,6 +531,21 @@ fn hop(p: u16, s: u16, o: u16) -> Pattern {
     }
 }
 
+/// The first and the last variable of patterns that are joined.
+fn joining(patterns: Vec<Pattern>, filters: Vec<Filter>, variables: u16) -> Plan {
+    Plan {
+        root: Group {
+            patterns,
+            filters,
+            ..Group::default()
+        },
+        slots: variables,
+        output: slots([0, variables - 1]),
+        distinct: false,
+        whole: true,
+    }
+}
+
 /// A chain of three hops: rows go to the holder of each next key, and nobody reads a quad that another one holds.
 #[test]
 fn a_chain_reads_own_quads_only() {
@@ -538,16 +553,11 @@ fn a_chain_reads_own_quads_only() {
         .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 100, 0]])
         .collect();
     let tables = [quads];
-    let plan = Plan {
-        root: Group {
-            patterns: vec![hop(0, 0, 1), hop(1, 1, 2), hop(0, 2, 3)],
-            ..Group::default()
-        },
-        slots: 4,
-        output: slots([0, 3]),
-        distinct: false,
-        whole: true,
-    };
+    let plan = joining(
+        vec![hop(0, 0, 1), hop(1, 1, 2), hop(0, 2, 3)],
+        Vec::new(),
+        4,
+    );
     let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
     let choices = [5, 2, 8, 1];
     let mut turns = Turns {
@@ -579,16 +589,7 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .flat_map(|i| [[i, 1, i + 1, 0], [i, 2, i * 7 % 60, 0]])
         .collect();
     let tables = [quads];
-    let plan = Plan {
-        root: Group {
-            patterns: vec![hop(0, 0, 1), hop(1, 1, 2)],
-            ..Group::default()
-        },
-        slots: 3,
-        output: slots([0, 2]),
-        distinct: false,
-        whole: true,
-    };
+    let plan = joining(vec![hop(0, 0, 1), hop(1, 1, 2)], Vec::new(), 3);
     let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
     let mut cluster = Cluster::new(
         &plan,
@@ -631,20 +632,11 @@ fn given_rows_go_to_the_holders_of_their_keys() {
 /// Where a filter leaves few quads of the first pattern, these are read by the column that it is about, and foreseen.
 #[test]
 fn what_filters_leave_is_shared_out_by_their_column() {
-    let plan = Plan {
-        root: Group {
-            patterns: vec![hop(0, 0, 1), hop(1, 0, 2)],
-            filters: vec![Filter {
-                test: Test::Expr(Expr::new(0)),
-                needs: vec![Slot::new(1)],
-            }],
-            ..Group::default()
-        },
-        slots: 3,
-        output: slots([0, 2]),
-        distinct: false,
-        whole: true,
+    let odd_object = Filter {
+        test: Test::Expr(Expr::new(0)),
+        needs: vec![Slot::new(1)],
     };
+    let plan = joining(vec![hop(0, 0, 1), hop(1, 0, 2)], vec![odd_object], 3);
     let params = [Value::One(FLIP + 1), Value::One(FLIP + 2)];
     // The filter leaves odd objects.
     for (odd, column) in [(20, ColumnNumber::OBJECT), (1500, ColumnNumber::SUBJECT)] {

@@ -481,43 +481,70 @@ impl HashAggregation {
             return;
         }
         let adds = self.adds(source, rows, multiplicities);
-        let offer = self.offer.filter(|_| self.compares_terms());
         if self.by.is_empty() {
             self.resize(1);
-            if let Some(offer) = offer {
-                offer(self.compared_with_rows(&[0], &adds));
-            }
-            let mut at = 0;
-            for adds in &adds {
-                match adds {
-                    Adds::Row(add) => {
-                        self.counts[at][0] += if *add { all } else { 0 };
-                        at += 1;
-                    }
-                    Adds::Numbers(numbers) => {
-                        let sum = &mut self.counts[at..at + SUM_WORDS];
-                        for (row, &number) in numbers.iter().enumerate() {
-                            let times = multiplicities.map_or(1, |w| w[row]);
-                            change(sum, 0, |sum| sum.step_times(number, times));
-                        }
-                        at += SUM_WORDS;
-                    }
-                    Adds::Values(extreme, values) => {
-                        let words = &mut self.counts[at..at + EXTREME_WORDS];
-                        for (row, &value) in values.iter().enumerate() {
-                            if multiplicities.is_none_or(|w| w[row] > 0) {
-                                widen(words, 0, *extreme, extreme.of_row(value), self.terms);
-                            }
-                        }
-                        at += EXTREME_WORDS;
-                    }
-                }
-            }
-            if let Some(withdraw) = offer {
-                withdraw(Vec::new());
-            }
+            self.offering(
+                |own| own.compared_with_rows(&[0], &adds),
+                |own| own.add_to_one(&adds, all, multiplicities),
+            );
             return;
         }
+        let groups = self.groups_of(rows, multiplicities);
+        self.offering(
+            |own| own.compared_with_rows(&groups, &adds),
+            |own| own.add_to_each(&adds, rows.len, &groups, multiplicities),
+        );
+        self.make_room();
+    }
+
+    /// Runs `body`, which compares the terms of some ids, while those are offered.
+    fn offering(
+        &mut self,
+        compared: impl FnOnce(&Self) -> Vec<Vec<u64>>,
+        body: impl FnOnce(&mut Self),
+    ) {
+        let offer = self.offer.filter(|_| self.compares_terms());
+        if let Some(offer) = offer {
+            offer(compared(self));
+        }
+        body(self);
+        if let Some(withdraw) = offer {
+            withdraw(Vec::new());
+        }
+    }
+
+    /// Counts a batch, of `all` rows, into the one group that there is.
+    fn add_to_one(&mut self, adds: &[Adds], all: u64, multiplicities: Option<&[u64]>) {
+        let mut at = 0;
+        for adds in adds {
+            match adds {
+                Adds::Row(add) => {
+                    self.counts[at][0] += if *add { all } else { 0 };
+                    at += 1;
+                }
+                Adds::Numbers(numbers) => {
+                    let sum = &mut self.counts[at..at + SUM_WORDS];
+                    for (row, &number) in numbers.iter().enumerate() {
+                        let times = multiplicities.map_or(1, |w| w[row]);
+                        change(sum, 0, |sum| sum.step_times(number, times));
+                    }
+                    at += SUM_WORDS;
+                }
+                Adds::Values(extreme, values) => {
+                    let words = &mut self.counts[at..at + EXTREME_WORDS];
+                    for (row, &value) in values.iter().enumerate() {
+                        if multiplicities.is_none_or(|w| w[row] > 0) {
+                            widen(words, 0, *extreme, extreme.of_row(value), self.terms);
+                        }
+                    }
+                    at += EXTREME_WORDS;
+                }
+            }
+        }
+    }
+
+    /// The group of each row of a batch that counts, in their order; new groups are made.
+    fn groups_of(&mut self, rows: &Bindings, multiplicities: Option<&[u64]>) -> Vec<u32> {
         let none: Vec<u64> = vec![0; rows.len];
         let mut unbound = 0u64;
         let mut columns: Vec<&[u64]> = Vec::with_capacity(self.by.len() + 1);
@@ -528,10 +555,9 @@ impl HashAggregation {
         }
         let unbound = vec![unbound; rows.len];
         columns.push(&unbound);
-        let times = |row: usize| multiplicities.map_or(1, |w| w[row]);
         let mut last = None;
         let mut groups = Vec::with_capacity(rows.len);
-        for row in (0..rows.len).filter(|&row| times(row) > 0) {
+        for (row, _) in counted_rows(rows.len, multiplicities) {
             let group = match last.filter(|&key| self.keys.is(key, &columns, row)) {
                 Some(key) => key,
                 None => self.keys.find_or_add(hash(&columns, row), &columns, row),
@@ -540,14 +566,20 @@ impl HashAggregation {
             groups.push(group);
         }
         self.resize(self.keys.len());
-        if let Some(offer) = offer {
-            offer(self.compared_with_rows(&groups, &adds));
-        }
-        let counted = (0..rows.len).filter(|&row| times(row) > 0);
-        for (row, group) in counted.zip(groups) {
-            let multiplicity = times(row);
+        groups
+    }
+
+    /// Counts a batch, of which `groups` has the group of each row that counts.
+    fn add_to_each(
+        &mut self,
+        adds: &[Adds],
+        rows: usize,
+        groups: &[u32],
+        multiplicities: Option<&[u64]>,
+    ) {
+        for ((row, multiplicity), &group) in counted_rows(rows, multiplicities).zip(groups) {
             let (group, mut at) = (group as usize, 0);
-            for adds in &adds {
+            for adds in adds {
                 match adds {
                     Adds::Row(add) => {
                         self.counts[at][group] += if *add { multiplicity } else { 0 };
@@ -567,10 +599,6 @@ impl HashAggregation {
                 }
             }
         }
-        if let Some(withdraw) = offer {
-            withdraw(Vec::new());
-        }
-        self.make_room();
     }
 
     /// Makes room for so many groups in memory.
@@ -741,16 +769,14 @@ impl HashAggregation {
 
     /// Adds what has been counted of groups elsewhere: the rows of `counts`, each to the group with this number.
     fn merge_all(&mut self, groups: &[u32], counts: &[Vec<u64>]) {
-        let offer = self.offer.filter(|_| self.compares_terms());
-        if let Some(offer) = offer {
-            offer(self.compared(groups, counts));
-        }
-        for (row, &group) in groups.iter().enumerate() {
-            self.merge(group as usize, counts, row);
-        }
-        if let Some(withdraw) = offer {
-            withdraw(Vec::new());
-        }
+        self.offering(
+            |own| own.compared(groups, counts),
+            |own| {
+                for (row, &group) in groups.iter().enumerate() {
+                    own.merge(group as usize, counts, row);
+                }
+            },
+        );
     }
 
     /// Whether groups have terms that are compared when they are merged.
@@ -805,6 +831,15 @@ impl HashAggregation {
         }
         columns
     }
+}
+
+/// The rows of a batch that count, and how often each does.
+fn counted_rows(
+    rows: usize,
+    multiplicities: Option<&[u64]>,
+) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let times = move |row| (row, multiplicities.map_or(1, |w| w[row]));
+    (0..rows).map(times).filter(|&(_, times)| times > 0)
 }
 
 /// The sum of a group, of which `words` has the columns.

@@ -103,7 +103,7 @@ pub(crate) struct StarManner {
     pub live: SlotSet,
     /// Only the set of rows matters: arms that bind no such variable are asked only whether they have quads.
     pub set: bool,
-    /// All quads between the keys are read.
+    /// How all quads between the keys are read, where they are.
     pub merge: Option<StarMerge>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Star {
     keys: Vec<u64>,
     /// One range for each arm of each key, or for many keys.
     ranges: Vec<(Key, Key)>,
-    merge: Option<StarMerge>,
+    merges: bool,
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
@@ -187,7 +187,7 @@ impl Star {
             starts: sorted.starts,
             keys,
             ranges: Vec::new(),
-            merge,
+            merges: merge.is_some(),
             reading: Reading::new(0),
             batch: Batch::new(),
             spans: Vec::new(),
@@ -207,6 +207,9 @@ impl Star {
         };
         star.share_residuals();
         star.make_ranges();
+        if let Some(shard) = merge.and_then(|merge| merge.shard) {
+            star.reading = star.reading.in_shard(shard);
+        }
         star
     }
 
@@ -228,7 +231,7 @@ impl Star {
         let arms = self.arms.len();
         let columns = self.arms.iter().fold(0, |mask, a| mask | a.access.mask);
         let most = 2 * arms * self.most.max(self.chunk);
-        if let Some(merge) = self.merge {
+        if self.merges {
             for keys in self.keys.chunks(STAR_MERGED_KEYS) {
                 let (low, high) = (keys[0], keys[keys.len() - 1]);
                 self.ranges.push((range(low, &[]).0, range(high, &[]).1));
@@ -236,11 +239,7 @@ impl Star {
             let places = self.arms.iter().map(|a| a.constants.len()).max();
             let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
             let most = most.max(arms * STAR_MERGED_KEYS * STAR_MERGED_QUADS_PER_KEY);
-            let reading = Reading::grouped(columns | keys, 1, 0, most);
-            self.reading = match merge.shard {
-                Some(shard) => reading.in_shard(shard),
-                None => reading,
-            };
+            self.reading = Reading::grouped(columns | keys, 1, 0, most);
             return;
         }
         for &key in &self.keys {
@@ -290,10 +289,7 @@ impl Star {
         for arm in &mut self.arms {
             let stats = &mut steps[arm.step];
             stats.keys += arm.new_keys;
-            stats.probes += match self.merge {
-                Some(_) => 0,
-                None => arm.new_keys,
-            };
+            stats.probes += if self.merges { 0 } else { arm.new_keys };
             stats.rows += arm.new_rows;
             (arm.new_keys, arm.new_rows) = (0, 0);
         }
@@ -378,7 +374,7 @@ impl Star {
             &mut self.spans,
         );
         let (groups, begun) = self.reading.place();
-        let keys = self.merge.map_or(1, |_| STAR_MERGED_KEYS);
+        let keys = if self.merges { STAR_MERGED_KEYS } else { 1 };
         self.first = self.until;
         self.until = (groups * keys).min(self.keys.len());
         if begun {
@@ -391,7 +387,7 @@ impl Star {
             .iter()
             .map(|residuals| ResidualMask::new(residuals, &self.batch, params))
             .collect();
-        if self.merge.is_some() {
+        if self.merges {
             self.take_merged(&residual_mask);
         } else {
             self.take_probed(&residual_mask);

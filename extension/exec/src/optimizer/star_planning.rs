@@ -240,34 +240,24 @@ pub(crate) fn merge<S: Source>(
     if keys < query.tuning.bulk_from as f64 {
         return None;
     }
-    let (merge, shards) = match part.and_then(TableNumber::part) {
-        None => {
-            let shard = None;
-            let whole = StarMerge {
-                table,
-                order,
-                shard,
-            };
-            (source.ranges_are_sorted(table).then_some(whole)?, 1)
-        }
+    let (table, order, shard, shards) = match part.and_then(TableNumber::part) {
+        None if source.ranges_are_sorted(table) => (table, order, None, 1),
+        None => return None,
         Some(part) => {
             let table = table.in_part(part);
             let (shard, shards) = source.only_shard(table, ids)?;
             let mut orders = 0..source.orders(table).len();
             let order = orders.find(|&n| source.whole_order(table, n) == order)?;
-            let shard = Some(shard);
-            (
-                StarMerge {
-                    table,
-                    order,
-                    shard,
-                },
-                shards,
-            )
+            (table, order, Some(shard), shards)
         }
     };
-    let between = source.count(merge.table, merge.order, &low, &high);
-    (between as f64 <= close * shards as f64).then_some(merge)
+    let between = source.count(table, order, &low, &high) as f64;
+    let merge = StarMerge {
+        table,
+        order,
+        shard,
+    };
+    (between <= close * shards as f64).then_some(merge)
 }
 
 /// Leaves out patterns whose quads are better held in memory.

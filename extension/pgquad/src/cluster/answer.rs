@@ -237,11 +237,7 @@ fn count_groups(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = GroupRequest::decode(reader).unwrap_or_else(|e| damaged(e));
     let open = Open::new(request.shards.iter().copied());
     let order = open.check_order(request.order);
-    let mut sum = [0; 2];
-    for shard in &open.readers {
-        let found = groups::count(shard, order, &request);
-        sum.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
-    }
+    let sum = groups::count(&open.readers, order, &request);
     open.close();
     message::encode_numbers(&sum)
 }

@@ -1,5 +1,6 @@
 //! Loose scans of a distributed store: the groups of each shard here and of each other node, put together.
 
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -70,29 +71,30 @@ const GROWTH_FACTOR: usize = 8;
 /// Groups that are counted at once.
 const COUNTED_GROUPS: usize = 4096;
 
-/// How many groups of a request a shard has, and how many keys they have.
-pub fn count(reader: &LocalReader, order: usize, request: &GroupRequest) -> [u64; 2] {
+/// How many groups of a request shards have, and how many keys those have. No group is in two shards.
+pub fn count<R: Borrow<LocalReader>>(
+    shards: impl IntoIterator<Item = R>,
+    order: usize,
+    request: &GroupRequest,
+) -> [u64; 2] {
     let (low, high) = request.range;
-    let mut cursor = GroupCursor::new(low, high, usize::from(request.depth), request.counting);
+    let (depth, filters) = (usize::from(request.depth), &request.filters);
     let (mut groups, mut work) = (Groups::default(), Work::default());
     let mut sum = [0; 2];
-    loop {
-        let filters = &request.filters;
-        reader.groups(
-            order,
-            &mut cursor,
-            filters,
-            COUNTED_GROUPS,
-            &mut groups,
-            &mut work,
-        );
-        if groups.is_empty() {
-            return sum;
+    for shard in shards {
+        let mut cursor = GroupCursor::new(low, high, depth, request.counting);
+        loop {
+            let (shard, enough) = (shard.borrow(), COUNTED_GROUPS);
+            shard.groups(order, &mut cursor, filters, enough, &mut groups, &mut work);
+            if groups.is_empty() {
+                break;
+            }
+            check_for_interrupts!();
+            sum[0] += groups.len() as u64;
+            sum[1] += groups.counts.iter().sum::<u64>();
         }
-        check_for_interrupts!();
-        sum[0] += groups.len() as u64;
-        sum[1] += groups.counts.iter().sum::<u64>();
     }
+    sum
 }
 
 impl OwnWrites {

@@ -435,21 +435,21 @@ impl ShardedReader {
                 new.push(n);
             }
         }
-        let belong = |&a: &usize, &b: &usize| together && wanted[a].0 == wanted[b].0;
-        for of_order in anywhere.chunk_by(belong) {
+        let mut is_large = None;
+        for of_order in anywhere.chunk_by(|&a, &b| wanted[a].0 == wanted[b].0) {
             let side = self.side(wanted[of_order[0]].0);
             let range = |&n: &usize| (wanted[n].1, wanted[n].2);
             let ranges: Vec<(Key, Key)> = of_order.iter().map(range).collect();
             let (estimated, entries) = side.sampled(&ranges);
-            if entries < FEW_SAMPLED && self.is_large() {
-                for &n in of_order {
+            let in_all: u64 = entries.iter().sum();
+            for ((&n, count), own) in of_order.iter().zip(estimated).zip(entries) {
+                let seen = if together { in_all } else { own };
+                if seen < FEW_SAMPLED && *is_large.get_or_insert_with(|| self.is_large()) {
                     counts[n] = side.count_here(&range(&n));
                     asked.extend(side.deal(range(&n), n));
+                    new.push(n);
+                    continue;
                 }
-                new.extend(of_order);
-                continue;
-            }
-            for (&n, count) in of_order.iter().zip(estimated) {
                 counts[n] = count;
                 // A small count may soon be a wrong one.
                 if count >= WORTH_REMEMBERING {
@@ -476,7 +476,7 @@ impl ShardedReader {
     fn is_large(&self) -> bool {
         let by_subject = self.side(0);
         let whole = [(KEY_MIN, KEY_MAX)];
-        !by_subject.has_some_here() || by_subject.sampled(&whole).1 >= MANY_SAMPLED
+        !by_subject.has_some_here() || by_subject.sampled(&whole).1[0] >= MANY_SAMPLED
     }
 
     /// Asks the other nodes for counts; [`Self::answers`] takes them.
@@ -686,16 +686,13 @@ impl ShardedReader {
         for (group, shards) in there {
             self.send(group, &request(shards).encode_counting());
         }
-        let mut sum = [0; 2];
-        let mut add = |found: &[u64]| sum.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
         // The other nodes count while this one does.
-        let own = request(Vec::new());
-        for shard in here {
-            add(&groups::count(&side.local(shard), side.order, &own));
-        }
+        let here = here.into_iter().map(|shard| side.local(shard));
+        let mut sum = groups::count(here, side.order, &request(Vec::new()));
         for group in groups {
             let answer = self.receive(group);
-            add(&message::decode_numbers(&answer, 2).unwrap_or_else(|e| damaged(e)));
+            let found = message::decode_numbers(&answer, 2).unwrap_or_else(|e| damaged(e));
+            sum.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
         }
         Some(sum)
     }
@@ -854,8 +851,8 @@ impl Side<'_> {
     }
 
     /// The counts of ranges over all shards, estimated from some shards of this node, which has some. Rows are placed
-    /// by a hash, so shards are alike. Also the entries that these shards have in all ranges.
-    fn sampled(&self, ranges: &[(Key, Key)]) -> (Vec<u64>, u64) {
+    /// by a hash, so shards are alike. Also the entries that these shards have of each range.
+    fn sampled(&self, ranges: &[(Key, Key)]) -> (Vec<u64>, Vec<u64>) {
         let some = self.sample();
         let (all, sampled) = (self.table().here.len() as u64, some.len().max(1) as u64);
         let mut sums = vec![0; ranges.len()];
@@ -863,11 +860,8 @@ impl Side<'_> {
             let counts = self.local(shard).counts(self.order, ranges);
             sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
         }
-        let entries = sums.iter().sum();
-        (
-            sums.iter().map(|sum| sum * all / sampled).collect(),
-            entries,
-        )
+        let estimated = sums.iter().map(|sum| sum * all / sampled).collect();
+        (estimated, sums)
     }
 
     /// About how many entries of a range, which any shard may have, are in shards of this node.

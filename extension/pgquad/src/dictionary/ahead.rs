@@ -243,7 +243,7 @@ impl Ahead {
     }
 }
 
-/// The rows of a chunk that begins with this id, if a column that was offered has it.
+/// The rows of a chunk that has this id, if a column that was offered has it.
 pub fn offered(id: TermId) -> Option<Rows> {
     OFFERS.with_borrow_mut(|offers| {
         let rows = offers.iter_mut().rev().find_map(|offer| offer.take(id));
