@@ -3,6 +3,7 @@
 The checks build on each other: `self.ids` is what the dictionary must say of every term that was ever seen.
 """
 
+import json
 import os
 import random
 import subprocess
@@ -129,6 +130,7 @@ class Checks:
             self.terms_of_all_kinds,
             self.every_node_decodes,
             self.sessions_share_what_other_nodes_tell,
+            self.sessions_share_what_they_have_read,
             self.shards_move_while_terms_are_added,
             self.a_split_shard_goes_on,
             self.node_down,
@@ -480,6 +482,28 @@ class Checks:
         for what, action in ("decode", decodes), ("find", finds):
             same(f"{what}: the first session asks", messages(action) > 0, True)
             same(f"{what}: messages of the second", messages(action), 0)
+
+    def sessions_share_what_they_have_read(self):
+        """Terms of shards of this node, too: the second session reads no block of them."""
+        terms = [iri(f"read/{n}") for n in range(60)]
+        text = "".join(f"<{iri('s')[1:-1]}> <{iri('p')[1:-1]}> {term} .\n" for term in terms)
+        self.coordinator.rows("select quad.create_store('read')")
+        self.coordinator.rows("select quad.load_text(%s, 'nt', store => 'read')", (text,))
+        self.learn(terms, self.coordinator.encode(terms))
+
+        def blocks():
+            session = Session(self.cluster.coordinator)
+            query = f"select ?o {{ {iri('s')} {iri('p')} ?o }}"
+            answer = json.loads(session.value("select quad.sparql_json(%s, store => 'read')", (query,)))
+            found = sorted(f"<{row['o']['value']}>" for row in answer["results"]["bindings"])
+            same("the terms", found, sorted(terms))
+            count = session.value("select blocks from quad.dictionary_stats()")
+            session.close()
+            return count
+
+        same("the first session reads blocks", blocks() > 0, True)
+        same("blocks that the second reads", blocks(), 0)
+        self.coordinator.rows("select quad.drop_store('read')")
 
     def shards_move_while_terms_are_added(self):
         stop = threading.Event()

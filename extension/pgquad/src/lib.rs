@@ -37,7 +37,7 @@ fn version() -> &'static str {
 const SHARED_MEMORY: [pg::shared_memory::Piece; 3] = [
     cluster::counters::PIECE,
     cluster::exchange::UNREACHABLE_NODES,
-    dictionary::TERMS_OF_OTHER_NODES,
+    dictionary::SHARED_TERMS,
 ];
 
 /// Runs once when PostgreSQL loads the library.

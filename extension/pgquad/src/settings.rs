@@ -106,7 +106,7 @@ pub static MAX_RESULT_ROWS: GucSetting<i32> = GucSetting::<i32>::new(0);
 /// Kilobytes of terms that a backend caches: `quad.dictionary_cache`.
 pub static DICTIONARY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(20 * 1024);
 
-/// Kilobytes of shared memory for terms of other nodes: `quad.shared_dictionary_cache`.
+/// Kilobytes of shared memory for terms of a distributed dictionary: `quad.shared_dictionary_cache`.
 pub static SHARED_DICTIONARY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
 
 /// Parser threads; 0: as many as there are processors: `quad.load_threads`.
@@ -337,7 +337,7 @@ fn define_dictionary() {
     if unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
         GucRegistry::define_int_guc(
             c"quad.shared_dictionary_cache",
-            c"Shared memory for terms of other nodes that all sessions keep; 0 for none.",
+            c"Shared memory for terms of a distributed dictionary that all sessions keep; 0 for none.",
             c"Only a server that preloads Citus takes it.",
             &SHARED_DICTIONARY_CACHE,
             0,

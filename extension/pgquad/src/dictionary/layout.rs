@@ -184,6 +184,12 @@ impl Layout {
         self.named == other.named
     }
 
+    /// The place of the shard that holds the block of the term with this number; 0 where there are no shards.
+    pub fn shard_of(&self, number: u64) -> usize {
+        let shards = self.shards.as_ref();
+        shards.map_or(0, |shards| shards.of_number(number))
+    }
+
     /// The tables that hold the block of the term with this number; `None` where they are on another node.
     pub fn holding(&self, number: u64) -> Option<&Tables> {
         match &self.shards {

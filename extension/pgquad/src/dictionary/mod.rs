@@ -45,7 +45,7 @@ pub use answer::answer;
 pub use bulk::BulkEncoder;
 pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};
 pub use layout::relation_changed;
-pub use shared_cache::PIECE as TERMS_OF_OTHER_NODES;
+pub use shared_cache::PIECE as SHARED_TERMS;
 pub use sql::{no_term_id, term_id};
 pub use state::BuildHash;
 pub use tables::Tables;
@@ -61,7 +61,7 @@ use crate::cluster::damaged;
 use layout::Layout;
 use new_numbers::{is_label, number_labels};
 use read::Reader;
-use state::{with_state, ID_BYTES};
+use state::{with_state, State, ID_BYTES};
 use texts::Texts;
 use write::Encoded;
 
@@ -453,25 +453,16 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
             }
             term.is_none()
         });
-        // In the order of the table, and terms that are wanted repeatedly one after the other.
-        numbers.sort_unstable();
-        let mut reader = Reader::default();
-        let mut last: Option<(u64, Option<TermBuf>)> = None;
         let layout = state.layout.clone();
-        numbers.retain(|&(number, place)| {
-            if layout.holding(number).is_none() {
-                return true;
-            }
-            let known = last.take().filter(|(known, _)| *known == number);
-            let (_, term) = known.unwrap_or_else(|| (number, reader.term(state, number)));
-            found(place, term.as_ref());
-            last = Some((number, term));
-            false
-        });
+        let is_here = |&(number, _): &(u64, usize)| layout.holding(number).is_some();
+        let (here, elsewhere) = std::mem::take(&mut numbers).into_iter().partition(is_here);
+        numbers = elsewhere;
+        read_here(state, here, &mut found);
     });
     if numbers.is_empty() {
         return;
     }
+    numbers.sort_unstable();
     let mut distinct: Vec<u64> = numbers.iter().map(|(number, _)| *number).collect();
     distinct.dedup();
     remote_terms(&distinct, |n, term| {
@@ -482,6 +473,43 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
             .take_while(|(other, _)| *other == number);
         same.for_each(|(_, place)| found(*place, term));
     });
+}
+
+/// Calls `each` with what stands beside each number and the term, which is on this node.
+fn read_here<T: Copy + Ord>(
+    state: &mut State,
+    mut wanted: Vec<(u64, T)>,
+    mut each: impl FnMut(T, Option<&TermBuf>),
+) {
+    let layout = state.layout.clone();
+    // In the order of the tables, and terms that are wanted repeatedly one after the other.
+    wanted.sort_unstable_by_key(|&(number, beside)| (layout.shard_of(number), number, beside));
+    let mut distinct: Vec<&[(u64, T)]> = wanted.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut give = |same: &[(u64, T)], term: Option<&TermBuf>| {
+        same.iter().for_each(|&(_, beside)| each(beside, term));
+    };
+    // Terms that came one after the other are in as many blocks as a distributed dictionary has shards. So a session
+    // would read a block for nearly every term that other sessions have read before.
+    let is_shared = layout.shards.is_some() && distinct.len() <= shared_cache::MAX_TERMS_AT_ONCE;
+    if is_shared {
+        let numbers: Vec<u64> = distinct.iter().map(|same| same[0].0).collect();
+        let missing = shared_cache::terms(&numbers, |n, text| {
+            let term = TermBuf::from_encoded(text.to_owned()).unwrap_or_else(|| damaged(Damaged));
+            give(distinct[n], Some(&term));
+            let bytes = state::term_bytes(&term);
+            state.terms.put(numbers[n], term, bytes);
+        });
+        distinct = missing.into_iter().map(|n| distinct[n]).collect();
+    }
+    let mut reader = Reader::default();
+    for same in distinct {
+        let number = same[0].0;
+        let term = reader.term(state, number);
+        give(same, term.as_ref());
+        if let (true, Some(term)) = (is_shared, term) {
+            shared_cache::keep_term(number, term.as_encoded());
+        }
+    }
 }
 
 /// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when no
@@ -554,25 +582,35 @@ fn find_here(hashes: &[u128]) -> Vec<Option<TermId>> {
         }
         missing.sort_by_key(|&index| term_ids::probe_key(hashes[index]));
         let layout = state.layout.clone();
-        let mut probe = |tables: &Tables, places: &[usize]| {
-            let probes: Vec<u128> = places.iter().map(|&index| hashes[index]).collect();
-            for (&index, id) in places.iter().zip(term_ids::probe(tables, &probes)) {
-                if let Some(id) = id {
-                    state.ids.put(hashes[index], id, ID_BYTES);
-                    ids[index] = Some(id);
-                }
-            }
+        let mut found = |state: &mut State, index: usize, id: TermId| {
+            state.ids.put(hashes[index], id, ID_BYTES);
+            ids[index] = Some(id);
         };
-        match &layout.shards {
-            None => probe(&layout.tables, &missing),
-            Some(shards) => {
-                let place = |index: usize| shards.of_hash(hashes[index]);
-                missing.sort_by_key(|&index| place(index));
-                for of_shard in missing.chunk_by(|&a, &b| place(a) == place(b)) {
-                    if let Some(tables) = shards.here(place(of_shard[0])) {
-                        distribute::check_committed();
-                        probe(tables, of_shard);
-                    }
+        let probe = |tables: &Tables, places: &[usize]| {
+            let probes: Vec<u128> = places.iter().map(|&index| hashes[index]).collect();
+            term_ids::probe(tables, &probes)
+        };
+        let Some(shards) = &layout.shards else {
+            for (&index, id) in missing.iter().zip(probe(&layout.tables, &missing)) {
+                id.into_iter().for_each(|id| found(state, index, id));
+            }
+            return ids;
+        };
+        let place = |index: usize| shards.of_hash(hashes[index]);
+        missing.retain(|&index| shards.here(place(index)).is_some());
+        let is_shared = missing.len() <= shared_cache::MAX_TERMS_AT_ONCE;
+        missing = shared_cache::ids(missing, hashes, |index, id| found(state, index, id));
+        missing.sort_by_key(|&index| place(index));
+        for of_shard in missing.chunk_by(|&a, &b| place(a) == place(b)) {
+            let Some(tables) = shards.here(place(of_shard[0])) else {
+                continue;
+            };
+            distribute::check_committed();
+            for (&index, id) in of_shard.iter().zip(probe(tables, of_shard)) {
+                let Some(id) = id else { continue };
+                found(state, index, id);
+                if is_shared {
+                    shared_cache::keep_id(hashes[index], id);
                 }
             }
         }

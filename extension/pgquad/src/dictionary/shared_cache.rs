@@ -1,5 +1,5 @@
-//! Terms and ids from other nodes, kept in shared memory for all sessions of this node. So a new session does not ask
-//! again for what another one knows.
+//! Terms and ids of a distributed dictionary, kept in shared memory for all sessions of this node. So a new session
+//! neither asks other nodes again for what another one knows, nor reads it again from the shards of this node.
 //!
 //! Only what is committed on its node gets here, and a term keeps its id for ever, so that nothing goes stale. Keys
 //! name the cluster, by its secret, the database and the tables, so that another dictionary has others.
@@ -43,9 +43,9 @@ thread_local! {
     static FIRST_WORDS: RefCell<Option<(Rc<Layout>, [u64; 2])>> = const { RefCell::new(None) };
 }
 
-/// The pieces. Only servers of a cluster ask other nodes.
+/// The pieces. Only servers of a cluster have a distributed dictionary.
 pub const PIECE: Piece = Piece {
-    name: c"pgquad terms of other nodes",
+    name: c"pgquad terms",
     bytes: || match words() {
         0 => 0,
         words => size_of::<Shared>() + PARTITIONS * words * size_of::<u64>(),
@@ -179,7 +179,7 @@ pub fn terms(numbers: &[u64], mut each: impl FnMut(usize, &str)) -> Vec<usize> {
     places.filter(is_missing).collect()
 }
 
-/// Keeps a term that another node has.
+/// Keeps a term that is committed.
 pub fn keep_term(number: u64, text: &str) {
     if !SHARED.load(Relaxed).is_null() {
         put(&[first_word(Kind::Term), number, 0], text.as_bytes());
@@ -208,7 +208,7 @@ pub fn ids(places: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, Term
     places.into_iter().filter(is_missing).collect()
 }
 
-/// Keeps the id of a term with this hash that another node has.
+/// Keeps the id of a term with this hash, which is committed.
 pub fn keep_id(hash: u128, id: TermId) {
     if !SHARED.load(Relaxed).is_null() {
         put(&id_key(first_word(Kind::Id), hash), &id.0.to_ne_bytes());
