@@ -1,5 +1,5 @@
 """Nodes of one machine: they ask each other over Unix-domain sockets where they find them, else over TCP, with the same
-answers. Usage: sockets.py (by `run`)."""
+answers. Ends of queries, which wait for the next message where nothing is encrypted. Usage: sockets.py (by `run`)."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report, as_server, socket_directory
+from pgquad_test import Report, as_server, socket_directory, wait_until
 
 PEOPLE = 300
 QUESTION = "select ?name { ?who <http://x/knows> <http://x/p0> ; <http://x/name> ?name }"
@@ -21,6 +21,11 @@ REACHED = "select distinct client_addr is null from pg_stat_activity where appli
 QUERIES = f"{REACHED} and query like 'CALL quad.cluster_serve%'"
 PARTICIPANTS = f"{REACHED} and query not like 'CALL quad.cluster_serve%'"
 END_SESSIONS = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'pgquad'"
+AT_WORK = (
+    "select count(*) from pg_stat_activity where query like 'CALL quad.cluster_serve%' and backend_xmin is not null"
+)
+COUNT = "select count(*) from quad_stores.films"
+QUAD, OF_QUAD = "(-77, -78, -79, 0)", " from quad_stores.films where s = -77"
 REFUSALS = ["pg_hba.conf rejects connection"]
 NO_LOCAL_CONNECTIONS = "local all all reject\n"
 
@@ -32,6 +37,27 @@ class Mismatch(AssertionError):
 def same(what, got, expected):
     if got != expected:
         raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
+
+
+def run(connection, sql):
+    """Runs a statement; its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+
+def value(connection, sql):
+    """The first column of the first row."""
+    return run(connection, sql)[0][0]
+
+
+def error_of(connection, sql):
+    """The SQLSTATE of a statement that fails."""
+    try:
+        run(connection, sql)
+    except psycopg2.Error as error:
+        return error.pgcode
+    return None
 
 
 class Checks:
@@ -53,6 +79,9 @@ class Checks:
             self.tcp_where_a_socket_is_refused,
             self.a_node_that_is_down,
             self.a_socket_that_nobody_listens_to,
+            self.ends_of_queries_wait_for_the_next_one,
+            self.ends_that_wait_hinder_nobody,
+            self.sessions_end_while_an_end_waits,
         ):
             name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
             try:
@@ -151,6 +180,45 @@ class Checks:
             worker.configure(unix_socket_directories=socket_directory())
             worker.start()
         self.ask(self.cluster.coordinator, expecting=True)
+
+    def ends_of_queries_wait_for_the_next_one(self):
+        """The end of a query waits for the next one, which has a snapshot of its own, and not for long."""
+        with closing(self.cluster.coordinator.connect()) as here, closing(self.cluster.workers[0].connect()) as other:
+            for before in (None, "select 1 / 0", "begin; select 1 / 0"):
+                same("quads", value(here, COUNT), 2 * PEOPLE)
+                same("nodes that do not know the end yet", self.at_work(), 2)
+                if before is not None:
+                    same("division by zero", error_of(here, before), "22012")
+                    run(here, "rollback")
+                wait_until("the end", lambda: self.at_work() == 0)
+            for turn in range(20):
+                same("quads", value(here, COUNT), 2 * PEOPLE + turn % 2)
+                run(other, "delete" + OF_QUAD if turn % 2 else f"insert into quad_stores.films values {QUAD}")
+            same("quads", value(here, COUNT), 2 * PEOPLE)
+
+    def ends_that_wait_hinder_nobody(self):
+        """Whoever excludes readers does not wait long for an end that waits."""
+        with closing(self.cluster.coordinator.connect()) as here, closing(self.cluster.workers[0].connect()) as other:
+            run(here, "set lock_timeout = '2s'")
+            for asking in (here, other):
+                run(here, "select quad.create_store('short', distributed => true)")
+                for statement in ("truncate quad_stores.short", "select quad.drop_store('short')"):
+                    run(here, "insert into quad_stores.short values (1, 2, 3, 0)")
+                    same("quads", value(asking, "select count(*) from quad_stores.short"), 1)
+                    run(here, statement)
+
+    def sessions_end_while_an_end_waits(self):
+        """Sessions that end while an end waits are opened anew."""
+        with closing(self.cluster.coordinator.connect()) as here:
+            for worker in self.cluster.workers:
+                same("quads", value(here, COUNT), 2 * PEOPLE)
+                worker.query(END_SESSIONS)
+                same("quads", value(here, COUNT), 2 * PEOPLE)
+
+    def at_work(self):
+        """Nodes with a session in the transaction of another node's query."""
+        return sum(server.query(AT_WORK) != [(0,)] for server in self.cluster.workers)
+
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 //!
 //! A session belongs to a scope while that has a message under way or a transaction open, and is kept for the next
 //! scope afterwards. In a query's scope the messages go as data of one long call (`stream.rs`), and all of a scope are
-//! one transaction of the other node, REPEATABLE READ and READ ONLY. It begins with the first message and ends with the
-//! scope, without a round trip of its own. In other scopes each message is a statement in pipeline mode; in an
-//! autonomous one it is a transaction, too.
+//! one transaction of the other node, REPEATABLE READ and READ ONLY. It begins with the first message. It ends with the
+//! scope, or a little later with the next one (`deferred_end.rs`), without a round trip of its own. In other scopes
+//! each message is a statement in pipeline mode; in an autonomous one it is a transaction, too.
 
 mod connecting;
+mod deferred_end;
 mod participants;
 mod session;
 mod stream;
@@ -30,6 +31,8 @@ use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
 use crate::settings;
 
+pub use deferred_end::send_waiting as send_waiting_ends;
+use deferred_end::{Became, DeferredEnd};
 pub use participants::{Meeting, Participants, Unlinked};
 pub use session::Mode;
 use session::Session;
@@ -125,6 +128,7 @@ pub fn end_scope_of_transaction(what: &str) {
         );
     }
     OF_TRANSACTION.take();
+    send_waiting_ends();
 }
 
 /// Sessions for the messages of a statement.
@@ -353,9 +357,20 @@ impl Session {
             let at = idle.iter().rposition(fits)?;
             Some(idle.swap_remove(at))
         });
-        match idle.filter(|session| session.node == node && session.is_alive()) {
+        let usable = |session: &Self| session.node == node && session.is_alive();
+        match idle.filter(usable).and_then(Self::ended) {
             Some(session) => session,
             None => Self::begin(node, role, mode),
+        }
+    }
+
+    /// Puts the end of the last transaction before what comes next, if it still waits; `None` where the other node
+    /// cannot get it.
+    fn ended(mut self) -> Option<Self> {
+        match self.deferred_end.take().map(DeferredEnd::take) {
+            None | Some(Became::Sent) => Some(self),
+            Some(Became::Waiting) => self.put_end().then_some(self),
+            Some(Became::Failed) => None,
         }
     }
 
@@ -371,6 +386,10 @@ impl Session {
 
     /// Whether nobody has closed it while it was idle, as far as that is known.
     fn is_alive(&self) -> bool {
+        // Whoever closes a connection makes it readable.
+        if !self.is_ready(libc::POLLIN) {
+            return true;
+        }
         // SAFETY: a live connection; looks at what has arrived. The last words of a server that was stopped come before
         // the end.
         unsafe {
@@ -690,13 +709,31 @@ impl Session {
                 && self.waiting == 0
                 && !self.ended
                 && pq_sys::PQstatus(self.conn) == ConnStatusType::CONNECTION_OK;
+            if is_sound && self.open && self.mode == Mode::Query && self.defer_end() {
+                return true;
+            }
             is_sound && (!self.open || self.end_transaction()) && pq_sys::PQflush(self.conn) >= 0
         }
+    }
+
+    /// Lets the end of the transaction wait for the next one; false where it cannot.
+    fn defer_end(&mut self) -> bool {
+        // SAFETY: a live connection; what is sent does not raise errors.
+        let socket = unsafe {
+            let is_plain =
+                pq_sys::PQsslInUse(self.conn) == 0 && pq_sys::PQgssEncInUse(self.conn) == 0;
+            (is_plain && pq_sys::PQflush(self.conn) == 0).then(|| pq_sys::PQsocket(self.conn))
+        };
+        self.deferred_end = socket.and_then(DeferredEnd::new);
+        self.open = self.deferred_end.is_none();
+        !self.open
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // Before its socket is closed.
+        self.deferred_end = None;
         // SAFETY: made in `connect`, freed only here.
         unsafe {
             if !self.events.is_null() {

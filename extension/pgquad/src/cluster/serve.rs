@@ -5,7 +5,7 @@
 //! 45 % of what a node spends on a short one (Explore 1M on three nodes, eight clients).
 
 use std::ffi::CString;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pgquad_cluster::message::{self, Kind};
 use pgquad_cluster::wire::{Damaged, Reader};
@@ -89,7 +89,9 @@ struct Served {
     is_full: bool,
     /// How long the next message of a transaction takes to come.
     polling: Polling,
-    /// When the last transaction has ended, until the next one begins.
+    /// How long the message that was taken last has been waited for within a transaction.
+    waited: Option<Duration>,
+    /// When the last answer of the last transaction was given, until the next one begins.
     ended: Option<Instant>,
     /// How long the next transaction takes to come.
     gaps: Polling,
@@ -107,6 +109,7 @@ impl Served {
             is_open: true,
             is_full: true,
             polling: Polling::default(),
+            waited: None,
             ended: None,
             gaps: Polling::default(),
         };
@@ -132,14 +135,15 @@ impl Served {
         // SAFETY: the bytes of the message, in a memory context that outlives this call.
         let request =
             unsafe { std::slice::from_raw_parts(message.data.cast::<u8>(), message.len as usize) };
-        match message::kind_of(request) {
-            Some(Kind::EndTransaction) => {
-                if self.is_open {
-                    // SAFETY: pushed by `begin`.
-                    unsafe { pg_sys::PopActiveSnapshot() };
-                    self.commit();
-                }
-            }
+        let (kind, waited) = (message::kind_of(request), self.waited.take());
+        if kind == Some(Kind::EndTransaction) {
+            self.end(waited.unwrap_or_default());
+            return;
+        }
+        if let Some(waited) = waited {
+            self.polling.waited(waited, poll_time());
+        }
+        match kind {
             Some(Kind::ImportSnapshot) => self.import(request),
             _ => {
                 if !self.is_open {
@@ -189,13 +193,15 @@ impl Served {
         }
     }
 
-    /// Waits for the next message of a transaction: looks for it for a while where it should come soon, then sleeps.
+    /// Waits for the next message of a transaction, or for its end, which comes with the next transaction where that
+    /// follows soon. Looks for it for a while where it should come soon, then sleeps.
     fn wait_within(&mut self) {
         let (since, most) = (Instant::now(), poll_time());
-        if !poll_until(since + self.polling.budget(most)) {
+        let gap = self.gaps.budget(most * GAP_POLL_TIMES);
+        if !poll_until(since + self.polling.budget(most).max(gap)) {
             self.events.sleep(-1);
         }
-        self.polling.waited(since.elapsed(), most);
+        self.waited = Some(since.elapsed());
     }
 
     /// Looks for the next transaction for a while after the end of one, where transactions follow each other soon.
@@ -247,6 +253,21 @@ impl Served {
             let gap = ended.elapsed();
             self.gaps.waited(gap, poll_time() * GAP_POLL_TIMES);
         }
+    }
+
+    /// Ends the transaction whose end has been waited for. The next one may be there already.
+    fn end(&mut self, waited: Duration) {
+        if !self.is_open {
+            return;
+        }
+        // SAFETY: pushed by `begin`.
+        unsafe { pg_sys::PopActiveSnapshot() };
+        self.commit();
+        self.ended = Instant::now().checked_sub(waited);
+        // Where transactions follow each other without a pause, nobody waits outside of one.
+        // SAFETY: outside of a transaction.
+        unsafe { pg_sys::pgstat_report_stat(false) };
+        attend(self.is_open);
     }
 
     /// Ends the transaction. The session is idle then.

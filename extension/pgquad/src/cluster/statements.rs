@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::connection::send_waiting_ends;
 use super::{citus, guard, mirror, relations};
 use crate::catalog::access_method;
 use crate::catalog::distributed_store::{self, mark_of, sides_of_relid, Sides};
@@ -45,6 +46,9 @@ pub unsafe extern "C-unwind" fn before(
     // SAFETY: the node's tag says its type; every pointer comes from the parser.
     unsafe {
         let node = (*planned).utilityStmt;
+        if !is_frequent((*node).type_) {
+            send_waiting_ends();
+        }
         if (*node).type_ == T_DropStmt && drops_extension(node.cast()) {
             super::ddl::leave_cluster();
         }
@@ -97,6 +101,23 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         // SAFETY: the statement is still there, and the tag has been looked at.
         unsafe { truncate_shards((*statement.planned).utilityStmt.cast()) }
     }
+}
+
+/// Whether statements of this kind come as often as queries, and need no lock that excludes readers.
+fn is_frequent(tag: pg_sys::NodeTag) -> bool {
+    matches!(
+        tag,
+        T_TransactionStmt
+            | T_PrepareStmt
+            | T_ExecuteStmt
+            | T_DeallocateStmt
+            | T_DeclareCursorStmt
+            | T_FetchStmt
+            | T_ClosePortalStmt
+            | T_VariableSetStmt
+            | T_VariableShowStmt
+            | T_ExplainStmt
+    )
 }
 
 /// Whether a statement drops the extension pgquad and all that depends on it.

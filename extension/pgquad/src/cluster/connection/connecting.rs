@@ -89,6 +89,7 @@ impl Session {
             abandoned: 0,
             syncs: 0,
             open: false,
+            deferred_end: None,
             imports: 0,
             ended: false,
             polling: Polling::default(),

@@ -7,6 +7,7 @@ use pgquad_cluster::Polling;
 use pgrx::pg_sys;
 use pq_sys::PGconn;
 
+use super::deferred_end::DeferredEnd;
 use crate::cluster::counters;
 use crate::cluster::nodes::Node;
 
@@ -51,6 +52,8 @@ pub(super) struct Session {
     pub(super) syncs: usize,
     /// A message has been sent since the last synchronisation point.
     pub(super) open: bool,
+    /// The end of the last transaction, where the other node has not got it yet.
+    pub(super) deferred_end: Option<DeferredEnd>,
     /// Imports of snapshots whose results have not been taken.
     pub(super) imports: usize,
     /// The other node has ended the call in which it takes messages.
