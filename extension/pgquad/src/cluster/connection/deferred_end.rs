@@ -7,9 +7,9 @@
 //! 10M on eight nodes, 16 clients: 1.09 times.
 //!
 //! The signal of the timer may come at any moment, also while the session is idle. Its handler does only what is safe
-//! then (signal-safety(7)): it uses atomics, and sends bytes that were made before. They get between no parts of another
-//! message, for libpq has given all it had to the kernel when an end begins to wait. PostgreSQL's own timeouts would not
-//! do: an error switches them off.
+//! then (signal-safety(7)): it uses atomics, and sends bytes that were made before. These do not get into another
+//! message, for libpq has given all it had to the kernel when an end begins to wait. PostgreSQL's own timeouts would
+//! not do: an error switches them off.
 
 use std::ffi::c_int;
 use std::ptr;
