@@ -157,7 +157,7 @@ pub struct Floor {
 
 /// Measures the floor with one client.
 pub fn floor(target: &Target, timeout: Duration) -> Result<Floor, String> {
-    const ROUNDS: usize = 1000;
+    const ROUNDS: usize = 300;
     let query = Query {
         mix: 0,
         number: 0,

@@ -358,7 +358,7 @@ impl Session {
             Some(idle.swap_remove(at))
         });
         let usable = |session: &Self| session.node == node && session.is_alive();
-        match idle.filter(usable).and_then(Self::ended) {
+        match idle.filter(usable).and_then(Self::resumed) {
             Some(session) => session,
             None => Self::begin(node, role, mode),
         }
@@ -366,7 +366,7 @@ impl Session {
 
     /// Puts the end of the last transaction before what comes next, if it still waits; `None` where the other node
     /// cannot get it.
-    fn ended(mut self) -> Option<Self> {
+    fn resumed(mut self) -> Option<Self> {
         match self.deferred_end.take().map(DeferredEnd::take) {
             None | Some(Became::Sent) => Some(self),
             Some(Became::Waiting) => self.put_end().then_some(self),
