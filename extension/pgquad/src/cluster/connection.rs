@@ -386,9 +386,9 @@ impl Session {
 
     /// Whether nobody has closed it while it was idle, as far as that is known.
     fn is_alive(&self) -> bool {
-        // Whoever closes a connection makes it readable.
+        // Whoever closes a connection makes it readable. An error may have come together with the last answer.
         if !self.is_ready(libc::POLLIN) {
-            return true;
+            return self.mode != Mode::Query || self.is_silent();
         }
         // SAFETY: a live connection; looks at what has arrived. The last words of a server that was stopped come before
         // the end.

@@ -39,7 +39,7 @@ pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use protocol::{check_version, damaged};
 pub use reader::ShardedReader;
-pub use secret::{ensure as ensure_secret, number_of_cluster};
+pub use secret::{ensure as ensure_secret, is_known as is_secret_known, number_of_cluster};
 pub use trust::{check_trusted, is_trusted};
 
 /// Callbacks; called once from `_PG_init`.

@@ -77,6 +77,14 @@ pub fn is_there() -> bool {
     !stored().is_empty()
 }
 
+/// Whether this session knows the secret, or can look it up: it cannot beside parallel workers, or where there is none.
+pub fn is_known() -> bool {
+    // SAFETY: plain session state.
+    let (database, is_parallel) = unsafe { (pg_sys::MyDatabaseId, pg_sys::IsInParallelMode()) };
+    let of = SECRET.with_borrow(|known| known.as_ref().map(|(of, _)| *of));
+    of == Some(database) || !is_parallel && is_there()
+}
+
 /// The rows of the table, from this node's copy of it, without Citus. A query of Citus would bind the transaction to
 /// what Citus can do after it has read a shard here. Nor is one allowed within a task of Citus, in which the node that
 /// has a shard proves itself to others.

@@ -201,7 +201,8 @@ impl Served {
         if !poll_until(since + self.polling.budget(most).max(gap)) {
             self.events.sleep(-1);
         }
-        self.waited = Some(since.elapsed());
+        // An interrupt may have ended an earlier part of the wait.
+        self.waited = Some(self.waited.unwrap_or_default() + since.elapsed());
     }
 
     /// Looks for the next transaction for a while after the end of one, where transactions follow each other soon.

@@ -445,6 +445,7 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
             _ => read::unknown_id(id),
         }
     };
+    let is_shared = shared_cache::is_ready();
     with_state(|state| {
         numbers.retain(|(number, place)| {
             let term = state.terms.look(number, state::term_bytes);
@@ -457,7 +458,7 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
         let is_here = |&(number, _): &(u64, usize)| layout.holding(number).is_some();
         let (here, elsewhere) = std::mem::take(&mut numbers).into_iter().partition(is_here);
         numbers = elsewhere;
-        read_here(state, here, &mut found);
+        read_here(state, here, is_shared, &mut found);
     });
     if numbers.is_empty() {
         return;
@@ -475,10 +476,12 @@ pub fn for_each_term<T: Copy>(wanted: &[(TermId, T)], mut each: impl FnMut(T, &T
     });
 }
 
-/// Calls `each` with what stands beside each number and the term, which is on this node.
+/// Calls `each` with what stands beside each number and the term, which is on this node. `is_shared`: all sessions of
+/// the node keep what is read.
 fn read_here<T: Copy + Ord>(
     state: &mut State,
     mut wanted: Vec<(u64, T)>,
+    is_shared: bool,
     mut each: impl FnMut(T, Option<&TermBuf>),
 ) {
     let layout = state.layout.clone();
@@ -490,7 +493,7 @@ fn read_here<T: Copy + Ord>(
     };
     // Terms that came one after the other are in as many blocks as a distributed dictionary has shards. So a session
     // would read a block for nearly every term that other sessions have read before.
-    let is_shared = layout.shards.is_some() && distinct.len() <= shared_cache::MAX_TERMS_AT_ONCE;
+    let is_shared = is_shared && distinct.len() <= shared_cache::MAX_TERMS_AT_ONCE;
     if is_shared {
         let numbers: Vec<u64> = distinct.iter().map(|same| same[0].0).collect();
         let missing = shared_cache::terms(&numbers, |n, text| {
@@ -569,6 +572,7 @@ fn find_hashes(hashes: &[u128]) -> Vec<Option<TermId>> {
 
 /// Ids by hash, from the cache or the tables that are on this node.
 fn find_here(hashes: &[u128]) -> Vec<Option<TermId>> {
+    let is_shared = shared_cache::is_ready();
     with_state(|state| {
         let mut ids: Vec<Option<TermId>> = hashes
             .iter()
@@ -598,8 +602,10 @@ fn find_here(hashes: &[u128]) -> Vec<Option<TermId>> {
         };
         let place = |index: usize| shards.of_hash(hashes[index]);
         missing.retain(|&index| shards.here(place(index)).is_some());
-        let is_shared = missing.len() <= shared_cache::MAX_TERMS_AT_ONCE;
-        missing = shared_cache::ids(missing, hashes, |index, id| found(state, index, id));
+        let is_shared = is_shared && missing.len() <= shared_cache::MAX_TERMS_AT_ONCE;
+        if is_shared {
+            missing = shared_cache::ids(missing, hashes, |index, id| found(state, index, id));
+        }
         missing.sort_by_key(|&index| place(index));
         for of_shard in missing.chunk_by(|&a, &b| place(a) == place(b)) {
             let Some(tables) = shards.here(place(of_shard[0])) else {

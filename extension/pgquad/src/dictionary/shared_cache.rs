@@ -14,7 +14,7 @@ use pgquad_term::TermId;
 use pgrx::pg_sys;
 
 use super::layout::Layout;
-use crate::cluster::number_of_cluster;
+use crate::cluster::{is_secret_known, number_of_cluster};
 use crate::pg::shared_memory::Piece;
 use crate::settings;
 
@@ -99,14 +99,32 @@ enum Kind {
     Id,
 }
 
+/// Whether what is read of shards here can be looked up and kept: there is shared memory, the dictionary is
+/// distributed, and the session knows its cluster. To be called outside of the session's state: it may run a query.
+pub fn is_ready() -> bool {
+    let layout = Layout::current();
+    if SHARED.load(Relaxed).is_null() || layout.shards.is_none() {
+        return false;
+    }
+    if known_words(&layout).is_none() && !is_secret_known() {
+        return false;
+    }
+    // Looks up what depends on the secret.
+    first_word(Kind::Term);
+    true
+}
+
+fn known_words(layout: &Rc<Layout>) -> Option<[u64; 2]> {
+    FIRST_WORDS.with_borrow(|words| {
+        let words = words.as_ref();
+        words.and_then(|(of, words)| Rc::ptr_eq(of, layout).then_some(*words))
+    })
+}
+
 /// The first word of keys of a kind: a hash of the cluster, the database, the tables of the dictionary, and the kind.
 fn first_word(kind: Kind) -> u64 {
     let layout = Layout::current();
-    let known = FIRST_WORDS.with_borrow(|words| {
-        let words = words.as_ref();
-        words.and_then(|(of, words)| Rc::ptr_eq(of, &layout).then_some(*words))
-    });
-    let words = known.unwrap_or_else(|| {
+    let words = known_words(&layout).unwrap_or_else(|| {
         // SAFETY: plain session state.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let tables = u64::from(database) << 32 | u64::from(layout.number());

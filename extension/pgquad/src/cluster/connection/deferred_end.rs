@@ -40,7 +40,7 @@ const YOUNG: u8 = 1;
 const OLD: u8 = 2;
 /// The timer has sent it.
 const SENT: u8 = 3;
-/// The timer could not send it.
+/// The timer could not send it, and has closed the connection.
 const FAILED: u8 = 4;
 
 /// What the handler sees of an end.
@@ -126,25 +126,23 @@ pub fn send_waiting() {
 }
 
 impl Slot {
-    /// Sends the end where it is in this state. The handler may come in between: one of the two takes the state.
+    /// Sends the end where it is in this state. The handler may come in between: one of the two takes the state. Where
+    /// it cannot be sent, the other node learns that nobody asks any more.
     fn send(&self, of_state: u8) {
         let taken = self.state.compare_exchange(of_state, SENT, SeqCst, SeqCst);
         let (Ok(_), Some(end)) = (taken, END.get()) else {
             return;
         };
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: a system call with bytes that are there as long as the process, on the socket of a session that is
+        let socket = self.socket.load(SeqCst);
+        // SAFETY: system calls with bytes that are there as long as the process, on the socket of a session that is
         // open as long as the slot is taken.
-        let sent = unsafe {
-            libc::send(
-                self.socket.load(SeqCst),
-                end.as_ptr().cast(),
-                end.len(),
-                flags,
-            )
-        };
-        if sent != end.len() as isize {
-            self.state.store(FAILED, SeqCst);
+        unsafe {
+            let sent = libc::send(socket, end.as_ptr().cast(), end.len(), flags);
+            if sent != end.len() as isize {
+                libc::shutdown(socket, libc::SHUT_RDWR);
+                self.state.store(FAILED, SeqCst);
+            }
         }
     }
 }
@@ -164,7 +162,9 @@ fn make_timer() -> bool {
         // As for PostgreSQL's own signals (`pqsignal`).
         action.sa_flags = libc::SA_RESTART;
         let mut event = std::mem::zeroed::<libc::sigevent>();
-        event.sigev_notify = libc::SIGEV_SIGNAL;
+        // No other thread gets it, whatever signals that blocks.
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_notify_thread_id = libc::gettid();
         event.sigev_signo = signal;
         let mut timer: libc::timer_t = ptr::null_mut();
         let is_made = libc::sigaction(signal, &action, ptr::null_mut()) == 0
@@ -188,8 +188,7 @@ fn run_timer(period: Duration) {
     unsafe { libc::timer_settime(TIMER.load(SeqCst), 0, &times, ptr::null_mut()) };
 }
 
-/// The handler of the timer's signal. All other threads block signals (`pg/threads.rs`), so nothing of the session runs
-/// beside it.
+/// The handler of the timer's signal. The session's own thread gets it, so nothing of the session runs beside it.
 extern "C" fn timer_came(_signal: c_int) {
     // SAFETY: the thread's own error number, which what was interrupted may be about to read.
     let errno = unsafe { *libc::__errno_location() };
