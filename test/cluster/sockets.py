@@ -226,7 +226,6 @@ class Checks:
                 same("quads", value(here, COUNT), 2 * PEOPLE)
 
 
-
 if __name__ == "__main__":
     report = Report("sockets")
     with Cluster(shards_on_coordinator=True, unix_socket_directories=socket_directory()) as cluster:

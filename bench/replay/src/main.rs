@@ -78,14 +78,11 @@ const FLOOR_TURNS: usize = 5;
 fn floors(arguments: &Arguments) -> Result<Value, String> {
     let targets = &arguments.targets;
     let mut found: Vec<Vec<measure::Floor>> = targets.iter().map(|_| Vec::new()).collect();
-    for round in 0..FLOOR_TURNS {
-        for turn in 0..targets.len() {
-            let number = (turn + round) % targets.len();
-            // A store that does not answer stops none of the others.
-            match measure::floor(&targets[number], arguments.timeout) {
-                Ok(floor) => found[number].push(floor),
-                Err(error) => eprintln!("floor, {}: {error}", targets[number].name),
-            }
+    for (_, number) in turns(FLOOR_TURNS, targets.len()) {
+        // A store that does not answer stops none of the others.
+        match measure::floor(&targets[number], arguments.timeout) {
+            Ok(floor) => found[number].push(floor),
+            Err(error) => eprintln!("floor, {}: {error}", targets[number].name),
         }
     }
     let median = |mut times: Vec<f64>| {
@@ -100,8 +97,14 @@ fn floors(arguments: &Arguments) -> Result<Value, String> {
     Ok(floors.collect::<Map<_, _>>().into())
 }
 
-/// All runs: the targets in turn, each round starting with another, so that what else the machine does falls on all
-/// alike.
+/// The rounds, and in each the numbers of all targets. Each round starts with another one, so that what else the
+/// machine does falls on all alike.
+fn turns(rounds: usize, targets: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..rounds)
+        .flat_map(move |round| (0..targets).map(move |turn| (round, (turn + round) % targets)))
+}
+
+/// All runs: the targets in turn.
 fn runs(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
     let mut runs = Vec::new();
     for &clients in &arguments.clients {
@@ -111,19 +114,17 @@ fn runs(arguments: &Arguments, log: &[log::Query]) -> Result<Value, String> {
             warm_mixes: arguments.warm_mixes,
             timeout: arguments.timeout,
         };
-        for round in 0..arguments.rounds {
-            for turn in 0..arguments.targets.len() {
-                let target = &arguments.targets[(turn + round) % arguments.targets.len()];
-                let run = measure::run(target, log, plan)?;
-                eprintln!(
-                    "{} clients, round {}, {}: {:.0} query mixes an hour",
-                    clients,
-                    round + 1,
-                    target.name,
-                    run.mixes_per_hour
-                );
-                runs.push(described(&target.name, clients, round, &run));
-            }
+        for (round, number) in turns(arguments.rounds, arguments.targets.len()) {
+            let target = &arguments.targets[number];
+            let run = measure::run(target, log, plan)?;
+            eprintln!(
+                "{} clients, round {}, {}: {:.0} query mixes an hour",
+                clients,
+                round + 1,
+                target.name,
+                run.mixes_per_hour
+            );
+            runs.push(described(&target.name, clients, round, &run));
         }
     }
     Ok(runs.into())

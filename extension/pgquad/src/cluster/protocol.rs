@@ -1,10 +1,14 @@
-//! Errors of messages between nodes: damaged, or of another version.
+//! What the two ends of messages between nodes have in common: how PostgreSQL's protocol carries them, and errors where
+//! they are damaged or of another version.
 
 use pgquad_cluster::message;
 use pgquad_cluster::wire::Damaged;
 use pgrx::PgSqlErrorCode;
 
 use crate::pg::error::{raise, raise_detail};
+
+/// The type of the messages of PostgreSQL's protocol that carry those of queries: CopyData.
+pub const COPY_DATA: u8 = b'd';
 
 /// Raises the error for a message that cannot be read.
 pub fn damaged(_: Damaged) -> ! {

@@ -16,7 +16,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::EventSet;
-use super::protocol::{check_version, damaged};
+use super::protocol::{check_version, damaged, COPY_DATA};
 use super::trust::{meet, refuse};
 use crate::pg::compat;
 use crate::pg::error::raise;
@@ -30,10 +30,9 @@ const GAP_POLL_TIMES: u32 = 4;
 /// with 100 pauses 1.05 times. The turns of one kind differ by more.
 const SPINS: u32 = 20;
 
-/// The types of messages of PostgreSQL's protocol.
+/// Other types of messages of PostgreSQL's protocol.
 mod protocol {
     pub const COPY_BOTH_RESPONSE: u8 = b'W';
-    pub const COPY_DATA: u8 = b'd';
     pub const FLUSH: u8 = b'H';
     pub const SYNC: u8 = b'S';
     pub const TERMINATE: u8 = b'X';
@@ -126,7 +125,7 @@ impl Served {
         match kind {
             protocol::FLUSH | protocol::SYNC => return,
             protocol::TERMINATE => exit(pg_sys::SessionEndType::DISCONNECT_NORMAL),
-            protocol::COPY_DATA => {}
+            COPY_DATA => {}
             other => raise(
                 PgSqlErrorCode::ERRCODE_PROTOCOL_VIOLATION,
                 format!("unexpected message type 0x{other:02X} between nodes"),
@@ -217,7 +216,7 @@ impl Served {
         Timeout::Statement.start(unsafe { pg_sys::StatementTimeout });
         let answer = answer(request);
         Timeout::Statement.stop();
-        ffi::put_to_client(protocol::COPY_DATA, &answer);
+        ffi::put_to_client(COPY_DATA, &answer);
         self.is_full = true;
     }
 
@@ -268,7 +267,7 @@ impl Served {
         // Where transactions follow each other without a pause, nobody waits outside of one.
         // SAFETY: outside of a transaction.
         unsafe { pg_sys::pgstat_report_stat(false) };
-        attend(self.is_open);
+        attend(false);
     }
 
     /// Ends the transaction. The session is idle then.

@@ -102,11 +102,11 @@ enum Kind {
 /// Whether what is read of shards here can be looked up and kept: there is shared memory, the dictionary is
 /// distributed, and the session knows its cluster. To be called outside of the session's state: it may run a query.
 pub fn is_ready() -> bool {
-    let layout = Layout::current();
-    if SHARED.load(Relaxed).is_null() || layout.shards.is_none() {
+    if SHARED.load(Relaxed).is_null() {
         return false;
     }
-    if known_words(&layout).is_none() && !is_secret_known() {
+    let layout = Layout::current();
+    if layout.shards.is_none() || known_words(&layout).is_none() && !is_secret_known() {
         return false;
     }
     // Looks up what depends on the secret.

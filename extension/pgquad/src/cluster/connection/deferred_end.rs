@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use pgquad_cluster::message::{self, Kind};
 
+use crate::cluster::protocol::COPY_DATA;
+
 /// An end is sent when it has waited for one to two times as long. Sixteen clients ask each of eight nodes of two
 /// processors every 20 ms; locks and snapshots of readers that last a tenth of a second longer harm nobody.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -28,9 +30,6 @@ const SLOTS: usize = 64;
 
 /// The real-time signal of the timer, counted from the first: glibc keeps the lowest for itself.
 const SIGNAL_NUMBER: c_int = 7;
-
-/// The type of the message of PostgreSQL's protocol that carries data: CopyData.
-const COPY_DATA: u8 = b'd';
 
 /// Nothing waits.
 const FREE: u8 = 0;
@@ -120,6 +119,7 @@ impl Drop for DeferredEnd {
 /// Sends all ends that wait. To be called before a statement that may need what they hold.
 pub fn send_waiting() {
     if RUNS.load(SeqCst) {
+        // In this order: the timer may make a young one old in between.
         WAITING.iter().for_each(|slot| slot.send(YOUNG));
         WAITING.iter().for_each(|slot| slot.send(OLD));
     }
