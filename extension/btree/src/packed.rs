@@ -27,7 +27,8 @@ const COLUMN_HEADER: usize = 8;
 const SMALL_RUN: usize = 16;
 /// How far the search first goes from the place it guesses.
 const FIRST_STEP: usize = 6;
-/// How far from its start the end of a range is looked for before the search starts from a guess.
+/// How far the end of a range is looked for from its start, and the start of the next one from there, before the search
+/// starts from a guess.
 const NEAR_TUPLES: usize = 8;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
 /// the special area follows every run.
@@ -444,6 +445,42 @@ impl<'a, const C: usize> Run<'a, C> {
         lo
     }
 
+    /// [`Run::lower_bound`] where that is likely to be close to `from`: longer and longer steps from there, and after
+    /// [`NEAR_TUPLES`] a guess.
+    #[inline]
+    pub fn lower_bound_behind(&self, key: &Key, from: usize) -> usize {
+        let first = match self.constant_columns(key) {
+            Ok(first) => first,
+            Err(Ordering::Less) => return self.n.max(from),
+            Err(_) => return from,
+        };
+        let is_before = |i: usize| self.cmp_from(first, i, key) == Ordering::Less;
+        let (mut lo, mut step) = (from, 1);
+        let mut hi = loop {
+            let at = lo + step - 1;
+            if at >= self.n {
+                break self.n;
+            }
+            if !is_before(at) {
+                break at;
+            }
+            lo = at + 1;
+            step = lo - from;
+            if step > NEAR_TUPLES {
+                return self.lower_bound(key, lo);
+            }
+        };
+        while lo < hi {
+            let mid = lo + (hi - lo) / 2;
+            if is_before(mid) {
+                lo = mid + 1;
+            } else {
+                hi = mid;
+            }
+        }
+        lo
+    }
+
     /// [`Run::upper_bound`] where that is likely to be close to `from`.
     #[inline]
     pub fn upper_bound_near(&self, key: &Key, from: usize) -> usize {
@@ -460,6 +497,19 @@ impl<'a, const C: usize> Run<'a, C> {
             step *= 2;
         }
         self.upper_bound(key, (at - step / 2 + 1).min(self.n))
+    }
+
+    /// How many of the first columns have the value of `key` in all tuples; or how all tuples compare with `key`.
+    #[inline]
+    fn constant_columns(&self, key: &Key) -> std::result::Result<usize, Ordering> {
+        for (c, k) in key.iter().enumerate() {
+            match self.constant(c) {
+                None => return Ok(c),
+                Some(v) if v == *k => {}
+                Some(v) => return Err(v.cmp(k)),
+            }
+        }
+        Ok(key.len())
     }
 
     /// The first tuple at or after `from` that does not come before `key`. Keys spread evenly more often than not, so
@@ -722,6 +772,9 @@ mod tests {
             for from in 0..=keys.len() {
                 let expected = from + keys[from..].partition_point(|k| *k <= probe);
                 prop_assert_eq!(run.upper_bound_near(&probe, from), expected);
+                let expected = from + keys[from..].partition_point(|k| *k < probe);
+                prop_assert_eq!(run.lower_bound(&probe, from), expected);
+                prop_assert_eq!(run.lower_bound_behind(&probe, from), expected);
             }
         }
 
@@ -747,6 +800,8 @@ mod tests {
                 let expected = from + keys[from..].partition_point(|k| *k <= probe);
                 prop_assert_eq!(run.upper_bound(&probe, from), expected);
                 prop_assert_eq!(run.upper_bound_near(&probe, from), expected);
+                let expected = from + keys[from..].partition_point(|k| *k < probe);
+                prop_assert_eq!(run.lower_bound_behind(&probe, from), expected);
             }
         }
 

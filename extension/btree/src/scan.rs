@@ -154,6 +154,10 @@ enum Last {
     Key(Key),
 }
 
+/// Entries between two ranges of a leaf up to which the second is looked for step by step. Otherwise its place is
+/// guessed, which takes longer than so many steps take (0.1 us).
+const CLOSE_ENTRIES: usize = 8;
+
 /// Hands the visible keys of one leaf to a sink, each once.
 pub(crate) struct Walk<'a, 'l> {
     leaf: &'a LeafView<'l>,
@@ -169,6 +173,10 @@ pub(crate) struct Walk<'a, 'l> {
     memo: Option<((u32, u32), bool)>,
     /// A base entry near which the next range starts.
     near: Option<usize>,
+    /// All base entries before this one come before the next range.
+    behind: Option<usize>,
+    /// The last group of ranges began close behind the range before it.
+    close: bool,
     /// Before this base entry the last range would have been, of which the leaf holds no version.
     missed: Option<usize>,
 }
@@ -191,6 +199,8 @@ impl<'a, 'l> Walk<'a, 'l> {
             last: Last::None,
             memo: None,
             near: None,
+            behind: None,
+            close: true,
             missed: None,
         }
     }
@@ -206,10 +216,18 @@ impl<'a, 'l> Walk<'a, 'l> {
         sink: &mut impl Sink,
     ) -> Result<()> {
         let leaf = self.leaf;
-        let lo = match (lower, self.near) {
-            (None, _) => 0,
-            (Some(k), Some(near)) => leaf.run.lower_bound_near(k, near),
-            (Some(k), None) => leaf.run.lower_bound(k, 0),
+        let lo = match (lower, self.near, self.behind) {
+            (None, ..) => 0,
+            (Some(k), Some(near), _) => leaf.run.lower_bound_near(k, near),
+            (Some(k), None, Some(behind)) => {
+                let lo = match self.close {
+                    true => leaf.run.lower_bound_behind(k, behind),
+                    false => leaf.run.lower_bound(k, behind),
+                };
+                self.close = lo - behind < CLOSE_ENTRIES;
+                lo
+            }
+            (Some(k), None, None) => leaf.run.lower_bound(k, 0),
         };
         let hi = match upper {
             Some(k) if open => leaf.run.lower_bound(k, lo),
@@ -217,6 +235,7 @@ impl<'a, 'l> Walk<'a, 'l> {
             None => leaf.run.len(),
         };
         self.near = Some(lo);
+        self.behind = Some(hi);
         self.missed = None;
         if leaf.slots() == 0 {
             self.missed = (lo >= hi).then_some(lo);
@@ -484,6 +503,8 @@ pub struct Probe {
     groups: Groups,
     /// Range `next` has been found to hold something.
     found: bool,
+    /// The last group of ranges began close behind the range before it.
+    close: bool,
 }
 
 /// How the ranges of a probe belong together.
@@ -532,6 +553,7 @@ impl Probe {
             ahead: 0,
             groups,
             found: false,
+            close: true,
         }
     }
 
@@ -638,8 +660,11 @@ impl Probe {
             self.hint = block;
             let leaf = LeafView::open(&page, block)?;
             let mut walk = Walk::new(&leaf, snapshot);
+            walk.close = self.close;
             // What filters leave are many ranges, most of them empty and side by side.
             let mut gap: Option<Gap> = None;
+            // The end of the range before.
+            let mut end: Option<&Key> = None;
             // All the ranges that start in this leaf.
             while let Some((lower, upper)) = ranges.get(self.next) {
                 let from = self.resume.as_ref().unwrap_or(lower);
@@ -654,6 +679,9 @@ impl Probe {
                 }
                 if self.next.is_multiple_of(self.groups.size) {
                     walk.near = None;
+                    if end.is_none_or(|end| cmp(end, from) != Ordering::Less) {
+                        walk.behind = None;
+                    }
                 }
                 let past_end = frame.ends_before(upper);
                 let to = Some(upper).filter(|_| !past_end);
@@ -662,6 +690,7 @@ impl Probe {
                 if cmp(from, upper) != Ordering::Greater {
                     let start = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
                     walk.run(start, to, false, batch)?;
+                    end = Some(upper);
                     if let Some(place) = walk.missed {
                         gap = Some(leaf.gap(from, place, &frame));
                     }
@@ -680,6 +709,7 @@ impl Probe {
                 }
                 self.advance();
             }
+            self.close = walk.close;
         }
         Ok(false)
     }
