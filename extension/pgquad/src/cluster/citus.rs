@@ -72,7 +72,7 @@ pub fn propagates() -> bool {
 }
 
 /// The value of a setting, `None` where it does not exist.
-fn setting(name: &CStr) -> Option<&CStr> {
+pub fn setting(name: &CStr) -> Option<&CStr> {
     // SAFETY: a look-up by name; the value is a copy in the current memory context.
     unsafe {
         let value = pg_sys::GetConfigOptionByName(name.as_ptr(), std::ptr::null_mut(), true);

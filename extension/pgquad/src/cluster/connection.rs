@@ -200,7 +200,7 @@ impl Scope {
     /// The names under which nodes have exported the snapshots of this scope, for the participants of a join. This node
     /// exports the snapshot of its transaction, which therefore has to keep one snapshot to its end.
     pub fn export(&self, groups: &[i32]) -> Vec<String> {
-        let (_, own) = map::nodes();
+        let own = map::local_group();
         let mut exported = self.exported.borrow_mut();
         let is_new = |group: &i32| !exported.contains_key(group);
         let (here, elsewhere): (Vec<i32>, Vec<i32>) = groups

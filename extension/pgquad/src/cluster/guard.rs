@@ -15,7 +15,7 @@ use std::ffi::CStr;
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::{relations, write};
+use super::{catalogue, nodes, relations, write};
 use crate::catalog::access_method;
 use crate::catalog::distributed_store::is_side;
 use crate::dictionary::Tables;
@@ -198,7 +198,7 @@ unsafe fn relations_of(query: *mut pg_sys::Query) -> Relations {
 
 /// Raises an error on a node of a cluster that has no dictionary: a worker.
 pub fn refuse_worker() {
-    if local_group() > 0 {
+    if nodes::local_group() > 0 {
         raise_all(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the dictionary of terms is not on this node",
@@ -211,7 +211,7 @@ pub fn refuse_worker() {
 
 /// The relation whose changes may turn this node into a worker, or back: `InvalidOid` without Citus.
 pub fn local_group_table() -> pg_sys::Oid {
-    catalogue(c"pg_dist_local_group")
+    catalogue::relation(c"pg_dist_local_group")
 }
 
 /// Raises an error where the running transaction has handed a table of the dictionary to Citus.
@@ -342,29 +342,15 @@ fn refuse_change(relid: pg_sys::Oid, what: &str) -> ! {
 /// Those of the relations that Citus manages, each with whether the running transaction has given it to Citus.
 fn of_citus(relids: &[pg_sys::Oid]) -> Vec<(pg_sys::Oid, bool)> {
     let mut found = Vec::new();
-    each_row(c"pg_dist_partition", |row| {
-        // SAFETY: the first column is the oid of the table.
-        let relid = unsafe { first_column::<pg_sys::Oid>(row) };
-        if relids.contains(&relid) {
-            // SAFETY: a row in a buffer that the scan holds.
-            let by_us = unsafe {
-                let xmin = (*(*row).t_data).t_choice.t_heap.t_xmin;
-                pg_sys::TransactionIdIsCurrentTransactionId(xmin)
-            };
+    catalogue::each_row(c"pg_dist_partition", None, |row| {
+        let relid = row.get::<pg_sys::Oid>(c"logicalrelid");
+        if let Some(relid) = relid.filter(|relid| relids.contains(relid)) {
+            // SAFETY: plain session state.
+            let by_us = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(row.xmin()) };
             found.push((relid, by_us));
         }
     });
     found
-}
-
-/// The number of this node's group: 0 is the coordinator's, and that of a server without Citus.
-fn local_group() -> i32 {
-    let mut group = 0;
-    each_row(c"pg_dist_local_group", |row| {
-        // SAFETY: the only column is an integer.
-        group = unsafe { first_column::<i32>(row) }
-    });
-    group
 }
 
 /// Whether this session is one that another node of the cluster has opened: what it does has been decided there.
@@ -389,63 +375,7 @@ fn called_by_citus() -> bool {
 pub unsafe fn is_written_by_citus(rel: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
     let is_side = is_side(unsafe { (*rel).rd_id });
-    is_side && called_by_citus() && catalogue(c"pg_dist_shard") != pg_sys::InvalidOid
-}
-
-/// A catalogue of Citus; `InvalidOid` where Citus is not installed in this database.
-fn catalogue(name: &CStr) -> pg_sys::Oid {
-    // SAFETY: a look-up by a C string.
-    unsafe {
-        pg_sys::get_relname_relid(
-            name.as_ptr(),
-            pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE),
-        )
-    }
-}
-
-/// Calls `each` with the rows of a catalogue of Citus.
-fn each_row(name: &CStr, mut each: impl FnMut(pg_sys::HeapTuple)) {
-    let relid = catalogue(name);
-    if relid == pg_sys::InvalidOid {
-        return;
-    }
-    // SAFETY: a scan of an open catalogue as of now, ended here or by PostgreSQL after an error.
-    unsafe {
-        let table = pg_sys::table_open(relid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-        let scan = pg_sys::systable_beginscan(
-            table,
-            pg_sys::InvalidOid,
-            false,
-            std::ptr::null_mut(),
-            0,
-            std::ptr::null_mut(),
-        );
-        loop {
-            let row = pg_sys::systable_getnext(scan);
-            if row.is_null() {
-                break;
-            }
-            each(row);
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-    }
-}
-
-/// The first column of a row.
-///
-/// # Safety
-/// It is of type `T`, of a fixed width and never NULL.
-unsafe fn first_column<T: Copy>(row: pg_sys::HeapTuple) -> T {
-    // SAFETY: the caller's promise; columns begin where the header says.
-    unsafe {
-        let header = (*row).t_data;
-        header
-            .cast::<u8>()
-            .add(usize::from((*header).t_hoff))
-            .cast::<T>()
-            .read_unaligned()
-    }
+    is_side && called_by_citus() && catalogue::relation(c"pg_dist_shard") != pg_sys::InvalidOid
 }
 
 /// Schema and name of a relation.

@@ -4,12 +4,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgquad_cluster::{Placement, Shard};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::catalogue::{self, Key};
 use super::nodes::{self, Node};
+use crate::catalog::names::c_string;
 use crate::pg::error::raise_hint;
 
 /// A distributed table.
@@ -34,7 +37,8 @@ struct Map {
     shards: HashMap<u64, pg_sys::Oid>,
     /// When they have arrived: [`Table::arrived`].
     arrived: HashMap<pg_sys::Oid, u32>,
-    nodes: Option<(Rc<[Node]>, i32)>,
+    nodes: Option<Rc<[Node]>>,
+    local_group: Option<i32>,
     /// Relations of which a change makes the map stale.
     watched: HashSet<pg_sys::Oid>,
 }
@@ -100,27 +104,43 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
     if !nodes::has_citus() {
         return None;
     }
-    let (_, this) = nodes();
-    let sql = format!(
-        include_str!("queries/placements.sql"),
-        this = this,
-        table = relid.to_u32()
+    let this = local_group();
+    let mut is_hashed = false;
+    catalogue::each_row(
+        c"pg_dist_partition",
+        Some(&Key::of_partition(relid)),
+        |row| {
+            is_hashed = row.get::<i8>(c"partmethod") == Some(b'h' as i8);
+        },
     );
-    let sql = std::ffi::CString::new(sql).ok()?;
-    let mut rows = nodes::query(&sql, |row| {
-        let shard = Shard {
-            id: row.get::<i64>(1)? as u64,
-            low: row.get::<i32>(2)?,
-            high: row.get::<i32>(3)?,
-            group: row.get::<i32>(4)?,
-        };
-        Some((shard, row.get::<pg_sys::Oid>(5), row.get::<i64>(6)?))
-    })
-    .into_iter()
-    .collect::<Option<Vec<_>>>()?;
+    if !is_hashed {
+        return None;
+    }
+    let mut shards = Vec::new();
+    catalogue::each_row(c"pg_dist_shard", Some(&Key::of_shards(relid)), |row| {
+        let bound = |column| row.get::<&str>(column)?.parse::<i32>().ok();
+        let shard = row.get::<i64>(c"shardid");
+        shards.push((shard, bound(c"shardminvalue"), bound(c"shardmaxvalue")));
+    });
+    let mut rows = Vec::with_capacity(shards.len());
+    for (id, low, high) in shards {
+        let (id, low, high) = (id?, low?, high?);
+        catalogue::each_row(c"pg_dist_placement", Some(&Key::of_placements(id)), |row| {
+            let group = row.get(c"groupid").unwrap_or(-1);
+            let here = (group == this).then(|| shard_relation(relid, id));
+            let id = id as u64;
+            let shard = Shard {
+                id,
+                low,
+                high,
+                group,
+            };
+            rows.push((shard, here.flatten(), row.xmin()));
+        });
+    }
     rows.sort_unstable_by_key(|(shard, ..)| shard.low);
     let here: Vec<Option<pg_sys::Oid>> = rows.iter().map(|(_, oid, _)| *oid).collect();
-    let arrived = rows.iter().map(|(_, _, xmin)| recent(*xmin as u32));
+    let arrived = rows.iter().map(|(_, _, xmin)| recent(*xmin));
     let arrived = arrived.collect();
     let placement = Placement::new(rows.into_iter().map(|(shard, ..)| shard).collect())?;
     Some(Table {
@@ -133,17 +153,14 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
 }
 
 /// The number of a transaction, 0 for one of so long ago that it looks like one to come.
-fn recent(xid: u32) -> u32 {
+fn recent(xid: pg_sys::TransactionId) -> u32 {
     // SAFETY: plain session state and arithmetic.
     let precedes = unsafe {
         let next = pg_sys::ReadNextFullTransactionId().value as u32;
-        pg_sys::TransactionIdPrecedes(
-            pg_sys::TransactionId::from(xid),
-            pg_sys::TransactionId::from(next),
-        )
+        pg_sys::TransactionIdPrecedes(xid, pg_sys::TransactionId::from(next))
     };
     if precedes {
-        xid
+        xid.into_inner()
     } else {
         0
     }
@@ -156,16 +173,52 @@ pub fn arrived(shard: pg_sys::Oid) -> u32 {
 
 /// This node's copy of a table that Citus keeps on every node (a reference table); `InvalidOid` where it has none.
 pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
-    let (_, this) = nodes();
-    let sql = format!(
-        include_str!("queries/local_copy.sql"),
-        table = relid.to_u32(),
-        this = this
-    );
-    let sql = std::ffi::CString::new(sql).unwrap_or_default();
-    let copies = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
-    let copy = copies.into_iter().flatten().next();
+    let this = local_group();
+    let mut shards = Vec::new();
+    catalogue::each_row(c"pg_dist_shard", Some(&Key::of_shards(relid)), |row| {
+        shards.extend(row.get::<i64>(c"shardid"));
+    });
+    let is_here = |shard: &i64| {
+        let mut is_here = false;
+        catalogue::each_row(
+            c"pg_dist_placement",
+            Some(&Key::of_placements(*shard)),
+            |row| {
+                is_here |= row.get(c"groupid") == Some(this);
+            },
+        );
+        is_here
+    };
+    let shard = shards.into_iter().find(is_here);
+    let copy = shard.and_then(|shard| shard_relation(relid, shard));
     copy.unwrap_or(pg_sys::InvalidOid)
+}
+
+/// The relation of a shard of a table on this node, whose name is that of the table with the number.
+fn shard_relation(relid: pg_sys::Oid, shard: i64) -> Option<pg_sys::Oid> {
+    // SAFETY: look-ups by oid; the name is a copy in the current memory context.
+    let (name, schema) = unsafe {
+        let name = pg_sys::get_rel_name(relid);
+        if name.is_null() {
+            return None;
+        }
+        let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+        (name, pg_sys::get_rel_namespace(relid))
+    };
+    let of_shard = format!("{name}_{shard}");
+    if of_shard.len() < pg_sys::NAMEDATALEN as usize {
+        let of_shard = c_string(&of_shard);
+        // SAFETY: a look-up by name.
+        let found = unsafe { pg_sys::get_relname_relid(of_shard.as_ptr(), schema) };
+        return (found != pg_sys::InvalidOid).then_some(found);
+    }
+    // Citus shortens such a name by a hash.
+    let relid = relid.to_u32();
+    let sql = c_string(&format!(
+        "SELECT pg_catalog.to_regclass(pg_catalog.shard_name({relid}::pg_catalog.regclass, {shard}))::pg_catalog.oid"
+    ));
+    let found = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
+    found.into_iter().flatten().next()
 }
 
 /// Raises the error for a shard that is not on this node.
@@ -191,46 +244,52 @@ pub fn local_shard(shard: u64) -> Option<pg_sys::Oid> {
     if let Some(oid) = with_map(known) {
         return Some(oid);
     }
-    let sql = format!(
-        "SELECT logicalrelid::pg_catalog.oid FROM pg_catalog.pg_dist_shard WHERE shardid = {shard}"
+    let mut tables = Vec::new();
+    catalogue::each_row(
+        c"pg_dist_shard",
+        Some(&Key::of_shard(shard as i64)),
+        |row| {
+            tables.push(row.get::<pg_sys::Oid>(c"logicalrelid"));
+        },
     );
-    let sql = std::ffi::CString::new(sql).unwrap_or_default();
-    let tables = nodes::query(&sql, |row| row.get::<pg_sys::Oid>(1));
     tables.into_iter().flatten().for_each(|relid| {
         table_of(relid);
     });
     with_map(known)
 }
 
-/// The active nodes, and the group of this one.
-pub fn nodes() -> (Rc<[Node]>, i32) {
+/// The active nodes.
+pub fn nodes() -> Rc<[Node]> {
     if let Some(known) = with_map(|map| map.nodes.clone()) {
         return known;
     }
-    let (nodes, this) = nodes::read();
-    let found: (Rc<[Node]>, i32) = (nodes.into(), this);
-    let of_nodes = catalogue_relation(c"pg_dist_node");
-    with_map(|map| {
-        map.watched.insert(of_nodes);
-        map.nodes = Some(found.clone());
-    });
+    let found: Rc<[Node]> = nodes::read().into();
+    until_nodes_change(|map| map.nodes = Some(found.clone()));
     found
 }
 
-/// The oid of a relation of schema pg_catalog.
-fn catalogue_relation(name: &std::ffi::CStr) -> pg_sys::Oid {
-    // SAFETY: a look-up by name.
-    unsafe {
-        pg_sys::get_relname_relid(
-            name.as_ptr(),
-            pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE),
-        )
+/// The number of this node's group.
+pub fn local_group() -> i32 {
+    if let Some(known) = with_map(|map| map.local_group) {
+        return known;
     }
+    let found = nodes::local_group();
+    until_nodes_change(|map| map.local_group = Some(found));
+    found
+}
+
+/// Keeps something in the map until nodes change.
+fn until_nodes_change(keep: impl FnOnce(&mut Map)) {
+    let of_nodes = catalogue::relation(c"pg_dist_node");
+    with_map(|map| {
+        map.watched.insert(of_nodes);
+        keep(map);
+    });
 }
 
 /// The node of a group.
 pub fn node(group: i32) -> Node {
-    let (nodes, _) = nodes();
+    let nodes = nodes();
     let found = nodes.iter().find(|node| node.group == group);
     found.cloned().unwrap_or_else(|| nodes::unknown(group))
 }

@@ -3,6 +3,7 @@
 
 pub mod answer;
 mod arrival;
+mod catalogue;
 mod check_nodes;
 mod citus;
 pub mod connection;

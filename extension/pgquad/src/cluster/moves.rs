@@ -141,7 +141,7 @@ fn copy_shard_to_node(shard: pg_sys::Oid, node: i32) {
             "Citus calls this function while it moves a shard: SELECT citus_move_shard_placement(...).",
         )
     };
-    let (nodes, from) = map::nodes();
+    let (nodes, from) = (map::nodes(), map::local_group());
     let Some(to) = nodes.iter().find(|other| other.id == node) else {
         raise_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

@@ -1,11 +1,11 @@
 //! The nodes of the cluster, as Citus' catalogue names them.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
-use super::citus;
+use super::{catalogue, citus};
 use crate::pg::error::{raise, raise_hint};
 
 /// A node that holds shards.
@@ -97,20 +97,54 @@ pub fn has_citus() -> bool {
     unsafe { pg_sys::get_extension_oid(c"citus".as_ptr(), true) != pg_sys::InvalidOid }
 }
 
-/// The nodes that are active, with primaries or secondaries as `citus.use_secondary_nodes` says; and this node's group.
-pub fn read() -> (Vec<Node>, i32) {
-    let sql = CString::new(include_str!("queries/nodes.sql")).unwrap_or_default();
-    let nodes = query(&sql, |row| Node {
-        group: row.get(1).unwrap_or(-1),
-        id: row.get(2).unwrap_or(-1),
-        host: row.get(3).unwrap_or_default(),
-        port: row.get(4).unwrap_or(0),
+/// The nodes that are active: primaries or secondaries, as `citus.use_secondary_nodes` says.
+pub fn read() -> Vec<Node> {
+    let role = match citus::setting(c"citus.use_secondary_nodes") {
+        Some(use_secondaries) if use_secondaries == c"always" => "secondary",
+        _ => "primary",
+    };
+    let cluster = citus::setting(c"citus.cluster_name");
+    let mut nodes = Vec::new();
+    catalogue::each_row(c"pg_dist_node", None, |row| {
+        let is_of_role = row
+            .get::<pg_sys::Oid>(c"noderole")
+            .is_some_and(|of| pgrx::enum_helper::lookup_enum_by_oid(of).0 == role);
+        let is_of_cluster = row.get::<&CStr>(c"nodecluster") == cluster;
+        if is_of_role && is_of_cluster && row.get(c"isactive") == Some(true) {
+            nodes.push(Node {
+                group: row.get(c"groupid").unwrap_or(-1),
+                id: row.get(c"nodeid").unwrap_or(-1),
+                host: row.get(c"nodename").unwrap_or_default(),
+                port: row.get(c"nodeport").unwrap_or(0),
+            });
+        }
     });
-    let group = query(
-        c"SELECT groupid FROM pg_catalog.pg_dist_local_group",
-        |row| row.get::<i32>(1).unwrap_or(0),
-    );
-    (nodes, group.first().copied().unwrap_or(0))
+    nodes
+}
+
+/// The number of this node's group: 0 is the coordinator's, and that of a server without Citus.
+pub fn local_group() -> i32 {
+    let mut group = 0;
+    catalogue::each_row(c"pg_dist_local_group", None, |row| {
+        group = row.get(c"groupid").unwrap_or(0);
+    });
+    group
+}
+
+/// How to connect to a node as a role, beyond what all connections have in common (`pg_dist_authinfo`).
+pub fn authinfo(node: &Node, role: &str) -> Option<String> {
+    let mut found: Option<(i32, String)> = None;
+    catalogue::each_row(c"pg_dist_authinfo", None, |row| {
+        let of = row.get::<i32>(c"nodeid").unwrap_or(-1);
+        let is_of_role = row
+            .get::<&CStr>(c"rolename")
+            .is_some_and(|of| of.to_bytes() == role.as_bytes());
+        // That of a node has precedence over that of all nodes, number 0.
+        if is_of_role && (of == 0 || of == node.id) && found.as_ref().is_none_or(|f| f.0 < of) {
+            found = row.get(c"authinfo").map(|info| (of, info));
+        }
+    });
+    found.map(|(_, info)| info)
 }
 
 /// Raises the error for a node that Citus does not know.

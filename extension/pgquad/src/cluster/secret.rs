@@ -9,11 +9,9 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 use sha2::Sha256;
 
-use super::map;
-use super::nodes::{as_superuser, query};
-use crate::catalog::names::{c_string, table_name};
+use super::nodes::as_superuser;
+use super::{catalogue, map};
 use crate::pg::error::{raise, raise_hint};
-use crate::pg::guc::with_settings;
 use crate::term::random_bytes;
 
 extension_sql_file!(
@@ -98,14 +96,11 @@ fn stored() -> Vec<Vec<u8>> {
         pg_sys::InvalidOid => table,
         copy => copy,
     };
-    if copy == pg_sys::InvalidOid {
-        return Vec::new();
-    }
-    let sql = c_string(&format!("SELECT secret FROM {}", table_name(copy)));
-    let nested = [(c"citus.allow_nested_distributed_execution", "on")];
-    with_settings(&nested, || {
-        query(&sql, |row| row.get::<Vec<u8>>(1).unwrap_or_default())
-    })
+    let mut found = Vec::new();
+    catalogue::each_row_of(copy, None, |row| {
+        found.push(row.get(c"secret").unwrap_or_default());
+    });
+    found
 }
 
 /// What a session of `role` shows: a keyed hash of the format's version and the role.

@@ -11,6 +11,7 @@ use pq_sys::{ConnStatusType, PGconn, PostgresPollingStatusType};
 use super::session::{Connecting, Mode, Session};
 use super::unix_socket;
 use crate::catalog::names::role_name;
+use crate::cluster::citus;
 use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::{self, as_superuser, Node};
 use crate::cluster::secret;
@@ -306,27 +307,10 @@ fn conninfo(node: &Node, socket: Option<&str>, role: pg_sys::Oid, mode: Mode) ->
     add("keepalives_idle", &idle.to_string());
     add("keepalives_interval", &interval.to_string());
     add("keepalives_count", &KEEPALIVE_PROBES.to_string());
-    let text = |setting: *const core::ffi::c_char| {
-        // SAFETY: the text of a setting, or null.
-        unsafe {
-            (!setting.is_null()).then(|| CStr::from_ptr(setting).to_string_lossy().into_owned())
-        }
-    };
-    let common = as_superuser(|| {
-        // SAFETY: a look-up by name.
-        text(unsafe { pg_sys::GetConfigOption(c"citus.node_conninfo".as_ptr(), true, false) })
-    });
-    info += &common.unwrap_or_default();
+    // Only superusers may see it.
+    let common = as_superuser(|| citus::setting(c"citus.node_conninfo"));
+    info += &common.unwrap_or_default().to_string_lossy();
     info.push(' ');
-    let sql = format!(
-        "SELECT authinfo FROM pg_catalog.pg_dist_authinfo \
-         WHERE nodeid OPERATOR(pg_catalog.=) ANY (ARRAY[0, {}]) AND rolename OPERATOR(pg_catalog.=) {}::pg_catalog.name \
-         ORDER BY nodeid DESC LIMIT 1",
-        node.id,
-        pgrx::spi::quote_literal(&role),
-    );
-    let sql = CString::new(sql).unwrap_or_default();
-    let own = nodes::query(&sql, |row| row.get::<String>(1));
-    info += &own.into_iter().flatten().next().unwrap_or_default();
+    info += &nodes::authinfo(node, &role).unwrap_or_default();
     info
 }
