@@ -1,24 +1,21 @@
-//! Rows of Citus' catalogues, read as PostgreSQL reads its own: as they are now, by an index where there is one, without
-//! SQL. A session that begins has nothing in its caches, so that to plan queries about them was a third of what it did
-//! before its first answer (eight nodes on two processors).
+//! Rows of Citus' catalogues, read as PostgreSQL reads its own: as they are now, by an index where there is one,
+//! without SQL. A session that begins has nothing in its caches, so that to plan queries about them was a third of what
+//! it did before its first answer (eight nodes on two processors).
 
 use std::ffi::CStr;
 
 use pgrx::datum::FromDatum;
 use pgrx::pg_sys;
 
-/// Nothing in the catalogues of Citus has a longer index key than one column.
-const MAX_KEYS: usize = 1;
-
-/// What tells the rows that are wanted: an index (with the column that it is of) and the value.
-pub enum Key {
+/// What tells the rows that are wanted: an index, the column that it is of, and the value.
+pub enum ScanKey {
     /// A column of type `oid` or `regclass`.
     Oid(&'static CStr, &'static CStr, pg_sys::Oid),
     /// A column of type `bigint`.
     Int8(&'static CStr, &'static CStr, i64),
 }
 
-impl Key {
+impl ScanKey {
     /// Rows of `pg_dist_partition` about this table.
     pub fn of_partition(table: pg_sys::Oid) -> Self {
         Self::Oid(
@@ -91,12 +88,12 @@ pub fn relation(name: &CStr) -> pg_sys::Oid {
 }
 
 /// Calls `each` with the rows of a catalogue of Citus, all or those with a key.
-pub fn each_row(name: &CStr, key: Option<&Key>, each: impl FnMut(&Row)) {
+pub fn each_row(name: &CStr, key: Option<&ScanKey>, each: impl FnMut(&Row)) {
     each_row_of(relation(name), key, each);
 }
 
 /// The same of any table, whatever the rights of the current role; no rows where the oid is invalid.
-pub fn each_row_of(table: pg_sys::Oid, key: Option<&Key>, mut each: impl FnMut(&Row)) {
+pub fn each_row_of(table: pg_sys::Oid, key: Option<&ScanKey>, mut each: impl FnMut(&Row)) {
     if table == pg_sys::InvalidOid {
         return;
     }
@@ -105,9 +102,9 @@ pub fn each_row_of(table: pg_sys::Oid, key: Option<&Key>, mut each: impl FnMut(&
     unsafe {
         let table = pg_sys::table_open(table, lock);
         let shape = (*table).rd_att;
-        let mut keys = [pg_sys::ScanKeyData::default(); MAX_KEYS];
+        let mut written = pg_sys::ScanKeyData::default();
         let index = match key {
-            Some(key) => key.write(shape, &mut keys[0]),
+            Some(key) => key.write(shape, &mut written),
             None => pg_sys::InvalidOid,
         };
         let scan = pg_sys::systable_beginscan(
@@ -115,8 +112,8 @@ pub fn each_row_of(table: pg_sys::Oid, key: Option<&Key>, mut each: impl FnMut(&
             index,
             index != pg_sys::InvalidOid,
             std::ptr::null_mut(),
-            key.map_or(0, |_| 1),
-            keys.as_mut_ptr(),
+            key.iter().len() as i32,
+            &raw mut written,
         );
         loop {
             let tuple = pg_sys::systable_getnext(scan);
@@ -130,7 +127,7 @@ pub fn each_row_of(table: pg_sys::Oid, key: Option<&Key>, mut each: impl FnMut(&
     }
 }
 
-impl Key {
+impl ScanKey {
     /// Writes the key of a scan; returns the index, `InvalidOid` where this version of Citus has none of that name.
     fn write(&self, shape: pg_sys::TupleDesc, key: &mut pg_sys::ScanKeyData) -> pg_sys::Oid {
         let (index, column, function, value) = match *self {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use pgquad_cluster::{Placement, Shard};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::catalogue::{self, Key};
+use super::catalogue::{self, ScanKey};
 use super::nodes::{self, Node};
 use crate::catalog::names::c_string;
 use crate::pg::error::raise_hint;
@@ -108,7 +108,7 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
     let mut is_hashed = false;
     catalogue::each_row(
         c"pg_dist_partition",
-        Some(&Key::of_partition(relid)),
+        Some(&ScanKey::of_partition(relid)),
         |row| {
             is_hashed = row.get::<i8>(c"partmethod") == Some(b'h' as i8);
         },
@@ -117,7 +117,7 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
         return None;
     }
     let mut shards = Vec::new();
-    catalogue::each_row(c"pg_dist_shard", Some(&Key::of_shards(relid)), |row| {
+    catalogue::each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
         let bound = |column| row.get::<&str>(column)?.parse::<i32>().ok();
         let shard = row.get::<i64>(c"shardid");
         shards.push((shard, bound(c"shardminvalue"), bound(c"shardmaxvalue")));
@@ -125,18 +125,22 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
     let mut rows = Vec::with_capacity(shards.len());
     for (id, low, high) in shards {
         let (id, low, high) = (id?, low?, high?);
-        catalogue::each_row(c"pg_dist_placement", Some(&Key::of_placements(id)), |row| {
-            let group = row.get(c"groupid").unwrap_or(-1);
-            let here = (group == this).then(|| shard_relation(relid, id));
-            let id = id as u64;
-            let shard = Shard {
-                id,
-                low,
-                high,
-                group,
-            };
-            rows.push((shard, here.flatten(), row.xmin()));
-        });
+        catalogue::each_row(
+            c"pg_dist_placement",
+            Some(&ScanKey::of_placements(id)),
+            |row| {
+                let group = row.get(c"groupid").unwrap_or(-1);
+                let here = (group == this).then(|| shard_relation(relid, id));
+                let id = id as u64;
+                let shard = Shard {
+                    id,
+                    low,
+                    high,
+                    group,
+                };
+                rows.push((shard, here.flatten(), row.xmin()));
+            },
+        );
     }
     rows.sort_unstable_by_key(|(shard, ..)| shard.low);
     let here: Vec<Option<pg_sys::Oid>> = rows.iter().map(|(_, oid, _)| *oid).collect();
@@ -175,14 +179,14 @@ pub fn arrived(shard: pg_sys::Oid) -> u32 {
 pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
     let this = local_group();
     let mut shards = Vec::new();
-    catalogue::each_row(c"pg_dist_shard", Some(&Key::of_shards(relid)), |row| {
+    catalogue::each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
         shards.extend(row.get::<i64>(c"shardid"));
     });
     let is_here = |shard: &i64| {
         let mut is_here = false;
         catalogue::each_row(
             c"pg_dist_placement",
-            Some(&Key::of_placements(*shard)),
+            Some(&ScanKey::of_placements(*shard)),
             |row| {
                 is_here |= row.get(c"groupid") == Some(this);
             },
@@ -247,7 +251,7 @@ pub fn local_shard(shard: u64) -> Option<pg_sys::Oid> {
     let mut tables = Vec::new();
     catalogue::each_row(
         c"pg_dist_shard",
-        Some(&Key::of_shard(shard as i64)),
+        Some(&ScanKey::of_shard(shard as i64)),
         |row| {
             tables.push(row.get::<pg_sys::Oid>(c"logicalrelid"));
         },
