@@ -2,8 +2,9 @@
 
 /// Rows of `u64`s, each once, column by column.
 pub(crate) struct Keys {
-    /// By hash: number of a key plus one; 0 = free.
-    heads: Vec<u32>,
+    /// By hash: the upper half of the hash of a key, and its number plus one; 0 = free. So a place that another key has
+    /// taken is passed over without a look at that key, which is mostly not in the processor's cache.
+    heads: Vec<u64>,
     shift: u32,
     columns: Vec<Vec<u64>>,
     len: usize,
@@ -14,6 +15,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Of the finaliser of MurmurHash3: after a product alone ids collide whose distances are near a fraction of its
 /// inverse.
 const SPREAD: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
+/// The part of a hash that is kept with a key. No table has more places than it tells apart, as keys are numbered by
+/// the other half.
+const UPPER_HALF: u64 = (u32::MAX as u64) << 32;
 /// Fewest places, as a power of two.
 const FIRST_BITS: u32 = 6;
 
@@ -59,7 +63,7 @@ impl Keys {
 
     /// Bytes they take.
     pub fn bytes(&self) -> usize {
-        8 * self.columns.len() * self.len + 4 * self.heads.len()
+        8 * (self.columns.len() * self.len + self.heads.len())
     }
 
     /// Gives back what was set aside for more keys.
@@ -67,15 +71,22 @@ impl Keys {
         self.columns.iter_mut().for_each(Vec::shrink_to_fit);
     }
 
+    /// The number of the key with this hash for which `is_key` holds, or else the place for it.
     #[inline]
     fn find(&self, hash: u64, is_key: impl Fn(usize) -> bool) -> Result<u32, usize> {
         let mut place = (hash >> self.shift) as usize;
         loop {
-            match self.heads[place] {
-                0 => return Err(place),
-                key if is_key(key as usize - 1) => return Ok(key - 1),
-                _ => place = (place + 1) & (self.heads.len() - 1),
+            let head = self.heads[place];
+            if head == 0 {
+                return Err(place);
             }
+            if (head ^ hash) & UPPER_HALF == 0 {
+                let key = head as u32 - 1;
+                if is_key(key as usize) {
+                    return Ok(key);
+                }
+            }
+            place = (place + 1) & (self.heads.len() - 1);
         }
     }
 
@@ -115,7 +126,7 @@ impl Keys {
                     own.push(from[row]);
                 }
                 self.len += 1;
-                self.heads[place] = self.len as u32;
+                self.heads[place] = hash & UPPER_HALF | self.len as u64;
                 if self.len * 4 > self.heads.len() * 3 {
                     self.grow();
                 }
@@ -124,16 +135,17 @@ impl Keys {
         }
     }
 
+    /// Doubles the places. Which one a key gets is in its head.
     fn grow(&mut self) {
         self.shift -= 1;
         let places = self.heads.len() * 2;
-        self.heads.clear();
-        self.heads.resize(places, 0);
-        for key in 0..self.len {
-            let hash = self.columns.iter().fold(0, |hash, c| mix(hash, c[key]));
-            if let Err(place) = self.find(hash, |_| false) {
-                self.heads[place] = key as u32 + 1;
+        let before = std::mem::replace(&mut self.heads, vec![0; places]);
+        for head in before.into_iter().filter(|&head| head != 0) {
+            let mut place = (head >> self.shift) as usize;
+            while self.heads[place] != 0 {
+                place = (place + 1) & (places - 1);
             }
+            self.heads[place] = head;
         }
     }
 }
