@@ -1,6 +1,6 @@
 //! Hash table of the quads of a pattern, by some of their columns.
 
-use crate::operators::keys::{hash, Keys, NONE};
+use crate::operators::keys::{Keys, NONE};
 
 /// Quads that share their key stand side by side.
 pub(crate) struct Table {
@@ -63,7 +63,7 @@ impl Builder {
         }
     }
 
-    /// Puts quads in: `row` of each of the columns, where `accepted` says so.
+    /// Puts quads in: those rows of the columns that are accepted.
     pub fn add(
         &mut self,
         keys: &[&[u64]],
@@ -71,13 +71,28 @@ impl Builder {
         len: usize,
         accepted: impl Fn(usize) -> bool,
     ) {
-        for row in (0..len).filter(|&row| accepted(row)) {
-            let key = self.table.keys.find_or_add(hash(keys, row), keys, row);
-            self.grouped &= self.owners.last().is_none_or(|&last| last <= key);
-            self.owners.push(key);
-            for (column, from) in self.table.values.iter_mut().zip(values) {
-                column.push(from[row]);
+        let table = &mut self.table;
+        let rows: Vec<usize> = (0..len).filter(|&row| accepted(row)).collect();
+        let owners = match rows.len() == len {
+            true => table.keys.find_or_add_all(keys, len),
+            false => {
+                let chosen: Vec<Vec<u64>> = keys
+                    .iter()
+                    .map(|column| rows.iter().map(|&row| column[row]).collect())
+                    .collect();
+                let chosen: Vec<&[u64]> = chosen.iter().map(Vec::as_slice).collect();
+                table.keys.find_or_add_all(&chosen, rows.len())
             }
+        };
+        let ascend = owners.is_sorted();
+        let follow = self
+            .owners
+            .last()
+            .is_none_or(|last| Some(last) <= owners.first());
+        self.grouped &= ascend && (follow || owners.is_empty());
+        self.owners.extend(owners);
+        for (column, from) in table.values.iter_mut().zip(values) {
+            column.extend(rows.iter().map(|&row| from[row]));
         }
     }
 

@@ -15,6 +15,10 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Of the finaliser of MurmurHash3: after a product alone ids collide whose distances are near a fraction of its
 /// inverse.
 const SPREAD: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
+/// Rows that are looked up together: more loads than a processor can wait for at once.
+const TOGETHER: usize = 32;
+/// Places (256 kB) up to which they are in the processor's cache anyway.
+const NEAR_PLACES: usize = 32 * 1024;
 /// The part of a hash that is kept with a key. No table has more places than it tells apart, as keys are numbered by
 /// the other half.
 const UPPER_HALF: u64 = (u32::MAX as u64) << 32;
@@ -99,21 +103,61 @@ impl Keys {
 
     /// The number of each row of `columns`, [`NONE`] where there is no such key.
     pub fn find_all(&self, columns: &[&[u64]], len: usize) -> Vec<u32> {
-        match (columns, self.columns.as_slice()) {
-            ([column], [own]) => column
-                .iter()
-                .map(|&value| {
-                    let found = self.find(mix(0, value), |key| own[key] == value);
-                    found.unwrap_or(NONE)
-                })
-                .collect(),
-            _ => (0..len)
-                .map(|row| {
-                    let is_key = |key| self.is(key as u32, columns, row);
-                    self.find(hash(columns, row), is_key).unwrap_or(NONE)
-                })
-                .collect(),
+        let find = |hash: u64, row: usize| {
+            let is_key = |key| self.is(key as u32, columns, row);
+            self.find(hash, is_key).unwrap_or(NONE)
+        };
+        if !self.is_far() {
+            return (0..len).map(|row| find(hash(columns, row), row)).collect();
         }
+        let mut found = Vec::with_capacity(len);
+        for start in (0..len).step_by(TOGETHER) {
+            let rows = start..len.min(start + TOGETHER);
+            let hashes = self.approach(columns, &rows);
+            found.extend(rows.zip(hashes).map(|(row, hash)| find(hash, row)));
+        }
+        found
+    }
+
+    /// The number of each row of `columns`; those that are not there are put in.
+    pub fn find_or_add_all(&mut self, columns: &[&[u64]], len: usize) -> Vec<u32> {
+        let mut found = Vec::with_capacity(len);
+        while found.len() < len {
+            let start = found.len();
+            if !self.is_far() {
+                found.push(self.find_or_add(hash(columns, start), columns, start));
+                continue;
+            }
+            let rows = start..len.min(start + TOGETHER);
+            let hashes = self.approach(columns, &rows);
+            let numbers = rows
+                .zip(hashes)
+                .map(|(row, hash)| self.find_or_add(hash, columns, row));
+            found.extend(numbers);
+        }
+        found
+    }
+
+    /// Whether places are mostly not in the processor's cache.
+    fn is_far(&self) -> bool {
+        self.heads.len() > NEAR_PLACES
+    }
+
+    /// The hashes of some rows of `columns`. It reads their places, so that the processor waits for many of them at
+    /// once: what follows goes one way or another by what is in each.
+    fn approach(&self, columns: &[&[u64]], rows: &std::ops::Range<usize>) -> [u64; TOGETHER] {
+        let mut hashes = [0; TOGETHER];
+        for column in columns {
+            for (hash, &value) in hashes.iter_mut().zip(&column[rows.clone()]) {
+                *hash = mix(*hash, value);
+            }
+        }
+        let places = hashes.iter().take(rows.len());
+        let read = places.fold(0, |read, hash| {
+            read ^ self.heads[(hash >> self.shift) as usize]
+        });
+        std::hint::black_box(read);
+        hashes
     }
 
     /// The number of a row of `columns`, whose hash this is; put in if it is not there.

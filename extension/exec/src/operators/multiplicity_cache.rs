@@ -6,7 +6,7 @@
 use crate::access::access_path::Places;
 use crate::bindings::Bindings;
 use crate::cost::MULTIPLICITY_TRIAL_BULKS;
-use crate::operators::keys::{hash, Keys};
+use crate::operators::keys::Keys;
 use crate::plan::SlotSet;
 
 /// Keys with the number of quads of each.
@@ -58,9 +58,7 @@ impl MultiplicityCache {
         let columns: Vec<&[u64]> = known.iter().filter_map(|k| rows.ids(k.0)).collect();
         let keys = self.keys.get_or_insert_with(|| Keys::new(columns.len(), 0));
         let mut next = keys.len();
-        let numbers: Vec<u32> = (0..rows.len)
-            .map(|row| keys.find_or_add(hash(&columns, row), &columns, row))
-            .collect();
+        let numbers = keys.find_or_add_all(&columns, rows.len);
         let mut new = Vec::new();
         for (row, &number) in numbers.iter().enumerate() {
             if number as usize == next {

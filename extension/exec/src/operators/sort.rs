@@ -1,7 +1,7 @@
 //! Sorting the rows of a batch by some of their columns.
 
 use crate::cost::{COMPARED_ROWS, PACKED_COLUMN_BITS};
-use crate::operators::keys::{hash, Keys};
+use crate::operators::keys::Keys;
 
 /// Rows in the order of their values, and which of them are alike.
 pub(crate) struct Sorted {
@@ -38,9 +38,7 @@ pub(crate) fn sort_rows(columns: &[&[u64]], keys: usize, len: usize) -> Sorted {
 fn ranks(values: &[u64]) -> Vec<u32> {
     let mut distinct = Keys::new(1, values.len());
     let columns = [values];
-    let mut numbers: Vec<u32> = (0..values.len())
-        .map(|row| distinct.find_or_add(hash(&columns, row), &columns, row))
-        .collect();
+    let mut numbers = distinct.find_or_add_all(&columns, values.len());
     let mut sorted: Vec<(u64, u32)> = distinct.column(0).iter().copied().zip(0..).collect();
     sorted.sort_unstable();
     let mut ranks = vec![0; sorted.len()];
