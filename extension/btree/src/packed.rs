@@ -267,6 +267,20 @@ fn low_bits(n: u32) -> u64 {
     }
 }
 
+/// The first place in `lo..hi` that does not come before what is looked for, by halving.
+#[inline]
+fn halve(mut lo: usize, mut hi: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    while lo < hi {
+        let mid = lo + (hi - lo) / 2;
+        if is_before(mid) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    lo
+}
+
 impl<'a, const C: usize> Run<'a, C> {
     /// Opens the run at `at`, which is in front of the special area.
     pub fn open(page: &'a Page, at: usize, block: BlockNo) -> Result<Self> {
@@ -434,15 +448,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 step *= 2;
             }
         }
-        while lo < hi {
-            let mid = lo + (hi - lo) / 2;
-            if is_before(mid) {
-                lo = mid + 1;
-            } else {
-                hi = mid;
-            }
-        }
-        lo
+        halve(lo, hi, is_before)
     }
 
     /// [`Run::lower_bound`] where that is likely to be close to `from`: longer and longer steps from there, and after
@@ -456,7 +462,7 @@ impl<'a, const C: usize> Run<'a, C> {
         };
         let is_before = |i: usize| self.cmp_from(first, i, key) == Ordering::Less;
         let (mut lo, mut step) = (from, 1);
-        let mut hi = loop {
+        let hi = loop {
             let at = lo + step - 1;
             if at >= self.n {
                 break self.n;
@@ -470,15 +476,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 return self.lower_bound(key, lo);
             }
         };
-        while lo < hi {
-            let mid = lo + (hi - lo) / 2;
-            if is_before(mid) {
-                lo = mid + 1;
-            } else {
-                hi = mid;
-            }
-        }
-        lo
+        halve(lo, hi, is_before)
     }
 
     /// [`Run::upper_bound`] where that is likely to be close to `from`.
@@ -556,15 +554,7 @@ impl<'a, const C: usize> Run<'a, C> {
                 break;
             }
         }
-        while lo < hi {
-            let mid = lo + (hi - lo) / 2;
-            if before(self, first, mid) {
-                lo = mid + 1;
-            } else {
-                hi = mid;
-            }
-        }
-        lo
+        halve(lo, hi, |i| before(self, first, i))
     }
 
     /// Where in `lo..hi` the value `k` of column `c`, which ascends, would be if the bit fields of the

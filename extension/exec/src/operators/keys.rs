@@ -221,4 +221,40 @@ mod tests {
             assert!(each < 3.0, "{each} slots a key, {distance} apart");
         }
     }
+
+    #[test]
+    fn many_rows_are_found_together_as_one_by_one() {
+        let many = 3 * NEAR_PLACES;
+        let of_rows = |times: u64| -> Vec<u64> {
+            (0..many as u64)
+                .map(|row| row * times % (NEAR_PLACES as u64 + 7))
+                .collect()
+        };
+        let (first, second) = (of_rows(1), of_rows(5));
+        let columns: [&[u64]; 2] = [&first, &second];
+        let (mut together, mut one_by_one) = (Keys::new(2, 0), Keys::new(2, 0));
+        // The last rows come again.
+        let half = many / 2;
+        let halves = columns.map(|column| &column[..half]);
+        together.find_or_add_all(&halves, half);
+        assert!(together.is_far());
+        let numbers = together.find_or_add_all(&columns, many);
+        let expected: Vec<u32> = (0..many)
+            .map(|row| one_by_one.find_or_add(hash(&columns, row), &columns, row))
+            .collect();
+        assert_eq!(numbers, expected);
+        assert_eq!(together.len(), one_by_one.len());
+        assert_eq!(together.find_all(&columns, many), expected);
+        let others: Vec<u64> = second.iter().map(|value| value + 1).collect();
+        let found = together.find_all(&[&first, &others], many);
+        let known: std::collections::HashSet<(u64, u64)> =
+            first.iter().copied().zip(second.iter().copied()).collect();
+        for (row, number) in found.into_iter().enumerate() {
+            assert_eq!(
+                number != NONE,
+                known.contains(&(first[row], others[row])),
+                "row {row}"
+            );
+        }
+    }
 }
