@@ -27,8 +27,8 @@ const COLUMN_HEADER: usize = 8;
 const SMALL_RUN: usize = 16;
 /// How far the search first goes from the place it guesses.
 const FIRST_STEP: usize = 6;
-/// How far the end of a range is looked for from its start, and the start of the next one from there, before the search
-/// starts from a guess.
+/// How far about the end of a range is looked for from its start, and the start of the next one from there, before the
+/// search starts from a guess.
 const NEAR_TUPLES: usize = 8;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as
 /// the special area follows every run.
@@ -452,7 +452,7 @@ impl<'a, const C: usize> Run<'a, C> {
     }
 
     /// [`Run::lower_bound`] where that is likely to be close to `from`: longer and longer steps from there, and after
-    /// [`NEAR_TUPLES`] a guess.
+    /// one of [`NEAR_TUPLES`] a guess.
     #[inline]
     pub fn lower_bound_behind(&self, key: &Key, from: usize) -> usize {
         let first = match self.constant_columns(key) {

@@ -173,7 +173,7 @@ pub(crate) struct Walk<'a, 'l> {
     memo: Option<((u32, u32), bool)>,
     /// A base entry near which the next range starts.
     near: Option<usize>,
-    /// All base entries before this one come before the next range.
+    /// All base entries before this one come before the next range, where nothing is known to be near it.
     behind: Option<usize>,
     /// The last group of ranges began close behind the range before it.
     close: bool,
@@ -679,9 +679,9 @@ impl Probe {
                 }
                 if self.next.is_multiple_of(self.groups.size) {
                     walk.near = None;
-                    if end.is_none_or(|end| cmp(end, from) != Ordering::Less) {
-                        walk.behind = None;
-                    }
+                }
+                if walk.near.is_none() && end.is_none_or(|end| cmp(end, from) != Ordering::Less) {
+                    walk.behind = None;
                 }
                 let past_end = frame.ends_before(upper);
                 let to = Some(upper).filter(|_| !past_end);

@@ -156,9 +156,10 @@ fn is_little(quads: f64, rows: &Bindings) -> bool {
     quads <= rows.len as f64 * PROBE_COST
 }
 
-/// Bytes for each quad of a table with so many columns.
+/// Bytes for each quad of a table with so many columns. Beside these it takes two places of 8 bytes by hash, and the
+/// numbers of its key and of where the quads of that begin.
 fn quad_bytes(access: &AccessPath) -> f64 {
-    (8 * (access.known.len() + access.fills.len()) + 18) as f64
+    (8 * (access.known.len() + access.fills.len() + 2) + 8) as f64
 }
 
 /// What the policy asks of the batches under way.

@@ -49,7 +49,7 @@ pub struct Row {
 
 impl Row {
     /// The value of a column; `None` for NULL, and where there is no such column. `T` is what the column's type is in
-    /// Rust.
+    /// Rust. What is borrowed is gone when the scan goes on.
     pub fn get<T: FromDatum>(&self, column: &CStr) -> Option<T> {
         let number = number_of(self.shape, column)?;
         let mut is_null = false;
@@ -87,44 +87,79 @@ pub fn relation(name: &CStr) -> pg_sys::Oid {
     unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) }
 }
 
-/// Calls `each` with the rows of a catalogue of Citus, all or those with a key.
-pub fn each_row(name: &CStr, key: Option<&ScanKey>, each: impl FnMut(&Row)) {
-    each_row_of(relation(name), key, each);
+/// Catalogues as they are at one moment. What is in several of them fits together: a shard, and where it is.
+pub struct CatalogueSnapshot(pg_sys::Snapshot);
+
+impl CatalogueSnapshot {
+    /// Now.
+    pub fn take() -> Self {
+        // SAFETY: in a transaction. Not being one of PostgreSQL's own, such a catalogue is seen by a new snapshot.
+        unsafe {
+            Self(pg_sys::RegisterSnapshot(pg_sys::GetCatalogSnapshot(
+                pg_sys::InvalidOid,
+            )))
+        }
+    }
+
+    /// Calls `each` with the rows of a catalogue of Citus, all or those with a key.
+    pub fn each_row(&self, name: &CStr, key: Option<&ScanKey>, each: impl FnMut(&Row)) {
+        self.each_row_of(relation(name), key, each);
+    }
+
+    /// The same of any table, whatever the rights of the current role; no rows where the oid is invalid.
+    pub fn each_row_of(
+        &self,
+        table: pg_sys::Oid,
+        key: Option<&ScanKey>,
+        mut each: impl FnMut(&Row),
+    ) {
+        if table == pg_sys::InvalidOid {
+            return;
+        }
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        // SAFETY: a scan of an open table, ended here or by PostgreSQL after an error; snapshot and key outlive it.
+        unsafe {
+            let table = pg_sys::table_open(table, lock);
+            let shape = (*table).rd_att;
+            let mut written = pg_sys::ScanKeyData::default();
+            let index = match key {
+                Some(key) => key.write(shape, &mut written),
+                None => pg_sys::InvalidOid,
+            };
+            let scan = pg_sys::systable_beginscan(
+                table,
+                index,
+                index != pg_sys::InvalidOid,
+                self.0,
+                key.iter().len() as i32,
+                &raw mut written,
+            );
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                each(&Row { tuple, shape });
+            }
+            pg_sys::systable_endscan(scan);
+            pg_sys::table_close(table, lock);
+        }
+    }
 }
 
-/// The same of any table, whatever the rights of the current role; no rows where the oid is invalid.
-pub fn each_row_of(table: pg_sys::Oid, key: Option<&ScanKey>, mut each: impl FnMut(&Row)) {
-    if table == pg_sys::InvalidOid {
-        return;
-    }
-    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: a scan of an open table as of now, ended here or by PostgreSQL after an error; the key outlives it.
-    unsafe {
-        let table = pg_sys::table_open(table, lock);
-        let shape = (*table).rd_att;
-        let mut written = pg_sys::ScanKeyData::default();
-        let index = match key {
-            Some(key) => key.write(shape, &mut written),
-            None => pg_sys::InvalidOid,
-        };
-        let scan = pg_sys::systable_beginscan(
-            table,
-            index,
-            index != pg_sys::InvalidOid,
-            std::ptr::null_mut(),
-            key.iter().len() as i32,
-            &raw mut written,
-        );
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            each(&Row { tuple, shape });
+impl Drop for CatalogueSnapshot {
+    fn drop(&mut self) {
+        // After an error PostgreSQL has it.
+        if !std::thread::panicking() {
+            // SAFETY: registered in `take`, unregistered only here.
+            unsafe { pg_sys::UnregisterSnapshot(self.0) };
         }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(table, lock);
     }
+}
+
+/// Calls `each` with the rows that a catalogue of Citus has now, all or those with a key.
+pub fn each_row(name: &CStr, key: Option<&ScanKey>, each: impl FnMut(&Row)) {
+    CatalogueSnapshot::take().each_row(name, key, each);
 }
 
 impl ScanKey {

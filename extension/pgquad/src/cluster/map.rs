@@ -4,13 +4,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::rc::Rc;
 
 use pgquad_cluster::{Placement, Shard};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::catalogue::{self, ScanKey};
+use super::catalogue::{self, CatalogueSnapshot, ScanKey};
 use super::nodes::{self, Node};
 use crate::catalog::names::c_string;
 use crate::pg::error::raise_hint;
@@ -94,6 +94,8 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
                 }
             }
         }
+        // Reading may have emptied the map since.
+        map.watched.insert(relid);
         map.tables.insert(relid, table.clone());
     });
     table
@@ -105,8 +107,9 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
         return None;
     }
     let this = local_group();
+    let snapshot = CatalogueSnapshot::take();
     let mut is_hashed = false;
-    catalogue::each_row(
+    snapshot.each_row(
         c"pg_dist_partition",
         Some(&ScanKey::of_partition(relid)),
         |row| {
@@ -117,7 +120,7 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
         return None;
     }
     let mut shards = Vec::new();
-    catalogue::each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
+    snapshot.each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
         let bound = |column| row.get::<&str>(column)?.parse::<i32>().ok();
         let shard = row.get::<i64>(c"shardid");
         shards.push((shard, bound(c"shardminvalue"), bound(c"shardmaxvalue")));
@@ -125,7 +128,7 @@ fn read(relid: pg_sys::Oid) -> Option<Table> {
     let mut rows = Vec::with_capacity(shards.len());
     for (id, low, high) in shards {
         let (id, low, high) = (id?, low?, high?);
-        catalogue::each_row(
+        snapshot.each_row(
             c"pg_dist_placement",
             Some(&ScanKey::of_placements(id)),
             |row| {
@@ -178,13 +181,14 @@ pub fn arrived(shard: pg_sys::Oid) -> u32 {
 /// This node's copy of a table that Citus keeps on every node (a reference table); `InvalidOid` where it has none.
 pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
     let this = local_group();
+    let snapshot = CatalogueSnapshot::take();
     let mut shards = Vec::new();
-    catalogue::each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
+    snapshot.each_row(c"pg_dist_shard", Some(&ScanKey::of_shards(relid)), |row| {
         shards.extend(row.get::<i64>(c"shardid"));
     });
     let is_here = |shard: &i64| {
         let mut is_here = false;
-        catalogue::each_row(
+        snapshot.each_row(
             c"pg_dist_placement",
             Some(&ScanKey::of_placements(*shard)),
             |row| {
@@ -201,19 +205,19 @@ pub fn local_copy(relid: pg_sys::Oid) -> pg_sys::Oid {
 /// The relation of a shard of a table on this node, whose name is that of the table with the number.
 fn shard_relation(relid: pg_sys::Oid, shard: i64) -> Option<pg_sys::Oid> {
     // SAFETY: look-ups by oid; the name is a copy in the current memory context.
-    let (name, schema) = unsafe {
+    let (mut name, schema) = unsafe {
         let name = pg_sys::get_rel_name(relid);
         if name.is_null() {
             return None;
         }
-        let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+        let name = CStr::from_ptr(name).to_bytes().to_vec();
         (name, pg_sys::get_rel_namespace(relid))
     };
-    let of_shard = format!("{name}_{shard}");
-    if of_shard.len() < pg_sys::NAMEDATALEN as usize {
-        let of_shard = c_string(&of_shard);
+    name.extend(format!("_{shard}").bytes());
+    if name.len() < pg_sys::NAMEDATALEN as usize {
+        let name = CString::new(name).ok()?;
         // SAFETY: a look-up by name.
-        let found = unsafe { pg_sys::get_relname_relid(of_shard.as_ptr(), schema) };
+        let found = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
         return (found != pg_sys::InvalidOid).then_some(found);
     }
     // Citus shortens such a name by a hash.
@@ -282,13 +286,15 @@ pub fn local_group() -> i32 {
     found
 }
 
-/// Keeps something in the map until nodes change.
+/// Keeps something in the map until nodes change; not where Citus, which says so, is not there yet.
 fn until_nodes_change(keep: impl FnOnce(&mut Map)) {
     let of_nodes = catalogue::relation(c"pg_dist_node");
-    with_map(|map| {
-        map.watched.insert(of_nodes);
-        keep(map);
-    });
+    if of_nodes != pg_sys::InvalidOid {
+        with_map(|map| {
+            map.watched.insert(of_nodes);
+            keep(map);
+        });
+    }
 }
 
 /// The node of a group.

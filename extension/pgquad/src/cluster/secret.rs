@@ -75,7 +75,7 @@ pub fn is_there() -> bool {
     !stored().is_empty()
 }
 
-/// Whether this session knows the secret, or can look it up: it cannot beside parallel workers, or where there is none.
+/// Whether this session knows the secret, or finds it. It does not look for it beside parallel workers.
 pub fn is_known() -> bool {
     // SAFETY: plain session state.
     let (database, is_parallel) = unsafe { (pg_sys::MyDatabaseId, pg_sys::IsInParallelMode()) };
@@ -97,7 +97,7 @@ fn stored() -> Vec<Vec<u8>> {
         copy => copy,
     };
     let mut found = Vec::new();
-    catalogue::each_row_of(copy, None, |row| {
+    catalogue::CatalogueSnapshot::take().each_row_of(copy, None, |row| {
         found.push(row.get(c"secret").unwrap_or_default());
     });
     found
