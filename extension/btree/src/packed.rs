@@ -27,7 +27,7 @@ const COLUMN_HEADER: usize = 8;
 const SMALL_RUN: usize = 16;
 /// How far the search first goes from the place it guesses.
 const FIRST_STEP: usize = 6;
-/// How far about the end of a range is looked for from its start, and the start of the next one from there, before the
+/// About how far the end of a range is looked for from its start, and the start of the next one from there, before the
 /// search starts from a guess.
 const NEAR_TUPLES: usize = 8;
 /// Bytes an unpacking step may touch from the start of its 8 values: they end within the page, as

@@ -84,12 +84,8 @@ impl Builder {
                 table.keys.find_or_add_all(&chosen, rows.len())
             }
         };
-        let ascend = owners.is_sorted();
-        let follow = self
-            .owners
-            .last()
-            .is_none_or(|last| Some(last) <= owners.first());
-        self.grouped &= ascend && (follow || owners.is_empty());
+        let last = self.owners.last();
+        self.grouped &= last.into_iter().chain(&owners).is_sorted();
         self.owners.extend(owners);
         for (column, from) in table.values.iter_mut().zip(values) {
             column.extend(rows.iter().map(|&row| from[row]));
