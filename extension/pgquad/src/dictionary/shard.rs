@@ -1,7 +1,5 @@
 //! New terms in a shard of a distributed dictionary.
 
-use std::collections::VecDeque;
-
 use pgquad_cluster::dictionary::Term;
 use pgquad_cluster::Damaged;
 use pgquad_term::{encoded, TermId};
@@ -42,7 +40,7 @@ pub fn add(
     for (&n, id) in order.iter().zip(term_ids::probe(tables, &sorted)) {
         ids[n] = id;
     }
-    let new: VecDeque<(usize, &str)> = missing
+    let new: Vec<(usize, &str)> = missing
         .iter()
         .filter(|&&n| ids[n].is_none())
         .map(|&n| (n, terms[n].text))
@@ -50,9 +48,13 @@ pub fn add(
     let added: Vec<usize> = order.into_iter().filter(|&n| ids[n].is_none()).collect();
     let numbers = extents::take(tables, new.len() as u64, own);
     let mut packer = with_state(|state| Packer::new(state.symbols.newest(tables)));
-    packer.push_all(numbers.into_iter().flatten(), new, |n, number| {
-        ids[n] = Some(id_of(&terms[n], number));
-    });
+    packer.push_all(
+        numbers.into_iter().flatten(),
+        new.into_iter(),
+        |n, number| {
+            ids[n] = Some(id_of(&terms[n], number));
+        },
+    );
     packer.end_block();
     packer.write(tables);
     let entries = added.iter().map(|&n| (hashes[n], ids[n]));

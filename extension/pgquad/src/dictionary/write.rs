@@ -1,8 +1,9 @@
 //! New terms.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
-use pgquad_term::block::{BlockBuilder, Compressed};
+use pgquad_term::block::{compress, BlockBuilder, Compressed};
 use pgquad_term::{encoded, Term, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
@@ -235,17 +236,28 @@ impl Packer {
     }
 
     /// Adds terms with ascending numbers, each with what stands beside it, about in their order. `each` gets to know
-    /// their numbers.
-    pub fn push_all<T: Copy>(
+    /// their numbers. Each term is compressed once, however many blocks it is tried for.
+    pub fn push_all<'a, T>(
         &mut self,
         numbers: impl Iterator<Item = u64>,
-        mut terms: VecDeque<(T, &str)>,
+        terms: impl Iterator<Item = (T, &'a str)>,
         mut each: impl FnMut(T, u64),
     ) {
+        let mut stored = Vec::new();
+        let mut terms: VecDeque<(T, &str, Range<usize>, bool)> = terms
+            .map(|(beside, text)| {
+                let start = stored.len();
+                let raw = compress(&self.symbols.symbols, text, &mut stored);
+                (beside, text, start..stored.len(), raw)
+            })
+            .collect();
         for number in numbers {
-            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text)| (*text, None));
+            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text, place, raw)| {
+                let (bytes, raw) = (&stored[place.clone()], *raw);
+                (*text, Some(Compressed { bytes, raw }))
+            });
             let chosen = self.push_one_of(number, next);
-            let (beside, _) = terms.remove(chosen).expect("as many terms as numbers");
+            let (beside, ..) = terms.remove(chosen).expect("as many terms as numbers");
             each(beside, number);
         }
     }

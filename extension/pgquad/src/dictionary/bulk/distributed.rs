@@ -42,6 +42,12 @@ impl Terms {
         &self.text[start..self.list[n].0]
     }
 
+    /// Forgets the terms and keeps the memory.
+    fn clear(&mut self) {
+        self.text.clear();
+        self.list.clear();
+    }
+
     fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         (0..self.list.len()).map(|n| self.text(n))
     }
@@ -61,6 +67,8 @@ pub struct DistributedEncoder {
     waiting: Waiting<BuildHash>,
     collected: Terms,
     under_way: Option<UnderWay>,
+    /// Memory for the terms that are collected next, so that the system need not give it anew, page by page.
+    spare: Terms,
     memory: usize,
     /// Makes the labels of blank nodes of this document differ from those of others.
     document: Option<u128>,
@@ -77,6 +85,7 @@ impl DistributedEncoder {
             waiting: Waiting::default(),
             collected: Terms::default(),
             under_way: None,
+            spare: Terms::default(),
             memory,
             document: None,
             sampler: Sampler::default(),
@@ -170,7 +179,7 @@ impl DistributedEncoder {
             return;
         }
         self.choose_symbols();
-        let terms = std::mem::take(&mut self.collected);
+        let terms = std::mem::replace(&mut self.collected, std::mem::take(&mut self.spare));
         let languages = language_numbers::numbers_or_add(terms.texts());
         let layout = Layout::newest();
         let nodes = match &layout.shards {
@@ -203,18 +212,18 @@ impl DistributedEncoder {
             return;
         };
         let UnderWay {
-            terms,
+            mut terms,
             languages,
             nodes,
-        } = &sent;
+        } = sent;
         let mut moved = Vec::new();
         for (group, items) in nodes {
-            let answer = self.scope.receive(*group);
+            let answer = self.scope.receive(group);
             match remote::read(&answer) {
-                Answer::Moved => moved.extend_from_slice(items),
+                Answer::Moved => moved.extend(items),
                 answer => {
                     for (&n, id) in items.iter().zip(remote::ids_of(answer, items.len())) {
-                        self.resolve(terms, n, id);
+                        self.resolve(&terms, n, id);
                     }
                 }
             }
@@ -228,9 +237,11 @@ impl DistributedEncoder {
                 })
                 .collect();
             remote::encode(moved, &with_languages, |n, id| {
-                self.resolve(terms, n, Some(id))
+                self.resolve(&terms, n, Some(id))
             });
         }
+        terms.clear();
+        self.spare = terms;
     }
 
     fn resolve(&mut self, terms: &Terms, n: usize, id: Option<TermId>) {
