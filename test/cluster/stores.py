@@ -96,6 +96,7 @@ class Checks:
             self.prepare_transaction_is_refused,
             self.loads_count_new_quads,
             self.loads_more_than_memory_holds,
+            self.loads_large_shards,
             self.failed_load_leaves_nothing,
             self.cancelled_load_leaves_nothing,
             self.loads_on_all_nodes_at_once,
@@ -1502,6 +1503,24 @@ class Checks:
             one, other = self.both_tables("loaded")
             same("both tables", one, other)
             same("quads", len(one), total)
+
+    def loads_large_shards(self):
+        """A shard that gets many quads is told when it has all of them, and what comes in a later statement is added.
+        Every node has or has not one of the shards."""
+        self.execute("select quad.create_store('large', distributed => true, shards => 2)")
+        for node in range(3):
+            document = self.triples(3_000_000 + 100_000 * node, 3_200_000 + 100_000 * node)
+            for new in (200_000 if node == 0 else 100_000, 0):
+                same(
+                    f"new on node {node}",
+                    self.value("select quad.load_text(%s, 'nt', store => 'large')", (document,), node),
+                    new,
+                )
+        one, other = self.both_tables("large")
+        same("both tables", one, other)
+        same("quads", len(one), 400_000)
+        same("problems", self.rows("select * from quad.verify('quad_stores.large')"), [])
+        self.execute("select quad.drop_store('large')")
 
     def loads_more_than_memory_holds(self):
         """Quads wait for their second table in temporary files while the first one is written."""

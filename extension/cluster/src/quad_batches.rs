@@ -2,7 +2,7 @@
 //!
 //! Citus routes and copies row by row, at a microsecond each. So a load of a distributed store hands it rows of some
 //! thousand quads: a key that leads to the shard, and the quads as bytes. Where the shard is,
-//! `extension/pgquad/src/am/modify.rs` takes them apart.
+//! `extension/pgquad/src/am/modify.rs` takes them apart. A row without quads says that there will be no more.
 
 use pgquad_btree::{Quad, SIGN};
 
@@ -15,6 +15,12 @@ const VERSION: u8 = 1;
 const MAX_QUADS: usize = 4096;
 /// Quads that are collected for all shards at most (4 MB).
 const MAX_COLLECTED_QUADS: usize = 128 * 1024;
+/// A shard that gets so many quads is told when it has all of them.
+const MIN_TOLD_QUADS: usize = 64 * 1024;
+/// Rows that COPY collects before it inserts them: `MAX_BUFFERED_TUPLES` of PostgreSQL's `commands/copyfrom.c`.
+const COPY_ROWS: usize = 1000;
+/// Rows of 60 bytes: more than libpq keeps back until the end of a COPY (8 kB, `pqPutMsgEnd` of `fe-misc.c`).
+const KEPT_BACK_ROWS: usize = 256;
 
 /// The bytes of some quads.
 #[must_use]
@@ -59,17 +65,46 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Quad>> {
 }
 
 /// Makes rows of quads: each is a key whose shard holds all of its quads, and their bytes.
+///
+/// Rows without quads come last. They tell a shard that it has got all of its quads, so that it need not wait for the
+/// end of its COPY to build its trees. Citus ends the COPYs of a statement one after the other and waits for each, so
+/// that one shard would be built after the other. They are so many that COPY inserts the last quads before the last of
+/// them.
 pub struct QuadBatches<I> {
     quads: I,
     shards: SortedKeys,
     /// Column of the key, of s, p, o, g.
     place: usize,
-    /// What is collected for each shard.
-    collected: Vec<Vec<Quad>>,
+    /// What each shard gets.
+    targets: Vec<Target>,
     /// Quads of a row.
     most: usize,
+    /// Quads from which on a shard is told that it has all of them.
+    least_told: usize,
     /// The shard to look at next, once there are no more quads.
-    rest: usize,
+    turn: usize,
+    stage: Stage,
+}
+
+#[derive(Default)]
+struct Target {
+    collected: Vec<Quad>,
+    /// A key that leads here.
+    key: i64,
+    /// Rows and quads that were made.
+    rows: usize,
+    quads: usize,
+    /// Rows without quads that are left to be made.
+    left: usize,
+}
+
+/// What the next rows come from.
+enum Stage {
+    Quads,
+    /// What was collected when there were no more quads.
+    Rest,
+    /// Rows without quads.
+    Ends,
 }
 
 impl<I: Iterator<Item = Quad>> QuadBatches<I> {
@@ -79,18 +114,67 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
         Self {
             quads,
             place,
-            collected: vec![Vec::new(); shards],
+            targets: (0..shards).map(|_| Target::default()).collect(),
             most: (MAX_COLLECTED_QUADS / shards).clamp(1, MAX_QUADS),
-            rest: 0,
+            least_told: MIN_TOLD_QUADS,
+            turn: 0,
+            stage: Stage::Quads,
             shards: SortedKeys::new(placement),
         }
     }
 
     fn row(&mut self, shard: usize) -> (i64, Vec<u8>) {
-        let quads = &mut self.collected[shard];
-        let row = (quads[0][self.place], encode(quads));
-        quads.clear();
+        let target = &mut self.targets[shard];
+        let quads = &target.collected;
+        target.key = quads[0][self.place];
+        target.rows += 1;
+        target.quads += quads.len();
+        let row = (target.key, encode(quads));
+        target.collected.clear();
         row
+    }
+
+    /// The next row that is full.
+    fn full(&mut self) -> Option<(i64, Vec<u8>)> {
+        while let Some(quad) = self.quads.next() {
+            let shard = self.shards.shard_of(quad[self.place]);
+            let collected = &mut self.targets[shard].collected;
+            collected.push(quad);
+            if collected.len() >= self.most {
+                return Some(self.row(shard));
+            }
+        }
+        None
+    }
+
+    /// The next row of what was left.
+    fn rest(&mut self) -> Option<(i64, Vec<u8>)> {
+        let rest = &self.targets[self.turn..];
+        let next = rest
+            .iter()
+            .position(|target| !target.collected.is_empty())?;
+        self.turn += next + 1;
+        Some(self.row(self.turn - 1))
+    }
+
+    /// Counts the rows without quads.
+    fn count_ends(&mut self) {
+        for target in &mut self.targets {
+            if target.quads >= self.least_told.max(1) {
+                target.left = COPY_ROWS - target.rows % COPY_ROWS + KEPT_BACK_ROWS;
+            }
+        }
+    }
+
+    /// The next row without quads. The shards take turns, so that none waits until others have got all of theirs.
+    fn end(&mut self) -> Option<(i64, Vec<u8>)> {
+        let count = self.targets.len();
+        let mut turns = (0..count).map(|n| (self.turn + n) % count);
+        let next = turns.find(|&n| self.targets[n].left > 0)?;
+        self.turn = next + 1;
+        let target = &mut self.targets[next];
+        target.left -= 1;
+        Some((target.key, encode(&[])))
     }
 }
 
@@ -98,20 +182,22 @@ impl<I: Iterator<Item = Quad>> Iterator for QuadBatches<I> {
     type Item = (i64, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(quad) = self.quads.next() {
-            let shard = self.shards.shard_of(quad[self.place]);
-            self.collected[shard].push(quad);
-            if self.collected[shard].len() >= self.most {
-                return Some(self.row(shard));
+        loop {
+            match self.stage {
+                Stage::Quads => match self.full() {
+                    None => self.stage = Stage::Rest,
+                    row => return row,
+                },
+                Stage::Rest => match self.rest() {
+                    None => {
+                        self.count_ends();
+                        self.stage = Stage::Ends;
+                    }
+                    row => return row,
+                },
+                Stage::Ends => return self.end(),
             }
         }
-        while self.rest < self.collected.len() {
-            self.rest += 1;
-            if !self.collected[self.rest - 1].is_empty() {
-                return Some(self.row(self.rest - 1));
-            }
-        }
-        None
     }
 }
 
@@ -147,19 +233,34 @@ mod tests {
 
     proptest! {
         /// All quads arrive, each in a row whose key leads to the shard of the quad, in the order in which they came.
+        /// Rows without quads follow, so that COPY inserts the quads before the end.
         #[test]
-        fn quads_arrive_at_their_shards(quads in quads(), shards in 1u32..9, place in prop_oneof![Just(0usize), Just(2)], most in 1usize..50) {
+        fn quads_arrive_at_their_shards(quads in quads(), shards in 1u32..9, place in prop_oneof![Just(0usize), Just(2)], most in 1usize..50, least_told in 0usize..60) {
             let placement = placement(shards);
             let mut batches = QuadBatches::new(quads.iter().copied(), placement.clone(), place);
             batches.most = most;
+            batches.least_told = least_told;
             let mut arrived = vec![Vec::new(); shards as usize];
+            let (mut rows, mut ends) = (vec![0; shards as usize], vec![0; shards as usize]);
             for (key, bytes) in batches {
                 let row = decode(&bytes).unwrap();
-                prop_assert!((1..=most).contains(&row.len()));
-                arrived[placement.shard_of(key)].extend(row);
+                prop_assert!(row.len() <= most);
+                let shard = placement.shard_of(key);
+                if row.is_empty() {
+                    ends[shard] += 1;
+                } else {
+                    prop_assert_eq!(ends[shard], 0);
+                    rows[shard] += 1;
+                }
+                arrived[shard].extend(row);
             }
             for (shard, arrived) in arrived.into_iter().enumerate() {
                 let own: Vec<Quad> = quads.iter().copied().filter(|quad| placement.shard_of(quad[place]) == shard).collect();
+                let told = !own.is_empty() && own.len() >= least_told;
+                prop_assert_eq!(ends[shard] > 0, told);
+                // COPY inserts when it has collected enough rows, the first of the last ones among them.
+                let inserted = (rows[shard] + ends[shard] - KEPT_BACK_ROWS * usize::from(told)) / COPY_ROWS * COPY_ROWS;
+                prop_assert!(!told || inserted > rows[shard]);
                 prop_assert_eq!(arrived, own);
             }
         }

@@ -40,7 +40,8 @@ unsafe fn quad_of(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Q
     }
 }
 
-/// The quads that a row of a shard stands for with its column [`shape::QUADS`]; `None` for a row that is a quad.
+/// The quads that a row of a shard stands for with its column [`shape::QUADS`]; `None` for a row that is a quad. None
+/// of them: the shard has got all quads of the statement.
 ///
 /// # Safety
 /// `slot` holds a row of `rel`.
@@ -157,16 +158,25 @@ pub unsafe extern "C-unwind" fn multi_insert(
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
         let mut quads: Vec<Quad> = Vec::with_capacity(slots.len());
+        let mut is_complete = false;
         for &slot in slots {
             match quads_of(rel, slot) {
-                Some(many) => quads.extend(many),
+                Some(many) => {
+                    is_complete |= many.is_empty();
+                    quads.extend(many);
+                }
                 None => quads.push(take(rel, slot)),
             }
         }
         notes::check_writes(rel, &quads);
         let xid = writer(rel, options);
-        // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
-        pending::add(rel, &quads, xid, cid, false);
+        if !quads.is_empty() {
+            // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
+            pending::add(rel, &quads, xid, cid, false);
+        }
+        if is_complete {
+            pending::flush((*rel).rd_id);
+        }
     }
 }
 

@@ -49,8 +49,11 @@ const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MAX_DELETED_QUADS: usize = 1 << 20;
 
-/// Rows of quads for the shards of a table.
-type Source = QuadBatches<Box<dyn Iterator<Item = Quad>>>;
+/// Rows of quads for the shards of a table, and what is to be done once all of them are on their way.
+type Source = (
+    QuadBatches<Box<dyn Iterator<Item = Quad>>>,
+    Box<dyn FnOnce()>,
+);
 
 thread_local! {
     static WRITTEN: Cell<bool> = const { Cell::new(false) };
@@ -462,7 +465,7 @@ fn in_memory(by_subject: Side, by_object: Side, mut keys: Vec<Key>) -> u64 {
 fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
     let few = keys.len() <= PARAMETER_QUADS;
     let sorted = Rc::new(Sorted::Memory(keys));
-    let decided = insert_first(by_subject, &sorted, few);
+    let decided = insert_first(by_subject, &sorted, few, None);
     let (added, to) = (decided.added, by_object.order);
     let mut own: Vec<Quad> = decided.own(quads_of(&sorted, by_subject.order)).collect();
     drop(sorted);
@@ -470,29 +473,64 @@ fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
     if few {
         insert_few(by_object, &own);
     } else if !own.is_empty() {
-        stream(by_object, Box::new(own.into_iter()));
+        stream(by_object, Box::new(own.into_iter()), Box::new(|| {}));
     }
     added
 }
 
-/// The first table's quads stream out of its sorter, and are read once more for what it has decided.
+/// The quads that the first table is sent, sorted for the second one meanwhile. They are what the second one gets where
+/// the first one takes all of them, as it does when an empty store is loaded.
+struct Ahead {
+    order: Order,
+    sorter: Sorter,
+    quads: u64,
+}
+
+impl Ahead {
+    fn push(&mut self, quad: &Quad) {
+        self.sorter.push(key_of(self.order, quad));
+        self.quads += 1;
+    }
+}
+
+/// The first table's quads stream out of its sorter. Where it does not take all of them, they are read once more for
+/// what it has decided.
 fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u64 {
     let (from, to) = (by_subject.order, by_object.order);
     let sorted = Rc::new(Sorted::Files(first.keep()));
-    let decided = insert_first(by_subject, &sorted, false);
+    let ahead = Rc::new(RefCell::new(Ahead {
+        order: to,
+        sorter: Sorter::new(bytes),
+        quads: 0,
+    }));
+    let decided = insert_first(by_subject, &sorted, false, Some(&ahead));
     let added = decided.added;
-    let mut second = Sorter::new(bytes);
-    for quad in decided.own(quads_of(&sorted, from)) {
-        second.push(key_of(to, &quad));
-    }
+    let ahead = Rc::into_inner(ahead).unwrap_or_else(still_read);
+    let ahead = ahead.into_inner();
+    let second = if added == ahead.quads {
+        ahead.sorter
+    } else {
+        drop(ahead);
+        let mut second = Sorter::new(bytes);
+        for quad in decided.own(quads_of(&sorted, from)) {
+            second.push(key_of(to, &quad));
+        }
+        second
+    };
     drop(sorted);
     let quads = second.finish().map(move |key| quad_of(to, &key));
-    stream(by_object, Box::new(quads));
+    stream(by_object, Box::new(quads), Box::new(|| {}));
     added
 }
 
-/// Inserts quads into the first table, until all of its shards have said what they have decided.
-fn insert_first(side: Side, sorted: &Rc<Sorted>, few: bool) -> Decided {
+/// Inserts quads into the first table, until all of its shards have said what they have decided. Those that all shards
+/// are sent first are sorted `ahead` as well.
+fn insert_first(
+    side: Side,
+    sorted: &Rc<Sorted>,
+    few: bool,
+    mut ahead: Option<&Rc<RefCell<Ahead>>>,
+) -> Decided {
     let mut decided = Decided::new(side);
     while decided.is_open() {
         let quads = quads_of(sorted, side.order);
@@ -503,7 +541,16 @@ fn insert_first(side: Side, sorted: &Rc<Sorted>, few: bool) -> Decided {
             let shared = Rc::new(RefCell::new(decided));
             let deciding = shared.clone();
             let due = quads.filter(move |quad| deciding.borrow_mut().is_due(quad));
-            stream(side, Box::new(due));
+            match ahead.take().cloned() {
+                None => stream(side, Box::new(due), Box::new(|| {})),
+                Some(ahead) => {
+                    let collecting = ahead.clone();
+                    let due = due.inspect(move |quad| collecting.borrow_mut().push(quad));
+                    // The shards build their trees meanwhile.
+                    let sort = move || ahead.borrow_mut().sorter.sort();
+                    stream(side, Box::new(due), Box::new(sort));
+                }
+            }
             decided = Rc::into_inner(shared)
                 .unwrap_or_else(still_read)
                 .into_inner();
@@ -547,10 +594,12 @@ fn placement_of(side: Side) -> Placement {
 
 /// Inserts quads into one table with one statement, so that each of its shards gets one COPY. Its rows are batches of
 /// quads, which the node of the shard takes apart: a row for each quad costs this node more than all else of a load.
-fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
+/// `sent` is called when all of them are on their way.
+fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>, sent: Box<dyn FnOnce()>) {
     hold(side, None);
     let placement = placement_of(side);
-    SOURCE.set(Some(QuadBatches::new(quads, placement, side.place)));
+    let rows = QuadBatches::new(quads, placement, side.place);
+    SOURCE.set(Some((rows, sent)));
     // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL.
     let sql = format!(
         "INSERT INTO {} (s, p, o, g, quads) SELECT d.key, d.key, d.key, d.key, d.quads FROM quad.cluster_source() AS d",
@@ -574,7 +623,16 @@ fn local_buffer(side: Side) -> usize {
 /// The quads that are being written to a distributed store, for the statement that writes them.
 #[pg_extern(name = "cluster_source", volatile, parallel_unsafe)]
 fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> {
-    let rows = SOURCE.take().into_iter().flatten();
+    let rows = SOURCE.take().into_iter().flat_map(|(rows, sent)| {
+        let mut sent = Some(sent);
+        let end = std::iter::from_fn(move || {
+            if let Some(sent) = sent.take() {
+                sent();
+            }
+            None
+        });
+        rows.chain(end)
+    });
     TableIterator::new(rows.inspect(|_| interrupt()))
 }
 

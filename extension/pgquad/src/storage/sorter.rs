@@ -41,7 +41,8 @@ impl Sorter {
         self.memory.push(key);
     }
 
-    fn sort(&mut self) {
+    /// Sorts what is in memory, so that [`Sorter::finish`] has less to do.
+    pub fn sort(&mut self) {
         self.memory.sort_unstable();
         self.memory.dedup();
     }
