@@ -19,7 +19,8 @@ const MAX_COLLECTED_QUADS: usize = 128 * 1024;
 const MIN_TOLD_QUADS: usize = 64 * 1024;
 /// Rows that COPY collects before it inserts them: `MAX_BUFFERED_TUPLES` of PostgreSQL's `commands/copyfrom.c`.
 const COPY_ROWS: usize = 1000;
-/// Rows of 60 bytes: more than libpq keeps back until the end of a COPY (8 kB, `pqPutMsgEnd` of `fe-misc.c`).
+/// Rows of 76 bytes in a message: more than libpq keeps back until the end of a COPY, even where all that was sent is
+/// taken (8 kB, `pqPutMsgEnd` of `fe-misc.c`).
 const KEPT_BACK_ROWS: usize = 256;
 
 /// The bytes of some quads.
@@ -68,8 +69,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Quad>> {
 ///
 /// Rows without quads come last. They tell a shard that it has got all of its quads, so that it need not wait for the
 /// end of its COPY to build its trees. Citus ends the COPYs of a statement one after the other and waits for each, so
-/// that one shard would be built after the other. They are so many that COPY inserts the last quads before the last of
-/// them.
+/// that one shard would be built after the other. There are enough of them that COPY inserts the last quads before it
+/// reads its end.
 pub struct QuadBatches<I> {
     quads: I,
     shards: SortedKeys,
@@ -80,7 +81,7 @@ pub struct QuadBatches<I> {
     /// Quads of a row.
     most: usize,
     /// Quads from which on a shard is told that it has all of them.
-    least_told: usize,
+    min_told: usize,
     /// The shard to look at next, once there are no more quads.
     turn: usize,
     stage: Stage,
@@ -91,11 +92,11 @@ struct Target {
     collected: Vec<Quad>,
     /// A key that leads here.
     key: i64,
-    /// Rows and quads that were made.
-    rows: usize,
-    quads: usize,
+    /// Rows that were made, and the quads in them.
+    rows_made: usize,
+    quads_made: usize,
     /// Rows without quads that are left to be made.
-    left: usize,
+    ends_left: usize,
 }
 
 /// What the next rows come from.
@@ -116,7 +117,7 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
             place,
             targets: (0..shards).map(|_| Target::default()).collect(),
             most: (MAX_COLLECTED_QUADS / shards).clamp(1, MAX_QUADS),
-            least_told: MIN_TOLD_QUADS,
+            min_told: MIN_TOLD_QUADS,
             turn: 0,
             stage: Stage::Quads,
             shards: SortedKeys::new(placement),
@@ -127,8 +128,8 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
         let target = &mut self.targets[shard];
         let quads = &target.collected;
         target.key = quads[0][self.place];
-        target.rows += 1;
-        target.quads += quads.len();
+        target.rows_made += 1;
+        target.quads_made += quads.len();
         let row = (target.key, encode(quads));
         target.collected.clear();
         row
@@ -160,8 +161,8 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
     /// Counts the rows without quads.
     fn count_ends(&mut self) {
         for target in &mut self.targets {
-            if target.quads >= self.least_told.max(1) {
-                target.left = COPY_ROWS - target.rows % COPY_ROWS + KEPT_BACK_ROWS;
+            if target.quads_made >= self.min_told.max(1) {
+                target.ends_left = COPY_ROWS - target.rows_made % COPY_ROWS + KEPT_BACK_ROWS;
             }
         }
     }
@@ -170,10 +171,10 @@ impl<I: Iterator<Item = Quad>> QuadBatches<I> {
     fn end(&mut self) -> Option<(i64, Vec<u8>)> {
         let count = self.targets.len();
         let mut turns = (0..count).map(|n| (self.turn + n) % count);
-        let next = turns.find(|&n| self.targets[n].left > 0)?;
+        let next = turns.find(|&n| self.targets[n].ends_left > 0)?;
         self.turn = next + 1;
         let target = &mut self.targets[next];
-        target.left -= 1;
+        target.ends_left -= 1;
         Some((target.key, encode(&[])))
     }
 }
@@ -235,11 +236,11 @@ mod tests {
         /// All quads arrive, each in a row whose key leads to the shard of the quad, in the order in which they came.
         /// Rows without quads follow, so that COPY inserts the quads before the end.
         #[test]
-        fn quads_arrive_at_their_shards(quads in quads(), shards in 1u32..9, place in prop_oneof![Just(0usize), Just(2)], most in 1usize..50, least_told in 0usize..60) {
+        fn quads_arrive_at_their_shards(quads in quads(), shards in 1u32..9, place in prop_oneof![Just(0usize), Just(2)], most in 1usize..50, min_told in 0usize..60) {
             let placement = placement(shards);
             let mut batches = QuadBatches::new(quads.iter().copied(), placement.clone(), place);
             batches.most = most;
-            batches.least_told = least_told;
+            batches.min_told = min_told;
             let mut arrived = vec![Vec::new(); shards as usize];
             let (mut rows, mut ends) = (vec![0; shards as usize], vec![0; shards as usize]);
             for (key, bytes) in batches {
@@ -256,7 +257,7 @@ mod tests {
             }
             for (shard, arrived) in arrived.into_iter().enumerate() {
                 let own: Vec<Quad> = quads.iter().copied().filter(|quad| placement.shard_of(quad[place]) == shard).collect();
-                let told = !own.is_empty() && own.len() >= least_told;
+                let told = !own.is_empty() && own.len() >= min_told;
                 prop_assert_eq!(ends[shard] > 0, told);
                 // COPY inserts when it has collected enough rows, the first of the last ones among them.
                 let inserted = (rows[shard] + ends[shard] - KEPT_BACK_ROWS * usize::from(told)) / COPY_ROWS * COPY_ROWS;

@@ -40,8 +40,8 @@ unsafe fn quad_of(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Q
     }
 }
 
-/// The quads that a row of a shard stands for with its column [`shape::QUADS`]; `None` for a row that is a quad. None
-/// of them: the shard has got all quads of the statement.
+/// The quads that a row of a shard stands for with its column [`shape::QUADS`]; `None` for a row that is a quad. An
+/// empty list: the shard has got all quads of the statement.
 ///
 /// # Safety
 /// `slot` holds a row of `rel`.

@@ -44,6 +44,9 @@ const DELETE_CHUNK: usize = 10_000;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
 const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
 const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
+/// Citus' setting for the bytes that may wait for a shard of another node to take them, and what it is given: a row.
+/// Its default is 8 MB, and what waits is sent when all other shards have been ended.
+const REMOTE_BUFFER: (&CStr, &str) = (c"citus.remote_copy_flush_threshold", "64kB");
 /// Between two attempts to delete what another transaction is about to commit.
 const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
@@ -510,7 +513,7 @@ fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u6
     let second = if added == ahead.quads {
         ahead.sorter
     } else {
-        drop(ahead);
+        ahead.sorter.discard();
         let mut second = Sorter::new(bytes);
         for quad in decided.own(quads_of(&sorted, from)) {
             second.push(key_of(to, &quad));
@@ -600,13 +603,18 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>, sent: Box<dyn FnOnc
     let placement = placement_of(side);
     let rows = QuadBatches::new(quads, placement, side.place);
     SOURCE.set(Some((rows, sent)));
-    // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL.
+    // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL. PostgreSQL keeps all
+    // rows of a function in FROM before it reads the first; those of one in the list of columns come when they are
+    // wanted.
     let sql = format!(
-        "INSERT INTO {} (s, p, o, g, quads) SELECT d.key, d.key, d.key, d.key, d.quads FROM quad.cluster_source() AS d",
+        "INSERT INTO {} (s, p, o, g, quads) SELECT (d.source).key, (d.source).key, (d.source).key, (d.source).key, (d.source).quads \
+         FROM (SELECT quad.cluster_source() AS source OFFSET 0) AS d",
         qualified_name(side.relid)
     );
     let buffer = local_buffer(side).to_string();
-    with_settings(&[(LOCAL_BUFFER, &buffer)], || citus::run(&sql));
+    with_settings(&[(LOCAL_BUFFER, &buffer), REMOTE_BUFFER], || {
+        citus::run(&sql)
+    });
     SOURCE.take();
 }
 

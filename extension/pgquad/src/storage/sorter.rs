@@ -59,6 +59,11 @@ impl Sorter {
         self.memory.clear();
     }
 
+    /// Forgets the keys.
+    pub fn discard(self) {
+        self.files.close();
+    }
+
     /// The keys in ascending order without duplicates, as often as they are asked for: all of them go to files.
     pub fn keep(mut self) -> Kept {
         if !self.memory.is_empty() {
