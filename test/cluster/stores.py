@@ -1507,6 +1507,7 @@ class Checks:
     def loads_large_shards(self):
         """A shard that gets many quads is told when it has all of them, in memory and in temporary files. What comes in
         a later statement is added."""
+        load = "select quad.load_text(%s, 'nt', store => 'large')"
         self.execute("select quad.create_store('large', distributed => true, shards => 2)")
         for node in range(3):
             document = self.triples(3_000_000 + 100_000 * node, 3_200_000 + 100_000 * node)
@@ -1514,21 +1515,17 @@ class Checks:
             for memory, new in (("1MB", 200_000 if node == 0 else 100_000), ("1MB", 0), ("64MB", 0)):
                 del connection.notices[:]
                 self.execute(f"set maintenance_work_mem = '{memory}'", node=node)
-                same(
-                    f"new on node {node}",
-                    self.value("select quad.load_text(%s, 'nt', store => 'large')", (document,), node),
-                    new,
-                )
+                same(f"new on node {node}", self.value(load, (document,), node), new)
                 same("notices", list(connection.notices), [])
             self.execute("reset maintenance_work_mem", node=node)
         document = self.triples(4_000_000, 4_200_000)
         self.execute("begin; savepoint a")
-        self.execute("select quad.load_text(%s, 'nt', store => 'large')", (document,))
+        self.execute(load, (document,))
         self.execute("rollback to savepoint a; commit")
         one, other = self.both_tables("large")
         same("both tables", one, other)
         same("quads", len(one), 400_000)
-        same("new after a rollback", self.value("select quad.load_text(%s, 'nt', store => 'large')", (document,)), 200_000)
+        same("new after a rollback", self.value(load, (document,)), 200_000)
         one, other = self.both_tables("large")
         same("both tables", one, other)
         same("quads", len(one), 600_000)

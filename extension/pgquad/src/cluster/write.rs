@@ -607,7 +607,8 @@ fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>, sent: Box<dyn FnOnc
     // rows of a function in FROM before it reads the first; those of one in the list of columns come when they are
     // wanted.
     let sql = format!(
-        "INSERT INTO {} (s, p, o, g, quads) SELECT (d.source).key, (d.source).key, (d.source).key, (d.source).key, (d.source).quads \
+        "INSERT INTO {} (s, p, o, g, quads) \
+         SELECT (d.source).key, (d.source).key, (d.source).key, (d.source).key, (d.source).quads \
          FROM (SELECT quad.cluster_source() AS source OFFSET 0) AS d",
         qualified_name(side.relid)
     );
