@@ -850,7 +850,20 @@ pub(crate) fn encode_leaf(
     frame: &Frame,
     scratch: &mut Scratch,
 ) -> Option<Box<Page>> {
+    encode_leaf_within(entries, frame, usize::MAX, scratch)
+}
+
+/// The same, or `None` when the entries take more than `limit` bytes, as [`encoded_bytes`] counts them.
+pub(crate) fn encode_leaf_within(
+    entries: &[Entry],
+    frame: &Frame,
+    limit: usize,
+    scratch: &mut Scratch,
+) -> Option<Box<Page>> {
     let mut plan = LeafPlan::new(entries, false, scratch);
+    if plan.bytes() > limit {
+        return None;
+    }
     if !plan.fits() && entries.iter().any(|e| e.in_base) {
         plan = LeafPlan::new(entries, true, scratch);
     }

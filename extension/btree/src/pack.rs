@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{separator, KEY_MIN};
-use crate::leaf::{encode_leaf, encoded_bytes, Entry, Scratch, CAPACITY};
+use crate::leaf::{encode_leaf, encode_leaf_within, encoded_bytes, Entry, Scratch, CAPACITY};
 use crate::page::{Frame, Page};
 
 /// Part of the capacity that rebuilt pages may fill, the rest being left for changes to come.
@@ -28,8 +28,8 @@ pub(crate) fn pack(
     packing: Packing,
     scratch: &mut Scratch,
 ) -> Result<Vec<Box<Page>>> {
-    if entries.len() <= packing.max && encoded_bytes(entries, scratch) <= FILL {
-        if let Some(page) = encode_leaf(entries, frame, scratch) {
+    if entries.len() <= packing.max {
+        if let Some(page) = encode_leaf_within(entries, frame, FILL, scratch) {
             return Ok(vec![page]);
         }
     }

@@ -21,6 +21,8 @@ const MAX_FRAMES: usize = 16;
 const MAX_FIELD: u32 = 57;
 /// Columns of values at most this many bits apart are sorted by means of a bit set.
 const SET_BITS: u8 = 13;
+/// The range of other columns is looked at in 2^8 parts before it is sorted.
+const PART_BITS: u8 = 8;
 const RUN_HEADER: usize = 8;
 const COLUMN_HEADER: usize = 8;
 /// Runs up to this length are searched by halving alone.
@@ -165,35 +167,42 @@ fn plan_column(values: &[u64], scratch: &mut Vec<u64>) -> ColumnPlan {
     if width <= 3 || n < 8 {
         return plan;
     }
-    distinct(values, min, width, scratch);
+    if !distinct(values, min, width, scratch) {
+        return plan;
+    }
     let mut best = plan.bytes(n);
-    // The narrower the offsets, the more frames: try every width until the frames run out.
     let mut frames = [0u64; MAX_FRAMES];
-    for w in (0..width).rev() {
-        let Some(count) = cover(scratch, w, &mut frames) else {
+    // The narrower the offsets, the more frames, until they run out. `w` is the widest of the widths not yet tried.
+    let mut w = width;
+    while w > 0 {
+        w -= 1;
+        let Some((count, spread)) = cover(scratch, w, &mut frames) else {
             break;
         };
+        // The same frames do with the bits of the widest of them: no width between is better.
+        w = bit_width(spread);
         let index_bits = bit_width(count as u64 - 1);
-        if u32::from(w) + u32::from(index_bits) > MAX_FIELD {
-            continue;
-        }
         let candidate = ColumnPlan {
             width: w,
             index_bits,
             count: count as u8,
             frames,
         };
-        if candidate.bytes(n) < best {
+        if candidate.field() <= MAX_FIELD as usize && candidate.bytes(n) < best {
             best = candidate.bytes(n);
             plan = candidate;
         }
+        // Narrower offsets take at least as many frames: those that are still too wide then are passed over.
+        let least = 8 * count + n * usize::from(index_bits) / 8;
+        let room = 8 * best.saturating_sub(least) / n;
+        w = w.min(room.min(64) as u8 + 1);
     }
     plan
 }
 
-/// The distinct values, ascending. `min` is the least one, `width` the bits of the difference to the
-/// greatest.
-fn distinct(values: &[u64], min: u64, width: u8, out: &mut Vec<u64>) {
+/// The distinct values, ascending; false when it is clear before they are sorted that frames do not pay. `min` is the
+/// least value, `width` the bits of the difference to the greatest.
+fn distinct(values: &[u64], min: u64, width: u8, out: &mut Vec<u64>) -> bool {
     out.clear();
     if values.is_sorted() {
         out.extend_from_slice(values);
@@ -212,17 +221,38 @@ fn distinct(values: &[u64], min: u64, width: u8, out: &mut Vec<u64>) {
             }
         }
     } else {
+        if is_spread(values, min, width) {
+            return false;
+        }
         out.extend_from_slice(values);
         out.sort_unstable();
         out.dedup();
     }
+    true
 }
 
-/// The fewest frames of `width` offset bits that cover the sorted values, or `None` when more than
-/// [`MAX_FRAMES`] are needed.
-fn cover(sorted: &[u64], width: u8, frames: &mut [u64; MAX_FRAMES]) -> Option<usize> {
+/// Whether values, as those of a hash are, lie all over their range of `width` bits (more than [`PART_BITS`]), so that
+/// no frames make the fields narrower.
+fn is_spread(values: &[u64], min: u64, width: u8) -> bool {
+    let mut parts = [0u64; (1 << PART_BITS) / 64];
+    for v in values {
+        let part = ((v - min) >> (width - PART_BITS)) as usize;
+        parts[part / 64] |= 1 << (part % 64);
+    }
+    let touched: u32 = parts.iter().map(|word| word.count_ones()).sum();
+    // 2^b frames of w bits are worth it when b + w is less than the width, and fits in a field. They cover no more than
+    // 2^(b + w) values, which are so many whole parts. Each frame begins in the midst of a part, and so touches one
+    // more than that, or two where it is smaller than a part.
+    let covered_bits = u32::from(width - 1).min(MAX_FIELD);
+    let whole = 1 << (covered_bits + u32::from(PART_BITS) - u32::from(width));
+    touched as usize > MAX_FRAMES.max(whole) + MAX_FRAMES
+}
+
+/// The fewest frames of `width` offset bits that cover the sorted values, with the largest offset there is in one of
+/// them, or `None` when more than [`MAX_FRAMES`] are needed.
+fn cover(sorted: &[u64], width: u8, frames: &mut [u64; MAX_FRAMES]) -> Option<(usize, u64)> {
     let reach = (1u64 << width) - 1;
-    let mut count = 0;
+    let (mut count, mut spread) = (0, 0);
     let mut rest = sorted;
     while let Some(&first) = rest.first() {
         if count == MAX_FRAMES {
@@ -231,10 +261,12 @@ fn cover(sorted: &[u64], width: u8, frames: &mut [u64; MAX_FRAMES]) -> Option<us
         frames[count] = first;
         count += 1;
         let last = first.saturating_add(reach);
-        rest = &rest[rest.partition_point(|v| *v <= last)..];
+        let (covered, after) = rest.split_at(rest.partition_point(|v| *v <= last));
+        spread = spread.max(covered[covered.len() - 1] - first);
+        rest = after;
     }
     frames[count..].fill(0);
-    Some(count)
+    Some((count, spread))
 }
 
 /// Where and how a column is stored: offsets are absolute in the page.
@@ -737,8 +769,54 @@ mod tests {
         ]
     }
 
+    /// Every width tried, and the one that takes the fewest bytes chosen, the widest of several.
+    fn plan_of_all_widths(values: &[u64]) -> (usize, u8, Vec<u64>) {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let (first, last) = (sorted[0], sorted[sorted.len() - 1]);
+        let width = bit_width(last - first);
+        let field = if width > 57 { 64 } else { width };
+        let bytes =
+            |field: u8, frames: usize| 8 * frames + (values.len() * usize::from(field)).div_ceil(8);
+        let mut best = (bytes(field, 1), field, vec![first]);
+        if width <= 3 || values.len() < 8 {
+            return best;
+        }
+        for w in (0..width).rev() {
+            let mut frames = Vec::new();
+            for &v in &sorted {
+                if frames.last().is_none_or(|first| v - first >= 1 << w) {
+                    frames.push(v);
+                }
+            }
+            let field = w + bit_width(frames.len() as u64 - 1);
+            let size = bytes(field, frames.len());
+            if frames.len() <= 16 && field <= 57 && size < best.0 {
+                best = (size, w, frames);
+            }
+        }
+        best
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+        #[test]
+        fn plans_are_the_best_of_all_widths(
+            values in (1usize..600).prop_flat_map(column),
+            shift in 0u32..64,
+        ) {
+            let mut values: Vec<u64> = values.into_iter().map(|v| v >> shift).collect();
+            for _ in 0..2 {
+                let plan = plan_column(&values, &mut Vec::new());
+                let (bytes, width, frames) = plan_of_all_widths(&values);
+                prop_assert_eq!(plan.bytes(values.len()), bytes);
+                prop_assert_eq!(plan.width, width);
+                prop_assert_eq!(&plan.frames[..usize::from(plan.count)], frames);
+                values.sort_unstable();
+            }
+        }
+
         #[test]
         fn codec_round_trip(
             columns in (0usize..300).prop_flat_map(|n| [column(n), column(n), column(n), column(n)])
