@@ -84,8 +84,7 @@ pub enum Answer<'a> {
 fn write_texts<'a>(writer: &mut Writer, texts: impl Iterator<Item = &'a str> + Clone) {
     let lengths: Vec<u64> = texts.clone().map(|text| text.len() as u64).collect();
     writer.column(&lengths);
-    let all: Vec<u8> = texts.flat_map(str::bytes).collect();
-    writer.bytes(&all);
+    writer.pieces(texts.map(str::as_bytes));
 }
 
 fn read_texts<'a>(reader: &mut Reader<'a>) -> Result<Vec<&'a str>> {

@@ -86,6 +86,14 @@ impl Writer {
         self.bytes.extend_from_slice(value);
     }
 
+    /// The same for bytes that come in pieces.
+    pub fn pieces<'b>(&mut self, pieces: impl Iterator<Item = &'b [u8]> + Clone) {
+        let length: usize = pieces.clone().map(<[u8]>::len).sum();
+        self.u32(length as u32);
+        self.bytes.reserve(length);
+        pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
+    }
+
     /// Numbers as their distances from the least, in as few bytes each as the greatest distance needs (0, 1, 2, 4 or
     /// 8).
     pub fn column(&mut self, values: &[u64]) {

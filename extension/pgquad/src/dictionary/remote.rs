@@ -118,7 +118,7 @@ fn ask<T>(
 }
 
 /// The shards of a dictionary that was distributed a moment ago.
-fn shards_of(layout: &Layout) -> &Shards {
+pub fn shards_of(layout: &Layout) -> &Shards {
     layout.shards.as_ref().unwrap_or_else(|| {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

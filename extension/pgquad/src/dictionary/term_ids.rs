@@ -1,15 +1,17 @@
 //! Table `quad.term_ids`: ids by the 128-bit hash of the term, a quad table with the single order spog.
 
-use pgquad_btree::{key_of, prefix_range};
+use pgquad_btree::{key_of, prefix_range, Batch, Probe, SIGN};
 use pgquad_term::TermId;
-use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::relation::{latest, Relation};
 use super::tables::Tables;
 use crate::pg::error::raise;
 use crate::storage::bulk::BulkLoad;
-use crate::storage::Table;
-use crate::table::OrderCursor;
+use crate::storage::{LocalReader, Table};
+
+/// So many hashes are looked up at once.
+const PROBES_AT_ONCE: usize = 4096;
 
 /// Subject and predicate of a hash.
 fn halves(hash: u128) -> [i64; 2] {
@@ -41,28 +43,44 @@ pub fn probe_order(hashes: &[u128]) -> Vec<usize> {
 /// The ids of the terms with these hashes, which must be in the order of [`probe_order`].
 pub fn probe(tables: &Tables, hashes: &[u128]) -> Vec<Option<TermId>> {
     let table = Relation::open(tables.term_ids, pg_sys::AccessShareLock);
-    // SAFETY: the table is open while the cursor is used; the snapshot is static.
-    let mut cursor = unsafe { OrderCursor::new(table.as_ptr(), latest(), 0) };
-    let order = cursor.order();
-    let mut keys = Vec::new();
-    hashes
-        .iter()
-        .map(|hash| {
-            check_for_interrupts!();
-            let key = key_of(order, &quad(*hash, TermId::DEFAULT_GRAPH));
-            let (low, high) = prefix_range(&key[..2]);
-            cursor.seek(low, high);
-            keys.clear();
-            while keys.is_empty() && cursor.next_batch(&mut keys) {}
-            let id = pgquad_btree::quad_of(order, keys.first()?)[2];
-            Some(TermId::from_i64(id).unwrap_or_else(|| {
-                raise(
-                    PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-                    format!("quad.term_ids holds the invalid id {id}"),
-                )
-            }))
-        })
-        .collect()
+    // SAFETY: the table is open while the reader is used; the snapshot is static.
+    let reader = unsafe { LocalReader::new(table.as_ptr(), latest()) };
+    let order = reader.orders()[0];
+    let place = reader.place(0, 2);
+    let range = |hash: &u128| {
+        let key = key_of(order, &quad(*hash, TermId::DEFAULT_GRAPH));
+        prefix_range(&key[..2])
+    };
+    let (mut batch, mut spans) = (Batch::new(), Vec::new());
+    let mut probe = Probe::new(1 << place);
+    let mut ids = Vec::with_capacity(hashes.len());
+    for hashes in hashes.chunks(PROBES_AT_ONCE) {
+        let ranges: Vec<_> = hashes.iter().map(range).collect();
+        let first = ids.len();
+        ids.resize(first + ranges.len(), None);
+        let mut more = true;
+        while more {
+            more = reader.read(0, &mut probe, &ranges, usize::MAX, &mut batch, &mut spans);
+            let mut row = 0;
+            for span in &spans {
+                ids[first + span.range as usize] = Some(id_of(batch.columns[place][row]));
+                row = span.end as usize;
+            }
+        }
+        probe.restart();
+    }
+    ids
+}
+
+/// The id that a column of a key says.
+fn id_of(column: u64) -> TermId {
+    let id = (column ^ SIGN) as i64;
+    TermId::from_i64(id).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            format!("quad.term_ids holds the invalid id {id}"),
+        )
+    })
 }
 
 /// Whether the table has nothing in it.

@@ -1,8 +1,14 @@
 //! Encoding of a document in a distributed dictionary.
 //!
-//! Terms that were not seen lately are collected until there is enough text for blocks in every shard. Then each node
-//! gets one message. It finds or adds the terms and answers while the next ones are collected. The quads of their
-//! batches wait meanwhile.
+//! Terms that were not seen lately are collected for the nodes that give them their ids. When there is enough text, the
+//! node with the most gets a message. It finds or adds the terms and answers while the next ones are collected. The
+//! quads of their batches wait meanwhile.
+//!
+//! A message costs its node a new version of most leaves of its `term_ids`, whatever is in it. So messages are to be
+//! large. One node after the other gets one: then each has nearly twice its share of the memory when its turn comes. And
+//! the nodes are at work all the time, not all at once.
+
+use std::collections::{BTreeMap, VecDeque};
 
 use pgquad_cluster::dictionary::{Answer, Request, Term};
 use pgquad_cluster::{Damaged, Mark, Waiting};
@@ -14,13 +20,15 @@ use pgrx::check_for_interrupts;
 use super::super::language_numbers;
 use super::super::layout::Layout;
 use super::super::new_numbers::{is_label, take_numbers};
-use super::super::remote::{self, Asked};
+use super::super::remote;
 use super::super::state::{with_state, BuildHash};
 use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
-/// Parts of the memory, one in so many: for text that is collected or under way, each, and for quads that wait.
-const TEXT_PART: usize = 8;
+/// Parts of the memory, one in so many: for text that is collected, for text that is under way, and for quads that
+/// wait.
+const COLLECTED_PART: usize = 8;
+const UNDER_WAY_PART: usize = 8;
 const QUADS_PART: usize = 4;
 
 /// Terms that wait for their ids.
@@ -53,22 +61,27 @@ impl Terms {
     }
 }
 
-/// Terms that were sent.
-struct UnderWay {
+/// Terms that were sent to a node.
+struct Sent {
+    /// Citus' number of the group of the node.
+    group: i32,
     terms: Terms,
     languages: Vec<u16>,
-    /// The nodes that answer, each for which of the terms.
-    nodes: Vec<(i32, Vec<usize>)>,
+    /// The terms, by their numbers, in the order of the message.
+    items: Vec<usize>,
 }
 
 /// Gives ids to the terms of one document.
 pub struct DistributedEncoder {
     scope: Scope,
     waiting: Waiting<BuildHash>,
-    collected: Terms,
-    under_way: Option<UnderWay>,
+    /// Terms by the group of the node that they are collected for, and the bytes of their text.
+    collected: BTreeMap<i32, Terms>,
+    collected_bytes: usize,
+    /// What was sent and is not answered, the oldest first; one message a node.
+    under_way: VecDeque<Sent>,
     /// Memory for the terms that are collected next, so that the system need not give it anew, page by page.
-    spare: Terms,
+    spare: Vec<Terms>,
     memory: usize,
     /// Makes the labels of blank nodes of this document differ from those of others.
     document: Option<u128>,
@@ -83,9 +96,10 @@ impl DistributedEncoder {
         DistributedEncoder {
             scope: remote::scope(),
             waiting: Waiting::default(),
-            collected: Terms::default(),
-            under_way: None,
-            spare: Terms::default(),
+            collected: BTreeMap::new(),
+            collected_bytes: 0,
+            under_way: VecDeque::new(),
+            spare: Vec::new(),
             memory,
             document: None,
             sampler: Sampler::default(),
@@ -104,13 +118,17 @@ impl DistributedEncoder {
         };
         let quads = batch.quads.iter().map(|quad| quad.map(mark)).collect();
         self.waiting.push(quads);
-        if self.collected.text.len() >= self.memory / TEXT_PART {
-            self.send();
+        while self.collected_bytes >= self.memory / COLLECTED_PART {
+            self.send_most();
         }
         let mut ready = self.waiting.take_ready();
-        if self.waiting.quads() > self.memory / QUADS_PART / size_of::<[Mark; 4]>() {
-            self.send();
-            self.receive();
+        let most = self.memory / QUADS_PART / size_of::<[Mark; 4]>();
+        if self.waiting.quads() > most {
+            self.receive_all();
+            ready.extend(self.waiting.take_ready());
+        }
+        if self.waiting.quads() > most {
+            self.send_all();
             ready.extend(self.waiting.take_ready());
         }
         ready
@@ -118,13 +136,14 @@ impl DistributedEncoder {
 
     /// As [`super::BulkEncoder::finish`].
     pub fn finish(mut self) -> Vec<[i64; 4]> {
-        self.send();
-        self.receive();
+        self.send_all();
         self.waiting.take_ready()
     }
 
     /// Marks for the terms of a batch. Terms that are not known are collected.
     fn marks(&mut self, batch: &Batch) -> Vec<Mark> {
+        let layout = Layout::newest();
+        let shards = remote::shards_of(&layout);
         let mut marks = vec![Mark::of_id(0); batch.terms.len()];
         let mut blanks: Vec<(u128, usize)> = Vec::new();
         for (position, term) in batch.terms.iter().enumerate() {
@@ -138,7 +157,8 @@ impl DistributedEncoder {
             } else if is_label(batch.text(term)) {
                 blanks.push((hash, position));
             } else {
-                marks[position] = self.collect(hash, batch.text(term));
+                let group = shards.group(shards.of_hash(hash));
+                marks[position] = self.collect(group, hash, batch.text(term));
             }
         }
         let numbers = take_numbers(blanks.len()).into_iter().flatten();
@@ -163,64 +183,108 @@ impl DistributedEncoder {
         term.hash ^ document
     }
 
-    fn collect(&mut self, hash: u128, text: &str) -> Mark {
+    fn collect(&mut self, group: i32, hash: u128, text: &str) -> Mark {
         let (ticket, mark) = self.waiting.ticket(hash);
-        self.collected.push(hash, text, ticket);
+        let spare = &mut self.spare;
+        let terms = self.collected.entry(group);
+        let terms = terms.or_insert_with(|| spare.pop().unwrap_or_default());
+        terms.push(hash, text, ticket);
+        self.collected_bytes += text.len();
         self.text_bytes += text.len();
         self.sampler.offer(text);
         mark
     }
 
-    /// Sends what was collected, after the answers to what was sent before.
-    fn send(&mut self) {
+    /// Sends what was collected for the node that has the most.
+    fn send_most(&mut self) {
+        let most = self
+            .collected
+            .iter()
+            .max_by_key(|(_, terms)| terms.text.len());
+        if let Some((&group, _)) = most {
+            self.send(group);
+        }
+    }
+
+    /// Sends everything that was collected, and takes all answers.
+    fn send_all(&mut self) {
+        while !self.collected.is_empty() {
+            self.send_most();
+        }
+        self.receive_all();
+    }
+
+    fn receive_all(&mut self) {
+        while !self.under_way.is_empty() {
+            self.receive();
+        }
+    }
+
+    /// Sends what was collected for a node, once there is room for more that is under way.
+    fn send(&mut self, group: i32) {
         check_for_interrupts!();
-        self.receive();
-        if self.collected.list.is_empty() {
+        let Some(terms) = self.collected.remove(&group) else {
             return;
+        };
+        self.collected_bytes -= terms.text.len();
+        while self.is_full_with(group, &terms) {
+            self.receive();
         }
         self.choose_symbols();
-        let terms = std::mem::replace(&mut self.collected, std::mem::take(&mut self.spare));
         let languages = language_numbers::numbers_or_add(terms.texts());
         let layout = Layout::newest();
-        let nodes = match &layout.shards {
-            None => Vec::new(),
-            Some(shards) => {
-                let all: Vec<usize> = (0..terms.list.len()).collect();
-                let term = |n: usize| Term {
-                    text: terms.text(n),
-                    language: languages[n],
-                };
-                let asked = remote::deal(shards, &all, |n| shards.of_hash(terms.list[n].1), term);
-                let send = |asked: Asked<Term<'_>>| {
-                    let request = Request::Encode(asked.parts).encode();
-                    self.scope.send(asked.group, &request);
-                    (asked.group, asked.items)
-                };
-                asked.into_iter().map(send).collect()
-            }
+        let all: Vec<usize> = (0..terms.list.len()).collect();
+        let shards = remote::shards_of(&layout);
+        let term = |n: usize| Term {
+            text: terms.text(n),
+            language: languages[n],
         };
-        self.under_way = Some(UnderWay {
+        let asked = remote::deal(shards, &all, |n| shards.of_hash(terms.list[n].1), term);
+        // Shards that have moved since are another node's, which may have a message under way.
+        let (here, moved): (Vec<_>, Vec<_>) =
+            asked.into_iter().partition(|asked| asked.group == group);
+        let mut items = Vec::new();
+        for asked in here {
+            self.scope
+                .send(group, &Request::Encode(asked.parts).encode());
+            items = asked.items;
+        }
+        let moved: Vec<usize> = moved.into_iter().flat_map(|asked| asked.items).collect();
+        self.encode_now(&terms, &languages, moved);
+        self.under_way.push_back(Sent {
+            group,
             terms,
             languages,
-            nodes,
+            items,
         });
     }
 
-    /// Takes the answers to what is under way.
+    /// Whether these terms have to wait until more of what is under way has been answered.
+    fn is_full_with(&self, group: i32, terms: &Terms) -> bool {
+        let bytes: usize = self
+            .under_way
+            .iter()
+            .map(|sent| sent.terms.text.len())
+            .sum();
+        let is_asked = self.under_way.iter().any(|sent| sent.group == group);
+        is_asked || (bytes > 0 && bytes + terms.text.len() > self.memory / UNDER_WAY_PART)
+    }
+
+    /// Takes the answer to the oldest message that is under way.
     fn receive(&mut self) {
-        let Some(sent) = self.under_way.take() else {
+        let Some(sent) = self.under_way.pop_front() else {
             return;
         };
-        let UnderWay {
+        let Sent {
+            group,
             mut terms,
             languages,
-            nodes,
+            items,
         } = sent;
-        let mut moved = Vec::new();
-        for (group, items) in nodes {
+        if !items.is_empty() {
             let answer = self.scope.receive(group);
             match remote::read(&answer) {
-                Answer::Moved => moved.extend(items),
+                Answer::Moved => self.encode_now(&terms, &languages, items),
                 answer => {
                     for (&n, id) in items.iter().zip(remote::ids_of(answer, items.len())) {
                         self.resolve(&terms, n, id);
@@ -228,20 +292,25 @@ impl DistributedEncoder {
                 }
             }
         }
-        if !moved.is_empty() {
-            moved.sort_unstable();
-            let with_languages: Vec<(u128, Term<'_>)> = (0..terms.list.len())
-                .map(|n| {
-                    let (text, language) = (terms.text(n), languages[n]);
-                    (terms.list[n].1, Term { text, language })
-                })
-                .collect();
-            remote::encode(moved, &with_languages, |n, id| {
-                self.resolve(&terms, n, Some(id))
-            });
-        }
         terms.clear();
-        self.spare = terms;
+        self.spare.push(terms);
+    }
+
+    /// Gives ids to terms whose shards have moved, and waits for them.
+    fn encode_now(&mut self, terms: &Terms, languages: &[u16], mut items: Vec<usize>) {
+        if items.is_empty() {
+            return;
+        }
+        items.sort_unstable();
+        let with_languages: Vec<(u128, Term<'_>)> = (0..terms.list.len())
+            .map(|n| {
+                let (text, language) = (terms.text(n), languages[n]);
+                (terms.list[n].1, Term { text, language })
+            })
+            .collect();
+        remote::encode(items, &with_languages, |n, id| {
+            self.resolve(terms, n, Some(id))
+        });
     }
 
     fn resolve(&mut self, terms: &Terms, n: usize, id: Option<TermId>) {
