@@ -3,14 +3,15 @@
 //! [`Sorter`] takes quads in any order. Worker threads sort full chunks of them in every order and encode them as runs,
 //! which the caller's thread writes to temporary files. [`build()`] merges the runs of each order and packs its leaf
 //! pages on a thread of its own. Meanwhile the caller's thread writes and logs the pages of all orders side by side.
-//! For example, a load of 10 million quads in three orders sorts 8 chunks into 24 runs, and ends with three threads
-//! that merge 8 runs each. Knows nothing of PostgreSQL: see [`Host`].
+//! For example, a load of 10 million quads in three orders sorts 12 chunks into 36 runs, and ends with three threads
+//! that merge 12 runs each. Knows nothing of PostgreSQL: see [`Host`].
 
 mod build;
 mod chunks;
 mod error;
 mod host;
 mod merge;
+mod resort;
 mod run;
 mod sorter;
 mod stream;

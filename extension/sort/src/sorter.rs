@@ -7,8 +7,9 @@ use pgquad_btree::{key_of, Key, Order, Quad};
 
 use crate::error::Error;
 use crate::host::{Host, PATIENCE};
+use crate::resort::resort;
 use crate::run::{encode, Block, Piece, RunReader};
-use crate::stream::{reorder, Stream};
+use crate::stream::Stream;
 
 /// Threads that sort. Two of them keep up with a load that gives ids to terms at the same time, which takes longer than
 /// sorting.
@@ -59,7 +60,8 @@ impl Sorter {
         Sorter {
             orders: orders.to_vec(),
             chunk: Vec::new(),
-            chunk_keys: (bytes / (WORKERS + 1) / size_of::<Key>()).max(MIN_CHUNK_KEYS),
+            // A worker sorts the keys of one chunk from one array into another.
+            chunk_keys: (bytes / (2 * WORKERS + 1) / size_of::<Key>()).max(MIN_CHUNK_KEYS),
             busy: 0,
             workers: None,
             runs: vec![Vec::new(); orders.len()],
@@ -184,7 +186,8 @@ fn start(orders: &[Order], host: &impl Host) -> Result<Workers, Error> {
     let received = Arc::new(Mutex::new(received));
     for _ in 0..WORKERS {
         let (orders, received, sender) = (orders.to_vec(), received.clone(), sender.clone());
-        let body = move || while work(&orders, &received, &sender).is_some() {};
+        let mut other = Vec::new();
+        let body = move || while work(&orders, &received, &sender, &mut other).is_some() {};
         host.spawn("quad sorter", Box::new(body))
             .map_err(|error| Error::Thread(error.to_string()))?;
     }
@@ -195,21 +198,24 @@ fn start(orders: &[Order], host: &impl Host) -> Result<Workers, Error> {
     })
 }
 
-/// Sorts a chunk in each order. `None`: nobody waits for more.
+/// Sorts a chunk in each order, from one array into the `other`. `None`: nobody waits for more.
 fn work(
     orders: &[Order],
     jobs: &Mutex<Receiver<Job>>,
     messages: &SyncSender<Message>,
+    other: &mut Vec<Key>,
 ) -> Option<()> {
     let Job { run, mut keys } = jobs.lock().ok()?.recv().ok()?;
     let mut before = orders[0];
     for (order, &to) in orders.iter().enumerate() {
-        reorder(&mut keys, before, to);
-        before = to;
-        keys.sort_unstable();
         if order == 0 {
+            keys.sort_unstable();
             keys.dedup();
+        } else {
+            resort(&keys, before, to, other);
+            std::mem::swap(&mut keys, other);
         }
+        before = to;
         let send = |piece| messages.send(Message::Piece { order, run, piece }).is_ok();
         if !encode(&keys, send) {
             return None;

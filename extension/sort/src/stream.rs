@@ -3,19 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use pgquad_btree::{key_of, quad_of, Key, Order};
+use pgquad_btree::{Key, Order};
 
 use crate::merge::Merge;
+use crate::resort::{resort, sort};
 use crate::run::RunReader;
-
-/// Puts keys of one order into another one.
-pub(crate) fn reorder(keys: &mut [Key], from: Order, to: Order) {
-    if from != to {
-        for key in keys {
-            *key = key_of(to, &quad_of(from, key));
-        }
-    }
-}
 
 /// The keys of one order in ascending order, each once. The work is done where the stream is read, which can be any
 /// thread.
@@ -55,9 +47,13 @@ impl Stream {
 
     fn sort(&mut self) {
         if let Keys::Memory { keys, from, to } = &self.0 {
-            let mut sorted = keys.as_ref().clone();
-            reorder(&mut sorted, *from, *to);
-            sorted.sort_unstable();
+            let mut sorted = Vec::new();
+            if keys.is_sorted() {
+                resort(keys, *from, *to, &mut sorted);
+            } else {
+                sorted.extend_from_slice(keys);
+                sort(&mut sorted, *from, *to);
+            }
             sorted.dedup();
             self.0 = Keys::Sorted(sorted.into_iter());
         }
