@@ -3,6 +3,7 @@ answers. Ends of queries, which wait for the next message where nothing is encry
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -13,6 +14,8 @@ from nodes import Cluster
 from pgquad_test import Report, as_server, socket_directory, wait_until
 
 PEOPLE = 300
+# New terms of a load, for several messages to each node.
+TERMS = 400_000
 QUESTION = "select ?name { ?who <http://x/knows> <http://x/p0> ; <http://x/name> ?name }"
 NAMES = f"select quad.sparql_json('{QUESTION}', 'films')::jsonb->'results'->'bindings'"
 HOPS = "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.o"
@@ -82,6 +85,7 @@ class Checks:
             self.ends_of_queries_wait_for_the_next_one,
             self.ends_that_wait_hinder_nobody,
             self.sessions_end_while_an_end_waits,
+            self.answers_to_loads_are_large,
         ):
             name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
             try:
@@ -224,6 +228,26 @@ class Checks:
                 same("quads", value(here, COUNT), 2 * PEOPLE)
                 worker.query(END_SESSIONS)
                 same("quads", value(here, COUNT), 2 * PEOPLE)
+
+    def answers_to_loads_are_large(self):
+        """Two loads wait for no answer that the other one keeps from coming. A node holds the locks of its shards until
+        its answer is taken, which is more than a socket keeps. Meanwhile both loads want numbers of blank nodes and of
+        languages."""
+
+        def load(number):
+            with closing(self.cluster.servers[number].connect()) as connection, connection.cursor() as cursor:
+                cursor.execute("set maintenance_work_mem = '128MB'; set statement_timeout = '60s'")
+                node = "_:b{} <http://x/p> <http://x/large/{}/{}> .\n"
+                lines = [node.format(n // 10, number, n) for n in range(TERMS)]
+                tagged = '_:b{} <http://x/p> "large"@en-x-l{}-{} .\n'
+                lines[::40_000] = [tagged.format(n // 10, number, n // 40_000) for n in range(0, TERMS, 40_000)]
+                cursor.execute("select quad.load_text(%s, 'nt', store => 'films')", ("".join(lines),))
+                return cursor.fetchone()[0]
+
+        with ThreadPoolExecutor() as threads:
+            same("quads", list(threads.map(load, range(2))), [TERMS, TERMS])
+        counted = "select count(*), count(distinct s), count(distinct o) from quad_stores.films group by p order by 1 desc limit 1"
+        same("quads, blank nodes, terms", self.cluster.workers[1].query(counted), [(2 * TERMS, TERMS // 5, 2 * TERMS)])
 
 
 if __name__ == "__main__":

@@ -29,6 +29,17 @@ pub struct Term<'a> {
     pub language: u16,
 }
 
+/// Terms of one shard that are to have ids, packed as they lie on disk (`pgquad_term::block`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed<'a> {
+    /// Citus' number of the shard of `quad.term_ids`.
+    pub shard: u64,
+    /// The number of the language of each term; 0 where it has none.
+    pub languages: Vec<u16>,
+    /// The blocks that have the terms, one after the other.
+    pub blocks: Vec<&'a [u8]>,
+}
+
 /// What a node is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
@@ -36,6 +47,8 @@ pub enum Request<'a> {
     Find(Vec<Part<u128>>),
     /// The ids of these terms, which get some where they have none.
     Encode(Vec<Part<Term<'a>>>),
+    /// The same for many terms, which the asker has compressed.
+    EncodePacked(Vec<Packed<'a>>),
     /// The terms with these numbers, in ascending order within a part.
     Decode(Vec<Part<u64>>),
     /// So many numbers that nobody else gets.
@@ -135,16 +148,36 @@ fn read_parts<'a, T>(
 }
 
 fn read_terms<'a>(reader: &mut Reader<'a>) -> Result<Vec<Term<'a>>> {
-    let languages = read_column(reader)?;
+    let languages = read_languages_of_terms(reader)?;
     let texts = read_texts(reader)?;
     if languages.len() != texts.len() {
         return Err(Damaged);
     }
-    let term = |(text, language)| {
-        let language = u16::try_from(language).map_err(|_| Damaged)?;
-        Ok(Term { text, language })
-    };
-    texts.into_iter().zip(languages).map(term).collect()
+    let term = |(text, language)| Term { text, language };
+    Ok(texts.into_iter().zip(languages).map(term).collect())
+}
+
+fn write_languages_of_terms(writer: &mut Writer, languages: impl Iterator<Item = u16>) {
+    let languages: Vec<u64> = languages.map(u64::from).collect();
+    writer.column(&languages);
+}
+
+fn read_languages_of_terms(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
+    let number = |number| u16::try_from(number).map_err(|_| Damaged);
+    read_column(reader)?.into_iter().map(number).collect()
+}
+
+fn read_packed<'a>(reader: &mut Reader<'a>) -> Result<Packed<'a>> {
+    let shard = reader.u64()?;
+    let languages = read_languages_of_terms(reader)?;
+    // A block has at least its length.
+    let count = reader.count(4)?;
+    let blocks = (0..count).map(|_| reader.bytes());
+    Ok(Packed {
+        shard,
+        languages,
+        blocks: blocks.collect::<Result<_>>()?,
+    })
 }
 
 fn write_languages(writer: &mut Writer, languages: &[(u16, &str)]) {
@@ -169,11 +202,19 @@ impl<'a> Request<'a> {
             Self::Encode(parts) => {
                 writer.u8(2);
                 write_parts(&mut writer, parts, |writer, terms| {
-                    let languages: Vec<u64> =
-                        terms.iter().map(|term| u64::from(term.language)).collect();
-                    writer.column(&languages);
+                    write_languages_of_terms(writer, terms.iter().map(|term| term.language));
                     write_texts(writer, terms.iter().map(|term| term.text));
                 });
+            }
+            Self::EncodePacked(packed) => {
+                writer.u8(8);
+                writer.u32(packed.len() as u32);
+                for packed in packed {
+                    writer.u64(packed.shard);
+                    write_languages_of_terms(&mut writer, packed.languages.iter().copied());
+                    writer.u32(packed.blocks.len() as u32);
+                    packed.blocks.iter().for_each(|block| writer.bytes(block));
+                }
             }
             Self::Decode(parts) => {
                 writer.u8(3);
@@ -224,6 +265,12 @@ impl<'a> Request<'a> {
                 shard: reader.u64()?,
                 table: reader.bytes()?,
             },
+            8 => {
+                // A part has at least its shard and the numbers of its terms and blocks.
+                let count = reader.count(16)?;
+                let packed = (0..count).map(|_| read_packed(reader));
+                Self::EncodePacked(packed.collect::<Result<_>>()?)
+            }
             _ => return Err(Damaged),
         };
         reader.end()?;
@@ -347,9 +394,15 @@ mod tests {
         };
         let terms: Vec<Term<'_>> = texts.iter().zip(numbers).map(term).collect();
         let hashes: Vec<u128> = numbers.iter().map(|&n| u128::from(n) << 64 | 7).collect();
+        let packed = |(shard, texts): (u64, &'a [String])| Packed {
+            shard,
+            languages: texts.iter().map(|text| text.len() as u16).collect(),
+            blocks: texts.iter().map(String::as_bytes).collect(),
+        };
         vec![
             Request::Find(parts(&hashes)),
             Request::Encode(parts(&terms)),
+            Request::EncodePacked((7..).zip(texts.chunks(3)).map(packed).collect()),
             Request::Decode(parts(numbers)),
             Request::Take {
                 shard: 1,

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 
 /// Marks a ticket. Ids never have the highest bit.
 const TICKET: u64 = 1 << 63;
@@ -45,20 +46,29 @@ impl Hash for Key {
 
 /// Quads of one batch.
 struct Chunk {
-    quads: Vec<[Mark; 4]>,
+    /// Positions in `marks`; the last mark stands for all that are beyond it.
+    quads: Vec<[u32; 4]>,
+    marks: Vec<Mark>,
     /// The least ticket in them.
     first: u64,
     /// One more than the greatest.
     end: u64,
 }
 
+impl Chunk {
+    fn bytes(&self) -> usize {
+        size_of_val(&self.quads[..]) + size_of_val(&self.marks[..])
+    }
+}
+
 /// Terms and quads that wait, and the terms seen lately.
 pub struct Waiting<S> {
     known: HashMap<Key, Mark, S>,
     chunks: VecDeque<Chunk>,
-    quads: usize,
+    /// Bytes of the chunks.
+    bytes: usize,
     /// Terms by ticket, from ticket `base` on, with the id of those that have got one.
-    tickets: VecDeque<(Key, Option<u64>)>,
+    tickets: VecDeque<(Key, Option<NonZeroU64>)>,
     base: u64,
     /// All tickets below have their id.
     done: u64,
@@ -69,7 +79,7 @@ impl<S: BuildHasher + Default> Default for Waiting<S> {
         Waiting {
             known: HashMap::default(),
             chunks: VecDeque::new(),
-            quads: 0,
+            bytes: 0,
             tickets: VecDeque::new(),
             base: 0,
             done: 0,
@@ -100,34 +110,42 @@ impl<S: BuildHasher + Default> Waiting<S> {
         (number, mark)
     }
 
-    /// Gives its id to the term with this ticket.
+    /// Gives its id, which is not 0, to the term with this ticket.
     pub fn resolve(&mut self, ticket: u64, id: u64) {
         let Some((key, place)) = self.tickets.get_mut((ticket - self.base) as usize) else {
             return;
         };
-        *place = Some(id);
+        *place = NonZeroU64::new(id);
         self.known.insert(*key, Mark::of_id(id));
         while let Some((_, Some(_))) = self.tickets.get((self.done - self.base) as usize) {
             self.done += 1;
         }
     }
 
-    /// Adds the quads of a batch.
-    pub fn push(&mut self, quads: Vec<[Mark; 4]>) {
+    /// Adds the quads of a batch, by the positions of their terms in a list of marks, which is not empty. The last mark
+    /// stands for all positions beyond it.
+    pub fn push(&mut self, quads: Vec<[u32; 4]>, marks: Vec<Mark>) {
         let (mut first, mut end) = (u64::MAX, 0);
-        for mark in quads.iter().flatten().filter(|mark| mark.0 & TICKET != 0) {
+        for mark in marks.iter().filter(|mark| mark.0 & TICKET != 0) {
             let ticket = mark.0 & !TICKET;
             first = first.min(ticket);
             end = end.max(ticket + 1);
         }
-        self.quads += quads.len();
-        self.chunks.push_back(Chunk { quads, first, end });
+        let chunk = Chunk {
+            quads,
+            marks,
+            first,
+            end,
+        };
+        self.bytes += chunk.bytes();
+        self.chunks.push_back(chunk);
     }
 
-    /// Number of quads that wait.
+    /// Bytes that the quads that wait take, with what is kept of their terms.
     #[must_use]
-    pub fn quads(&self) -> usize {
-        self.quads
+    pub fn bytes(&self) -> usize {
+        let ticket = size_of::<(Key, Option<NonZeroU64>)>();
+        self.bytes + ticket * self.tickets.len()
     }
 
     /// The quads that need not wait any more.
@@ -137,13 +155,11 @@ impl<S: BuildHasher + Default> Waiting<S> {
             if chunk.end > self.done {
                 break;
             }
-            ready.extend(
-                chunk
-                    .quads
-                    .iter()
-                    .map(|quad| quad.map(|mark| self.id(mark))),
-            );
-            self.quads -= chunk.quads.len();
+            let ids: Vec<i64> = chunk.marks.iter().map(|&mark| self.id(mark)).collect();
+            let last = ids.len() - 1;
+            let id = |position: u32| ids[(position as usize).min(last)];
+            ready.extend(chunk.quads.iter().map(|quad| quad.map(id)));
+            self.bytes -= chunk.bytes();
             self.chunks.pop_front();
         }
         self.drop_tickets();
@@ -156,7 +172,7 @@ impl<S: BuildHasher + Default> Waiting<S> {
         }
         let place = ((mark.0 & !TICKET) - self.base) as usize;
         let (_, id) = self.tickets[place];
-        id.expect("tickets of quads that are ready have ids") as i64
+        id.expect("tickets of quads that are ready have ids").get() as i64
     }
 
     /// Drops the tickets that no quad holds and no term waits for.
@@ -211,22 +227,23 @@ mod tests {
             let mut expected: Vec<[i64; 4]> = Vec::new();
             let mut got: Vec<[i64; 4]> = Vec::new();
             for batch in &batches {
-                let mut quads = Vec::new();
+                let (mut quads, mut marks) = (Vec::new(), Vec::new());
                 for terms in batch {
-                    let mut marks = terms.iter().map(|&term| {
+                    let first = marks.len() as u32;
+                    marks.extend(terms.iter().map(|&term| {
                         let hash = u128::from(term) << 64 | u128::from(term);
                         waiting.get(hash).unwrap_or_else(|| {
                             let (ticket, mark) = waiting.ticket(hash);
                             open.push((ticket, term));
                             mark
                         })
-                    });
-                    let mut next = || marks.next().unwrap();
-                    quads.push([next(), next(), next(), Mark::of_id(DEFAULT_GRAPH)]);
+                    }));
+                    quads.push([first, first + 1, first + 2, u32::MAX]);
                     let [s, p, o] = terms.map(|term| id_of(term) as i64);
                     expected.push([s, p, o, 0]);
                 }
-                waiting.push(quads);
+                marks.push(Mark::of_id(DEFAULT_GRAPH));
+                waiting.push(quads, marks);
                 // Some of the answers come.
                 for answer in answers.by_ref().take(5) {
                     if !open.is_empty() {
@@ -235,7 +252,8 @@ mod tests {
                     }
                 }
                 got.extend(waiting.take_ready());
-                prop_assert_eq!(got.len() + waiting.quads(), expected.len());
+                let left: usize = waiting.chunks.iter().map(|chunk| chunk.quads.len()).sum();
+                prop_assert_eq!(got.len() + left, expected.len());
                 waiting.limit(bytes, 12);
             }
             for (ticket, term) in open {
@@ -243,8 +261,7 @@ mod tests {
             }
             got.extend(waiting.take_ready());
             prop_assert_eq!(got, expected);
-            prop_assert_eq!(waiting.quads(), 0);
-            prop_assert!(waiting.tickets.is_empty());
+            prop_assert_eq!(waiting.bytes(), 0);
         }
     }
 }

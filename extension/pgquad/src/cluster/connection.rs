@@ -25,6 +25,7 @@ use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
 
+use super::exchange::EventSet;
 use super::nodes::{self};
 use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
@@ -288,6 +289,45 @@ impl Scope {
         answer
     }
 
+    /// The answer of whichever of these nodes has answered first, with its group. With `wait` there is one. What the
+    /// others send is taken from the kernel meanwhile: a node that cannot get rid of its answer holds the locks of its
+    /// transaction, and another session may be waiting for them before it takes its own answers.
+    pub fn receive_first(&self, groups: &[i32], wait: bool) -> Option<(i32, Vec<u8>)> {
+        let since = Instant::now();
+        let first = loop {
+            let mut sessions = self.sessions.borrow_mut();
+            let is_new = |session: &&mut Session| session.connecting.is_some();
+            let mut new: Vec<&mut Session> = sessions.values_mut().filter(is_new).collect();
+            connecting::establish(&mut new);
+            let mut first = None;
+            for &group in groups {
+                let session = sessions
+                    .get_mut(&group)
+                    .unwrap_or_else(|| nodes::unknown(group));
+                if session.has_result() {
+                    first.get_or_insert(group);
+                }
+            }
+            if first.is_some() || !wait {
+                break first?;
+            }
+            let mut events = EventSet::new(groups.len());
+            for group in groups {
+                // SAFETY: a live connection.
+                let socket = unsafe { pq_sys::PQsocket(sessions[group].conn) };
+                events.add(socket, pg_sys::WL_SOCKET_READABLE);
+            }
+            drop(sessions);
+            let _waiting = counters::wait(self.mode.kind());
+            events.wait(-1);
+        };
+        self.count(Traffic {
+            waited: since.elapsed().as_nanos() as u64,
+            ..Traffic::default()
+        });
+        Some((first, self.receive(first)))
+    }
+
     /// Sends one request to each of several nodes, and gives their answers in the same order.
     pub fn exchange(&self, requests: &[(i32, Vec<u8>)]) -> Vec<Vec<u8>> {
         requests
@@ -549,6 +589,16 @@ impl Session {
             self.take_commit();
         }
         result.bytes()
+    }
+
+    /// Takes what has come, and says whether that is a whole result.
+    fn has_result(&mut self) -> bool {
+        // SAFETY: a live connection.
+        if unsafe { pq_sys::PQconsumeInput(self.conn) } == 0 {
+            self.lost("lost the connection to");
+        }
+        // SAFETY: a live connection.
+        unsafe { pq_sys::PQisBusy(self.conn) == 0 }
     }
 
     /// Waits until the transaction of the message just answered has been committed.

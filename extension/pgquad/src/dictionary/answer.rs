@@ -1,18 +1,19 @@
 //! Answering other nodes about the shards of the dictionary that are on this node.
 
-use pgquad_cluster::dictionary::{Answer, Part, Request, Term};
+use pgquad_cluster::dictionary::{Answer, Packed, Part, Request, Term};
 use pgquad_cluster::wire;
 use pgquad_cluster::Damaged;
-use pgquad_term::block::Symbols;
+use pgquad_term::block::{table_of, Block, BlockError, Symbols};
 use pgquad_term::{encoded_hash, TermId};
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::layout::{Layout, Shards};
 use super::read::Reader;
 use super::relation::Relation;
+use super::shard::{self, Wanted};
 use super::state::{self, with_state};
 use super::tables::Tables;
-use super::{extents, horizon, lock, shard, term_ids};
+use super::{extents, horizon, lock, term_ids};
 use crate::cluster::{as_superuser, damaged};
 use crate::pg::error::raise;
 
@@ -24,7 +25,8 @@ pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {
         Request::Find(parts) => find(&parts).map(Answer::Ids),
-        Request::Encode(parts) => encode(&parts).map(Answer::Ids),
+        Request::Encode(parts) => encode(&wanted(&parts)).map(Answer::Ids),
+        Request::EncodePacked(packed) => encode_packed(&packed).map(Answer::Ids),
         Request::Decode(parts) => return decode(&parts),
         Request::Take { shard, count } => take(shard, count),
         Request::Languages => return languages(None),
@@ -95,14 +97,101 @@ fn lock_shards(layout: &Layout, ids: &[u64]) -> Result<(), Moved> {
     ids.iter().all(same).then_some(()).ok_or(Moved)
 }
 
-fn encode(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
+/// Terms that come as text.
+fn wanted<'a>(parts: &[Part<Term<'a>>]) -> Vec<Part<Wanted<'a>>> {
+    let wanted = |&Term { text, language }: &Term<'a>| Wanted {
+        text,
+        language,
+        compressed: None,
+    };
+    let part = |part: &Part<Term<'a>>| Part {
+        shard: part.shard,
+        items: part.items.iter().map(wanted).collect(),
+    };
+    parts.iter().map(part).collect()
+}
+
+fn encode_packed(packed: &[Packed<'_>]) -> Result<Vec<u64>, Moved> {
+    let layout = Layout::current();
+    let opened = with_shards(&layout, |shards| {
+        let open = |packed: &Packed<'_>| Opened::new(&tables(shards, packed.shard)?.1, packed);
+        packed.iter().map(open).collect::<Result<Vec<_>, _>>()
+    })?;
+    let parts = packed.iter().zip(&opened).map(|(packed, opened)| Part {
+        shard: packed.shard,
+        items: opened.terms(&packed.languages),
+    });
+    encode(&parts.collect::<Vec<_>>())
+}
+
+fn refuse<T>(_: &BlockError) -> T {
+    damaged(Damaged)
+}
+
+/// The terms of some blocks.
+struct Opened {
+    /// The blocks with the numbers of their symbol tables.
+    blocks: Vec<(u32, Block)>,
+    /// The encoded terms, one behind the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Opened {
+    /// Opens the blocks of a message. Symbol tables that this node does not have (yet) count as a shard that it does
+    /// not have: the asker sends the terms as text then.
+    fn new(tables: &Tables, packed: &Packed<'_>) -> Result<Self, Moved> {
+        let (mut blocks, mut ends) = (Vec::with_capacity(packed.blocks.len()), Vec::new());
+        let mut text = Vec::new();
+        for bytes in &packed.blocks {
+            let number = table_of(bytes).unwrap_or_else(|error| refuse(&error));
+            let symbols = with_state(|state| state.symbols.find(tables, number)).ok_or(Moved)?;
+            let block = Block::open(bytes, &symbols).unwrap_or_else(|error| refuse(&error));
+            for index in 0..block.len() {
+                block
+                    .append(index, &symbols, &mut text)
+                    .unwrap_or_else(|error| refuse(&error));
+                ends.push(text.len());
+            }
+            blocks.push((number, block));
+        }
+        if ends.len() != packed.languages.len() {
+            damaged(Damaged);
+        }
+        let text = String::from_utf8(text).unwrap_or_else(|_| damaged(Damaged));
+        Ok(Opened { blocks, text, ends })
+    }
+
+    fn terms(&self, languages: &[u16]) -> Vec<Wanted<'_>> {
+        let places = self.blocks.iter().flat_map(|(number, block)| {
+            (0..block.len()).map(move |index| Some((*number, block.compressed(index).ok()?)))
+        });
+        let mut start = 0;
+        let mut wanted = |((compressed, &end), &language)| {
+            let text = &self.text[start..end];
+            start = end;
+            Wanted {
+                text,
+                language,
+                compressed,
+            }
+        };
+        places
+            .zip(&self.ends)
+            .zip(languages)
+            .map(&mut wanted)
+            .collect()
+    }
+}
+
+fn encode(parts: &[Part<Wanted<'_>>]) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {
         let mut answered: Vec<Answered> = Vec::new();
         let mut incomplete = Vec::new();
         for part in parts {
             let (place, tables) = tables(shards, part.shard)?;
-            let hash = |term: &Term<'_>| encoded_hash(term.text);
+            let hash = |term: &Wanted<'_>| encoded_hash(term.text);
             let hashes: Vec<u128> = part.items.iter().map(hash).collect();
             // The asker knows the shards as they are now, or it is wrong about where its terms belong.
             if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
@@ -147,7 +236,7 @@ struct Answered {
 
 impl Answered {
     /// Adds those that have no ids.
-    fn add(&mut self, shards: &Shards, terms: &[Term<'_>], horizon: pg_sys::TransactionId) {
+    fn add(&mut self, shards: &Shards, terms: &[Wanted<'_>], horizon: pg_sys::TransactionId) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;
             let hashes = (&self.hashes[..], &self.order[..]);

@@ -20,8 +20,11 @@ pub fn look_up<T>(find: impl Fn(&mut State) -> Option<T>) -> Option<T> {
 }
 
 /// The numbers of the languages of encoded terms in a distributed dictionary. New languages get numbers while there are
-/// numbers left. 0 for a term without a language.
-pub fn numbers_or_add<'a>(terms: impl Iterator<Item = &'a str> + Clone) -> Vec<u16> {
+/// numbers left, after a call of `before_asking`. 0 for a term without a language.
+pub fn numbers_or_add<'a>(
+    terms: impl Iterator<Item = &'a str> + Clone,
+    before_asking: impl FnOnce(),
+) -> Vec<u16> {
     let tags = terms.map(tag_of);
     let mut missing: Vec<&str> = Vec::new();
     for tag in tags.clone().flatten() {
@@ -34,6 +37,7 @@ pub fn numbers_or_add<'a>(terms: impl Iterator<Item = &'a str> + Clone) -> Vec<u
         }
     }
     if !missing.is_empty() {
+        before_asking();
         let added = remote::add_languages(&missing);
         with_state(|state| state.languages.note(added));
     }

@@ -243,7 +243,7 @@ fn find_or_add(terms: &[(u128, &str)]) -> Vec<TermId> {
 
 /// Has the nodes of a distributed dictionary find or add the terms at `missing`.
 fn add_to_shards(missing: Vec<usize>, terms: &[(u128, &str)], ids: &mut [Option<TermId>]) {
-    let numbers = language_numbers::numbers_or_add(terms.iter().map(|(_, text)| *text));
+    let numbers = language_numbers::numbers_or_add(terms.iter().map(|(_, text)| *text), || {});
     let with_languages: Vec<(u128, NewTerm<'_>)> = terms
         .iter()
         .zip(numbers)

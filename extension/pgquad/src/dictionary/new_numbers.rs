@@ -12,7 +12,7 @@ use super::state::with_state;
 use super::{numbers, remote, write};
 
 /// Numbers of blank nodes that a session fetches at least when it has none in stock.
-const NUMBERS_AT_ONCE: usize = 256;
+pub const NUMBERS_AT_ONCE: usize = 256;
 
 /// Whether an encoded term is a blank node that has a label only.
 pub fn is_label(text: &str) -> bool {
@@ -34,6 +34,16 @@ pub fn number_labels<'a>(terms: impl Iterator<Item = &'a str>) -> HashMap<&'a st
 
 /// Numbers that nobody else gets: ranges that together have `count` of them.
 pub fn take_numbers(count: usize) -> Vec<Range<u64>> {
+    take_numbers_asking(count, NUMBERS_AT_ONCE, || {})
+}
+
+/// The same where a node is asked for at least `at_once` of them, after a call of `before_asking`, when there are none
+/// in stock.
+pub fn take_numbers_asking(
+    count: usize,
+    at_once: usize,
+    before_asking: impl FnOnce(),
+) -> Vec<Range<u64>> {
     if count == 0 {
         return Vec::new();
     }
@@ -49,7 +59,8 @@ pub fn take_numbers(count: usize) -> Vec<Range<u64>> {
     let mut ranges = with_state(|state| state.numbers.take_from_stock(count));
     let missing = count - numbers::length(&ranges) as usize;
     if missing > 0 {
-        let taken = remote::take(missing.max(NUMBERS_AT_ONCE));
+        before_asking();
+        let taken = remote::take(missing.max(at_once));
         with_state(|state| {
             state.numbers.put(taken);
             ranges.extend(state.numbers.take_from_stock(missing));

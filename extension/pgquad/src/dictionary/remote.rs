@@ -262,16 +262,16 @@ fn languages_of(answer: Answer<'_>) -> Vec<(u16, String)> {
     languages.into_iter().map(owned).collect()
 }
 
-/// Makes a symbol table the newest one.
-pub fn add_symbols(table: &[u8]) {
+/// Makes a symbol table the newest one; returns its number.
+pub fn add_symbols(table: &[u8]) -> u32 {
     ask_shard(
         |_| 0,
         |shard| Request::AddSymbols { shard, table }.encode(),
         |answer| match answer {
-            Answer::Symbols(_) => {}
+            Answer::Symbols(number) => number,
             _ => damaged(Damaged),
         },
-    );
+    )
 }
 
 /// Asks the node of one shard until it has answered.

@@ -28,22 +28,26 @@ pub struct Numbered {
 impl SymbolTables {
     /// The table with this number.
     pub fn get(&mut self, tables: &Tables, number: u32) -> Arc<Symbols> {
+        self.find(tables, number).unwrap_or_else(|| {
+            raise(
+                PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+                format!("symbol table {number} of the dictionary does not exist"),
+            )
+        })
+    }
+
+    /// The table with this number, if there is one.
+    pub fn find(&mut self, tables: &Tables, number: u32) -> Option<Arc<Symbols>> {
         if let Some(symbols) = self.read.get(&number) {
-            return symbols.clone();
+            return Some(symbols.clone());
         }
-        let symbols = if number == 0 {
-            Arc::new(Symbols::built_in())
-        } else {
-            match self.last_up_to(tables, i64::from(number)) {
-                Some(found) if found.number == number => return found.symbols,
-                _ => raise(
-                    PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-                    format!("symbol table {number} of the dictionary does not exist"),
-                ),
-            }
-        };
+        if number > 0 {
+            let found = self.last_up_to(tables, i64::from(number))?;
+            return (found.number == number).then_some(found.symbols);
+        }
+        let symbols = Arc::new(Symbols::built_in());
         self.read.insert(number, symbols.clone());
-        symbols
+        Some(symbols)
     }
 
     /// The newest table.

@@ -176,6 +176,13 @@ fn lock_terms(state: &State, terms: &[(u128, &str)]) {
     lock_all_terms(&state.layout.tables);
 }
 
+/// The compressed form of a term.
+enum Stored<'a> {
+    Given(Compressed<'a>),
+    /// Where it is among those that were made here, and whether it is the text itself.
+    Made(Range<usize>, bool),
+}
+
 /// Packs terms with ascending numbers into blocks.
 pub struct Packer {
     symbols: Numbered,
@@ -236,25 +243,39 @@ impl Packer {
     }
 
     /// Adds terms with ascending numbers, each with what stands beside it, about in their order. `each` gets to know
-    /// their numbers. Each term is compressed once, however many blocks it is tried for.
+    /// their numbers. Terms may come compressed with [`Packer::symbols`] already; the others are compressed once,
+    /// however many blocks they are tried for.
     pub fn push_all<'a, T>(
         &mut self,
         numbers: impl Iterator<Item = u64>,
-        terms: impl Iterator<Item = (T, &'a str)>,
+        terms: impl Iterator<Item = (T, &'a str, Option<Compressed<'a>>)>,
         mut each: impl FnMut(T, u64),
     ) {
         let mut stored = Vec::new();
-        let mut terms: VecDeque<(T, &str, Range<usize>, bool)> = terms
-            .map(|(beside, text)| {
-                let start = stored.len();
-                let raw = compress(&self.symbols.symbols, text, &mut stored);
-                (beside, text, start..stored.len(), raw)
+        let mut made = |text: &str| {
+            let start = stored.len();
+            let raw = compress(&self.symbols.symbols, text, &mut stored);
+            Stored::Made(start..stored.len(), raw)
+        };
+        let mut terms: VecDeque<(T, &str, Stored<'a>)> = terms
+            .map(|(beside, text, compressed)| {
+                (
+                    beside,
+                    text,
+                    compressed.map_or_else(|| made(text), Stored::Given),
+                )
             })
             .collect();
         for number in numbers {
-            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text, place, raw)| {
-                let (bytes, raw) = (&stored[place.clone()], *raw);
-                (*text, Some(Compressed { bytes, raw }))
+            let next = terms.iter().take(LOOK_AHEAD).map(|(_, text, compressed)| {
+                let compressed = match compressed {
+                    Stored::Given(compressed) => *compressed,
+                    Stored::Made(place, raw) => {
+                        let (bytes, raw) = (&stored[place.clone()], *raw);
+                        Compressed { bytes, raw }
+                    }
+                };
+                (*text, Some(compressed))
             });
             let chosen = self.push_one_of(number, next);
             let (beside, ..) = terms.remove(chosen).expect("as many terms as numbers");

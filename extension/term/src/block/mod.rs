@@ -374,6 +374,14 @@ impl Block {
         &self.affixes[start as usize..self.affix_ends[number] as usize]
     }
 
+    /// What the block stores of the term at `index` behind its affix.
+    pub fn compressed(&self, index: usize) -> Result<Compressed<'_>, BlockError> {
+        let place = self.terms.get(index).ok_or(BlockError::NoSuchTerm(index))?;
+        let bytes = &self.bytes[place.start as usize..place.end as usize];
+        let raw = place.raw;
+        Ok(Compressed { bytes, raw })
+    }
+
     /// The encoded term at `index`. `symbols` must be those the block was opened with.
     pub fn get(&self, index: usize, symbols: &Symbols) -> Result<String, BlockError> {
         let mut text = Vec::new();

@@ -1,90 +1,81 @@
 //! Encoding of a document in a distributed dictionary.
 //!
-//! Terms that were not seen lately are collected for the nodes that give them their ids. When there is enough text, the
-//! node with the most gets a message. It finds or adds the terms and answers while the next ones are collected. The
-//! quads of their batches wait meanwhile.
+//! Terms that were not seen lately are compressed and collected for the nodes that give them their ids. When there are
+//! enough, the node whose terms have waited longest gets a message. It finds or adds the terms and answers while the
+//! next ones are collected. The quads of their batches wait meanwhile.
 //!
 //! A message costs its node a new version of most leaves of its `term_ids`, whatever is in it. So messages are to be
-//! large. One node after the other gets one: then each has nearly twice its share of the memory when its turn comes. And
-//! the nodes are at work all the time, not all at once.
+//! large. One node after the other gets one: then each has nearly twice its share of the memory when its turn comes,
+//! and the nodes are at work all the time, not all at once.
+//!
+//! A node holds the locks of the shards that it adds to until its answer is taken. So all answers are taken before the
+//! dictionary is asked for anything else, and whoever waits for one answer takes the others as well.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use pgquad_cluster::dictionary::{Answer, Request, Term};
+use pgquad_cluster::dictionary::{Answer, Term};
 use pgquad_cluster::{Damaged, Mark, Waiting};
-use pgquad_reader::{Batch, BatchTerm, DEFAULT_GRAPH_POSITION};
-use pgquad_term::block::Sampler;
+use pgquad_reader::{Batch, BatchTerm};
+use pgquad_term::block::{Compressed, Sampler};
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
 
 use super::super::language_numbers;
 use super::super::layout::Layout;
-use super::super::new_numbers::{is_label, take_numbers};
+use super::super::new_numbers::{is_label, take_numbers_asking, NUMBERS_AT_ONCE};
 use super::super::remote;
 use super::super::state::{with_state, BuildHash};
-use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
+use super::super::symbol_tables::Numbered;
+use super::collected::{Collected, New};
+use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
-/// Parts of the memory, one in so many: for text that is collected, for text that is under way, and for quads that
-/// wait.
-const COLLECTED_PART: usize = 8;
-const UNDER_WAY_PART: usize = 8;
-const QUADS_PART: usize = 4;
+/// Parts of the memory, one in so many: for text that is held back, terms that are collected, and those that are under
+/// way.
+const HELD_BACK_PART: usize = 8;
+const COLLECTED_PART: usize = 24;
+const UNDER_WAY_PART: usize = 16;
+/// Eighths of the memory for quads that wait for terms. They wait until all nodes have had their turns. With larger
+/// parts above, a load of 10 million triples of the Berlin data into eight nodes came to this limit again and again,
+/// which stopped everything until all nodes had answered.
+const WAITING_EIGHTHS: usize = 3;
 
-/// Terms that wait for their ids.
-#[derive(Default)]
-struct Terms {
-    text: String,
-    /// Where each term's text ends, its hash and its ticket.
-    list: Vec<(usize, u128, u64)>,
-}
-
-impl Terms {
-    fn push(&mut self, hash: u128, text: &str, ticket: u64) {
-        self.text.push_str(text);
-        self.list.push((self.text.len(), hash, ticket));
-    }
-
-    fn text(&self, n: usize) -> &str {
-        let start = n.checked_sub(1).map_or(0, |before| self.list[before].0);
-        &self.text[start..self.list[n].0]
-    }
-
-    /// Forgets the terms and keeps the memory.
-    fn clear(&mut self) {
-        self.text.clear();
-        self.list.clear();
-    }
-
-    fn texts(&self) -> impl Iterator<Item = &str> + Clone {
-        (0..self.list.len()).map(|n| self.text(n))
-    }
-}
+/// Most numbers of blank nodes that are fetched at once: as many as there were in the document so far.
+const MAX_NUMBERS_AT_ONCE: usize = 1 << 13;
 
 /// Terms that were sent to a node.
 struct Sent {
     /// Citus' number of the group of the node.
     group: i32,
-    terms: Terms,
-    languages: Vec<u16>,
-    /// The terms, by their numbers, in the order of the message.
-    items: Vec<usize>,
+    terms: Collected,
+}
+
+/// A new term before there are symbols.
+struct HeldBack {
+    hash: u128,
+    text: String,
+    language: u16,
+    ticket: u64,
 }
 
 /// Gives ids to the terms of one document.
 pub struct DistributedEncoder {
     scope: Scope,
     waiting: Waiting<BuildHash>,
-    /// Terms by the group of the node that they are collected for, and the bytes of their text.
-    collected: BTreeMap<i32, Terms>,
+    /// Terms by the group of the node that they are collected for, and the bytes of all.
+    collected: BTreeMap<i32, Collected>,
     collected_bytes: usize,
-    /// What was sent and is not answered, the oldest first; one message a node.
-    under_way: VecDeque<Sent>,
-    /// Memory for the terms that are collected next, so that the system need not give it anew, page by page.
-    spare: Vec<Terms>,
+    /// What was sent and is not answered; one message a node.
+    under_way: Vec<Sent>,
     memory: usize,
     /// Makes the labels of blank nodes of this document differ from those of others.
     document: Option<u128>,
+    /// Numbers that blank nodes have got.
+    numbers_taken: usize,
+    /// The symbols that terms are compressed with, once they have been chosen; the terms before.
+    symbols: Option<Numbered>,
+    held_back: Vec<HeldBack>,
     sampler: Sampler,
     text_bytes: usize,
     next_training: usize,
@@ -98,36 +89,41 @@ impl DistributedEncoder {
             waiting: Waiting::default(),
             collected: BTreeMap::new(),
             collected_bytes: 0,
-            under_way: VecDeque::new(),
-            spare: Vec::new(),
+            under_way: Vec::new(),
             memory,
             document: None,
+            numbers_taken: 0,
+            symbols: None,
+            held_back: Vec::new(),
             sampler: Sampler::default(),
             text_bytes: 0,
-            next_training: MIN_TRAINING_BYTES,
+            next_training: TRAINING_BYTES.min(memory / HELD_BACK_PART),
         }
+    }
+
+    /// As [`super::BulkEncoder::symbols`].
+    pub fn symbols(&self) -> Option<&Numbered> {
+        self.symbols.as_ref()
     }
 
     /// As [`super::BulkEncoder::encode`].
     pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
         self.waiting.limit(self.memory / 2, batch.terms.len());
-        let marks = self.marks(batch);
-        let mark = |position: u32| match position {
-            DEFAULT_GRAPH_POSITION => Mark::of_id(TermId::DEFAULT_GRAPH.0),
-            position => marks[position as usize],
-        };
-        let quads = batch.quads.iter().map(|quad| quad.map(mark)).collect();
-        self.waiting.push(quads);
+        let mut marks = self.marks(batch);
+        // Beyond the terms is the default graph.
+        marks.push(Mark::of_id(TermId::DEFAULT_GRAPH.0));
+        self.waiting.push(batch.quads.clone(), marks);
         while self.collected_bytes >= self.memory / COLLECTED_PART {
-            self.send_most();
+            self.send_oldest();
         }
+        while self.receive(false) {}
         let mut ready = self.waiting.take_ready();
-        let most = self.memory / QUADS_PART / size_of::<[Mark; 4]>();
-        if self.waiting.quads() > most {
+        let most = self.memory / 8 * WAITING_EIGHTHS;
+        if self.waiting.bytes() > most {
             self.receive_all();
             ready.extend(self.waiting.take_ready());
         }
-        if self.waiting.quads() > most {
+        if self.waiting.bytes() > most {
             self.send_all();
             ready.extend(self.waiting.take_ready());
         }
@@ -136,16 +132,16 @@ impl DistributedEncoder {
 
     /// As [`super::BulkEncoder::finish`].
     pub fn finish(mut self) -> Vec<[i64; 4]> {
+        self.choose_symbols();
         self.send_all();
         self.waiting.take_ready()
     }
 
     /// Marks for the terms of a batch. Terms that are not known are collected.
     fn marks(&mut self, batch: &Batch) -> Vec<Mark> {
-        let layout = Layout::newest();
-        let shards = remote::shards_of(&layout);
         let mut marks = vec![Mark::of_id(0); batch.terms.len()];
         let mut blanks: Vec<(u128, usize)> = Vec::new();
+        let mut new: Vec<(u128, usize)> = Vec::new();
         for (position, term) in batch.terms.iter().enumerate() {
             if let Some(id) = term.inline {
                 marks[position] = Mark::of_id(id.0);
@@ -157,17 +153,17 @@ impl DistributedEncoder {
             } else if is_label(batch.text(term)) {
                 blanks.push((hash, position));
             } else {
-                let group = shards.group(shards.of_hash(hash));
-                marks[position] = self.collect(group, hash, batch.text(term));
+                new.push((hash, position));
             }
         }
-        let numbers = take_numbers(blanks.len()).into_iter().flatten();
+        let numbers = self.take_numbers(blanks.len());
         for ((hash, position), number) in blanks.into_iter().zip(numbers) {
             // One label may stand in a batch twice.
             let known = self.waiting.get(hash);
             let id = TermId::new(tag::BLANK, number).0;
             marks[position] = known.unwrap_or_else(|| self.waiting.set(hash, id));
         }
+        self.collect(batch, &new, &mut marks);
         marks
     }
 
@@ -175,33 +171,121 @@ impl DistributedEncoder {
         if !is_label(batch.text(term)) {
             return term.hash;
         }
-        let document = *self.document.get_or_insert_with(|| {
-            // A number of our own stands for the document.
-            let number = take_numbers(1)[0].start;
-            pgquad_term::encoded_hash(&format!("document {number}"))
-        });
+        let document = match self.document {
+            Some(document) => document,
+            None => {
+                // A number of our own stands for the document.
+                let number = self.take_numbers(1).next().unwrap_or_default();
+                pgquad_term::encoded_hash(&format!("document {number}"))
+            }
+        };
+        self.document = Some(document);
         term.hash ^ document
     }
 
-    fn collect(&mut self, group: i32, hash: u128, text: &str) -> Mark {
-        let (ticket, mark) = self.waiting.ticket(hash);
-        let spare = &mut self.spare;
-        let terms = self.collected.entry(group);
-        let terms = terms.or_insert_with(|| spare.pop().unwrap_or_default());
-        terms.push(hash, text, ticket);
-        self.collected_bytes += text.len();
-        self.text_bytes += text.len();
-        self.sampler.offer(text);
-        mark
+    /// Numbers for so many blank nodes.
+    fn take_numbers(&mut self, count: usize) -> impl Iterator<Item = u64> {
+        let at_once = self
+            .numbers_taken
+            .clamp(NUMBERS_AT_ONCE, MAX_NUMBERS_AT_ONCE);
+        self.numbers_taken += count;
+        take_numbers_asking(count, at_once, || self.receive_all())
+            .into_iter()
+            .flatten()
     }
 
-    /// Sends what was collected for the node that has the most.
-    fn send_most(&mut self) {
-        let most = self
-            .collected
+    /// Collects new terms of a batch, given by hash and position.
+    fn collect(&mut self, batch: &Batch, new: &[(u128, usize)], marks: &mut [Mark]) {
+        let texts = new
             .iter()
-            .max_by_key(|(_, terms)| terms.text.len());
-        if let Some((&group, _)) = most {
+            .map(|&(_, position)| batch.text(&batch.terms[position]));
+        let languages = language_numbers::numbers_or_add(texts.clone(), || self.receive_all());
+        let layout = Layout::newest();
+        for ((&(hash, position), text), language) in new.iter().zip(texts).zip(languages) {
+            // One term may stand in a batch twice.
+            if let Some(known) = self.waiting.get(hash) {
+                marks[position] = known;
+                continue;
+            }
+            let (ticket, mark) = self.waiting.ticket(hash);
+            marks[position] = mark;
+            self.text_bytes += text.len();
+            self.sampler.offer(text);
+            let new = New {
+                hash,
+                text,
+                language,
+                ticket,
+            };
+            match &self.symbols {
+                None => self.held_back.push(HeldBack {
+                    hash,
+                    text: text.to_owned(),
+                    language,
+                    ticket,
+                }),
+                Some(symbols) => {
+                    let symbols = symbols.clone();
+                    let compressed = batch.compressed(&batch.terms[position], symbols.number);
+                    self.push(&layout, new, &symbols, compressed);
+                }
+            }
+        }
+        if self.text_bytes >= self.next_training {
+            self.choose_symbols();
+        }
+    }
+
+    /// Packs a term for its node.
+    fn push(
+        &mut self,
+        layout: &Layout,
+        new: New<'_>,
+        symbols: &Numbered,
+        compressed: Option<Compressed<'_>>,
+    ) {
+        let shards = remote::shards_of(layout);
+        let place = shards.of_hash(new.hash);
+        let collected = self.collected.entry(shards.group(place)).or_default();
+        self.collected_bytes -= collected.bytes();
+        collected.push(shards.id(place), new, symbols, compressed);
+        self.collected_bytes += collected.bytes();
+    }
+
+    /// Goes on with the symbol tables that suit the terms seen since the last time, and packs what was held back.
+    fn choose_symbols(&mut self) {
+        self.next_training = self.text_bytes.saturating_mul(TRAINING_GROWTH);
+        let sampler = std::mem::take(&mut self.sampler);
+        let in_use = self.symbols.take();
+        let mut symbols = in_use
+            .unwrap_or_else(|| with_state(|state| state.symbols.newest(&state.layout.tables)));
+        if sampler.bytes() >= MIN_TRAINING_BYTES {
+            let trained = sampler.train();
+            if is_better(&sampler, &trained, &symbols.symbols) {
+                self.receive_all();
+                symbols = Numbered {
+                    number: remote::add_symbols(&trained.to_bytes()),
+                    symbols: Arc::new(trained),
+                };
+            }
+        }
+        self.symbols = Some(symbols.clone());
+        let layout = Layout::newest();
+        for held in std::mem::take(&mut self.held_back) {
+            let new = New {
+                hash: held.hash,
+                text: &held.text,
+                language: held.language,
+                ticket: held.ticket,
+            };
+            self.push(&layout, new, &symbols, None);
+        }
+    }
+
+    /// Sends what was collected for the node whose terms have waited longest.
+    fn send_oldest(&mut self) {
+        let oldest = self.collected.iter().min_by_key(|(_, terms)| terms.first());
+        if let Some((&group, _)) = oldest {
             self.send(group);
         }
     }
@@ -209,130 +293,90 @@ impl DistributedEncoder {
     /// Sends everything that was collected, and takes all answers.
     fn send_all(&mut self) {
         while !self.collected.is_empty() {
-            self.send_most();
+            self.send_oldest();
         }
         self.receive_all();
     }
 
     fn receive_all(&mut self) {
-        while !self.under_way.is_empty() {
-            self.receive();
-        }
+        while self.receive(true) {}
     }
 
     /// Sends what was collected for a node, once there is room for more that is under way.
     fn send(&mut self, group: i32) {
         check_for_interrupts!();
-        let Some(terms) = self.collected.remove(&group) else {
+        let Some(mut terms) = self.collected.remove(&group) else {
             return;
         };
-        self.collected_bytes -= terms.text.len();
+        self.collected_bytes -= terms.bytes();
+        terms.end_blocks();
         while self.is_full_with(group, &terms) {
-            self.receive();
+            self.receive(true);
         }
-        self.choose_symbols();
-        let languages = language_numbers::numbers_or_add(terms.texts());
         let layout = Layout::newest();
-        let all: Vec<usize> = (0..terms.list.len()).collect();
         let shards = remote::shards_of(&layout);
-        let term = |n: usize| Term {
-            text: terms.text(n),
-            language: languages[n],
-        };
-        let asked = remote::deal(shards, &all, |n| shards.of_hash(terms.list[n].1), term);
-        // Shards that have moved since are another node's, which may have a message under way.
-        let (here, moved): (Vec<_>, Vec<_>) =
-            asked.into_iter().partition(|asked| asked.group == group);
-        let mut items = Vec::new();
-        for asked in here {
-            self.scope
-                .send(group, &Request::Encode(asked.parts).encode());
-            items = asked.items;
+        let is_there = |shard| shards.place_of_id(shard).map(|place| shards.group(place));
+        if terms.shards().any(|shard| is_there(shard) != Some(group)) {
+            self.encode_now(&terms);
+            return;
         }
-        let moved: Vec<usize> = moved.into_iter().flat_map(|asked| asked.items).collect();
-        self.encode_now(&terms, &languages, moved);
-        self.under_way.push_back(Sent {
-            group,
-            terms,
-            languages,
-            items,
-        });
+        self.scope.send(group, &terms.message());
+        self.under_way.push(Sent { group, terms });
     }
 
     /// Whether these terms have to wait until more of what is under way has been answered.
-    fn is_full_with(&self, group: i32, terms: &Terms) -> bool {
-        let bytes: usize = self
-            .under_way
-            .iter()
-            .map(|sent| sent.terms.text.len())
-            .sum();
+    fn is_full_with(&self, group: i32, terms: &Collected) -> bool {
+        let bytes: usize = self.under_way.iter().map(|sent| sent.terms.bytes()).sum();
         let is_asked = self.under_way.iter().any(|sent| sent.group == group);
-        is_asked || (bytes > 0 && bytes + terms.text.len() > self.memory / UNDER_WAY_PART)
+        is_asked || (bytes > 0 && bytes + terms.bytes() > self.memory / UNDER_WAY_PART)
     }
 
-    /// Takes the answer to the oldest message that is under way.
-    fn receive(&mut self) {
-        let Some(sent) = self.under_way.pop_front() else {
-            return;
+    /// Takes the answer of the node that has answered first; false when none is under way, or has come yet where this
+    /// does not `wait`.
+    fn receive(&mut self, wait: bool) -> bool {
+        let groups: Vec<i32> = self.under_way.iter().map(|sent| sent.group).collect();
+        if groups.is_empty() {
+            return false;
+        }
+        let Some((group, answer)) = self.scope.receive_first(&groups, wait) else {
+            return false;
         };
-        let Sent {
-            group,
-            mut terms,
-            languages,
-            items,
-        } = sent;
-        if !items.is_empty() {
-            let answer = self.scope.receive(group);
-            match remote::read(&answer) {
-                Answer::Moved => self.encode_now(&terms, &languages, items),
-                answer => {
-                    for (&n, id) in items.iter().zip(remote::ids_of(answer, items.len())) {
-                        self.resolve(&terms, n, id);
-                    }
+        let place = groups.iter().position(|of| *of == group);
+        let Some(Sent { terms, .. }) = place.map(|place| self.under_way.swap_remove(place)) else {
+            return false;
+        };
+        match remote::read(&answer) {
+            Answer::Moved => self.encode_now(&terms),
+            answer => {
+                let tickets = terms.tickets();
+                let ids = remote::ids_of(answer, tickets.len());
+                for (ticket, id) in tickets.into_iter().zip(ids) {
+                    let id = id.unwrap_or_else(|| damaged(Damaged));
+                    self.waiting.resolve(ticket, id.0);
                 }
             }
         }
-        terms.clear();
-        self.spare.push(terms);
+        true
     }
 
-    /// Gives ids to terms whose shards have moved, and waits for them.
-    fn encode_now(&mut self, terms: &Terms, languages: &[u16], mut items: Vec<usize>) {
-        if items.is_empty() {
-            return;
-        }
-        items.sort_unstable();
-        let with_languages: Vec<(u128, Term<'_>)> = (0..terms.list.len())
-            .map(|n| {
-                let (text, language) = (terms.text(n), languages[n]);
-                (terms.list[n].1, Term { text, language })
+    /// Gives ids to terms of which some shard has moved, and waits for them. They are sent as text: the node that has
+    /// them now may not know the symbols.
+    fn encode_now(&mut self, terms: &Collected) {
+        self.receive_all();
+        let mut new: Vec<(u128, String, u16, u64)> = Vec::new();
+        terms.unpack(|term| {
+            new.push((term.hash, term.text.to_owned(), term.language, term.ticket));
+        });
+        let with_languages: Vec<(u128, Term<'_>)> = new
+            .iter()
+            .map(|(hash, text, language, _)| {
+                let language = *language;
+                (*hash, Term { text, language })
             })
             .collect();
-        remote::encode(items, &with_languages, |n, id| {
-            self.resolve(terms, n, Some(id))
+        let all = (0..new.len()).collect();
+        remote::encode(all, &with_languages, |n, id| {
+            self.waiting.resolve(new[n].3, id.0);
         });
-    }
-
-    fn resolve(&mut self, terms: &Terms, n: usize, id: Option<TermId>) {
-        let (.., ticket) = terms.list[n];
-        let id = id.unwrap_or_else(|| damaged(Damaged));
-        self.waiting.resolve(ticket, id.0);
-    }
-
-    /// Makes new symbol tables the newest ones where they suit the terms seen since the last time better.
-    fn choose_symbols(&mut self) {
-        if self.text_bytes < self.next_training {
-            return;
-        }
-        self.next_training = self.text_bytes.saturating_mul(TRAINING_GROWTH);
-        let sampler = std::mem::take(&mut self.sampler);
-        if sampler.bytes() < MIN_TRAINING_BYTES {
-            return;
-        }
-        let trained = sampler.train();
-        let newest = with_state(|state| state.symbols.newest(&state.layout.tables));
-        if is_better(&sampler, &trained, &newest.symbols) {
-            remote::add_symbols(&trained.to_bytes());
-        }
     }
 }

@@ -18,7 +18,7 @@ use super::super::symbol_tables::Numbered;
 use super::super::term_ids;
 use super::super::write::{self, Packer, LOOK_AHEAD};
 use super::batches::quads;
-use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_GROWTH};
+use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_BYTES, TRAINING_GROWTH};
 
 /// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
 const NOT_STORED_BIT: u64 = 1 << 63;
@@ -30,9 +30,6 @@ const ENTRY_BYTES: usize = 29;
 /// The part of the memory that the filter of the terms written takes. At the benchmarks' `maintenance_work_mem` of 256
 /// MB that is 16 MB, ten bits for each of 13 million terms; with more, it spares fewer probes.
 const FILTER_PART: usize = 8;
-
-/// New text that is held back to train symbol tables from.
-const TRAINING_BYTES: usize = 1 << 22;
 
 /// The halves of a hash. (A `u128` would be aligned to 16 bytes and make the map a third larger.)
 #[derive(Clone, Copy, PartialEq, Eq)]

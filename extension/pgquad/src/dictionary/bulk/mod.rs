@@ -1,6 +1,7 @@
 //! Encoding of whole documents.
 
 mod batches;
+mod collected;
 mod distributed;
 mod local;
 mod training;
@@ -32,12 +33,11 @@ impl BulkEncoder {
         }
     }
 
-    /// The symbols that new terms are compressed with, where they are compressed in this session and once they have
-    /// been chosen.
+    /// The symbols that new terms are compressed with, once they have been chosen.
     pub fn symbols(&self) -> Option<&Numbered> {
         match self {
             Self::Local(encoder) => encoder.symbols(),
-            Self::Distributed(_) => None,
+            Self::Distributed(encoder) => encoder.symbols(),
         }
     }
 

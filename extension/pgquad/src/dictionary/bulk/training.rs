@@ -2,6 +2,8 @@
 
 use pgquad_term::block::{Sampler, Symbols};
 
+/// New text that is held back to train symbol tables from.
+pub const TRAINING_BYTES: usize = 1 << 22;
 /// No symbol tables are trained from less text.
 pub const MIN_TRAINING_BYTES: usize = 1 << 16;
 /// The next look at the symbol tables comes when the text has grown by this factor.

@@ -1,0 +1,170 @@
+//! Terms that are collected for the shards of one node, packed in blocks as they lie on disk.
+
+use std::collections::BTreeMap;
+
+use pgquad_cluster::dictionary::{Packed, Request};
+use pgquad_cluster::Damaged;
+use pgquad_term::block::{table_of, Block, BlockBuilder, Compressed};
+use pgquad_term::encoded_hash;
+
+use super::super::state::with_state;
+use super::super::symbol_tables::Numbered;
+use super::super::write::BLOCK_BYTES;
+use crate::cluster::damaged;
+
+/// A term that is to get its id.
+#[derive(Clone, Copy)]
+pub struct New<'a> {
+    /// The hash of its encoded form.
+    pub hash: u128,
+    /// Its encoded form.
+    pub text: &'a str,
+    /// The number of its language; 0 where it has none.
+    pub language: u16,
+    /// What quads have in its place until it has an id.
+    pub ticket: u64,
+}
+
+/// Terms of one shard.
+struct OfShard {
+    builder: BlockBuilder,
+    /// The number of the builder's symbol tables.
+    symbols: u32,
+    blocks: Vec<Vec<u8>>,
+    tickets: Vec<u64>,
+    languages: Vec<u16>,
+}
+
+impl OfShard {
+    fn new(symbols: u32) -> Self {
+        OfShard {
+            builder: BlockBuilder::new(symbols, BLOCK_BYTES),
+            symbols,
+            blocks: Vec::new(),
+            tickets: Vec::new(),
+            languages: Vec::new(),
+        }
+    }
+
+    /// Adds a term to the block begun, if it fits.
+    fn add(&mut self, text: &str, symbols: &Numbered, compressed: Option<Compressed<'_>>) -> bool {
+        let (builder, symbols) = (&mut self.builder, &symbols.symbols);
+        match compressed {
+            Some(compressed) => builder.push_compressed(symbols, text, compressed),
+            None => builder.push(symbols, text),
+        }
+    }
+
+    /// Ends the block begun; returns its bytes.
+    fn end_block(&mut self) -> usize {
+        if self.builder.is_empty() {
+            return 0;
+        }
+        let block = self.builder.finish();
+        let bytes = block.len();
+        self.blocks.push(block);
+        bytes
+    }
+}
+
+/// Bytes that are kept of each term beside its compressed form.
+const BYTES_BESIDE: usize = size_of::<u64>() + size_of::<u16>();
+
+/// Terms by Citus' number of their shard.
+#[derive(Default)]
+pub struct Collected {
+    shards: BTreeMap<u64, OfShard>,
+    bytes: usize,
+    first: Option<u64>,
+}
+
+impl Collected {
+    /// About how many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The least ticket.
+    pub fn first(&self) -> Option<u64> {
+        self.first
+    }
+
+    /// Adds a term, which may come compressed with these symbols.
+    pub fn push(
+        &mut self,
+        shard: u64,
+        new: New<'_>,
+        symbols: &Numbered,
+        compressed: Option<Compressed<'_>>,
+    ) {
+        let of_shard = self.shards.entry(shard);
+        let of_shard = of_shard.or_insert_with(|| OfShard::new(symbols.number));
+        if of_shard.symbols != symbols.number {
+            self.bytes += of_shard.end_block();
+            of_shard.symbols = symbols.number;
+            of_shard.builder = BlockBuilder::new(symbols.number, BLOCK_BYTES);
+        }
+        if !of_shard.add(new.text, symbols, compressed) {
+            self.bytes += of_shard.end_block();
+            let fits = of_shard.add(new.text, symbols, compressed);
+            debug_assert!(fits, "an empty block takes any term");
+        }
+        self.first.get_or_insert(new.ticket);
+        of_shard.tickets.push(new.ticket);
+        of_shard.languages.push(new.language);
+        self.bytes += BYTES_BESIDE;
+    }
+
+    /// Ends the blocks begun.
+    pub fn end_blocks(&mut self) {
+        self.bytes += self
+            .shards
+            .values_mut()
+            .map(OfShard::end_block)
+            .sum::<usize>();
+    }
+
+    /// The shards.
+    pub fn shards(&self) -> impl Iterator<Item = u64> + '_ {
+        self.shards.keys().copied()
+    }
+
+    /// The message that asks for the ids of all terms, whose blocks have ended. The answer has them in the order of
+    /// [`Self::tickets`].
+    pub fn message(&self) -> Vec<u8> {
+        let packed = self.shards.iter().map(|(&shard, of_shard)| Packed {
+            shard,
+            languages: of_shard.languages.clone(),
+            blocks: of_shard.blocks.iter().map(Vec::as_slice).collect(),
+        });
+        Request::EncodePacked(packed.collect()).encode()
+    }
+
+    /// The tickets of the terms.
+    pub fn tickets(&self) -> Vec<u64> {
+        let tickets = self.shards.values().map(|of_shard| &of_shard.tickets);
+        tickets.flatten().copied().collect()
+    }
+
+    /// Calls `each` with the terms, whose blocks have ended, in the same order.
+    pub fn unpack(&self, mut each: impl FnMut(New<'_>)) {
+        for of_shard in self.shards.values() {
+            let mut beside = of_shard.tickets.iter().zip(&of_shard.languages);
+            for bytes in &of_shard.blocks {
+                let number = table_of(bytes).unwrap_or_else(|_| damaged(Damaged));
+                let symbols = with_state(|state| state.symbols.get(&state.layout.tables, number));
+                let block = Block::open(bytes, &symbols).unwrap_or_else(|_| damaged(Damaged));
+                for (index, (&ticket, &language)) in (0..block.len()).zip(&mut beside) {
+                    let text = block.get(index, &symbols);
+                    let text = &text.unwrap_or_else(|_| damaged(Damaged));
+                    each(New {
+                        hash: encoded_hash(text),
+                        text,
+                        language,
+                        ticket,
+                    });
+                }
+            }
+        }
+    }
+}
