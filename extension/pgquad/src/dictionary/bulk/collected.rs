@@ -68,7 +68,7 @@ impl OfShard {
 }
 
 /// Bytes that are kept of each term beside its compressed form.
-const BYTES_BESIDE: usize = size_of::<u64>() + size_of::<u16>();
+pub const BYTES_BESIDE: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Terms by Citus' number of their shard.
 #[derive(Default)]

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pgquad_cluster::dictionary::{Answer, Term};
+use pgquad_cluster::dictionary::{Answer, Term, MAX_TERMS};
 use pgquad_cluster::{Damaged, Mark, Waiting};
 use pgquad_reader::{Batch, BatchTerm};
 use pgquad_term::block::{Compressed, Sampler};
@@ -27,7 +27,7 @@ use super::super::new_numbers::{is_label, take_numbers_asking, NUMBERS_AT_ONCE};
 use super::super::remote;
 use super::super::state::{with_state, BuildHash};
 use super::super::symbol_tables::Numbered;
-use super::collected::{Collected, New};
+use super::collected::{Collected, New, BYTES_BESIDE};
 use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_BYTES, TRAINING_GROWTH};
 use crate::cluster::{damaged, Scope};
 
@@ -36,6 +36,8 @@ use crate::cluster::{damaged, Scope};
 const HELD_BACK_PART: usize = 8;
 const COLLECTED_PART: usize = 24;
 const UNDER_WAY_PART: usize = 16;
+/// Terms that are collected take about this many bytes at most: a message of them all has fewer than [`MAX_TERMS`].
+const MAX_COLLECTED_BYTES: usize = BYTES_BESIDE * MAX_TERMS / 2;
 /// Eighths of the memory for quads that wait for terms. They wait until all nodes have had their turns. With larger
 /// parts above, a load of 10 million triples of the Berlin data into eight nodes came to this limit again and again,
 /// which stopped everything until all nodes had answered.
@@ -113,7 +115,7 @@ impl DistributedEncoder {
         // Beyond the terms is the default graph.
         marks.push(Mark::of_id(TermId::DEFAULT_GRAPH.0));
         self.waiting.push(batch.quads.clone(), marks);
-        while self.collected_bytes >= self.memory / COLLECTED_PART {
+        while self.collected_bytes >= (self.memory / COLLECTED_PART).min(MAX_COLLECTED_BYTES) {
             self.send_oldest();
         }
         while self.receive(false) {}
@@ -132,7 +134,9 @@ impl DistributedEncoder {
 
     /// As [`super::BulkEncoder::finish`].
     pub fn finish(mut self) -> Vec<[i64; 4]> {
-        self.choose_symbols();
+        if self.symbols.is_none() {
+            self.choose_symbols();
+        }
         self.send_all();
         self.waiting.take_ready()
     }
