@@ -125,6 +125,7 @@ class Checks:
             self.rolled_back_terms_are_used_again,
             self.failed_load_leaves_ids_that_are_used_again,
             self.loads_on_all_nodes_at_once,
+            self.labels_last_as_long_as_their_document,
             self.terms_of_loads_are_packed,
             self.readers_add_nothing,
             self.terms_of_all_kinds,
@@ -370,6 +371,19 @@ class Checks:
             session.close()
 
         at_once([lambda n=n: load(n) for n in range(3)])
+
+    def labels_last_as_long_as_their_document(self):
+        """A load with little memory forgets terms, but no labels: nobody else knows their ids."""
+        session = Session(self.cluster.servers[1])
+        session.rows("select quad.create_store('labels')")
+        session.rows("set maintenance_work_mem = '1MB'")
+        line = "_:label{} <http://example.org/near> {} .\n"
+        ends = "".join(line.format(n, iri(f"end/{n}")) for n in range(10))
+        text = ends + triples([f"label/{n}" for n in range(40_000)]) + ends.replace("near", "far")
+        same("quads", session.value("select quad.load_text(%s, 'nt', store => 'labels')", (text,)), 40_020)
+        both = "select count(*) from quad_stores.labels a join quad_stores.labels b on a.s = b.s and a.p <> b.p"
+        same("labels with both ends", session.value(both), 20)
+        session.close()
 
     def terms_of_loads_are_packed(self):
         """A load's own snapshot does not keep its terms from being frozen, any other one does. Then it does not see

@@ -64,6 +64,8 @@ impl Chunk {
 /// Terms and quads that wait, and the terms seen lately.
 pub struct Waiting<S> {
     known: HashMap<Key, Mark, S>,
+    /// Ids that nobody else can tell.
+    labels: HashMap<Key, Mark, S>,
     chunks: VecDeque<Chunk>,
     /// Bytes of the chunks.
     bytes: usize,
@@ -78,6 +80,7 @@ impl<S: BuildHasher + Default> Default for Waiting<S> {
     fn default() -> Self {
         Waiting {
             known: HashMap::default(),
+            labels: HashMap::default(),
             chunks: VecDeque::new(),
             bytes: 0,
             tickets: VecDeque::new(),
@@ -91,13 +94,15 @@ impl<S: BuildHasher + Default> Waiting<S> {
     /// The id of the term with this hash, or the ticket it has.
     #[must_use]
     pub fn get(&self, hash: u128) -> Option<Mark> {
-        self.known.get(&Key::new(hash)).copied()
+        let key = Key::new(hash);
+        let known = self.known.get(&key);
+        known.or_else(|| self.labels.get(&key)).copied()
     }
 
-    /// Notes the id of a term.
+    /// Notes the id of a label, which means something in this document only. It is never forgotten.
     pub fn set(&mut self, hash: u128, id: u64) -> Mark {
         let mark = Mark::of_id(id);
-        self.known.insert(Key::new(hash), mark);
+        self.labels.insert(Key::new(hash), mark);
         mark
     }
 
@@ -211,6 +216,18 @@ mod tests {
     /// The id that a term gets in the tests.
     fn id_of(term: u8) -> u64 {
         u64::from(term) + 1000
+    }
+
+    #[test]
+    fn labels_are_not_forgotten() {
+        let mut waiting: Waiting<RandomState> = Waiting::default();
+        let label = waiting.set(7, 99);
+        let (ticket, term) = waiting.ticket(8);
+        waiting.limit(0, 1 << 10);
+        assert_eq!((waiting.get(7), waiting.get(8)), (Some(label), Some(term)));
+        waiting.resolve(ticket, 100);
+        waiting.limit(0, 1 << 10);
+        assert_eq!((waiting.get(7), waiting.get(8)), (Some(label), None));
     }
 
     proptest! {

@@ -39,7 +39,8 @@ pub struct Asked<T> {
     pub items: Vec<usize>,
 }
 
-/// Deals out items to the nodes that hold their shards, in their order within each shard.
+/// Deals out items to the nodes that hold their shards, in their order within each shard. Nodes ascend: all sessions
+/// wait for answers, until which nodes hold locks, in one order.
 pub fn deal<T>(
     shards: &Shards,
     items: &[usize],

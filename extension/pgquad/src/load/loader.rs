@@ -170,7 +170,12 @@ impl Loader {
                 progress.update(self.pipeline.bytes_read(), self.quads);
                 Ok(true)
             }
-            Step::Waiting => Ok(true),
+            Step::Waiting => {
+                if let Work::Large(encoder, _) = &mut self.work {
+                    encoder.take_answers();
+                }
+                Ok(true)
+            }
             Step::End => Ok(false),
         }
     }

@@ -157,7 +157,8 @@ impl BlockBuilder {
         self.limit.saturating_sub(self.size())
     }
 
-    fn size(&self) -> usize {
+    /// Bytes that the finished block will take at most.
+    pub fn size(&self) -> usize {
         MAX_HEADER
             + self.affix_bytes.len()
             + self.indexes.len()

@@ -63,6 +63,10 @@ pub(super) fn establish(sessions: &mut [&mut Session]) {
         for _ in 0..session.waiting {
             session.take_result();
         }
+        if matches!(session.mode, Mode::Autonomous | Mode::Command) {
+            // What comes next is an answer: see `Scope::receive_first`.
+            session.take_commit();
+        }
         if let Some(Connecting {
             snapshot, requests, ..
         }) = session.connecting.take()

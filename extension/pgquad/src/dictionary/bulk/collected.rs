@@ -1,13 +1,13 @@
 //! Terms that are collected for the shards of one node, packed in blocks as they lie on disk.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pgquad_cluster::dictionary::{Packed, Request};
 use pgquad_cluster::Damaged;
-use pgquad_term::block::{table_of, Block, BlockBuilder, Compressed};
+use pgquad_term::block::{Block, BlockBuilder, Compressed, Symbols};
 use pgquad_term::encoded_hash;
 
-use super::super::state::with_state;
 use super::super::symbol_tables::Numbered;
 use super::super::write::BLOCK_BYTES;
 use crate::cluster::damaged;
@@ -28,18 +28,19 @@ pub struct New<'a> {
 /// Terms of one shard.
 struct OfShard {
     builder: BlockBuilder,
-    /// The number of the builder's symbol tables.
-    symbols: u32,
-    blocks: Vec<Vec<u8>>,
+    /// The builder's symbol tables.
+    symbols: Numbered,
+    /// Blocks, with the symbols that they are compressed with: another node may not have them (yet).
+    blocks: Vec<(Arc<Symbols>, Vec<u8>)>,
     tickets: Vec<u64>,
     languages: Vec<u16>,
 }
 
 impl OfShard {
-    fn new(symbols: u32) -> Self {
+    fn new(symbols: &Numbered) -> Self {
         OfShard {
-            builder: BlockBuilder::new(symbols, BLOCK_BYTES),
-            symbols,
+            builder: BlockBuilder::new(symbols.number, BLOCK_BYTES),
+            symbols: symbols.clone(),
             blocks: Vec::new(),
             tickets: Vec::new(),
             languages: Vec::new(),
@@ -47,23 +48,20 @@ impl OfShard {
     }
 
     /// Adds a term to the block begun, if it fits.
-    fn add(&mut self, text: &str, symbols: &Numbered, compressed: Option<Compressed<'_>>) -> bool {
-        let (builder, symbols) = (&mut self.builder, &symbols.symbols);
+    fn add(&mut self, text: &str, compressed: Option<Compressed<'_>>) -> bool {
+        let (builder, symbols) = (&mut self.builder, &self.symbols.symbols);
         match compressed {
             Some(compressed) => builder.push_compressed(symbols, text, compressed),
             None => builder.push(symbols, text),
         }
     }
 
-    /// Ends the block begun; returns its bytes.
-    fn end_block(&mut self) -> usize {
-        if self.builder.is_empty() {
-            return 0;
+    /// Ends the block begun.
+    fn end_block(&mut self) {
+        if !self.builder.is_empty() {
+            let block = self.builder.finish();
+            self.blocks.push((self.symbols.symbols.clone(), block));
         }
-        let block = self.builder.finish();
-        let bytes = block.len();
-        self.blocks.push(block);
-        bytes
     }
 }
 
@@ -98,17 +96,20 @@ impl Collected {
         compressed: Option<Compressed<'_>>,
     ) {
         let of_shard = self.shards.entry(shard);
-        let of_shard = of_shard.or_insert_with(|| OfShard::new(symbols.number));
-        if of_shard.symbols != symbols.number {
-            self.bytes += of_shard.end_block();
-            of_shard.symbols = symbols.number;
+        let of_shard = of_shard.or_insert_with(|| OfShard::new(symbols));
+        if of_shard.symbols.number != symbols.number {
+            of_shard.end_block();
+            of_shard.symbols = symbols.clone();
             of_shard.builder = BlockBuilder::new(symbols.number, BLOCK_BYTES);
         }
-        if !of_shard.add(new.text, symbols, compressed) {
-            self.bytes += of_shard.end_block();
-            let fits = of_shard.add(new.text, symbols, compressed);
+        let mut before = of_shard.builder.size();
+        if !of_shard.add(new.text, compressed) {
+            of_shard.end_block();
+            before = of_shard.builder.size();
+            let fits = of_shard.add(new.text, compressed);
             debug_assert!(fits, "an empty block takes any term");
         }
+        self.bytes += of_shard.builder.size() - before;
         self.first.get_or_insert(new.ticket);
         of_shard.tickets.push(new.ticket);
         of_shard.languages.push(new.language);
@@ -117,11 +118,7 @@ impl Collected {
 
     /// Ends the blocks begun.
     pub fn end_blocks(&mut self) {
-        self.bytes += self
-            .shards
-            .values_mut()
-            .map(OfShard::end_block)
-            .sum::<usize>();
+        self.shards.values_mut().for_each(OfShard::end_block);
     }
 
     /// The shards.
@@ -135,7 +132,11 @@ impl Collected {
         let packed = self.shards.iter().map(|(&shard, of_shard)| Packed {
             shard,
             languages: of_shard.languages.clone(),
-            blocks: of_shard.blocks.iter().map(Vec::as_slice).collect(),
+            blocks: of_shard
+                .blocks
+                .iter()
+                .map(|(_, block)| &block[..])
+                .collect(),
         });
         Request::EncodePacked(packed.collect()).encode()
     }
@@ -150,12 +151,10 @@ impl Collected {
     pub fn unpack(&self, mut each: impl FnMut(New<'_>)) {
         for of_shard in self.shards.values() {
             let mut beside = of_shard.tickets.iter().zip(&of_shard.languages);
-            for bytes in &of_shard.blocks {
-                let number = table_of(bytes).unwrap_or_else(|_| damaged(Damaged));
-                let symbols = with_state(|state| state.symbols.get(&state.layout.tables, number));
-                let block = Block::open(bytes, &symbols).unwrap_or_else(|_| damaged(Damaged));
+            for (symbols, bytes) in &of_shard.blocks {
+                let block = Block::open(bytes, symbols).unwrap_or_else(|_| damaged(Damaged));
                 for (index, (&ticket, &language)) in (0..block.len()).zip(&mut beside) {
-                    let text = block.get(index, &symbols);
+                    let text = block.get(index, symbols);
                     let text = &text.unwrap_or_else(|_| damaged(Damaged));
                     each(New {
                         hash: encoded_hash(text),

@@ -111,14 +111,12 @@ impl DistributedEncoder {
     /// As [`super::BulkEncoder::encode`].
     pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
         self.waiting.limit(self.memory / 2, batch.terms.len());
-        let mut marks = self.marks(batch);
-        // Beyond the terms is the default graph.
-        marks.push(Mark::of_id(TermId::DEFAULT_GRAPH.0));
+        let marks = self.marks(batch);
         self.waiting.push(batch.quads.clone(), marks);
         while self.collected_bytes >= (self.memory / COLLECTED_PART).min(MAX_COLLECTED_BYTES) {
             self.send_oldest();
         }
-        while self.receive(false) {}
+        self.take_answers();
         let mut ready = self.waiting.take_ready();
         let most = self.memory / 8 * WAITING_EIGHTHS;
         if self.waiting.bytes() > most {
@@ -126,10 +124,18 @@ impl DistributedEncoder {
             ready.extend(self.waiting.take_ready());
         }
         if self.waiting.bytes() > most {
+            if !self.held_back.is_empty() {
+                self.choose_symbols();
+            }
             self.send_all();
             ready.extend(self.waiting.take_ready());
         }
         ready
+    }
+
+    /// As [`super::BulkEncoder::take_answers`].
+    pub fn take_answers(&mut self) {
+        while self.receive(false) {}
     }
 
     /// As [`super::BulkEncoder::finish`].
@@ -141,9 +147,10 @@ impl DistributedEncoder {
         self.waiting.take_ready()
     }
 
-    /// Marks for the terms of a batch. Terms that are not known are collected.
+    /// Marks for the terms of a batch, and behind them the one of the default graph. Terms that are not known are
+    /// collected.
     fn marks(&mut self, batch: &Batch) -> Vec<Mark> {
-        let mut marks = vec![Mark::of_id(0); batch.terms.len()];
+        let mut marks = vec![Mark::of_id(TermId::DEFAULT_GRAPH.0); batch.terms.len() + 1];
         let mut blanks: Vec<(u128, usize)> = Vec::new();
         let mut new: Vec<(u128, usize)> = Vec::new();
         for (position, term) in batch.terms.iter().enumerate() {
@@ -206,11 +213,6 @@ impl DistributedEncoder {
         let languages = language_numbers::numbers_or_add(texts.clone(), || self.receive_all());
         let layout = Layout::newest();
         for ((&(hash, position), text), language) in new.iter().zip(texts).zip(languages) {
-            // One term may stand in a batch twice.
-            if let Some(known) = self.waiting.get(hash) {
-                marks[position] = known;
-                continue;
-            }
             let (ticket, mark) = self.waiting.ticket(hash);
             marks[position] = mark;
             self.text_bytes += text.len();
@@ -235,7 +237,8 @@ impl DistributedEncoder {
                 }
             }
         }
-        if self.text_bytes >= self.next_training {
+        let beside = self.held_back.len() * size_of::<HeldBack>();
+        if self.text_bytes + beside >= self.next_training {
             self.choose_symbols();
         }
     }
@@ -258,7 +261,8 @@ impl DistributedEncoder {
 
     /// Goes on with the symbol tables that suit the terms seen since the last time, and packs what was held back.
     fn choose_symbols(&mut self) {
-        self.next_training = self.text_bytes.saturating_mul(TRAINING_GROWTH);
+        let grown = self.text_bytes.saturating_mul(TRAINING_GROWTH);
+        self.next_training = grown.max(TRAINING_BYTES);
         let sampler = std::mem::take(&mut self.sampler);
         let in_use = self.symbols.take();
         let mut symbols = in_use

@@ -50,6 +50,14 @@ impl BulkEncoder {
         }
     }
 
+    /// Takes the answers of other nodes that have come: a node holds locks until then.
+    pub fn take_answers(&mut self) {
+        match self {
+            Self::Local(_) => {}
+            Self::Distributed(encoder) => encoder.take_answers(),
+        }
+    }
+
     /// Ends the document: all its terms are in the dictionary now. Gives the quads that are still missing.
     pub fn finish(self) -> Vec<[i64; 4]> {
         match self {
