@@ -246,7 +246,10 @@ class Checks:
 
         with ThreadPoolExecutor() as threads:
             same("quads", list(threads.map(load, range(2))), [TERMS, TERMS])
-        counted = "select count(*), count(distinct s), count(distinct o) from quad_stores.films group by p order by 1 desc limit 1"
+        counted = (
+            "select count(*), count(distinct s), count(distinct o) from quad_stores.films "
+            "group by p order by 1 desc limit 1"
+        )
         same("quads, blank nodes, terms", self.cluster.workers[1].query(counted), [(2 * TERMS, TERMS // 5, 2 * TERMS)])
 
 

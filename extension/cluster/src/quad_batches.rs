@@ -236,7 +236,13 @@ mod tests {
         /// All quads arrive, each in a row whose key leads to the shard of the quad, in the order in which they came.
         /// Rows without quads follow, so that COPY inserts the quads before the end.
         #[test]
-        fn quads_arrive_at_their_shards(quads in quads(), shards in 1u32..9, place in prop_oneof![Just(0usize), Just(2)], most in 1usize..50, min_told in 0usize..60) {
+        fn quads_arrive_at_their_shards(
+            quads in quads(),
+            shards in 1u32..9,
+            place in prop_oneof![Just(0usize), Just(2)],
+            most in 1usize..50,
+            min_told in 0usize..60,
+        ) {
             let placement = placement(shards);
             let mut batches = QuadBatches::new(quads.iter().copied(), placement.clone(), place);
             batches.most = most;

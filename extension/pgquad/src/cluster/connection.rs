@@ -272,9 +272,7 @@ impl Scope {
         let since = Instant::now();
         let answer = {
             let mut sessions = self.sessions.borrow_mut();
-            let is_new = |session: &&mut Session| session.connecting.is_some();
-            let mut new: Vec<&mut Session> = sessions.values_mut().filter(is_new).collect();
-            connecting::establish(&mut new);
+            establish_new(&mut sessions);
             let Some(session) = sessions.get_mut(&group) else {
                 nodes::unknown(group)
             };
@@ -296,9 +294,7 @@ impl Scope {
         let since = Instant::now();
         let first = loop {
             let mut sessions = self.sessions.borrow_mut();
-            let is_new = |session: &&mut Session| session.connecting.is_some();
-            let mut new: Vec<&mut Session> = sessions.values_mut().filter(is_new).collect();
-            connecting::establish(&mut new);
+            establish_new(&mut sessions);
             let mut first = None;
             for &group in groups {
                 let session = sessions
@@ -353,6 +349,13 @@ impl Drop for Scope {
             }
         }
     }
+}
+
+/// Establishes the sessions that are not yet, all at once.
+fn establish_new(sessions: &mut HashMap<i32, Session>) {
+    let is_new = |session: &&mut Session| session.connecting.is_some();
+    let mut new: Vec<&mut Session> = sessions.values_mut().filter(is_new).collect();
+    connecting::establish(&mut new);
 }
 
 /// Connects to the node of a group and closes the connection again; raises the error where that does not work.

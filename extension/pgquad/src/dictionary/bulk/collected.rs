@@ -12,17 +12,40 @@ use super::super::symbol_tables::Numbered;
 use super::super::write::BLOCK_BYTES;
 use crate::cluster::damaged;
 
-/// A term that is to get its id.
-#[derive(Clone, Copy)]
-pub struct New<'a> {
+/// A term that is to get its id, with its text or a reference to that.
+pub struct New<T> {
     /// The hash of its encoded form.
     pub hash: u128,
     /// Its encoded form.
-    pub text: &'a str,
+    pub text: T,
     /// The number of its language; 0 where it has none.
     pub language: u16,
     /// What quads have in its place until it has an id.
     pub ticket: u64,
+}
+
+impl New<&str> {
+    /// The term with a text of its own.
+    pub fn owned(&self) -> New<String> {
+        New {
+            hash: self.hash,
+            text: self.text.to_owned(),
+            language: self.language,
+            ticket: self.ticket,
+        }
+    }
+}
+
+impl New<String> {
+    /// The term with a reference to its text.
+    pub fn borrowed(&self) -> New<&str> {
+        New {
+            hash: self.hash,
+            text: &self.text,
+            language: self.language,
+            ticket: self.ticket,
+        }
+    }
 }
 
 /// Terms of one shard.
@@ -91,7 +114,7 @@ impl Collected {
     pub fn push(
         &mut self,
         shard: u64,
-        new: New<'_>,
+        new: New<&str>,
         symbols: &Numbered,
         compressed: Option<Compressed<'_>>,
     ) {
@@ -148,16 +171,16 @@ impl Collected {
     }
 
     /// Calls `each` with the terms, whose blocks have ended, in the same order.
-    pub fn unpack(&self, mut each: impl FnMut(New<'_>)) {
+    pub fn unpack(&self, mut each: impl FnMut(New<String>)) {
         for of_shard in self.shards.values() {
             let mut beside = of_shard.tickets.iter().zip(&of_shard.languages);
             for (symbols, bytes) in &of_shard.blocks {
                 let block = Block::open(bytes, symbols).unwrap_or_else(|_| damaged(Damaged));
                 for (index, (&ticket, &language)) in (0..block.len()).zip(&mut beside) {
                     let text = block.get(index, symbols);
-                    let text = &text.unwrap_or_else(|_| damaged(Damaged));
+                    let text = text.unwrap_or_else(|_| damaged(Damaged));
                     each(New {
-                        hash: encoded_hash(text),
+                        hash: encoded_hash(&text),
                         text,
                         language,
                         ticket,

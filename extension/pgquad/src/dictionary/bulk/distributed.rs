@@ -53,14 +53,6 @@ struct Sent {
     terms: Collected,
 }
 
-/// A new term before there are symbols.
-struct HeldBack {
-    hash: u128,
-    text: String,
-    language: u16,
-    ticket: u64,
-}
-
 /// Gives ids to the terms of one document.
 pub struct DistributedEncoder {
     scope: Scope,
@@ -77,7 +69,7 @@ pub struct DistributedEncoder {
     numbers_taken: usize,
     /// The symbols that terms are compressed with, once they have been chosen; the terms before.
     symbols: Option<Numbered>,
-    held_back: Vec<HeldBack>,
+    held_back: Vec<New<String>>,
     sampler: Sampler,
     text_bytes: usize,
     next_training: usize,
@@ -169,10 +161,8 @@ impl DistributedEncoder {
         }
         let numbers = self.take_numbers(blanks.len());
         for ((hash, position), number) in blanks.into_iter().zip(numbers) {
-            // One label may stand in a batch twice.
-            let known = self.waiting.get(hash);
             let id = TermId::new(tag::BLANK, number).0;
-            marks[position] = known.unwrap_or_else(|| self.waiting.set(hash, id));
+            marks[position] = self.waiting.set(hash, id);
         }
         self.collect(batch, &new, &mut marks);
         marks
@@ -223,21 +213,15 @@ impl DistributedEncoder {
                 language,
                 ticket,
             };
-            match &self.symbols {
-                None => self.held_back.push(HeldBack {
-                    hash,
-                    text: text.to_owned(),
-                    language,
-                    ticket,
-                }),
+            match self.symbols.clone() {
+                None => self.held_back.push(new.owned()),
                 Some(symbols) => {
-                    let symbols = symbols.clone();
                     let compressed = batch.compressed(&batch.terms[position], symbols.number);
                     self.push(&layout, new, &symbols, compressed);
                 }
             }
         }
-        let beside = self.held_back.len() * size_of::<HeldBack>();
+        let beside = self.held_back.len() * size_of::<New<String>>();
         if self.text_bytes + beside >= self.next_training {
             self.choose_symbols();
         }
@@ -247,7 +231,7 @@ impl DistributedEncoder {
     fn push(
         &mut self,
         layout: &Layout,
-        new: New<'_>,
+        new: New<&str>,
         symbols: &Numbered,
         compressed: Option<Compressed<'_>>,
     ) {
@@ -280,13 +264,7 @@ impl DistributedEncoder {
         self.symbols = Some(symbols.clone());
         let layout = Layout::newest();
         for held in std::mem::take(&mut self.held_back) {
-            let new = New {
-                hash: held.hash,
-                text: &held.text,
-                language: held.language,
-                ticket: held.ticket,
-            };
-            self.push(&layout, new, &symbols, None);
+            self.push(&layout, held.borrowed(), &symbols, None);
         }
     }
 
@@ -371,20 +349,18 @@ impl DistributedEncoder {
     /// them now may not know the symbols.
     fn encode_now(&mut self, terms: &Collected) {
         self.receive_all();
-        let mut new: Vec<(u128, String, u16, u64)> = Vec::new();
-        terms.unpack(|term| {
-            new.push((term.hash, term.text.to_owned(), term.language, term.ticket));
-        });
+        let mut new: Vec<New<String>> = Vec::new();
+        terms.unpack(|term| new.push(term));
         let with_languages: Vec<(u128, Term<'_>)> = new
             .iter()
-            .map(|(hash, text, language, _)| {
-                let language = *language;
-                (*hash, Term { text, language })
+            .map(|term| {
+                let (text, language) = (&term.text[..], term.language);
+                (term.hash, Term { text, language })
             })
             .collect();
         let all = (0..new.len()).collect();
         remote::encode(all, &with_languages, |n, id| {
-            self.waiting.resolve(new[n].3, id.0);
+            self.waiting.resolve(new[n].ticket, id.0);
         });
     }
 }
