@@ -3,6 +3,7 @@
 use super::decoded::Decoded;
 use super::explain::{explain, Shown};
 use super::shape::Output;
+use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::nodes::scan::compared;
 use crate::pg::ffi::Methods;
@@ -52,6 +53,8 @@ pub struct QuadGroups {
     rows: Vec<Vec<u64>>,
     len: usize,
     at: usize,
+    /// The ids of the finished groups, for whoever decodes them.
+    upcoming: Upcoming,
     /// Pages read and skipped, over all rescans.
     work: Work,
 }
@@ -101,6 +104,7 @@ impl ScanNode for QuadGroups {
                 rows: vec![Vec::new(); plan.outputs.len()],
                 len: 0,
                 at: 0,
+                upcoming: Upcoming::new(),
                 work: Work::default(),
                 plan,
             }
@@ -117,7 +121,9 @@ impl ScanNode for QuadGroups {
             // SAFETY: the begun node's own context.
             unsafe { self.start((*state).ps.ps_ExprContext) };
         }
-        self.finish_groups()
+        let found = self.finish_groups();
+        self.offer();
+        found
     }
 
     #[inline]
@@ -137,6 +143,7 @@ impl ScanNode for QuadGroups {
     unsafe fn rescan(&mut self, _node: *mut pg_sys::CustomScanState) {
         self.started = false;
         (self.at, self.len) = (0, 0);
+        self.upcoming.withdraw();
     }
 
     unsafe fn end(&mut self) {
@@ -145,6 +152,7 @@ impl ScanNode for QuadGroups {
         self.rows = Vec::new();
         self.batch = Groups::default();
         (self.at, self.len) = (0, 0);
+        self.upcoming.withdraw();
     }
 
     unsafe fn explain(
@@ -178,6 +186,16 @@ impl QuadGroups {
         self.forget_sorted();
         self.open = None;
         self.ended = false;
+    }
+
+    /// Lets the dictionary know the ids of the finished groups.
+    fn offer(&mut self) {
+        let outputs = self.plan.outputs.iter().zip(&self.rows);
+        self.upcoming.batch(self.len, || {
+            let ids = outputs.filter(|(output, _)| matches!(output, Output::Column(_)));
+            ids.map(|(_, ids)| ids.iter().map(|id| id ^ SIGN).collect())
+                .collect()
+        });
     }
 
     fn forget_sorted(&mut self) {

@@ -4,7 +4,7 @@
 use super::aggregate::{argument, Aggregate};
 use super::exec;
 use super::group_spill::{group_room, spill_file, term_order};
-use crate::dictionary;
+use crate::dictionary::{self, Upcoming};
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
@@ -15,11 +15,15 @@ use pgquad_term::aggregate::Sum;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
 use std::ffi::CStr;
+use std::ops::Range;
 
 /// What plans point at.
 pub static SCAN_METHODS: Methods<pg_sys::CustomScanMethods> = custom::scan_methods::<QuadCount>();
 
 static EXEC_METHODS: Methods<pg_sys::CustomExecMethods> = custom::exec_methods::<QuadCount>();
+
+/// Groups whose ids are offered at once, to be decoded together.
+const OFFERED_GROUPS: usize = 1024;
 
 /// The node's own part.
 pub struct QuadCount {
@@ -35,6 +39,8 @@ pub struct QuadCount {
     aggregation: Option<HashAggregation>,
     /// The next one.
     at: usize,
+    /// Its ids and those of the groups after it, for whoever decodes them.
+    upcoming: Upcoming,
     /// Bytes of groups written to files.
     spilled: u64,
     /// The group that is handed out next.
@@ -98,6 +104,7 @@ impl ScanNode for QuadCount {
                 arguments,
                 aggregation: None,
                 at: 0,
+                upcoming: Upcoming::new(),
                 spilled: 0,
                 row: None,
                 context: (*estate).es_query_cxt,
@@ -252,6 +259,12 @@ impl QuadCount {
         }
         let group = self.at;
         self.at += 1;
+        if group % OFFERED_GROUPS == 0 {
+            let rows = group..aggregation.len().min(group + OFFERED_GROUPS);
+            let (columns, counted) = (self.by.len(), &self.counted);
+            self.upcoming
+                .batch(rows.len(), || ids(aggregation, columns, counted, rows));
+        }
         let keys = (0..self.by.len()).map(|place| aggregation.value(group, place));
         let aggregates = self.aggregates.iter().enumerate();
         let totals = aggregates.map(|(place, &aggregate)| match aggregate {
@@ -267,11 +280,35 @@ impl QuadCount {
     /// Forgets all groups.
     fn close(&mut self) {
         self.row = None;
+        self.upcoming.withdraw();
         if let Some(aggregation) = self.aggregation.take() {
             self.spilled += aggregation.spilled();
             aggregation.close();
         }
     }
+}
+
+/// The ids of some groups, column by column.
+fn ids(
+    aggregation: &HashAggregation,
+    columns: usize,
+    counted: &[Counted],
+    groups: Range<usize>,
+) -> Vec<Vec<u64>> {
+    let keys = (0..columns).map(|place| {
+        let bound = groups.clone();
+        bound
+            .filter_map(|group| aggregation.value(group, place))
+            .collect()
+    });
+    let is_extreme = |&place: &usize| matches!(counted[place], Counted::Extreme(..));
+    let extremes = (0..counted.len()).filter(is_extreme).map(|place| {
+        let bound = groups.clone();
+        bound
+            .filter_map(|group| aggregation.extreme(group, place))
+            .collect()
+    });
+    keys.chain(extremes).collect()
 }
 
 /// Runs the join, counting with `aggregation`.
