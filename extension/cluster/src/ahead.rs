@@ -5,9 +5,9 @@
 //! What has been read ahead is kept with the transactions of the other nodes. So all of it is of the snapshot that a
 //! message would see. It is a cache: a range that is not in it is asked for.
 
-use crate::message::{Found, Part, Read, Rows, KEYS_AHEAD};
+use crate::message::{Found, Part, Read, Rows, KEYS_AHEAD, NOT_READABLE};
 use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Ranges that wait to be read ahead at most: with one of 16 bytes each they make a message of 4 kB.
 const MAX_WISHES: usize = 256;
@@ -52,34 +52,55 @@ fn shortened(table: u32, order: u8, key: &Key, bound: usize) -> Prefix {
     (table, order, bound as u8, values)
 }
 
+/// What is known of a range.
+enum Kept {
+    /// Its keys, ascending.
+    Keys(Box<[Key]>),
+    /// It has more keys than are read ahead: about so many.
+    Many(u64),
+    /// Nothing but that it cannot be read ahead.
+    Nothing,
+}
+
 /// Ranges of other nodes that are to be read ahead, and those that have been.
 #[derive(Default)]
 pub struct ReadAhead {
     wishes: Vec<Wish>,
-    /// The keys of each range, ascending; `None`: too many.
-    kept: HashMap<Prefix, Option<Box<[Key]>>>,
+    /// What they are for.
+    wished: FxHashSet<Prefix>,
+    kept: FxHashMap<Prefix, Kept>,
     /// Keys and ranges in there.
     size: usize,
 }
 
 impl ReadAhead {
-    /// Asks for a range with the next message, unless it is known. An entry stands for all keys with the values of its
-    /// first columns, so a range that has only some of these keys is not asked for.
-    pub fn wish(&mut self, wish: Wish) {
+    /// Asks for a range with the next message, unless it is known; says whether it is asked for. An entry stands for all
+    /// keys with the values of its first columns, so a range that has only some of these keys is not asked for.
+    pub fn wish(&mut self, wish: Wish) -> bool {
         if !is_prefix(&wish.range) {
-            return;
+            return false;
         }
         let Wish { table, order, .. } = wish;
-        let is_kept = self.kept.contains_key(&prefix(table, order, &wish.range))
-            || self.keys(table, order, &wish.range).is_some();
-        if !is_kept && self.wishes.len() < MAX_WISHES && !self.wishes.contains(&wish) {
+        let at = prefix(table, order, &wish.range);
+        let is_kept = self.kept.contains_key(&at) || self.keys(table, order, &wish.range).is_some();
+        if is_kept {
+            return false;
+        }
+        if self.wished.contains(&at) {
+            return true;
+        }
+        let has_room = self.wishes.len() < MAX_WISHES;
+        if has_room {
+            self.wished.insert(at);
             self.wishes.push(wish);
         }
+        has_room
     }
 
     /// Forgets what has not been asked for.
     pub fn forget_wishes(&mut self) {
         self.wishes.clear();
+        self.wished.clear();
     }
 
     /// The groups of nodes that are to be asked for something.
@@ -96,6 +117,10 @@ impl ReadAhead {
         let (mut taken, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wishes)
             .into_iter()
             .partition(|wish| wish.group == group);
+        for wish in &taken {
+            let at = prefix(wish.table, wish.order, &wish.range);
+            self.wished.remove(&at);
+        }
         self.wishes = left;
         taken.sort_by_key(|wish| (wish.shard, wish.order));
         taken
@@ -104,39 +129,78 @@ impl ReadAhead {
     /// Keeps the answers to wishes; false where they do not fit together.
     #[must_use]
     pub fn keep(&mut self, wishes: &[Wish], found: &Found) -> bool {
-        let sizes = found.counts.iter().map(|&count| count as usize);
-        let sizes = sizes.map(|count| (count <= KEYS_AHEAD).then_some(count));
-        let all: usize = sizes.clone().flatten().sum();
+        let is_read = |count: &&u64| **count <= KEYS_AHEAD as u64;
+        let all: u64 = found.counts.iter().filter(is_read).sum();
+        let all = all as usize;
         if found.counts.len() != wishes.len() || all != found.keys.len() {
             return false;
         }
-        if self.size + all + wishes.len() > MAX_KEPT_ENTRIES {
-            self.kept.clear();
-            self.size = 0;
-        }
+        self.make_room(all + wishes.len());
         let mut rest = &found.keys[..];
-        for (wish, size) in wishes.iter().zip(sizes) {
-            let keys = size.map(|size| {
-                let (keys, after) = rest.split_at(size);
-                rest = after;
-                let mut keys: Box<[Key]> = keys.into();
-                keys.sort_unstable();
-                keys
-            });
+        for (wish, count) in wishes.iter().zip(&found.counts) {
+            self.size += 1;
+            let kept = match *count {
+                NOT_READABLE => Kept::Nothing,
+                count if !is_read(&&count) => Kept::Many(count),
+                count => {
+                    let (keys, after) = rest.split_at(count as usize);
+                    rest = after;
+                    let mut keys: Box<[Key]> = keys.into();
+                    keys.sort_unstable();
+                    self.size += keys.len();
+                    Kept::Keys(keys)
+                }
+            };
             let at = prefix(wish.table, wish.order, &wish.range);
-            self.size += 1 + keys.as_ref().map_or(0, |keys| keys.len());
-            self.kept.insert(at, keys);
+            self.kept.insert(at, kept);
         }
         true
     }
 
+    /// Keeps the keys of a range that were read on this node, in any order.
+    pub fn keep_keys(&mut self, table: u32, order: u8, range: &(Key, Key), mut keys: Vec<Key>) {
+        if !is_prefix(range) {
+            return;
+        }
+        self.make_room(1 + keys.len());
+        self.size += 1 + keys.len();
+        keys.sort_unstable();
+        let at = prefix(table, order, range);
+        self.kept.insert(at, Kept::Keys(keys.into()));
+    }
+
+    fn make_room(&mut self, entries: usize) {
+        if self.size + entries > MAX_KEPT_ENTRIES {
+            self.kept.clear();
+            self.size = 0;
+        }
+    }
+
+    /// About how many keys a range has, where that is known.
+    #[must_use]
+    pub fn count(&self, table: u32, order: u8, range: &(Key, Key)) -> Option<u64> {
+        if self.kept.is_empty() {
+            return None;
+        }
+        if let Some(keys) = self.keys(table, order, range) {
+            return Some(keys.len() as u64);
+        }
+        match self.kept.get(&prefix(table, order, range)) {
+            Some(Kept::Many(count)) if is_prefix(range) => Some(*count),
+            _ => None,
+        }
+    }
+
     /// The keys of a range, where they are kept.
-    fn keys(&self, table: u32, order: u8, range: &(Key, Key)) -> Option<&[Key]> {
+    #[must_use]
+    pub fn keys(&self, table: u32, order: u8, range: &(Key, Key)) -> Option<&[Key]> {
         let (low, high) = range;
         let bound = prefix(table, order, range).2;
         (1..=usize::from(bound)).rev().find_map(|bound| {
             let at = shortened(table, order, low, bound);
-            let keys = self.kept.get(&at)?.as_deref()?;
+            let Kept::Keys(keys) = self.kept.get(&at)? else {
+                return None;
+            };
             let from = keys.partition_point(|key| key < low);
             let to = keys.partition_point(|key| key <= high);
             Some(&keys[from..to])
@@ -264,7 +328,9 @@ mod tests {
     fn known() -> ReadAhead {
         let mut ahead = ReadAhead::default();
         let wishes = [wish(5, &[1, 10]), wish(5, &[1, 11]), wish(5, &[2, 10])];
-        wishes.iter().for_each(|wish| ahead.wish(wish.clone()));
+        assert!(wishes.iter().all(|wish| ahead.wish(wish.clone())));
+        // Once is enough.
+        assert!(ahead.wish(wishes[0].clone()));
         assert_eq!(ahead.groups(), [1]);
         let taken = ahead.take(1);
         assert_eq!(taken, wishes);
@@ -329,8 +395,32 @@ mod tests {
         assert!(ahead.keep(std::slice::from_ref(&large), &found));
         assert!(ahead.answer(7, &request(1, 0, &[&[1, 10]])).is_none());
         // It is not asked for ahead again.
-        ahead.wish(large);
+        assert!(!ahead.wish(large));
         assert!(ahead.groups().is_empty());
+    }
+
+    #[test]
+    fn sizes_of_ranges_are_known() {
+        let mut ahead = known();
+        let count = |ahead: &ReadAhead, values: &[u64]| ahead.count(7, 0, &range(values));
+        assert_eq!(count(&ahead, &[1, 10]), Some(2));
+        assert_eq!(count(&ahead, &[1, 10, 4]), Some(1));
+        assert_eq!(count(&ahead, &[1, 11]), Some(0));
+        assert_eq!(count(&ahead, &[1]), None);
+        assert_eq!(ahead.count(8, 0, &range(&[1, 10])), None);
+        let wishes = [wish(5, &[3]), wish(5, &[4])];
+        let found = Found {
+            counts: vec![5000, NOT_READABLE],
+            keys: Vec::new(),
+        };
+        assert!(ahead.keep(&wishes, &found));
+        assert_eq!(count(&ahead, &[3]), Some(5000));
+        // Of its parts nothing is known, nor of what could not be read.
+        assert_eq!(count(&ahead, &[3, 10]), None);
+        assert_eq!(count(&ahead, &[4]), None);
+        ahead.keep_keys(7, 0, &range(&[9, 1]), vec![[9, 1, 7, 0], [9, 1, 5, 0]]);
+        let kept = ahead.keys(7, 0, &range(&[9, 1]));
+        assert_eq!(kept, Some(&[[9, 1, 5, 0], [9, 1, 7, 0]][..]));
     }
 
     #[test]
@@ -360,10 +450,11 @@ mod tests {
     }
 
     #[test]
-    fn found_reads_each_range_up_to_the_limit() {
-        let parts = parts_of(&[wish(5, &[1]), wish(5, &[2]), wish(6, &[3])]);
-        assert_eq!(parts.len(), 2);
-        let found = Found::of(&parts, |place, range, enough, batch| {
+    fn ranges_are_read_up_to_the_limit_or_counted() {
+        let wishes = [wish(5, &[1]), wish(5, &[2]), wish(6, &[3]), wish(7, &[4])];
+        let parts = parts_of(&wishes);
+        assert_eq!(parts.len(), 3);
+        let read = |place: usize, range: &(Key, Key), enough: usize, batch: &mut Batch| {
             let keys = if range.0[0] == 2 { enough } else { place + 1 };
             let columns = [
                 vec![range.0[0]; keys],
@@ -372,9 +463,13 @@ mod tests {
                 vec![0; keys],
             ];
             batch.append(&Batch::from_columns(ALL_COLUMNS, columns, keys), 0..keys);
-            true
+            range.0[0] != 4
+        };
+        let found = Found::of(&parts, read, |place, range| {
+            assert_eq!((place, range.0[0]), (0, 2));
+            700
         });
-        assert_eq!(found.counts, [1, KEYS_AHEAD as u64 + 1, 2]);
+        assert_eq!(found.counts, [1, 700, 2, NOT_READABLE]);
         assert_eq!(found.keys.len(), 3);
     }
 }

@@ -7,7 +7,7 @@ use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
-pub const VERSION: u8 = 9;
+pub const VERSION: u8 = 10;
 
 /// Most rows that one answer may have; a reader believes no more.
 pub const MAX_ROWS: usize = 1 << 22;
@@ -15,6 +15,9 @@ pub const MAX_ROWS: usize = 1 << 22;
 /// Most keys of a range that is read ahead: what a message costs (80 us, on loopback) is the reading of some hundred
 /// keys.
 pub const KEYS_AHEAD: usize = 64;
+
+/// Instead of the number of keys of a range that cannot be read ahead.
+pub const NOT_READABLE: u64 = u64::MAX;
 
 /// Most ranges that one shard may be asked for (64 MB); the arms of a star have fewer for the largest batch.
 pub const MAX_RANGES: usize = 1 << 20;
@@ -247,7 +250,7 @@ fn read_ordered_parts(reader: &mut Reader<'_>) -> Result<Vec<(u8, Part)>> {
 /// Answers to ranges that were read ahead, in the order in which they were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// How many keys each range has; more than [`KEYS_AHEAD`]: it was not read.
+    /// How many keys each range has. More than [`KEYS_AHEAD`]: about so many, and it was not read.
     pub counts: Vec<u64>,
     /// The keys of those that were, one after the other.
     pub keys: Vec<Key>,
@@ -255,23 +258,28 @@ pub struct Found {
 
 impl Found {
     /// Reads the ranges of a request. `read` appends about so many keys of a range of the part with that place, or says
-    /// that the part cannot be read. That is no reason to fail: nobody may come to need it.
+    /// that the part cannot be read. That is no reason to fail: nobody may come to need it. `count` says about how many
+    /// keys a range has.
     pub fn of(
         parts: &[(u8, Part)],
         mut read: impl FnMut(usize, &(Key, Key), usize, &mut Batch) -> bool,
+        count: impl Fn(usize, &(Key, Key)) -> u64,
     ) -> Self {
         let (mut found, mut batch) = (Self::default(), Batch::new());
         for (place, (_, part)) in parts.iter().enumerate() {
             for range in &part.ranges {
                 batch.clear(ALL_COLUMNS);
                 if !read(place, range, KEYS_AHEAD + 1, &mut batch) {
-                    found.counts.push(KEYS_AHEAD as u64 + 1);
+                    found.counts.push(NOT_READABLE);
                     continue;
                 }
-                found.counts.push(batch.len() as u64);
                 if batch.len() <= KEYS_AHEAD {
+                    found.counts.push(batch.len() as u64);
                     found.keys.extend((0..batch.len()).map(|n| batch.key(n)));
+                    continue;
                 }
+                let about = count(place, range).min(NOT_READABLE - 1);
+                found.counts.push(about.max(batch.len() as u64));
             }
         }
         found

@@ -97,6 +97,9 @@ pub(crate) const CLOSE_LOOK_PATTERNS: usize = 3;
 pub(crate) const SAMPLED_KEYS: usize = 3;
 /// Keys counted for an estimate of a large batch.
 pub(crate) const CLOSELY_SAMPLED_KEYS: usize = 12;
+/// Rows of a batch that are looked at for one whose quads are on this node, for each sampled key: 50 ns each, where a
+/// message takes 80 us. With shards on eight nodes one in 5,000 such stretches has none.
+pub(crate) const NEAR_SAMPLE_ROWS: usize = 64;
 /// Ranges counted where one key has many; they stand for the others.
 pub(crate) const COUNTED_RANGES: usize = 8;
 /// Quads of a subject and predicate that are believed without a count: few subjects have more.

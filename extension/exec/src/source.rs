@@ -55,12 +55,35 @@ pub trait Source {
         false
     }
 
+    /// Whether a range of an order is counted without a message to another node.
+    fn is_counted_here(&self, _table: TableNumber, _order: usize, _range: &(Key, Key)) -> bool {
+        true
+    }
+
     /// Counts what is about to be asked for: ranges of orders of tables. Several counts are then one message.
     fn count_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Says which ranges of orders of whole tables will soon be read, for sources that have to ask others for them.
     /// Takes the place of what was said before.
     fn read_ahead(&mut self, _wanted: &[Wanted]) {}
+
+    /// Whether a range is read without a message to another node. Only asked of sources that read ahead.
+    fn is_known(&self, _table: TableNumber, _order: usize, _range: &(Key, Key)) -> bool {
+        true
+    }
+
+    /// Appends the keys of a range, where there are no more than `most` and they are known without a message to another
+    /// node; false otherwise. Only asked of sources that read ahead.
+    fn known_keys(
+        &self,
+        _table: TableNumber,
+        _order: usize,
+        _range: &(Key, Key),
+        _most: usize,
+        _keys: &mut Vec<Key>,
+    ) -> bool {
+        false
+    }
 
     /// Whether the quads of a range come in the order of their keys. Those of a table on many nodes do not.
     fn ranges_are_sorted(&self, _table: TableNumber) -> bool {

@@ -13,6 +13,7 @@ use crate::cost::{
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::optimizer::hash_policy::HashBuild;
 use crate::optimizer::range_pushdown::{count_in_ranges, pushed_ranges};
+use crate::optimizer::read_ahead;
 use crate::optimizer::sampling::{count, sample, sampled};
 use crate::plan::layout::Scope;
 use crate::plan::query::{PatternAt, Query};
@@ -46,6 +47,8 @@ pub(crate) struct Estimator<'a, S> {
     pub estimates: &'a mut Estimates,
     pub source: &'a mut S,
     pub feedback: &'a mut CardinalityFeedback,
+    /// What is asked of other nodes may bring further quads along.
+    pub reads_ahead: bool,
 }
 
 impl<S: Source> Estimator<'_, S> {
@@ -105,11 +108,13 @@ impl<S: Source> Estimator<'_, S> {
         }
     }
 
-    /// Tells the source what [`Self::expected`] is about to count, so that all of it is asked for at once.
+    /// Tells the source what [`Self::expected`] is about to count, so that all of it is asked for at once. What the
+    /// rows tell of later reads goes with it.
     pub fn foresee(
         &mut self,
         rows: &Bindings,
         known: &SlotSet,
+        scopes: &[Scope],
         candidates: impl Iterator<Item = PatternAt>,
     ) {
         let mut wanted = Vec::new();
@@ -143,13 +148,20 @@ impl<S: Source> Estimator<'_, S> {
                     access.ranges(rows, 0, &self.query.params, &mut ranges);
                     some(&ranges).copied().collect()
                 }
-                _ => sampled(&access, rows, &self.query.params, SAMPLED_KEYS).0,
+                _ => sampled(self.source, &access, rows, &self.query.params, SAMPLED_KEYS).0,
             };
             wanted.push(Wanted {
                 table: pattern.table,
                 order: access.order,
                 ranges,
             });
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        if self.reads_ahead {
+            let reads = read_ahead::wanted(self.query, self.source, rows, scopes, (0, 0));
+            self.source.read_ahead(&reads);
         }
         if wanted.len() > 1 {
             self.source.count_ahead(&wanted);

@@ -22,16 +22,16 @@ pub(crate) enum Next {
     Star(StarPlan),
 }
 
-/// What to do next with rows in a group that is not done; `stars` may be made. `ahead`: what was chosen already, by
-/// whoever gave these rows away.
+/// What to do next with rows in the innermost of these groups, which is not done; `stars` may be made. `ahead`: what was
+/// chosen already, by whoever gave these rows away.
 pub(crate) fn choose<S: Source>(
     estimator: &mut Estimator<S>,
     rows: &Bindings,
-    scope: &Scope,
+    scopes: &[Scope],
     stars: bool,
     ahead: Option<Ahead>,
 ) -> Next {
-    let query = estimator.query;
+    let (query, scope) = (estimator.query, &scopes[scopes.len() - 1]);
     let group = &query.layout.groups[scope.group];
     let known = rows.known();
     let runnable = |i: &usize| group.children[*i].needs.within(&known);
@@ -87,7 +87,7 @@ pub(crate) fn choose<S: Source>(
     };
     if estimator.source.is_remote() {
         let all = near.iter().chain(&far).map(|&i| at(i));
-        estimator.foresee(rows, &known, all);
+        estimator.foresee(rows, &known, scopes, all);
     }
     let mut ranked: Few<(usize, f64)> = Few::new();
     for &i in near.iter().chain(&far) {

@@ -5,6 +5,7 @@ pub(crate) mod estimates;
 pub(crate) mod hash_policy;
 pub(crate) mod join_order;
 pub(crate) mod list_ranges;
+pub(crate) mod next_reads;
 pub(crate) mod range_pushdown;
 pub(crate) mod read_ahead;
 pub(crate) mod sampling;

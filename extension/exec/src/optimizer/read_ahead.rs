@@ -2,36 +2,35 @@
 //!
 //! Where quads are on other nodes each step of a few rows costs a message, whatever it reads. Some patterns are looked
 //! up by what is known already: constants or variables of the batch. Their quads can come with the first of these
-//! messages.
+//! messages. Once they are there, they tell what other patterns are looked up by. Example: of a product its offers and
+//! its reviews have been read ahead. While the offers are joined, the names of the reviewers are read, too.
 
 use crate::access::access_path::{cannot_match, AccessPath};
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, Column};
 use crate::cost::{READ_AHEAD_RANGES, READ_AHEAD_ROWS};
-use crate::optimizer::join_order::Next;
-use crate::optimizer::star_planning::MemberKind;
 use crate::plan::layout::{bits, PatternInfo, Scope};
 use crate::plan::query::Query;
-use crate::plan::{Kind, SlotSet};
+use crate::plan::{Kind, Slot, SlotSet};
 use crate::source::{Source, Wanted};
 use pgquad_btree::Key;
 
 /// Bit of the subject in [`AccessPath::constant`].
 const SUBJECT: u8 = 1;
 
-/// What is worth reading with the quads of `next`, for rows that have `scopes` left to do.
+/// What is worth reading with the next message, for rows that have `scopes` left to do. `taken`: the patterns and the
+/// groups inside the innermost of them that the next step takes.
 pub(crate) fn wanted<S: Source>(
     query: &Query,
     source: &S,
     rows: &Bindings,
     scopes: &[Scope],
-    next: &Next,
+    (patterns, children): (u64, u64),
 ) -> Vec<Wanted> {
     let mut wanted = Vec::new();
-    if rows.len > READ_AHEAD_ROWS || matches!(next, Next::Child(_)) {
+    if rows.len > READ_AHEAD_ROWS {
         return wanted;
     }
-    let (patterns, children) = taken(next);
-    let mut room = READ_AHEAD_RANGES;
+    let (mut room, mut left) = (READ_AHEAD_RANGES, Vec::new());
     for (depth, scope) in scopes.iter().enumerate().rev() {
         let group = &query.layout.groups[scope.group];
         let is_top = depth + 1 == scopes.len();
@@ -46,6 +45,7 @@ pub(crate) fn wanted<S: Source>(
             let is_lasting =
                 |access: &AccessPath| access.bound != 0 || access.constant & SUBJECT != 0;
             wanted.extend(ranges(query, source, rows, info, &mut room, is_lasting));
+            left.push(info);
         }
         for c in bits(children_left) {
             let child = &group.children[c];
@@ -60,26 +60,105 @@ pub(crate) fn wanted<S: Source>(
                 };
                 wanted.extend(ranges(query, source, rows, info, &mut room, is_lasting));
             }
+            add_optional(query, child.group, &mut left);
         }
     }
+    chained(query, source, rows, &left, &mut room, &mut wanted);
     wanted
 }
 
-/// The patterns and the groups inside that a step takes.
-fn taken(next: &Next) -> (u64, u64) {
-    match next {
-        Next::Pattern(i, _) => (1 << i, 0),
-        Next::Child(c) => (0, 1 << c),
-        Next::Star(parts) => {
-            parts
-                .list
-                .iter()
-                .fold((0, 0), |(patterns, children), part| match part.what {
-                    MemberKind::Pattern(i, _) => (patterns | 1 << i, children),
-                    MemberKind::Optional(c) => (patterns, children | 1 << c),
-                })
+/// The patterns of an optional group and of those inside it.
+fn add_optional<'a>(query: &'a Query, group: usize, left: &mut Vec<&'a PatternInfo>) {
+    let group = &query.layout.groups[group];
+    left.extend(&group.patterns);
+    let optional = group.children.iter().filter(|c| c.kind == Kind::Left);
+    optional.for_each(|child| add_optional(query, child.group, left));
+}
+
+/// The ranges of patterns that are looked up by variables of quads which are known already, though not in the rows yet.
+fn chained<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    left: &[&PatternInfo],
+    room: &mut usize,
+    wanted: &mut Vec<Wanted>,
+) {
+    let is_open = |slot: Slot| rows.columns[slot.index()] == Column::Absent;
+    let mut found: Vec<(Slot, Vec<u64>)> = Vec::new();
+    let add = |found: &mut Vec<(Slot, Vec<u64>)>, more: Vec<(Slot, Vec<u64>)>| {
+        for (slot, values) in more {
+            if is_open(slot) && found.iter().all(|(known, _)| *known != slot) {
+                found.push((slot, values));
+            }
+        }
+    };
+    for info in left {
+        add(&mut found, known_values(query, source, rows, info));
+    }
+    let mut next = 0;
+    while let Some((slot, values)) = found.get(next) {
+        let (slot, mut keys) = (*slot, Bindings::one_row(query.slots));
+        keys.len = values.len();
+        keys.columns[slot.index()] = Column::Ids(values.clone());
+        next += 1;
+        for info in left.iter().filter(|info| info.needs.has(slot)) {
+            let is_keyed = |access: &AccessPath| access.bound != 0;
+            wanted.extend(ranges(query, source, &keys, info, room, is_keyed));
+            add(&mut found, known_values(query, source, &keys, info));
         }
     }
+}
+
+/// The values of a pattern's variables in its quads for all of these rows, where these are few and known.
+fn known_values<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    info: &PatternInfo,
+) -> Vec<(Slot, Vec<u64>)> {
+    let (mut room, mut quads) = (READ_AHEAD_RANGES, Vec::new());
+    let of_pattern = ranges(query, source, rows, info, &mut room, |_| true);
+    let Some(Wanted {
+        table,
+        order,
+        ranges,
+    }) = of_pattern
+    else {
+        return Vec::new();
+    };
+    for range in &ranges {
+        let most = READ_AHEAD_RANGES - quads.len();
+        if !source.known_keys(table, order, range, most, &mut quads) {
+            return Vec::new();
+        }
+    }
+    let permutation = source.orders(table)[order];
+    let cells = info.pattern.cells.iter().enumerate();
+    let open = cells.filter_map(|(column, cell)| {
+        let slot = (*cell).filter(|slot| rows.columns[slot.index()] == Column::Absent)?;
+        let place = permutation.position(column);
+        let mut values: Vec<u64> = quads.iter().map(|quad| quad[place]).collect();
+        values.sort_unstable();
+        values.dedup();
+        (!values.is_empty()).then_some((slot, values))
+    });
+    open.collect()
+}
+
+/// Whether the quads of a pattern are read without a message, for all rows.
+pub(crate) fn is_known<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    info: &PatternInfo,
+) -> bool {
+    let mut room = READ_AHEAD_RANGES;
+    let wanted = ranges(query, source, rows, info, &mut room, |_| true);
+    wanted.is_some_and(|wanted| {
+        let mut ranges = wanted.ranges.iter();
+        ranges.all(|range| source.is_known(wanted.table, wanted.order, range))
+    })
 }
 
 /// The ranges of a pattern for all rows, where two columns or more have one value in each of them.

@@ -3,6 +3,7 @@
 use crate::access::access_path::AccessPath;
 use crate::access::index_choice::some;
 use crate::bindings::Bindings;
+use crate::cost::NEAR_SAMPLE_ROWS;
 use crate::plan::condition::Value;
 use crate::source::Source;
 use pgquad_btree::Key;
@@ -15,7 +16,7 @@ pub(crate) fn sample<S: Source>(
     params: &[Value],
     most: usize,
 ) -> f64 {
-    let (ranges, multiplicities) = sampled(access, rows, params, most);
+    let (ranges, multiplicities) = sampled(source, access, rows, params, most);
     let counts = source.counts(access.table, access.order, &ranges);
     let weighted = counts
         .iter()
@@ -24,18 +25,33 @@ pub(crate) fn sample<S: Source>(
     weighted.sum::<f64>() / most.clamp(1, rows.len.max(1)) as f64
 }
 
-/// The ranges that are counted for `most` of the rows, with the weight of each.
-pub(crate) fn sampled(
+/// The ranges that are counted for `most` of the rows, with the weight of each. Each row stands for a stretch of the
+/// batch. One whose quads are on this node is taken where the stretch has one: shards are chosen by a hash, so these rows
+/// are like the others, and counting them takes no message.
+pub(crate) fn sampled<S: Source>(
+    source: &S,
     access: &AccessPath,
     rows: &Bindings,
     params: &[Value],
     most: usize,
 ) -> (Vec<(Key, Key)>, Vec<f64>) {
     let samples = most.clamp(1, rows.len.max(1));
+    let is_remote = source.is_remote();
+    let is_here = |range: &(Key, Key)| source.is_counted_here(access.table, access.order, range);
     let (mut all, mut ranges, mut multiplicities) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..samples {
-        ranges.clear();
-        access.ranges(rows, i * rows.len / samples, params, &mut ranges);
+        let stretch = i * rows.len / samples..(i + 1) * rows.len / samples;
+        let first = stretch.start;
+        let tried = if is_remote { NEAR_SAMPLE_ROWS } else { 0 };
+        let near = stretch.take(tried).find(|&row| {
+            ranges.clear();
+            access.ranges(rows, row, params, &mut ranges);
+            ranges.iter().all(is_here)
+        });
+        if near.is_none() {
+            ranges.clear();
+            access.ranges(rows, first, params, &mut ranges);
+        }
         let counted = some(&ranges).inspect(|range| all.push(**range)).count();
         multiplicities.resize(all.len(), ranges.len() as f64 / counted.max(1) as f64);
     }

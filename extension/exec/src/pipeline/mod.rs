@@ -21,7 +21,7 @@ use crate::optimizer::estimates::{Estimates, Estimator};
 use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
-use crate::optimizer::read_ahead::wanted;
+use crate::optimizer::next_reads::wanted_with;
 use crate::optimizer::star_planning::note_large_key;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::participant::{Role, Share};
@@ -382,7 +382,7 @@ impl Pipeline {
                 }
             }
             let mut estimator = self.estimator(source, feedback);
-            let next = choose(&mut estimator, &rows, &scope, stars, ahead);
+            let next = choose(&mut estimator, &rows, &scopes, stars, ahead);
             let mut part = None;
             if let Some(key) = self.placed_key(source, &rows, &scope, &next) {
                 // Rows that have just come take a step where they are.
@@ -396,8 +396,8 @@ impl Pipeline {
                 }
             }
             if self.role.is_none() && source.is_remote() {
-                let wanted = wanted(&self.query, source, &rows, &scopes, &next);
-                source.read_ahead(&wanted);
+                let wanted = wanted_with(&self.query, source, &rows, &scopes, &next);
+                wanted.iter().for_each(|wanted| source.read_ahead(wanted));
             }
             match next {
                 Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts, part),
@@ -438,12 +438,13 @@ impl Pipeline {
     }
 
     /// What estimates of cardinalities are made from.
-    fn estimator<'a, S>(
+    fn estimator<'a, S: Source>(
         &'a mut self,
         source: &'a mut S,
         feedback: &'a mut CardinalityFeedback,
     ) -> Estimator<'a, S> {
         Estimator {
+            reads_ahead: self.role.is_none() && source.is_remote(),
             query: &self.query,
             builds: &self.builds,
             estimates: &mut self.estimates,

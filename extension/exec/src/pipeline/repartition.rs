@@ -149,7 +149,7 @@ impl Pipeline {
         let next = choose(
             &mut self.estimator(source, feedback),
             &rows,
-            &scope,
+            &[scope],
             false,
             None,
         );

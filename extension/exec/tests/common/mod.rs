@@ -2,7 +2,7 @@
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Span, FROZEN_XID,
+    initial_pages, key_of, Batch, Key, Options, Order, Quad, Quads, Snapshot, Span, FROZEN_XID,
 };
 use pgquad_cluster::Reading;
 use pgquad_exec::{Argument, Bindings, Expr, Slot, Source, TableNumber, ValueKey};
@@ -56,6 +56,12 @@ impl Trees {
             remote: false,
             txns: Txns::default(),
         }
+    }
+
+    /// What sees all quads.
+    #[allow(dead_code)]
+    pub fn snapshot(&self) -> impl Snapshot {
+        self.txns.snapshot(&[], 1)
     }
 }
 

@@ -175,16 +175,25 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let ahead = request.ahead.iter().map(|(_, part)| part.shard);
     let ahead: Vec<Option<Open>> = ahead.map(Open::one_ahead).collect();
     let mut spans = Vec::new();
-    rows.ahead = Found::of(&request.ahead, |place, range, enough, batch| {
-        let Some(open) = &ahead[place] else {
-            return false;
-        };
-        let order = open.check_order(request.ahead[place].0);
-        let probe = &mut Probe::new(ALL_COLUMNS);
-        let range = std::slice::from_ref(range);
-        open.readers[0].read(order, probe, range, enough, batch, &mut spans);
-        true
-    });
+    let order = |place: usize, open: &Open| open.check_order(request.ahead[place].0);
+    rows.ahead = Found::of(
+        &request.ahead,
+        |place, range, enough, batch| {
+            let Some(open) = &ahead[place] else {
+                return false;
+            };
+            let (order, probe) = (order(place, open), &mut Probe::new(ALL_COLUMNS));
+            let range = std::slice::from_ref(range);
+            open.readers[0].read(order, probe, range, enough, batch, &mut spans);
+            true
+        },
+        |place, (low, high)| {
+            let open = ahead[place].as_ref();
+            open.map_or(0, |open| {
+                open.readers[0].count(order(place, open), low, high)
+            })
+        },
+    );
     ahead.into_iter().flatten().for_each(Open::close);
     rows.encode()
 }

@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgquad_btree::{
-    Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, KEY_MAX, KEY_MIN, SIGN,
+    Batch, Filter, GroupCursor, Groups, Key, Order, Probe, Span, Work, ALL_COLUMNS, KEY_MAX,
+    KEY_MIN, SIGN,
 };
 use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
-use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows};
+use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows, KEYS_AHEAD};
 use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish};
 use pgrx::pg_sys;
 
@@ -34,6 +35,10 @@ const MANY_SAMPLED: u64 = 1000;
 /// Estimates from such a sample are remembered from so many quads on. A query of a few rows takes as long to find its
 /// order as to run: each sampled shard costs 2 us. It asks for the same large ranges again and again.
 const WORTH_REMEMBERING: u64 = 1000;
+
+/// Most ranges of an estimate that are read ahead, too. Those of a query's constants are few, and the next message would
+/// ask for their quads; others are keys of a sample.
+const READ_WITH_ESTIMATE: usize = 16;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.
 const MAX_VALUES: u32 = 256 * 1024;
@@ -156,25 +161,95 @@ impl ShardedReader {
         if self.written {
             return;
         }
-        let side = self.side(order);
-        let (table, place) = (side.table(), side.key_place());
-        let mut ahead = self.scope.ahead();
         for range in ranges {
-            let Some(shard) = shard_of_range(&table.placement, place, range) else {
-                continue;
-            };
-            if side.is_here(shard) {
-                continue;
-            }
-            let placed = table.placement.shards()[shard];
-            ahead.wish(Wish {
-                table: table.relid.to_u32(),
-                group: placed.group,
-                shard: placed.id,
-                order: side.order as u8,
-                range: *range,
-            });
+            self.wish(order, range);
         }
+    }
+
+    /// Asks for a range of an order with the next message, where it is in a shard of another node; false where it is
+    /// not asked for.
+    fn wish(&self, order: usize, range: &(Key, Key)) -> bool {
+        let side = self.side(order);
+        let placement = &side.table().placement;
+        let shard = shard_of_range(placement, side.key_place(), range);
+        let Some(shard) = shard.filter(|&shard| !side.is_here(shard)) else {
+            return false;
+        };
+        let placed = placement.shards()[shard];
+        self.scope.ahead().wish(Wish {
+            table: side.table().relid.to_u32(),
+            group: placed.group,
+            shard: placed.id,
+            order: side.order as u8,
+            range: *range,
+        })
+    }
+
+    /// Whether reads may be answered from what is read ahead: not for the planner, which has no snapshot of a query.
+    fn reads_ahead(&self) -> bool {
+        !self.written && !std::ptr::eq(self.snapshot, &raw mut pg_sys::SnapshotSelfData)
+    }
+
+    /// About how many keys a range of an order has, by what has been read ahead.
+    fn counted_ahead(&self, order: usize, range: &(Key, Key)) -> Option<u64> {
+        let side = self.side(order);
+        let (table, order) = (side.table().relid.to_u32(), side.order as u8);
+        let ahead = self.scope.ahead();
+        ahead.count(table, order, range)
+    }
+
+    /// Whether a range of an order is counted without asking other nodes.
+    pub fn is_counted_here(&self, order: usize, range: &(Key, Key)) -> bool {
+        let side = self.side(order);
+        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        self.reshaped || shard.is_none_or(|shard| side.is_here(shard))
+    }
+
+    /// Whether a range of an order, in one shard, is read without asking another node.
+    pub fn is_known(&self, order: usize, range: &(Key, Key)) -> bool {
+        let side = self.side(order);
+        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        let is_kept = || {
+            let table = side.table().relid.to_u32();
+            let ahead = self.scope.ahead();
+            ahead.keys(table, side.order as u8, range).is_some()
+        };
+        shard.is_some_and(|shard| side.is_here(shard) || self.reads_ahead() && is_kept())
+    }
+
+    /// Appends the keys of a range of an order, where there are at most `most` and no other node has to be asked; false
+    /// otherwise. What is read of shards here is kept for the next time.
+    pub fn known_keys(
+        &self,
+        order: usize,
+        range: &(Key, Key),
+        most: usize,
+        keys: &mut Vec<Key>,
+    ) -> bool {
+        let side = self.side(order);
+        let (table, number) = (side.table().relid.to_u32(), side.order as u8);
+        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        let (Some(shard), true) = (shard, self.reads_ahead()) else {
+            return false;
+        };
+        if let Some(known) = self.scope.ahead().keys(table, number, range) {
+            keys.extend_from_slice(&known[..known.len().min(most)]);
+            return known.len() <= most;
+        }
+        if !side.is_here(shard) {
+            return false;
+        }
+        let (mut batch, mut spans) = (Batch::new(), Vec::new());
+        batch.clear(ALL_COLUMNS);
+        let (probe, ranges) = (&mut Probe::new(ALL_COLUMNS), std::slice::from_ref(range));
+        side.read_here(shard, probe, ranges, KEYS_AHEAD + 1, &mut batch, &mut spans);
+        let read: Vec<Key> = (0..batch.len()).map(|n| batch.key(n)).collect();
+        if read.len() > most.min(KEYS_AHEAD) {
+            return false;
+        }
+        keys.extend_from_slice(&read);
+        self.scope.ahead().keep_keys(table, number, range, read);
+        true
     }
 
     /// Forgets what was to be read ahead and has not been asked for.
@@ -420,28 +495,35 @@ impl ShardedReader {
         }
         let mut counts = vec![0; wanted.len()];
         let (mut asked, mut new, mut anywhere) = (Vec::new(), Vec::new(), Vec::new());
+        let mut elsewhere = Vec::new();
         for (n, &(order, low, high)) in wanted.iter().enumerate() {
             let side = self.side(order);
             let (relid, range) = (side.table().relid, (low, high));
             let only = shard_of_range(&side.table().placement, side.key_place(), &range);
             if let Some(shard) = only.filter(|&shard| side.is_here(shard)) {
                 counts[n] = side.local(shard).count(side.order, &low, &high);
+            } else if let Some(count) = self.counted_ahead(order, &range) {
+                counts[n] = count;
             } else if let Some(count) = estimates::known(relid, order, range) {
                 counts[n] = count;
-            } else if only.is_none() && side.has_some_here() {
+            } else if only.is_some() {
+                elsewhere.push(n);
+            } else if side.has_some_here() {
                 anywhere.push(n);
             } else {
                 asked.extend(side.deal(range, n));
                 new.push(n);
             }
         }
+        // What is known of the pattern already shows enough, too.
+        let known: u64 = counts.iter().sum();
         let mut is_large = None;
         for of_order in anywhere.chunk_by(|&a, &b| wanted[a].0 == wanted[b].0) {
             let side = self.side(wanted[of_order[0]].0);
             let range = |&n: &usize| (wanted[n].1, wanted[n].2);
             let ranges: Vec<(Key, Key)> = of_order.iter().map(range).collect();
             let (estimated, entries) = side.sampled(&ranges);
-            let in_all: u64 = entries.iter().sum();
+            let in_all = known + entries.iter().sum::<u64>();
             for ((&n, count), own) in of_order.iter().zip(estimated).zip(entries) {
                 let seen = if together { in_all } else { own };
                 if seen < FEW_SAMPLED && *is_large.get_or_insert_with(|| self.is_large()) {
@@ -458,7 +540,29 @@ impl ShardedReader {
                 }
             }
         }
+        let reads = elsewhere.len() <= READ_WITH_ESTIMATE && self.reads_ahead();
+        let (read, counted): (Vec<usize>, Vec<usize>) = elsewhere
+            .iter()
+            .partition(|&&n| reads && self.wish(wanted[n].0, &(wanted[n].1, wanted[n].2)));
+        for n in counted {
+            let (order, low, high) = wanted[n];
+            asked.extend(self.side(order).deal((low, high), n));
+        }
+        new.extend(elsewhere);
+        // Before the other requests, as their answers come before, too.
+        let ahead = if read.is_empty() {
+            Vec::new()
+        } else {
+            self.ask_others()
+        };
         let asked = self.ask(asked, &[], Kind::Estimate);
+        for (group, wishes) in ahead {
+            self.receive_rows(group, &wishes);
+        }
+        for n in read {
+            let (order, low, high) = wanted[n];
+            counts[n] = self.counted_ahead(order, &(low, high)).unwrap_or(0);
+        }
         self.answers(&asked, Kind::Estimate, |numbers, found| {
             for (number, count) in numbers.iter().zip(found) {
                 counts[*number as usize] += count;

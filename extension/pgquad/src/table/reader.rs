@@ -61,6 +61,14 @@ impl TableReader {
         }
     }
 
+    /// Whether a range of an order is counted without asking other nodes.
+    pub fn is_counted_here(&self, order: usize, range: &(Key, Key)) -> bool {
+        match self {
+            Self::Local(_) => true,
+            Self::Sharded(sharded) => sharded.is_counted_here(order, range),
+        }
+    }
+
     /// Counts ranges of orders ahead, so that [`Self::counts`] of them needs no further message.
     pub fn count_ahead(&self, wanted: &[(usize, Key, Key)]) {
         if let Self::Sharded(sharded) = self {

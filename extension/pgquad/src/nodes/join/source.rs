@@ -297,6 +297,13 @@ impl Source for NodeSource {
         self.readers.iter().any(TableReader::is_remote)
     }
 
+    fn is_counted_here(&self, table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
+        match self.part(table) {
+            None => self.reader(table).is_counted_here(order, range),
+            Some(_) => true,
+        }
+    }
+
     fn count_ahead(&mut self, wanted: &[Wanted]) {
         for (n, reader) in self.readers.iter().enumerate() {
             let of_reader = wanted
@@ -324,6 +331,23 @@ impl Source for NodeSource {
         {
             self.reader(*table).read_ahead(*order, ranges);
         }
+    }
+
+    fn is_known(&self, table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
+        let sharded = self.reader(table).sharded();
+        sharded.is_none_or(|sharded| sharded.is_known(order, range))
+    }
+
+    fn known_keys(
+        &self,
+        table: TableNumber,
+        order: usize,
+        range: &(Key, Key),
+        most: usize,
+        keys: &mut Vec<Key>,
+    ) -> bool {
+        let sharded = self.reader(table).sharded();
+        sharded.is_some_and(|sharded| sharded.known_keys(order, range, most, keys))
     }
 
     fn only_shard(&self, part: TableNumber, keys: &[u64]) -> Option<(usize, usize)> {

@@ -1,0 +1,57 @@
+//! What the next step reads: which patterns it takes, and whether that needs a message.
+
+use crate::bindings::Bindings;
+use crate::optimizer::join_order::Next;
+use crate::optimizer::read_ahead;
+use crate::optimizer::star_planning::MemberKind;
+use crate::plan::layout::{PatternInfo, Scope};
+use crate::plan::query::Query;
+use crate::source::{Source, Wanted};
+
+/// What is worth reading with the quads of the next step, where that needs a message: `None` where it does not.
+pub(crate) fn wanted_with<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    scopes: &[Scope],
+    next: &Next,
+) -> Option<Vec<Wanted>> {
+    let taken = match next {
+        Next::Pattern(i, _) => (1 << i, 0),
+        // It asks for itself, step by step.
+        Next::Child(_) => return Some(Vec::new()),
+        Next::Star(parts) => {
+            let parts = parts.list.iter().map(|part| &part.what);
+            parts.fold((0, 0), |(patterns, children), part| match part {
+                MemberKind::Pattern(i, _) => (patterns | 1 << i, children),
+                MemberKind::Optional(c) => (patterns, children | 1 << c),
+            })
+        }
+    };
+    let scope = scopes.last()?;
+    let is_known = is_known(query, source, rows, scope, next);
+    (!is_known).then(|| read_ahead::wanted(query, source, rows, scopes, taken))
+}
+
+/// Whether the quads of the next step are read without a message, for all rows.
+fn is_known<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    scope: &Scope,
+    next: &Next,
+) -> bool {
+    let group = &query.layout.groups[scope.group];
+    let is_known = |info: &PatternInfo| read_ahead::is_known(query, source, rows, info);
+    match next {
+        Next::Pattern(i, _) => is_known(&group.patterns[*i]),
+        Next::Child(_) => false,
+        Next::Star(parts) => parts.list.iter().all(|part| match part.what {
+            MemberKind::Pattern(i, _) => is_known(&group.patterns[i]),
+            MemberKind::Optional(c) => {
+                let inner = group.children[c].group;
+                query.layout.groups[inner].patterns.iter().all(is_known)
+            }
+        }),
+    }
+}

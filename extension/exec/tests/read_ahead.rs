@@ -1,0 +1,352 @@
+//! What a pipeline asks another node for: how many messages a join takes, and which keys are counted for an estimate.
+
+mod common;
+
+use common::{Trees, FLIP};
+use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span, ALL_COLUMNS};
+use pgquad_cluster::Reading;
+use pgquad_exec::{
+    Bindings, Bound, CardinalityFeedback, Child, ColumnNumber, Comparison, Expr, Group, Kind,
+    Param, Pattern, Pipeline, Plan, Slot, Source, TableNumber, Tuning, Value, ValueKey, Wanted,
+};
+
+/// One table, whose quads are on another node. What is asked for ahead comes with the next message.
+struct Far {
+    all: Trees,
+    /// Whether quads with this subject or object are on this node.
+    holds: fn(i64) -> bool,
+    wished: Vec<(usize, Key, Key)>,
+    known: Vec<(usize, Key, Key)>,
+    /// Messages of reads, and of counts.
+    reads: usize,
+    counts: usize,
+}
+
+impl Far {
+    fn new(quads: &[Quad], holds: fn(i64) -> bool) -> Self {
+        Self {
+            all: Trees::new(&[quads.to_vec()], &["spog", "posg"]),
+            holds,
+            wished: Vec::new(),
+            known: Vec::new(),
+            reads: 0,
+            counts: 0,
+        }
+    }
+
+    /// Whether the column by which an order is placed (subject, object) has one value, which is on this node.
+    fn is_here(&self, order: usize, (low, high): &(Key, Key)) -> bool {
+        let place = order;
+        low[place] == high[place] && (self.holds)((low[place] ^ FLIP) as i64)
+    }
+
+    fn is_kept(&self, order: usize, (low, high): &(Key, Key)) -> bool {
+        let holds = |of: &(usize, Key, Key)| of.0 == order && of.1 <= *low && *high <= of.2;
+        self.known.iter().any(holds)
+    }
+
+    fn has_all(&self, order: usize, ranges: &[(Key, Key)]) -> bool {
+        ranges
+            .iter()
+            .all(|range| self.is_here(order, range) || self.is_kept(order, range))
+    }
+
+    fn message_comes(&mut self) {
+        self.known.append(&mut self.wished);
+    }
+}
+
+impl Source for Far {
+    fn orders(&self, table: TableNumber) -> &[Order] {
+        self.all.orders(table)
+    }
+
+    fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
+        self.counts(table, order, &[(*low, *high)])[0]
+    }
+
+    fn counts(&mut self, table: TableNumber, order: usize, ranges: &[(Key, Key)]) -> Vec<u64> {
+        if !self.has_all(order, ranges) {
+            self.counts += 1;
+            self.message_comes();
+        }
+        let all = &mut self.all;
+        let count = |(low, high): &(Key, Key)| all.count(table, order, low, high);
+        ranges.iter().map(count).collect()
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn is_counted_here(&self, _table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
+        self.is_here(order, range)
+    }
+
+    fn read_ahead(&mut self, wanted: &[Wanted]) {
+        self.wished.clear();
+        for wanted in wanted {
+            let ranges = wanted.ranges.iter();
+            let ranges = ranges.map(|&(low, high)| (wanted.order, low, high));
+            self.wished.extend(ranges);
+        }
+    }
+
+    fn is_known(&self, _table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
+        self.has_all(order, &[*range])
+    }
+
+    fn known_keys(
+        &self,
+        table: TableNumber,
+        order: usize,
+        range: &(Key, Key),
+        most: usize,
+        keys: &mut Vec<Key>,
+    ) -> bool {
+        if !self.has_all(order, &[*range]) {
+            return false;
+        }
+        let (mut batch, mut spans) = (Batch::default(), Vec::new());
+        let tree = self.all.tables[table.index()].0.tree(order).unwrap();
+        Probe::new(ALL_COLUMNS)
+            .read(
+                tree,
+                &self.all.snapshot(),
+                &[*range],
+                most + 1,
+                &mut batch,
+                &mut spans,
+            )
+            .unwrap();
+        keys.extend((0..batch.len()).map(|n| batch.key(n)));
+        batch.len() <= most
+    }
+
+    fn read(
+        &mut self,
+        table: TableNumber,
+        order: usize,
+        reading: &mut Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+        batch: &mut Batch,
+        spans: &mut Vec<Span>,
+    ) -> bool {
+        if !self.has_all(order, ranges) {
+            self.reads += 1;
+            self.message_comes();
+        }
+        self.all
+            .read(table, order, reading, ranges, enough, batch, spans)
+    }
+
+    fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
+        self.all.test(expr, needs, rows, keep);
+    }
+
+    fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
+        self.all.value_keys(ids)
+    }
+
+    fn interrupt(&mut self) {}
+}
+
+/// A cell of a pattern.
+#[derive(Clone, Copy)]
+enum Term {
+    Var(u16),
+    Is(i64),
+}
+use Term::{Is, Var};
+
+/// Patterns, whose constants go to `params`.
+fn patterns(triples: &[[Term; 3]], params: &mut Vec<Value>) -> Vec<Pattern> {
+    let mut pattern = |triple: &[Term; 3]| {
+        let mut pattern = Pattern::default();
+        for (column, term) in triple.iter().enumerate() {
+            match term {
+                Var(slot) => pattern.cells[column] = Some(Slot::new(*slot)),
+                Is(value) => {
+                    let param = Param::from_index(params.len());
+                    let column = ColumnNumber::from_index(column);
+                    pattern
+                        .conditions
+                        .push(Comparison::new(column, Bound::Eq, param));
+                    params.push(Value::One(*value as u64 ^ FLIP));
+                }
+            }
+        }
+        pattern
+    };
+    triples.iter().map(&mut pattern).collect()
+}
+
+const TUNING: Tuning = Tuning {
+    first: 100,
+    most: 10_000,
+    bulk_from: 128,
+    range_pushdown_from: 1000,
+    memory: 1 << 20,
+};
+
+/// Numbers of rows of a join, and what it asked for.
+fn run(source: &mut Far, plan: &Plan, params: &[Value], feedback: &mut CardinalityFeedback) -> u64 {
+    let mut pipeline = Pipeline::new(plan, vec![0], TUNING);
+    pipeline.start(params.to_vec());
+    let mut rows = 0;
+    while let Some(batch) = pipeline.next(source, feedback) {
+        rows += batch.len as u64;
+    }
+    rows
+}
+
+const LABEL: i64 = 1;
+const OFFER_OF: i64 = 2;
+const VENDOR: i64 = 3;
+const COUNTRY: i64 = 4;
+const REVIEW_OF: i64 = 5;
+const REVIEWER: i64 = 6;
+const NAME: i64 = 7;
+const PRODUCT: i64 = 1000;
+
+/// A product with three offers and four reviews, and what offers and reviews lead to.
+fn shop() -> Vec<Quad> {
+    let mut quads = vec![[PRODUCT, LABEL, 2000, 0]];
+    for n in 0..3 {
+        let (offer, vendor) = (3000 + n, 4000 + n);
+        quads.push([offer, OFFER_OF, PRODUCT, 0]);
+        quads.push([offer, VENDOR, vendor, 0]);
+        quads.push([vendor, COUNTRY, 5000, 0]);
+    }
+    for n in 0..4 {
+        let (review, person) = (6000 + n, 7000 + n);
+        quads.push([review, REVIEW_OF, PRODUCT, 0]);
+        quads.push([review, REVIEWER, person, 0]);
+        quads.push([person, NAME, 8000 + n, 0]);
+    }
+    quads.sort_unstable();
+    quads
+}
+
+/// `<product> label ?l OPTIONAL { ?o offerOf <product>; vendor ?v. ?v country ?c } OPTIONAL { ?r reviewOf <product>;
+/// reviewer ?p. ?p name ?n }`
+fn of_product() -> (Plan, Vec<Value>) {
+    let mut params = Vec::new();
+    let root = patterns(&[[Is(PRODUCT), Is(LABEL), Var(0)]], &mut params);
+    let mut optional = |triples: &[[Term; 3]], row: u16| Child {
+        kind: Kind::Left,
+        group: Group {
+            patterns: patterns(triples, &mut params),
+            ..Group::default()
+        },
+        exports: Vec::new(),
+        needs: Vec::new(),
+        row: Slot::new(row),
+    };
+    let offers = [
+        [Var(1), Is(OFFER_OF), Is(PRODUCT)],
+        [Var(1), Is(VENDOR), Var(2)],
+        [Var(2), Is(COUNTRY), Var(3)],
+    ];
+    let reviews = [
+        [Var(4), Is(REVIEW_OF), Is(PRODUCT)],
+        [Var(4), Is(REVIEWER), Var(5)],
+        [Var(5), Is(NAME), Var(6)],
+    ];
+    let children = vec![optional(&offers, 7), optional(&reviews, 8)];
+    let plan = Plan {
+        root: Group {
+            patterns: root,
+            children,
+            ..Group::default()
+        },
+        slots: 9,
+        output: (0..7).map(Slot::new).collect(),
+        distinct: false,
+        whole: false,
+    };
+    (plan, params)
+}
+
+/// The reviews are known when the offers are joined. So what they lead to comes with the same messages: those of three
+/// steps, not of five.
+#[test]
+fn what_is_known_leads_on_to_what_comes_later() {
+    let (plan, params) = of_product();
+    for holds in [|_| false, |id| id % 3 == 0] {
+        let mut feedback = CardinalityFeedback::new();
+        // The second run counts nothing.
+        for is_first in [true, false] {
+            let mut source = Far::new(&shop(), holds);
+            assert_eq!(run(&mut source, &plan, &params, &mut feedback), 12);
+            let messages = source.reads + source.counts;
+            assert!(is_first || messages <= 3, "{messages} messages");
+        }
+    }
+}
+
+/// What is counted for the choice of the order brings the quads along: no read takes a message of its own.
+#[test]
+fn counts_bring_quads_along() {
+    let subject = 50;
+    let mut quads: Vec<Quad> = (0..20).map(|n| [subject, 1, 100 + n, 0]).collect();
+    quads.extend((0..20).map(|n| [subject, 2, 200 + n, 0]));
+    let mut params = Vec::new();
+    let triples = [[Is(subject), Is(1), Var(0)], [Is(subject), Is(2), Var(1)]];
+    let plan = Plan {
+        root: Group {
+            patterns: patterns(&triples, &mut params),
+            ..Group::default()
+        },
+        slots: 2,
+        output: [0, 1].map(Slot::new).to_vec(),
+        distinct: false,
+        whole: false,
+    };
+    let mut source = Far::new(&quads, |_| false);
+    let mut feedback = CardinalityFeedback::new();
+    assert_eq!(run(&mut source, &plan, &params, &mut feedback), 400);
+    assert!(source.counts >= 1);
+    assert_eq!(source.reads, 0);
+}
+
+/// Of a large batch, keys on this node are counted where there are some.
+#[test]
+fn sampled_keys_are_on_this_node() {
+    const SUBJECTS: i64 = 3000;
+    let mut quads = Vec::new();
+    for n in 0..SUBJECTS {
+        quads.extend([[n, 1, 9_000_001, 0], [n, 2, n, 0], [n, 3, n, 0]]);
+    }
+    quads.sort_unstable();
+    let mut params = Vec::new();
+    let triples = [
+        [Var(0), Is(1), Is(9_000_001)],
+        [Var(0), Is(2), Var(1)],
+        [Var(0), Is(3), Var(2)],
+    ];
+    let plan = Plan {
+        root: Group {
+            patterns: patterns(&triples, &mut params),
+            ..Group::default()
+        },
+        slots: 3,
+        output: (0..3).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    };
+    let counted = |holds: fn(i64) -> bool| {
+        let mut source = Far::new(&quads, holds);
+        let mut feedback = CardinalityFeedback::new();
+        let rows = run(&mut source, &plan, &params, &mut feedback);
+        assert_eq!(rows, SUBJECTS as u64);
+        source.counts
+    };
+    let far = counted(|_| false);
+    let some_near = counted(|id| id % 10 == 7);
+    let all_near = counted(|id| id < 9_000_000);
+    // What its constants select of a pattern is counted elsewhere in each case.
+    assert_eq!(some_near, all_near);
+    assert!(far > all_near, "{far} messages of counts, {all_near}");
+}
