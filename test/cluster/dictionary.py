@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import closing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
@@ -132,6 +133,9 @@ class Checks:
             self.every_node_decodes,
             self.sessions_share_what_other_nodes_tell,
             self.sessions_share_what_they_have_read,
+            self.sessions_of_queries_look_terms_up,
+            self.groups_are_decoded_together,
+            self.cancelled_look_ups_leave_the_query_whole,
             self.shards_move_while_terms_are_added,
             self.a_split_shard_goes_on,
             self.node_down,
@@ -519,6 +523,92 @@ class Checks:
         first, second = blocks(), blocks()
         same(f"blocks that two sessions read, {first} and {second}", first > second, True)
         self.coordinator.rows("select quad.drop_store('read')")
+
+    def store_of_new_terms(self, store, count, distributed):
+        """A store of one subject, with terms that no session has looked up: its answer to all of them."""
+        terms = [iri(f"{store}/{distributed}/{n}") for n in range(count)]
+        self.coordinator.rows("select quad.create_store(%s, distributed => %s)", (store, distributed))
+        text = "".join(f"{iri(store)} {iri('p')} {term} .\n" for term in terms)
+        self.coordinator.rows("select quad.load_text(%s, 'nt', store => %s)", (text, store))
+        return terms
+
+    def sessions_of_queries_look_terms_up(self):
+        """A query and its terms take one session of each node. It is idle afterwards."""
+        for distributed in (True, False):
+            terms = self.store_of_new_terms("looked_up", 300, distributed)
+            began = [server.query("select clock_timestamp()")[0][0] for server in self.cluster.workers]
+            session = Session(self.cluster.coordinator)
+            query = f"select ?o {{ {iri('looked_up')} {iri('p')} ?o }}"
+            answer = json.loads(session.value("select quad.sparql_json(%s, store => 'looked_up')", (query,)))
+            found = sorted(f"<{row['o']['value']}>" for row in answer["results"]["bindings"])
+            same("the terms", found, sorted(terms))
+            for server, since in zip(self.cluster.workers, began):
+                mine = ("select left(query, 23) from pg_stat_activity where application_name = 'pgquad' "
+                        "and backend_start > %s")  # fmt: skip
+                same("sessions", server.query(mine, (since,)), [("CALL quad.cluster_serve",)])
+                held = f"select count(*) from pg_locks where pid in ({mine.replace('left(query, 23)', 'pid')})"
+                wait_until("locks are released", lambda ask=(held, (since,)), of=server: of.query(*ask) == [(0,)])
+            session.close()
+            self.coordinator.rows("select quad.drop_store('looked_up')")
+
+    def groups_are_decoded_together(self):
+        """The terms of groups come in few messages, also where rows are compared by them."""
+        count = 400
+        terms = self.store_of_new_terms("grouped", count, True)
+        sent = ("select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary' "
+                f"and address like '%:{self.cluster.coordinator.port}'")  # fmt: skip
+        for number, (query, column) in enumerate([
+            ("select ?o (count(*) as ?n) { ?s ?p ?o } group by ?o order by ?o limit 5", "o"),
+            ("select (max(?o) as ?m) ?s ?p { ?s ?p ?o } group by ?s ?p ?o order by desc(?m) limit 5", "m"),
+            ("select distinct ?o { ?s ?p ?o } order by ?o limit 5", "o"),
+        ]):
+            session = Session(self.cluster.coordinator)
+            before = self.coordinator.value(sent)
+            rows = session.rows("select * from quad.sparql(%s, store => 'grouped')", (query,))
+            messages = self.coordinator.value(sent) - before
+            expected = sorted((term[1:-1] for term in terms), reverse=number == 1)[:5]
+            same("groups", [row[0][column].strip("<>") for row in rows], expected)
+            same(f"few messages for {count} terms ({messages}, {column})", messages <= count // 10, True)
+            session.close()
+        self.coordinator.rows("select quad.drop_store('grouped')")
+
+    def cancelled_look_ups_leave_the_query_whole(self):
+        """A function of a query catches the cancellation of a look-up. Its answer, when it comes, is for nobody."""
+        terms = self.store_of_new_terms("caught", 40, True)
+        self.coordinator.rows(
+            "create function slow_term(id bigint) returns text language plpgsql as $$ begin "
+            "return quad.decode(id)::text; exception when query_canceled then return 'cancelled'; end $$"
+        )
+        worker = self.cluster.workers[0]
+        shards = worker.query("select oid::regclass::text from pg_class where relname ~ '^terms_[0-9]+$'")
+        session = Session(self.cluster.coordinator)
+        pid = session.value("select pg_backend_pid()")
+        found = []
+        # Row by row, with quads of the node read before and after.
+        query = (
+            "select slow_term(a.o), quad.decode(b.o)::text from quad_stores.caught a, lateral (select * from "
+            "quad_stores.caught c where c.s = a.s and c.p = a.p and c.o = a.o offset 0) b"
+        )
+        with closing(worker.connect()) as locking, locking.cursor() as cursor:
+            cursor.execute("set citus.enable_manual_changes_to_shards = on; begin")
+            cursor.execute(f"lock table {', '.join(name for (name,) in shards)} in access exclusive mode")
+            asking = threading.Thread(target=lambda: found.extend(session.rows(query)), daemon=True)
+            asking.start()
+            waiting = ("select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity "
+                       "where query like 'CALL quad.cluster_serve%')")  # fmt: skip
+            wait_until("the node waits", lambda: worker.query(waiting)[0][0] > 0)
+            self.coordinator.rows("select pg_cancel_backend(%s)", (pid,))
+            time.sleep(0.5)
+            cursor.execute("rollback")
+        join_all([asking], 60)
+        same("rows", len(found), len(terms))
+        same("terms of the other column", sorted(f"<{other}>" for _, other in found), sorted(terms))
+        cancelled = [row for row in found if row[0] == "cancelled"]
+        same(f"look-ups that were cancelled ({len(cancelled)})", 0 < len(cancelled) < len(terms), True)
+        same("the others", [row for row in found if row[0] not in (row[1], "cancelled")], [])
+        session.rows("drop function slow_term(bigint)")
+        session.close()
+        self.coordinator.rows("select quad.drop_store('caught')")
 
     def shards_move_while_terms_are_added(self):
         stop = threading.Event()

@@ -135,6 +135,10 @@ pub fn end_scope_of_transaction(what: &str) {
 /// Sessions for the messages of a statement.
 pub struct Scope {
     mode: Mode,
+    /// What its messages are counted as.
+    kind: counters::Kind,
+    /// The scopes whose sessions it uses, by group; they get them back.
+    lenders: RefCell<HashMap<i32, Weak<Scope>>>,
     /// Names of the snapshots under which nodes are to be read, by group; others choose their own.
     snapshots: RefCell<HashMap<i32, String>>,
     /// Names under which nodes have exported the snapshots that this scope reads with, by group.
@@ -150,8 +154,14 @@ pub struct Scope {
 impl Scope {
     /// A scope of its own.
     pub fn new(mode: Mode) -> Self {
+        Self::counted_as(mode.kind(), mode)
+    }
+
+    fn counted_as(kind: counters::Kind, mode: Mode) -> Self {
         Self {
             mode,
+            kind,
+            lenders: RefCell::default(),
             snapshots: RefCell::default(),
             exported: RefCell::default(),
             sessions: RefCell::default(),
@@ -159,6 +169,13 @@ impl Scope {
             read_cache: RefCell::default(),
             traffic: Cell::default(),
         }
+    }
+
+    /// A scope for looking up terms. It uses the sessions of running queries where they are free, else idle ones of
+    /// queries. So a node has one process for a query and its terms. What reads a dictionary sees what is committed at
+    /// that moment, whatever the snapshot of the session.
+    pub fn of_lookups() -> Self {
+        Self::counted_as(counters::Kind::Dictionary, Mode::Query)
     }
 
     /// What is read ahead.
@@ -249,22 +266,67 @@ impl Scope {
     /// that are missing are made at once, when the first answer is waited for.
     pub fn send(&self, group: i32, request: &[u8]) {
         let mut sessions = self.sessions.borrow_mut();
-        let session = sessions.entry(group).or_insert_with(|| {
-            let mut session = Session::take(group, self.mode);
-            if let Some(name) = self.snapshots.borrow().get(&group) {
-                session.import(name);
-            }
-            session
-        });
+        let session = sessions
+            .entry(group)
+            .or_insert_with(|| self.session_to(group));
         session.send(request);
-        counters::sent(self.mode.kind(), request.len());
+        counters::sent(self.kind, request.len());
         let batches = message::kind_of(request).is_some_and(Kind::is_batch);
-        counters::batches(self.mode.kind(), usize::from(batches));
+        counters::batches(self.kind, usize::from(batches));
         self.count(Traffic {
             messages: 1,
             sent: request.len() as u64,
             ..Traffic::default()
         });
+    }
+
+    /// A session for the messages of this scope.
+    fn session_to(&self, group: i32) -> Session {
+        let borrowed = match self.kind == self.mode.kind() {
+            true => None,
+            false => self.borrow_session(group),
+        };
+        let mut session = borrowed.unwrap_or_else(|| Session::take(group, self.mode));
+        session.kind = self.kind;
+        if let Some(name) = self.snapshots.borrow().get(&group) {
+            session.import(name);
+        }
+        session
+    }
+
+    /// The session that a running query has to a node, where nothing is under way in it. The query gets it back before
+    /// it goes on, when this scope is dropped.
+    fn borrow_session(&self, group: i32) -> Option<Session> {
+        let of_transaction = OF_TRANSACTION.with_borrow(Clone::clone);
+        let of_statements: Vec<Weak<Self>> = SCOPES.with_borrow(|scopes| {
+            let newest_first = scopes.iter().rev();
+            newest_first.map(|(_, scope)| scope.clone()).collect()
+        });
+        let running = of_statements.iter().filter_map(Weak::upgrade);
+        let role = asking_role();
+        running.chain(of_transaction).find_map(|scope| {
+            let mut sessions = scope.sessions.try_borrow_mut().ok()?;
+            let is_free = |session: &&Session| {
+                let is_quiet = session.connecting.is_none() && session.waiting == 0;
+                is_quiet && !session.ended && session.role == role
+            };
+            sessions.get(&group).filter(is_free)?;
+            let session = sessions.remove(&group)?;
+            let mut lenders = self.lenders.borrow_mut();
+            lenders.insert(group, Rc::downgrade(&scope));
+            Some(session)
+        })
+    }
+
+    /// Gives a borrowed session back. Nobody waits for answers that are still under way.
+    fn take_back(&self, mut session: Session) -> Option<Session> {
+        let Ok(mut sessions) = self.sessions.try_borrow_mut() else {
+            return Some(session);
+        };
+        session.kind = self.kind;
+        session.abandoned = session.waiting;
+        sessions.insert(session.group, session);
+        None
     }
 
     /// The answer to the first request sent to a node that has not been answered.
@@ -278,7 +340,7 @@ impl Scope {
             };
             session.receive()
         };
-        counters::received(self.mode.kind(), answer.len());
+        counters::received(self.kind, answer.len());
         self.count(Traffic {
             received: answer.len() as u64,
             waited: since.elapsed().as_nanos() as u64,
@@ -314,7 +376,7 @@ impl Scope {
                 events.add(socket, pg_sys::WL_SOCKET_READABLE);
             }
             drop(sessions);
-            let _waiting = counters::wait(self.mode.kind());
+            let _waiting = counters::wait(self.kind);
             events.wait(-1);
         };
         self.count(Traffic {
@@ -337,13 +399,22 @@ impl Scope {
 }
 
 impl Drop for Scope {
-    /// Ends the transactions of the other nodes and keeps the sessions. Runs at the end of a transaction too, so that
-    /// nothing in it may raise an error.
+    /// Gives borrowed sessions back, ends the transactions of the others and keeps them. Runs at the end of a
+    /// transaction too, so that nothing in it may raise an error.
     fn drop(&mut self) {
         if is_exiting() {
             return;
         }
-        for (_, mut session) in self.sessions.take() {
+        let lenders = self.lenders.take();
+        for (group, session) in self.sessions.take() {
+            let lender = lenders.get(&group).and_then(Weak::upgrade);
+            let left = match lender {
+                Some(lender) => lender.take_back(session),
+                None => Some(session),
+            };
+            let Some(mut session) = left else {
+                continue;
+            };
             if session.end() {
                 session.keep();
             }
@@ -541,7 +612,7 @@ impl Session {
             match unsafe { pq_sys::PQflush(self.conn) } {
                 0 => {
                     if let Some(since) = blocked {
-                        counters::blocked(self.mode.kind(), Instant::elapsed(&since));
+                        counters::blocked(self.kind, Instant::elapsed(&since));
                     }
                     return;
                 }
@@ -660,7 +731,7 @@ impl Session {
         if is_there(self.conn) {
             return;
         }
-        let _waiting = counters::wait(self.mode.kind());
+        let _waiting = counters::wait(self.kind);
         let (since, most) = (Instant::now(), poll_time());
         let budget = self.polling.budget(most);
         // SAFETY: a live connection; the latch of this process.

@@ -20,7 +20,8 @@ use crate::pg::error::raise;
 /// A shard that is not on this node, as it sees it.
 struct Moved;
 
-/// Answers a request, in a transaction of its own.
+/// Answers a request. The transaction is its own where terms are added or numbers taken; it may be that of a query where
+/// terms are looked up.
 pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {
@@ -52,7 +53,8 @@ fn with_shards<T>(
 }
 
 fn find(parts: &[Part<u128>]) -> Result<Vec<u64>, Moved> {
-    let layout = Layout::current();
+    // The transaction may be that of a long query.
+    let layout = Layout::newest();
     with_shards(&layout, |shards| {
         let mut ids = Vec::new();
         for part in parts {
@@ -246,7 +248,8 @@ impl Answered {
 }
 
 fn decode(parts: &[Part<u64>]) -> Vec<u8> {
-    let layout = Layout::current();
+    // The transaction may be that of a long query.
+    let layout = Layout::newest();
     let checked = with_shards(&layout, |shards| {
         for part in parts {
             let (place, _) = tables(shards, part.shard)?;

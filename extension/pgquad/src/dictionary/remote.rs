@@ -1,7 +1,7 @@
 //! Asking other nodes of a distributed dictionary: one message to each node and batch, all nodes at once.
 //!
-//! Messages go through sessions in which each is a transaction of its own. They go to this very node too, where it is
-//! to make ids. So an id is there for everyone at once, whatever becomes of the transaction that wanted it.
+//! Terms are looked up through the sessions of queries. Where nodes make ids each message is a transaction of its own, on
+//! this very node too. So an id is there for everyone at once, whatever becomes of the transaction that wanted it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -22,10 +22,16 @@ const AGREEMENT_PATIENCE: Duration = Duration::from_secs(30);
 /// Shortest and longest pause between two attempts.
 const PAUSES: Range<Duration> = Duration::from_millis(2)..Duration::from_millis(200);
 
-/// Sessions for messages of this module.
+/// Sessions for messages in which nodes write: each is a transaction of its own.
 pub fn scope() -> Scope {
     distribute::check_committed();
     Scope::new(Mode::Autonomous)
+}
+
+/// Sessions for messages in which nodes read.
+fn scope_of_lookups() -> Scope {
+    distribute::check_committed();
+    Scope::of_lookups()
 }
 
 /// A message to one node: what is asked for by shard, and the numbers of these items in the caller's list, in the same
@@ -83,6 +89,7 @@ pub fn deal<T>(
 
 /// Asks for items until each of them has been answered for: nodes may disagree for an instant about where a shard is.
 fn ask<T>(
+    scope: impl FnOnce() -> Scope,
     mut pending: Vec<usize>,
     shard_of: impl Fn(&Shards, usize) -> usize,
     item: impl Fn(usize) -> T,
@@ -150,6 +157,7 @@ pub fn ids_of(answer: Answer<'_>, count: usize) -> Vec<Option<TermId>> {
 pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, TermId)) {
     let is_kept = wanted.len() <= shared_cache::MAX_TERMS_AT_ONCE;
     ask(
+        scope_of_lookups,
         shared_cache::ids(wanted, hashes, &mut each),
         |shards, n| shards.of_hash(hashes[n]),
         |n| hashes[n],
@@ -170,6 +178,7 @@ pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, Ter
 /// The ids of the terms at `wanted`, given with their hashes, which get some where they have none.
 pub fn encode(wanted: Vec<usize>, terms: &[(u128, Term<'_>)], mut each: impl FnMut(usize, TermId)) {
     ask(
+        scope,
         wanted,
         |shards, n| shards.of_hash(terms[n].0),
         |n| terms[n].1,
@@ -188,6 +197,7 @@ pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
     let is_kept = numbers.len() <= shared_cache::MAX_TERMS_AT_ONCE;
     let missing = shared_cache::terms(numbers, |n, term| each(n, Some(term)));
     ask(
+        scope_of_lookups,
         missing,
         |shards, n| shards.of_number(numbers[n]),
         |n| numbers[n],

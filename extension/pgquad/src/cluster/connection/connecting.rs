@@ -90,6 +90,7 @@ impl Session {
             node,
             role,
             mode,
+            kind: mode.kind(),
             waiting: 0,
             abandoned: 0,
             syncs: 0,

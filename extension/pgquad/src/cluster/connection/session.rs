@@ -16,7 +16,7 @@ use crate::cluster::nodes::Node;
 pub enum Mode {
     /// All messages of a scope are one read-only transaction.
     Query,
-    /// Each message is a transaction, about terms.
+    /// Each message is a transaction, about new terms.
     Autonomous,
     /// The same, about anything else.
     Command,
@@ -44,6 +44,8 @@ pub(super) struct Session {
     pub(super) node: Node,
     pub(super) role: pg_sys::Oid,
     pub(super) mode: Mode,
+    /// What its messages are counted as at the moment.
+    pub(super) kind: counters::Kind,
     /// Messages whose answers have not been taken.
     pub(super) waiting: usize,
     /// So many of them were asked for by statements that have failed: their answers are dropped.
