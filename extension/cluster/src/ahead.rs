@@ -74,8 +74,8 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Asks for a range with the next message, unless it is known; says whether it is asked for. An entry stands for all
-    /// keys with the values of its first columns, so a range that has only some of these keys is not asked for.
+    /// Asks for a range with the next message, unless it is known; says whether it is asked for. An entry stands for
+    /// all keys with the values of its first columns, so a range that has only some of these keys is not asked for.
     pub fn wish(&mut self, wish: Wish) -> bool {
         if !is_prefix(&wish.range) {
             return false;

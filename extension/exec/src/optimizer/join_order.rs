@@ -22,8 +22,8 @@ pub(crate) enum Next {
     Star(StarPlan),
 }
 
-/// What to do next with rows in the innermost of these groups, which is not done; `stars` may be made. `ahead`: what was
-/// chosen already, by whoever gave these rows away.
+/// What to do next with rows in the innermost of these groups, which is not done; `stars` may be made. `ahead`: what
+/// was chosen already, by whoever gave these rows away.
 pub(crate) fn choose<S: Source>(
     estimator: &mut Estimator<S>,
     rows: &Bindings,

@@ -26,8 +26,8 @@ pub(crate) fn sample<S: Source>(
 }
 
 /// The ranges that are counted for `most` of the rows, with the weight of each. Each row stands for a stretch of the
-/// batch. One whose quads are on this node is taken where the stretch has one: shards are chosen by a hash, so these rows
-/// are like the others, and counting them takes no message.
+/// batch. One whose quads are on this node is taken where the stretch has one: shards are chosen by a hash, so these
+/// rows are like the others, and counting them takes no message.
 pub(crate) fn sampled<S: Source>(
     source: &S,
     access: &AccessPath,

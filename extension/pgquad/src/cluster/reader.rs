@@ -36,8 +36,8 @@ const MANY_SAMPLED: u64 = 1000;
 /// order as to run: each sampled shard costs 2 us. It asks for the same large ranges again and again.
 const WORTH_REMEMBERING: u64 = 1000;
 
-/// Most ranges of an estimate that are read ahead, too. Those of a query's constants are few, and the next message would
-/// ask for their quads; others are keys of a sample.
+/// Most ranges of an estimate that are read ahead, too. Those of a query's constants are few, and the next message
+/// would ask for their quads; others are keys of a sample.
 const READ_WITH_ESTIMATE: usize = 16;
 
 /// Values with their counts in an answer (4 MB): what there is no room for is counted anew for the next one.

@@ -20,8 +20,8 @@ use crate::pg::error::raise;
 /// A shard that is not on this node, as it sees it.
 struct Moved;
 
-/// Answers a request. The transaction is its own where terms are added or numbers taken; it may be that of a query where
-/// terms are looked up.
+/// Answers a request. The transaction is its own where terms are added or numbers taken; it may be that of a query
+/// where terms are looked up.
 pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {

@@ -1,7 +1,8 @@
 //! Asking other nodes of a distributed dictionary: one message to each node and batch, all nodes at once.
 //!
-//! Terms are looked up through the sessions of queries. Where nodes make ids each message is a transaction of its own, on
-//! this very node too. So an id is there for everyone at once, whatever becomes of the transaction that wanted it.
+//! Terms are looked up through the sessions of queries. Where nodes make ids each message is a transaction of its
+//! own, on this very node too. So an id is there for everyone at once, whatever becomes of the transaction that
+//! wanted it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

@@ -259,7 +259,7 @@ impl QuadCount {
         }
         let group = self.at;
         self.at += 1;
-        if group % OFFERED_GROUPS == 0 {
+        if group.is_multiple_of(OFFERED_GROUPS) {
             let rows = group..aggregation.len().min(group + OFFERED_GROUPS);
             let (columns, counted) = (self.by.len(), &self.counted);
             self.upcoming
