@@ -1,4 +1,5 @@
 //! A cache in one piece of memory: records are written one after the other, and go round. The oldest are overwritten.
+//! Whoever finds one that is about to be writes it again, so that what is used again and again stays (second chance).
 //!
 //! A piece is an array of words: where the next record begins, an index with a place for each hash of a key, and the
 //! records. Positions count words from the first record ever, so that a position tells whether its record is still
@@ -16,6 +17,18 @@ const RECORD_WORDS: usize = 4;
 const WORDS_A_PLACE: usize = 10;
 /// A record takes at most this part of a piece, so that one does not displace all others.
 const LARGEST_PART: usize = 8;
+
+/// Part of the records that are old, in percent: those that are overwritten next.
+const OLD_PERCENT: u64 = 50;
+
+/// How long a record that was found will last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Age {
+    /// It has been written a short time ago.
+    Young,
+    /// It is to be put in again.
+    Old,
+}
 
 /// Hash of a key, for its place in a piece and for the choice of a piece.
 #[must_use]
@@ -42,31 +55,27 @@ fn word(memory: &[u64], records: usize, position: u64) -> u64 {
     memory[memory.len() - records + (position % records as u64) as usize]
 }
 
-/// Appends the bytes that are kept under a key; false where there are none.
+/// Appends the bytes that are kept under a key; `None` where there are none.
 #[must_use]
-pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> bool {
+pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     let (places, records) = parts(memory.len());
     if places == 0 {
-        return false;
+        return None;
     }
     // Zero: no record.
-    let Some(position) = memory[place(key, places)].checked_sub(1) else {
-        return false;
-    };
-    let is_there = memory[0]
-        .checked_sub(position)
-        .is_some_and(|since| (1..=records as u64).contains(&since));
-    if !is_there {
-        return false;
+    let position = memory[place(key, places)].checked_sub(1)?;
+    let since = memory[0].checked_sub(position)?;
+    if !(1..=records as u64).contains(&since) {
+        return None;
     }
     let word = |n: usize| word(memory, records, position.wrapping_add(n as u64));
     if (0..key.len()).any(|n| word(n) != key[n]) {
-        return false;
+        return None;
     }
     let bytes = word(key.len()) as usize;
     // A record that is not sound is none: the memory is shared with other processes.
     if bytes > records / LARGEST_PART * size_of::<u64>() {
-        return false;
+        return None;
     }
     found.reserve(bytes.next_multiple_of(size_of::<u64>()));
     let start = found.len();
@@ -74,7 +83,8 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> bool {
         found.extend_from_slice(&word(RECORD_WORDS + n).to_ne_bytes());
     }
     found.truncate(start + bytes);
-    true
+    let is_old = since > records as u64 * (100 - OLD_PERCENT) / 100;
+    Some(if is_old { Age::Old } else { Age::Young })
 }
 
 /// Keeps bytes under a key, which stands for the same bytes for ever. Too many of them are not kept.
@@ -120,13 +130,13 @@ mod tests {
                 let key = [*of, *n, n ^ of];
                 let mut found = b"before".to_vec();
                 let value = value_of(n + of);
-                if get(&memory, &key, &mut found) {
+                if get(&memory, &key, &mut found).is_some() {
                     prop_assert_eq!(&found[6..], &value[..]);
                 }
                 prop_assert_eq!(&found[..6], b"before");
                 put(&mut memory, &key, &value);
                 found.clear();
-                let is_kept = get(&memory, &key, &mut found);
+                let is_kept = get(&memory, &key, &mut found).is_some();
                 prop_assert!(!is_kept || found == value);
                 prop_assert!(is_kept || words < 300);
             }
@@ -149,11 +159,36 @@ mod tests {
         }
         let mut found = Vec::new();
         let kept = (0..1000)
-            .filter(|&n| get(&memory, &[1, n, 0], &mut found))
+            .filter(|&n| get(&memory, &[1, n, 0], &mut found).is_some())
             .count();
         assert!((50..=180).contains(&kept), "{kept}");
-        assert!(get(&memory, &[1, 999, 0], &mut found));
-        assert!(!get(&memory, &[1, 0, 0], &mut found));
-        assert!(!get(&memory, &[2, 999, 0], &mut found));
+        assert_eq!(get(&memory, &[1, 999, 0], &mut found), Some(Age::Young));
+        assert_eq!(get(&memory, &[1, 0, 0], &mut found), None);
+        assert_eq!(get(&memory, &[2, 999, 0], &mut found), None);
+    }
+
+    #[test]
+    fn what_is_used_stays() {
+        let mut memory = vec![0; 1000];
+        let (used, unused) = ([1, 0, 0], [1, 1, 0]);
+        put(&mut memory, &used, b"used");
+        put(&mut memory, &unused, b"unused");
+        let (mut found, mut written_again) = (Vec::new(), 0);
+        for n in 2..2000 {
+            put(&mut memory, &[1, n, 0], &n.to_ne_bytes());
+            found.clear();
+            match get(&memory, &used, &mut found) {
+                Some(Age::Young) => {}
+                Some(Age::Old) => {
+                    written_again += 1;
+                    put(&mut memory, &used, &found);
+                }
+                // Another key has its place in the index.
+                None => put(&mut memory, &used, b"used"),
+            }
+        }
+        assert!((10..=60).contains(&written_again), "{written_again}");
+        assert!(get(&memory, &used, &mut found).is_some());
+        assert_eq!(get(&memory, &unused, &mut found), None);
     }
 }

@@ -106,8 +106,9 @@ pub static MAX_RESULT_ROWS: GucSetting<i32> = GucSetting::<i32>::new(0);
 /// Kilobytes of terms that a backend caches: `quad.dictionary_cache`.
 pub static DICTIONARY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(20 * 1024);
 
-/// Kilobytes of shared memory for terms of a distributed dictionary: `quad.shared_dictionary_cache`.
-pub static SHARED_DICTIONARY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+/// Kilobytes of shared memory for terms of a distributed dictionary, -1 for a quarter of `shared_buffers`:
+/// `quad.shared_dictionary_cache`.
+pub static SHARED_DICTIONARY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(-1);
 
 /// Parser threads; 0: as many as there are processors: `quad.load_threads`.
 pub static LOAD_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
@@ -338,10 +339,10 @@ fn define_dictionary() {
         GucRegistry::define_int_guc(
             c"quad.shared_dictionary_cache",
             c"Shared memory for terms of a distributed dictionary that all sessions keep; 0 for none.",
-            c"Only a server that preloads Citus takes it.",
+            c"-1 is a quarter of shared_buffers, 8 MB at least. Only a server that preloads Citus takes it.",
             &SHARED_DICTIONARY_CACHE,
-            0,
-            1024 * 1024,
+            -1,
+            8 * 1024 * 1024,
             GucContext::Postmaster,
             GucFlags::UNIT_KB,
         );
