@@ -69,6 +69,8 @@ pub struct ReadAhead {
     /// What they are for.
     wished: FxHashSet<Prefix>,
     kept: FxHashMap<Prefix, Kept>,
+    /// How many columns have one value in some range there (bit `n` = `n` columns).
+    bounds: u8,
     /// Keys and ranges in there.
     size: usize,
 }
@@ -152,9 +154,14 @@ impl ReadAhead {
                 }
             };
             let at = prefix(wish.table, wish.order, &wish.range);
-            self.kept.insert(at, kept);
+            self.insert(at, kept);
         }
         true
+    }
+
+    fn insert(&mut self, at: Prefix, kept: Kept) {
+        self.bounds |= 1 << at.2;
+        self.kept.insert(at, kept);
     }
 
     /// Keeps the keys of a range that were read on this node, in any order.
@@ -166,13 +173,13 @@ impl ReadAhead {
         self.size += 1 + keys.len();
         keys.sort_unstable();
         let at = prefix(table, order, range);
-        self.kept.insert(at, Kept::Keys(keys.into()));
+        self.insert(at, Kept::Keys(keys.into()));
     }
 
     fn make_room(&mut self, entries: usize) {
         if self.size + entries > MAX_KEPT_ENTRIES {
             self.kept.clear();
-            self.size = 0;
+            (self.bounds, self.size) = (0, 0);
         }
     }
 
@@ -196,7 +203,9 @@ impl ReadAhead {
     pub fn keys(&self, table: u32, order: u8, range: &(Key, Key)) -> Option<&[Key]> {
         let (low, high) = range;
         let bound = prefix(table, order, range).2;
-        (1..=usize::from(bound)).rev().find_map(|bound| {
+        let is_there = |bound: &usize| self.bounds >> bound & 1 == 1;
+        let mut bounds = (1..=usize::from(bound)).rev().filter(is_there);
+        bounds.find_map(|bound| {
             let at = shortened(table, order, low, bound);
             let Kept::Keys(keys) = self.kept.get(&at)? else {
                 return None;

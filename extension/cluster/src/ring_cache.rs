@@ -6,6 +6,8 @@
 //! there. A key whose place in the index is taken by another is not found any more, and asked for again: it is a cache.
 //! Who shares a piece locks it: [`get`] reads, [`put`] changes.
 
+use std::ops::Range;
+
 /// What a record is found by. Different values of the first word are different caches in one piece.
 pub type Key = [u64; 3];
 
@@ -50,9 +52,12 @@ fn place(key: &Key, places: usize) -> usize {
     HEAD_WORDS + (hash(key) % places as u64) as usize
 }
 
-/// Word `position` of all records ever written.
-fn word(memory: &[u64], records: usize, position: u64) -> u64 {
-    memory[memory.len() - records + (position % records as u64) as usize]
+/// `count` words of the records from word `position` of all ever written on: those up to the end of the memory, and
+/// those that go on at its beginning. There are no more than there are words for records.
+fn split(records: usize, position: u64, count: usize) -> (Range<usize>, Range<usize>) {
+    let start = (position % records as u64) as usize;
+    let end = records.min(start + count);
+    (start..end, 0..count - (end - start))
 }
 
 /// Appends the bytes that are kept under a key; `None` where there are none.
@@ -68,23 +73,39 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     if !(1..=records as u64).contains(&since) {
         return None;
     }
-    let word = |n: usize| word(memory, records, position.wrapping_add(n as u64));
-    if (0..key.len()).any(|n| word(n) != key[n]) {
+    let of_records = &memory[memory.len() - records..];
+    let mut head = [0; RECORD_WORDS];
+    read(of_records, position, &mut head);
+    if head[..key.len()] != key[..] {
         return None;
     }
-    let bytes = word(key.len()) as usize;
+    let bytes = head[key.len()] as usize;
     // A record that is not sound is none: the memory is shared with other processes.
     if bytes > records / LARGEST_PART * size_of::<u64>() {
         return None;
     }
-    found.reserve(bytes.next_multiple_of(size_of::<u64>()));
     let start = found.len();
-    for n in 0..bytes.div_ceil(size_of::<u64>()) {
-        found.extend_from_slice(&word(RECORD_WORDS + n).to_ne_bytes());
-    }
+    let words = bytes.div_ceil(size_of::<u64>());
+    found.resize(start + words * size_of::<u64>(), 0);
+    let (first, second) = split(records, position.wrapping_add(RECORD_WORDS as u64), words);
+    let words = of_records[first].iter().chain(&of_records[second]);
+    let places = found[start..].chunks_exact_mut(size_of::<u64>());
+    places
+        .zip(words)
+        .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
     found.truncate(start + bytes);
     let is_old = since > records as u64 * (100 - OLD_PERCENT) / 100;
     Some(if is_old { Age::Old } else { Age::Young })
+}
+
+/// Reads words from word `position` of all records ever written on.
+fn read(of_records: &[u64], position: u64, words: &mut [u64]) {
+    let (first, second) = split(of_records.len(), position, words.len());
+    let found = of_records[first].iter().chain(&of_records[second]);
+    words
+        .iter_mut()
+        .zip(found)
+        .for_each(|(word, found)| *word = *found);
 }
 
 /// Keeps bytes under a key, which stands for the same bytes for ever. Too many of them are not kept.
@@ -94,21 +115,23 @@ pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
     if places == 0 || words > records / LARGEST_PART {
         return;
     }
-    let first = memory.len() - records;
-    let start = memory[0];
-    let mut position = start;
-    let mut write = |word: u64| {
-        memory[first + (position % records as u64) as usize] = word;
-        position = position.wrapping_add(1);
-    };
-    key.iter().for_each(|&word| write(word));
-    write(bytes.len() as u64);
-    for chunk in bytes.chunks(size_of::<u64>()) {
+    let (first, start) = (memory.len() - records, memory[0]);
+    let of_records = &mut memory[first..];
+    let mut head = [0; RECORD_WORDS];
+    head[..key.len()].copy_from_slice(key);
+    head[key.len()] = bytes.len() as u64;
+    let of_bytes = bytes.chunks(size_of::<u64>()).map(|chunk| {
         let mut word = [0; size_of::<u64>()];
         word[..chunk.len()].copy_from_slice(chunk);
-        write(u64::from_ne_bytes(word));
+        u64::from_ne_bytes(word)
+    });
+    let mut all = head.into_iter().chain(of_bytes);
+    let (before, after) = split(records, start, words);
+    for part in [before, after] {
+        let places = of_records[part].iter_mut();
+        places.zip(&mut all).for_each(|(place, word)| *place = word);
     }
-    memory[0] = position;
+    memory[0] = start.wrapping_add(words as u64);
     memory[place(key, places)] = start.wrapping_add(1);
 }
 
