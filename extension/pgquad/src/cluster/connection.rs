@@ -98,8 +98,9 @@ unsafe extern "C-unwind" fn at_transaction_end(
     }
 }
 
-/// A statement that failed within a savepoint has left answers under way where the scope goes on with the transaction.
-/// Others have none: who sends to such a scope takes the answers before it gives rows to anybody.
+/// A statement that failed within a savepoint has left answers under way where its scope goes on: with the transaction,
+/// or with the statement around it. A query in a STABLE function has the snapshot of the one that calls it, and so its
+/// scope. Nobody else waits for an answer: who sends to a scope takes the answers before it gives rows to anybody.
 #[pg_guard]
 unsafe extern "C-unwind" fn at_subtransaction_end(
     event: pg_sys::SubXactEvent::Type,
@@ -108,7 +109,7 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
     _argument: *mut std::ffi::c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && !is_exiting() {
-        OF_TRANSACTION.with_borrow(|scope| scope.iter().for_each(|scope| scope.abandon()));
+        Scope::running().for_each(|scope| scope.abandon());
     }
 }
 
@@ -294,21 +295,27 @@ impl Scope {
         session
     }
 
+    /// The scopes of running statements, the newest first, and that of the transaction.
+    fn running() -> impl Iterator<Item = Rc<Self>> {
+        let of_transaction = OF_TRANSACTION.with_borrow(Clone::clone);
+        let of_statements: Vec<Rc<Self>> = SCOPES.with_borrow(|scopes| {
+            let newest_first = scopes.iter().rev();
+            newest_first
+                .filter_map(|(_, scope)| scope.upgrade())
+                .collect()
+        });
+        of_statements.into_iter().chain(of_transaction)
+    }
+
     /// The session that a running query has to a node, where nothing is under way in it. The query gets it back before
     /// it goes on, when this scope is dropped.
     fn borrow_session(&self, group: i32) -> Option<Session> {
-        let of_transaction = OF_TRANSACTION.with_borrow(Clone::clone);
-        let of_statements: Vec<Weak<Self>> = SCOPES.with_borrow(|scopes| {
-            let newest_first = scopes.iter().rev();
-            newest_first.map(|(_, scope)| scope.clone()).collect()
-        });
-        let running = of_statements.iter().filter_map(Weak::upgrade);
         let role = asking_role();
-        running.chain(of_transaction).find_map(|scope| {
+        Self::running().find_map(|scope| {
             let mut sessions = scope.sessions.try_borrow_mut().ok()?;
             let is_free = |session: &&Session| {
                 let is_quiet = session.connecting.is_none() && session.waiting == 0;
-                is_quiet && !session.ended && session.role == role
+                is_quiet && !session.ended && session.role == role && session.is_alive()
             };
             sessions.get(&group).filter(is_free)?;
             let session = sessions.remove(&group)?;
