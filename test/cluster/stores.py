@@ -1046,6 +1046,19 @@ class Checks:
             )
             self.execute("commit")
             wait_until("idle sessions", idle)
+        # A query that follows at once, in the same transaction of the node, does not hold the locks of the one before.
+        self.execute("select quad.create_store('apart', distributed => true)")
+        self.execute("insert into quad_stores.apart select n, 1, 2, 0 from generate_series(1, 1000) n")
+        held = (
+            "select count(*) filter (where relname ~ '^films_[so]_'), count(*) filter (where relname ~ '^apart_[so]_') "
+            f"from pg_locks join pg_class on pg_class.oid = relation where pid in (select pid {calls})"
+        )
+        with closing(self.cluster.servers[0].connect()) as asking, asking.cursor() as cursor:
+            cursor.execute(query)
+            cursor.execute("begin; declare c cursor for select * from quad_stores.apart; fetch 1 from c")
+            for films, apart in elsewhere(held):
+                same(f"locks of the query before, and of the one that runs ({apart})", (films, apart > 0), (0, True))
+        self.execute("select quad.drop_store('apart')")
         for end, after in (("pg_cancel_backend(pid)", "is"), ("pg_terminate_backend(pid, 10000)", "is not")):
             before = [self.rows(f"select pid {calls}", node=node) for node in (1, 2)]
             for node in (1, 2):

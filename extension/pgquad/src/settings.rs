@@ -339,7 +339,7 @@ fn define_dictionary() {
         GucRegistry::define_int_guc(
             c"quad.shared_dictionary_cache",
             c"Shared memory for terms of a distributed dictionary that all sessions keep; 0 for none.",
-            c"-1 is a quarter of shared_buffers, 8 MB at least. Only a server that preloads Citus takes it.",
+            c"-1 is a quarter of shared_buffers, 8 MB to 1 GB. Only a server that preloads Citus takes it.",
             &SHARED_DICTIONARY_CACHE,
             -1,
             8 * 1024 * 1024,

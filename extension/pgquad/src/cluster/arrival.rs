@@ -12,7 +12,7 @@ use crate::storage::LocalReader;
 ///
 /// # Safety
 /// `snapshot` is registered or active.
-unsafe fn is_late(arrived: u32, snapshot: pg_sys::Snapshot) -> bool {
+pub unsafe fn is_late(arrived: u32, snapshot: pg_sys::Snapshot) -> bool {
     let arrived = pg_sys::TransactionId::from(arrived);
     // SAFETY: the caller's promise; status calls.
     unsafe {

@@ -9,9 +9,12 @@ use pgquad_btree::{
 };
 use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
-use pgquad_cluster::message::{self, Count, Found, Kind, Part, Read, Rows, KEYS_AHEAD};
+use pgquad_cluster::message::{
+    self, Count, Found, Kind, Part, Read, Rows, KEYS_AHEAD, NOT_READABLE,
+};
 use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish};
 use pgrx::pg_sys;
+use rustc_hash::FxHashMap;
 
 use super::connection::Scope;
 use super::groups::{self, ShardedGroups};
@@ -236,7 +239,8 @@ impl ShardedReader {
             keys.extend_from_slice(&known[..known.len().min(most)]);
             return known.len() <= most;
         }
-        if !side.is_here(shard) {
+        // Perhaps nobody comes to need it: that is no reason to wait for a lock, or to fail.
+        if !side.is_here(shard) || !side.is_readable(shard) {
             return false;
         }
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
@@ -556,18 +560,33 @@ impl ShardedReader {
             self.ask_others()
         };
         let asked = self.ask(asked, &[], Kind::Estimate);
+        let mut counted = FxHashMap::default();
         for (group, wishes) in ahead {
-            self.receive_rows(group, &wishes);
+            let rows = self.receive_rows(group, &wishes);
+            let found = wishes.iter().zip(rows.ahead.counts);
+            let readable = found.filter(|(_, count)| *count != NOT_READABLE);
+            counted.extend(
+                readable.map(|(wish, count)| ((wish.table, wish.order, wish.range), count)),
+            );
         }
-        for n in read {
-            let (order, low, high) = wanted[n];
-            counts[n] = self.counted_ahead(order, &(low, high)).unwrap_or(0);
-        }
-        self.answers(&asked, Kind::Estimate, |numbers, found| {
+        let mut add = |numbers: &[u32], found: &[u64]| {
             for (number, count) in numbers.iter().zip(found) {
                 counts[*number as usize] += count;
             }
-        });
+        };
+        self.answers(&asked, Kind::Estimate, &mut add);
+        let mut asked = Vec::new();
+        for n in read {
+            let (order, low, high) = wanted[n];
+            let side = self.side(order);
+            let table = side.table().relid.to_u32();
+            match counted.get(&(table, side.order as u8, (low, high))) {
+                Some(&count) => add(&[n as u32], &[count]),
+                None => asked.extend(side.deal((low, high), n)),
+            }
+        }
+        let asked = self.ask(asked, &[], Kind::Estimate);
+        self.answers(&asked, Kind::Estimate, &mut add);
         for n in new {
             let (order, low, high) = wanted[n];
             let relid = self.sides[order / 2].relid;
@@ -920,6 +939,16 @@ impl Side<'_> {
             }
         };
         place.insert(opened).reader.clone()
+    }
+
+    /// Whether a shard of this node is open, or can be opened at once, and without an error.
+    fn is_readable(&self, shard: usize) -> bool {
+        let open = self.reader.open.borrow();
+        let is_open = open[self.number].get(shard).is_some_and(Option::is_some);
+        // SAFETY: the snapshot is that of the statement.
+        is_open
+            || unsafe { !arrival::is_late(self.table().arrived[shard], self.reader.snapshot) }
+                && self.can_lock(shard)
     }
 
     /// Asks shards for the groups of a range.

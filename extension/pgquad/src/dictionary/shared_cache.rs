@@ -30,6 +30,8 @@ pub const MAX_TERMS_AT_ONCE: usize = 256;
 /// MB, 160 MB give 1.28 times.
 const PART_OF_SHARED_BUFFERS: usize = 4;
 const LEAST_BYTES: usize = 8 << 20;
+/// And at most: it is cleared when the server starts, used or not.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Partitions have room for some terms of usual size, or there are none.
 const MIN_WORDS: usize = 512;
@@ -80,7 +82,7 @@ fn words() -> usize {
         // SAFETY: a setting of the server.
         Err(_) => unsafe { pg_sys::NBuffers as usize * pg_sys::BLCKSZ as usize }
             .div_ceil(PART_OF_SHARED_BUFFERS)
-            .max(LEAST_BYTES),
+            .clamp(LEAST_BYTES, MOST_BYTES),
     };
     let words = bytes / PARTITIONS / size_of::<u64>();
     match words >= MIN_WORDS && is_citus_preloaded() {
