@@ -574,6 +574,24 @@ class Checks:
             session.close()
             self.coordinator.rows("select quad.drop_store(%s)", (store,))
 
+    def cancelled_once(self, session, query, worker, shards):
+        """The rows of a query of a session. It is cancelled when it waits for shards of a worker, which are locked."""
+        names = worker.query("select oid::regclass::text from pg_class where relname ~ %s", (shards,))
+        waiting = ("select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity "
+                   "where query like 'CALL quad.cluster_serve%')")  # fmt: skip
+        pid, found = session.value("select pg_backend_pid()"), []
+        with closing(worker.connect()) as locking, locking.cursor() as cursor:
+            cursor.execute("set citus.enable_manual_changes_to_shards = on; begin")
+            cursor.execute(f"lock table {', '.join(name for (name,) in names)} in access exclusive mode")
+            asking = threading.Thread(target=lambda: found.extend(session.rows(query)), daemon=True)
+            asking.start()
+            wait_until("the node waits", lambda: worker.query(waiting)[0][0] > 0)
+            self.coordinator.rows("select pg_cancel_backend(%s)", (pid,))
+            time.sleep(0.5)
+            cursor.execute("rollback")
+        join_all([asking], 60)
+        return found
+
     def cancelled_look_ups_leave_the_query_whole(self):
         """A function of a query catches the cancellation of a look-up. Its answer, when it comes, is for nobody."""
         terms = self.store_of_new_terms("caught", 40, True)
@@ -581,28 +599,13 @@ class Checks:
             "create function slow_term(id bigint) returns text language plpgsql as $$ begin "
             "return quad.decode(id)::text; exception when query_canceled then return 'cancelled'; end $$"
         )
-        worker = self.cluster.workers[0]
-        shards = worker.query("select oid::regclass::text from pg_class where relname ~ '^terms_[0-9]+$'")
         session = Session(self.cluster.coordinator)
-        pid = session.value("select pg_backend_pid()")
-        found = []
         # Row by row, with quads of the node read before and after.
         query = (
             "select slow_term(a.o), quad.decode(b.o)::text from quad_stores.caught a, lateral (select * from "
             "quad_stores.caught c where c.s = a.s and c.p = a.p and c.o = a.o offset 0) b"
         )
-        with closing(worker.connect()) as locking, locking.cursor() as cursor:
-            cursor.execute("set citus.enable_manual_changes_to_shards = on; begin")
-            cursor.execute(f"lock table {', '.join(name for (name,) in shards)} in access exclusive mode")
-            asking = threading.Thread(target=lambda: found.extend(session.rows(query)), daemon=True)
-            asking.start()
-            waiting = ("select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity "
-                       "where query like 'CALL quad.cluster_serve%')")  # fmt: skip
-            wait_until("the node waits", lambda: worker.query(waiting)[0][0] > 0)
-            self.coordinator.rows("select pg_cancel_backend(%s)", (pid,))
-            time.sleep(0.5)
-            cursor.execute("rollback")
-        join_all([asking], 60)
+        found = self.cancelled_once(session, query, self.cluster.workers[0], "^terms_[0-9]+$")
         same("rows", len(found), len(terms))
         same("terms of the other column", sorted(f"<{other}>" for _, other in found), sorted(terms))
         cancelled = [row for row in found if row[0] == "cancelled"]
@@ -625,28 +628,14 @@ class Checks:
             "exception when query_canceled then return -1; end $$"
         )
         session = Session(self.cluster.coordinator)
-        pid = session.value("select pg_backend_pid()")
         query = (
             "select a.s, sum_inside(a.s), b.o from quad_stores.around a, lateral (select c.o from quad_stores.around c "
             "where c.s = a.s and c.p = 2 offset 0) b where a.p = 1"
         )
         expected = dict((row[0], row[1:]) for row in session.rows(query))
         same("rows", len(expected), 60)
-        waiting = ("select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity "
-                   "where query like 'CALL quad.cluster_serve%')")  # fmt: skip
         for worker in self.cluster.workers:
-            names = worker.query("select oid::regclass::text from pg_class where relname ~ '^inside_[so]_[0-9]+$'")
-            found = []
-            with closing(worker.connect()) as locking, locking.cursor() as cursor:
-                cursor.execute("set citus.enable_manual_changes_to_shards = on; begin")
-                cursor.execute(f"lock table {', '.join(name for (name,) in names)} in access exclusive mode")
-                asking = threading.Thread(target=lambda found=found: found.extend(session.rows(query)), daemon=True)
-                asking.start()
-                wait_until("the node waits", lambda node=worker: node.query(waiting)[0][0] > 0)
-                self.coordinator.rows("select pg_cancel_backend(%s)", (pid,))
-                time.sleep(0.5)
-                cursor.execute("rollback")
-            join_all([asking], 60)
+            found = self.cancelled_once(session, query, worker, "^inside_[so]_[0-9]+$")
             cancelled = [row for row in found if row[1] == -1]
             same(f"queries that were cancelled ({len(cancelled)})", 0 < len(cancelled) < len(expected), True)
             others = {row[0]: row[1:] for row in found if row[1] != -1}

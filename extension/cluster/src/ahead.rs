@@ -31,6 +31,12 @@ pub struct Wish {
     pub range: (Key, Key),
 }
 
+impl Wish {
+    fn prefix(&self) -> Prefix {
+        prefix(self.table, self.order, &self.range)
+    }
+}
+
 /// Table, order, number of columns that have one value, and these.
 type Prefix = (u32, u8, u8, Key);
 
@@ -62,6 +68,13 @@ enum Kept {
     Nothing,
 }
 
+impl Kept {
+    fn keys(mut keys: Vec<Key>) -> Self {
+        keys.sort_unstable();
+        Self::Keys(keys.into())
+    }
+}
+
 /// Ranges of other nodes that are to be read ahead, and those that have been.
 #[derive(Default)]
 pub struct ReadAhead {
@@ -82,10 +95,9 @@ impl ReadAhead {
         if !is_prefix(&wish.range) {
             return false;
         }
-        let Wish { table, order, .. } = wish;
-        let at = prefix(table, order, &wish.range);
-        let is_kept = self.kept.contains_key(&at) || self.keys(table, order, &wish.range).is_some();
-        if is_kept {
+        let at = wish.prefix();
+        let has_keys = || self.keys(wish.table, wish.order, &wish.range).is_some();
+        if self.kept.contains_key(&at) || has_keys() {
             return false;
         }
         if self.wished.contains(&at) {
@@ -120,8 +132,7 @@ impl ReadAhead {
             .into_iter()
             .partition(|wish| wish.group == group);
         for wish in &taken {
-            let at = prefix(wish.table, wish.order, &wish.range);
-            self.wished.remove(&at);
+            self.wished.remove(&wish.prefix());
         }
         self.wishes = left;
         taken.sort_by_key(|wish| (wish.shard, wish.order));
@@ -131,49 +142,43 @@ impl ReadAhead {
     /// Keeps the answers to wishes; false where they do not fit together.
     #[must_use]
     pub fn keep(&mut self, wishes: &[Wish], found: &Found) -> bool {
-        let is_read = |count: &&u64| **count <= KEYS_AHEAD as u64;
-        let all: u64 = found.counts.iter().filter(is_read).sum();
-        let all = all as usize;
+        let read = |count: u64| usize::try_from(count).ok().filter(|&n| n <= KEYS_AHEAD);
+        let all: usize = found.counts.iter().filter_map(|&count| read(count)).sum();
         if found.counts.len() != wishes.len() || all != found.keys.len() {
             return false;
         }
         self.make_room(all + wishes.len());
         let mut rest = &found.keys[..];
-        for (wish, count) in wishes.iter().zip(&found.counts) {
-            self.size += 1;
-            let kept = match *count {
-                NOT_READABLE => Kept::Nothing,
-                count if !is_read(&&count) => Kept::Many(count),
-                count => {
-                    let (keys, after) = rest.split_at(count as usize);
+        for (wish, &count) in wishes.iter().zip(&found.counts) {
+            let kept = match (read(count), count) {
+                (Some(count), _) => {
+                    let (keys, after) = rest.split_at(count);
                     rest = after;
-                    let mut keys: Box<[Key]> = keys.into();
-                    keys.sort_unstable();
-                    self.size += keys.len();
-                    Kept::Keys(keys)
+                    Kept::keys(keys.to_vec())
                 }
+                (None, NOT_READABLE) => Kept::Nothing,
+                (None, count) => Kept::Many(count),
             };
-            let at = prefix(wish.table, wish.order, &wish.range);
-            self.insert(at, kept);
+            self.insert(wish.prefix(), kept);
         }
         true
     }
 
     fn insert(&mut self, at: Prefix, kept: Kept) {
+        self.size += 1 + match &kept {
+            Kept::Keys(keys) => keys.len(),
+            Kept::Many(_) | Kept::Nothing => 0,
+        };
         self.bounds |= 1 << at.2;
         self.kept.insert(at, kept);
     }
 
     /// Keeps the keys of a range that were read on this node, in any order.
-    pub fn keep_keys(&mut self, table: u32, order: u8, range: &(Key, Key), mut keys: Vec<Key>) {
-        if !is_prefix(range) {
-            return;
+    pub fn keep_keys(&mut self, table: u32, order: u8, range: &(Key, Key), keys: Vec<Key>) {
+        if is_prefix(range) {
+            self.make_room(1 + keys.len());
+            self.insert(prefix(table, order, range), Kept::keys(keys));
         }
-        self.make_room(1 + keys.len());
-        self.size += 1 + keys.len();
-        keys.sort_unstable();
-        let at = prefix(table, order, range);
-        self.insert(at, Kept::Keys(keys.into()));
     }
 
     fn make_room(&mut self, entries: usize) {

@@ -20,8 +20,8 @@ const WORDS_A_PLACE: usize = 10;
 /// A record takes at most this part of a piece, so that one does not displace all others.
 const LARGEST_PART: usize = 8;
 
-/// Part of the records that are old, in percent: those that are overwritten next.
-const OLD_PERCENT: u64 = 50;
+/// This part of the records is young; the others are overwritten sooner.
+const YOUNG_PART: u64 = 2;
 
 /// How long a record that was found will last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +60,12 @@ fn split(records: usize, position: u64, count: usize) -> (Range<usize>, Range<us
     (start..end, 0..count - (end - start))
 }
 
+/// So many words of the records, from word `position` of all ever written on.
+fn words_from(of_records: &[u64], position: u64, count: usize) -> impl Iterator<Item = &u64> {
+    let (first, second) = split(of_records.len(), position, count);
+    of_records[first].iter().chain(&of_records[second])
+}
+
 /// Appends the bytes that are kept under a key; `None` where there are none.
 #[must_use]
 pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
@@ -75,7 +81,10 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     }
     let of_records = &memory[memory.len() - records..];
     let mut head = [0; RECORD_WORDS];
-    read(of_records, position, &mut head);
+    let words = words_from(of_records, position, RECORD_WORDS);
+    head.iter_mut()
+        .zip(words)
+        .for_each(|(place, word)| *place = *word);
     if head[..key.len()] != key[..] {
         return None;
     }
@@ -85,27 +94,20 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
         return None;
     }
     let start = found.len();
-    let words = bytes.div_ceil(size_of::<u64>());
-    found.resize(start + words * size_of::<u64>(), 0);
-    let (first, second) = split(records, position.wrapping_add(RECORD_WORDS as u64), words);
-    let words = of_records[first].iter().chain(&of_records[second]);
+    let count = bytes.div_ceil(size_of::<u64>());
+    found.resize(start + count * size_of::<u64>(), 0);
+    let words = words_from(
+        of_records,
+        position.wrapping_add(RECORD_WORDS as u64),
+        count,
+    );
     let places = found[start..].chunks_exact_mut(size_of::<u64>());
     places
         .zip(words)
         .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
     found.truncate(start + bytes);
-    let is_old = since > records as u64 * (100 - OLD_PERCENT) / 100;
+    let is_old = since > records as u64 / YOUNG_PART;
     Some(if is_old { Age::Old } else { Age::Young })
-}
-
-/// Reads words from word `position` of all records ever written on.
-fn read(of_records: &[u64], position: u64, words: &mut [u64]) {
-    let (first, second) = split(of_records.len(), position, words.len());
-    let found = of_records[first].iter().chain(&of_records[second]);
-    words
-        .iter_mut()
-        .zip(found)
-        .for_each(|(word, found)| *word = *found);
 }
 
 /// Keeps bytes under a key, which stands for the same bytes for ever. Too many of them are not kept.

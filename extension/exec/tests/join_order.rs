@@ -2,23 +2,14 @@
 //! twice that of the best order of all.
 
 mod common;
+#[path = "common/triples.rs"]
+mod triples;
 
-use common::{Trees, FLIP};
+use common::Trees;
 use pgquad_btree::Quad;
-use pgquad_exec::{
-    Bound, CardinalityFeedback, ColumnNumber, Comparison, Group, Param, Pattern, Pipeline, Plan,
-    Slot, Tuning, Value,
-};
-
-/// A term of a pattern.
-#[derive(Clone, Copy)]
-enum Term {
-    Var(u16),
-    Is(i64),
-}
+use pgquad_exec::{CardinalityFeedback, Group, Pipeline, Plan, Slot, Tuning};
+use triples::{patterns, Term, Triple};
 use Term::{Is, Var};
-
-type Triple = [Term; 3];
 
 /// Answers and work of the pipeline with whatever steps it takes, and with fewer rows for those that are not probes.
 fn run(quads: &[Quad], triples: &[Triple], slots: u16) -> (u64, u64) {
@@ -31,25 +22,8 @@ fn run(quads: &[Quad], triples: &[Triple], slots: u16) -> (u64, u64) {
 fn run_from(bulk_from: usize, quads: &[Quad], triples: &[Triple], slots: u16) -> (u64, u64) {
     let mut store = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
     let mut params = Vec::new();
-    let patterns = triples.iter().map(|triple| {
-        let mut pattern = Pattern::default();
-        for (column, term) in triple.iter().enumerate() {
-            match term {
-                Var(slot) => pattern.cells[column] = Some(Slot::new(*slot)),
-                Is(value) => {
-                    pattern.conditions.push(Comparison::new(
-                        ColumnNumber::from_index(column),
-                        Bound::Eq,
-                        Param::from_index(params.len()),
-                    ));
-                    params.push(Value::One(*value as u64 ^ FLIP));
-                }
-            }
-        }
-        pattern
-    });
     let root = Group {
-        patterns: patterns.collect(),
+        patterns: patterns(triples, &mut params),
         ..Group::default()
     };
     let plan = Plan {

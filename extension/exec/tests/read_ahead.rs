@@ -1,14 +1,18 @@
 //! What a pipeline asks another node for: how many messages a join takes, and which keys are counted for an estimate.
 
 mod common;
+#[path = "common/triples.rs"]
+mod triples;
 
 use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span, ALL_COLUMNS};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Bindings, Bound, CardinalityFeedback, Child, ColumnNumber, Comparison, Expr, Group, Kind,
-    Param, Pattern, Pipeline, Plan, Slot, Source, TableNumber, Tuning, Value, ValueKey, Wanted,
+    Bindings, CardinalityFeedback, Child, Expr, Group, Kind, Pipeline, Plan, Slot, Source,
+    TableNumber, Tuning, Value, ValueKey, Wanted,
 };
+use triples::{patterns, Term, Triple};
+use Term::{Is, Var};
 
 /// One table, whose quads are on another node. What is asked for ahead comes with the next message.
 struct Far {
@@ -152,36 +156,6 @@ impl Source for Far {
     fn interrupt(&mut self) {}
 }
 
-/// A cell of a pattern.
-#[derive(Clone, Copy)]
-enum Term {
-    Var(u16),
-    Is(i64),
-}
-use Term::{Is, Var};
-
-/// Patterns, whose constants go to `params`.
-fn patterns(triples: &[[Term; 3]], params: &mut Vec<Value>) -> Vec<Pattern> {
-    let mut pattern = |triple: &[Term; 3]| {
-        let mut pattern = Pattern::default();
-        for (column, term) in triple.iter().enumerate() {
-            match term {
-                Var(slot) => pattern.cells[column] = Some(Slot::new(*slot)),
-                Is(value) => {
-                    let param = Param::from_index(params.len());
-                    let column = ColumnNumber::from_index(column);
-                    pattern
-                        .conditions
-                        .push(Comparison::new(column, Bound::Eq, param));
-                    params.push(Value::One(*value as u64 ^ FLIP));
-                }
-            }
-        }
-        pattern
-    };
-    triples.iter().map(&mut pattern).collect()
-}
-
 const TUNING: Tuning = Tuning {
     first: 100,
     most: 10_000,
@@ -234,7 +208,7 @@ fn shop() -> Vec<Quad> {
 fn of_product() -> (Plan, Vec<Value>) {
     let mut params = Vec::new();
     let root = patterns(&[[Is(PRODUCT), Is(LABEL), Var(0)]], &mut params);
-    let mut optional = |triples: &[[Term; 3]], row: u16| Child {
+    let mut optional = |triples: &[Triple], row: u16| Child {
         kind: Kind::Left,
         group: Group {
             patterns: patterns(triples, &mut params),

@@ -4,7 +4,7 @@ use crate::bindings::Bindings;
 use crate::optimizer::join_order::Next;
 use crate::optimizer::read_ahead;
 use crate::optimizer::star_planning::MemberKind;
-use crate::plan::layout::{PatternInfo, Scope};
+use crate::plan::layout::{bits, PatternInfo, Scope};
 use crate::plan::query::Query;
 use crate::source::{Source, Wanted};
 
@@ -16,7 +16,7 @@ pub(crate) fn wanted_with<S: Source>(
     scopes: &[Scope],
     next: &Next,
 ) -> Option<Vec<Wanted>> {
-    let taken = match next {
+    let (patterns, children) = match next {
         Next::Pattern(i, _) => (1 << i, 0),
         // It asks for itself, step by step.
         Next::Child(_) => return Some(Vec::new()),
@@ -28,30 +28,11 @@ pub(crate) fn wanted_with<S: Source>(
             })
         }
     };
-    let scope = scopes.last()?;
-    let is_known = is_known(query, source, rows, scope, next);
-    (!is_known).then(|| read_ahead::wanted(query, source, rows, scopes, taken))
-}
-
-/// Whether the quads of the next step are read without a message, for all rows.
-fn is_known<S: Source>(
-    query: &Query,
-    source: &S,
-    rows: &Bindings,
-    scope: &Scope,
-    next: &Next,
-) -> bool {
-    let group = &query.layout.groups[scope.group];
+    let groups = &query.layout.groups;
+    let group = &groups[scopes.last()?.group];
     let is_known = |info: &PatternInfo| read_ahead::is_known(query, source, rows, info);
-    match next {
-        Next::Pattern(i, _) => is_known(&group.patterns[*i]),
-        Next::Child(_) => false,
-        Next::Star(parts) => parts.list.iter().all(|part| match part.what {
-            MemberKind::Pattern(i, _) => is_known(&group.patterns[i]),
-            MemberKind::Optional(c) => {
-                let inner = group.children[c].group;
-                query.layout.groups[inner].patterns.iter().all(is_known)
-            }
-        }),
-    }
+    let inner = |c: usize| &groups[group.children[c].group].patterns;
+    let needs_none = bits(patterns).all(|i| is_known(&group.patterns[i]))
+        && bits(children).all(|c| inner(c).iter().all(is_known));
+    (!needs_none).then(|| read_ahead::wanted(query, source, rows, scopes, (patterns, children)))
 }

@@ -36,14 +36,12 @@ pub(crate) fn sampled<S: Source>(
     most: usize,
 ) -> (Vec<(Key, Key)>, Vec<f64>) {
     let samples = most.clamp(1, rows.len.max(1));
-    let is_remote = source.is_remote();
     let is_here = |range: &(Key, Key)| source.is_counted_here(access.table, access.order, range);
     let (mut all, mut ranges, mut multiplicities) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..samples {
         let stretch = i * rows.len / samples..(i + 1) * rows.len / samples;
         let first = stretch.start;
-        let tried = if is_remote { NEAR_SAMPLE_ROWS } else { 0 };
-        let near = stretch.take(tried).find(|&row| {
+        let near = stretch.take(NEAR_SAMPLE_ROWS).find(|&row| {
             ranges.clear();
             access.ranges(rows, row, params, &mut ranges);
             ranges.iter().all(is_here)

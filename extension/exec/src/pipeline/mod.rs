@@ -395,7 +395,7 @@ impl Pipeline {
                     return None;
                 }
             }
-            if self.role.is_none() && source.is_remote() {
+            if self.reads_ahead(source) {
                 let wanted = wanted_with(&self.query, source, &rows, &scopes, &next);
                 wanted.iter().for_each(|wanted| source.read_ahead(wanted));
             }
@@ -437,6 +437,11 @@ impl Pipeline {
         self.stack.push(Work::Child(entered), scopes);
     }
 
+    /// Whether messages to other nodes are to bring quads of later steps along. Participants read what they hold.
+    fn reads_ahead<S: Source>(&self, source: &S) -> bool {
+        self.role.is_none() && source.is_remote()
+    }
+
     /// What estimates of cardinalities are made from.
     fn estimator<'a, S: Source>(
         &'a mut self,
@@ -444,7 +449,7 @@ impl Pipeline {
         feedback: &'a mut CardinalityFeedback,
     ) -> Estimator<'a, S> {
         Estimator {
-            reads_ahead: self.role.is_none() && source.is_remote(),
+            reads_ahead: self.reads_ahead(source),
             query: &self.query,
             builds: &self.builds,
             estimates: &mut self.estimates,

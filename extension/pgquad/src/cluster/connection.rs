@@ -283,10 +283,8 @@ impl Scope {
 
     /// A session for the messages of this scope.
     fn session_to(&self, group: i32) -> Session {
-        let borrowed = match self.kind == self.mode.kind() {
-            true => None,
-            false => self.borrow_session(group),
-        };
+        let is_for_lookups = self.kind != self.mode.kind();
+        let borrowed = is_for_lookups.then(|| self.borrow_session(group)).flatten();
         let mut session = borrowed.unwrap_or_else(|| Session::take(group, self.mode));
         session.kind = self.kind;
         if let Some(name) = self.snapshots.borrow().get(&group) {
@@ -325,7 +323,8 @@ impl Scope {
         })
     }
 
-    /// Gives a borrowed session back. Nobody waits for answers that are still under way.
+    /// Takes a session back that was lent; gives it on where that is not possible. Nobody waits for answers that are
+    /// still under way.
     fn take_back(&self, mut session: Session) -> Option<Session> {
         let Ok(mut sessions) = self.sessions.try_borrow_mut() else {
             return Some(session);

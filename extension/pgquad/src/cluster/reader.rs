@@ -173,12 +173,11 @@ impl ShardedReader {
     /// not asked for.
     fn wish(&self, order: usize, range: &(Key, Key)) -> bool {
         let side = self.side(order);
-        let placement = &side.table().placement;
-        let shard = shard_of_range(placement, side.key_place(), range);
-        let Some(shard) = shard.filter(|&shard| !side.is_here(shard)) else {
+        let shard = side.shard_of(range).filter(|&shard| !side.is_here(shard));
+        let Some(shard) = shard else {
             return false;
         };
-        let placed = placement.shards()[shard];
+        let placed = side.placement().shards()[shard];
         self.scope.ahead().wish(Wish {
             table: side.table().relid.to_u32(),
             group: placed.group,
@@ -204,14 +203,14 @@ impl ShardedReader {
     /// Whether a range of an order is counted without asking other nodes.
     pub fn is_counted_here(&self, order: usize, range: &(Key, Key)) -> bool {
         let side = self.side(order);
-        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        let shard = side.shard_of(range);
         self.reshaped || shard.is_none_or(|shard| side.is_here(shard))
     }
 
     /// Whether a range of an order, in one shard, is read without asking another node.
     pub fn is_known(&self, order: usize, range: &(Key, Key)) -> bool {
         let side = self.side(order);
-        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        let shard = side.shard_of(range);
         let is_kept = || {
             let table = side.table().relid.to_u32();
             let ahead = self.scope.ahead();
@@ -231,7 +230,7 @@ impl ShardedReader {
     ) -> bool {
         let side = self.side(order);
         let (table, number) = (side.table().relid.to_u32(), side.order as u8);
-        let shard = shard_of_range(&side.table().placement, side.key_place(), range);
+        let shard = side.shard_of(range);
         let (Some(shard), true) = (shard, self.reads_ahead()) else {
             return false;
         };
@@ -503,7 +502,7 @@ impl ShardedReader {
         for (n, &(order, low, high)) in wanted.iter().enumerate() {
             let side = self.side(order);
             let (relid, range) = (side.table().relid, (low, high));
-            let only = shard_of_range(&side.table().placement, side.key_place(), &range);
+            let only = side.shard_of(&range);
             if let Some(shard) = only.filter(|&shard| side.is_here(shard)) {
                 counts[n] = side.local(shard).count(side.order, &low, &high);
             } else if let Some(count) = self.counted_ahead(order, &range) {
@@ -560,15 +559,7 @@ impl ShardedReader {
             self.ask_others()
         };
         let asked = self.ask(asked, &[], Kind::Estimate);
-        let mut counted = FxHashMap::default();
-        for (group, wishes) in ahead {
-            let rows = self.receive_rows(group, &wishes);
-            let found = wishes.iter().zip(rows.ahead.counts);
-            let readable = found.filter(|(_, count)| *count != NOT_READABLE);
-            counted.extend(
-                readable.map(|(wish, count)| ((wish.table, wish.order, wish.range), count)),
-            );
-        }
+        let read_counts = self.take_counts(ahead);
         let mut add = |numbers: &[u32], found: &[u64]| {
             for (number, count) in numbers.iter().zip(found) {
                 counts[*number as usize] += count;
@@ -580,7 +571,7 @@ impl ShardedReader {
             let (order, low, high) = wanted[n];
             let side = self.side(order);
             let table = side.table().relid.to_u32();
-            match counted.get(&(table, side.order as u8, (low, high))) {
+            match read_counts.get(&(table, side.order as u8, (low, high))) {
                 Some(&count) => add(&[n as u32], &[count]),
                 None => asked.extend(side.deal((low, high), n)),
             }
@@ -591,6 +582,19 @@ impl ShardedReader {
             let (order, low, high) = wanted[n];
             let relid = self.sides[order / 2].relid;
             estimates::note(relid, order, (low, high), counts[n]);
+        }
+        counts
+    }
+
+    /// The answers of nodes that read ahead: about how many keys each range of an order of a table has, as far as they
+    /// could read it. What is kept of it may have been displaced by what other nodes answered.
+    fn take_counts(&self, asked: Vec<(i32, Vec<Wish>)>) -> FxHashMap<(u32, u8, (Key, Key)), u64> {
+        let mut counts = FxHashMap::default();
+        for (group, wishes) in asked {
+            let found = self.receive_rows(group, &wishes).ahead.counts;
+            let found = wishes.iter().zip(found);
+            let read = found.filter(|(_, count)| *count != NOT_READABLE);
+            counts.extend(read.map(|(wish, count)| ((wish.table, wish.order, wish.range), count)));
         }
         counts
     }
@@ -665,7 +669,7 @@ impl ShardedReader {
         let mut sum = 0;
         // The other nodes count while this one does.
         let asked = self.ask(side.deal((*low, *high), 0), filters, Kind::CountVisible);
-        let only = shard_of_range(placement, side.key_place(), &(*low, *high));
+        let only = side.shard_of(&(*low, *high));
         for shard in (0..placement.shards().len()).filter(|&n| only.is_none_or(|only| only == n)) {
             if side.is_here(shard) {
                 let local = side.local(shard);
@@ -893,10 +897,15 @@ impl Side<'_> {
         &self.reader.sides[self.number]
     }
 
+    /// The only shard that may have keys of a range; `None` where all may.
+    fn shard_of(&self, range: &(Key, Key)) -> Option<usize> {
+        shard_of_range(&self.table().placement, self.key_place(), range)
+    }
+
     /// The shards that may have keys of a range: the places of those here, and the numbers of those of each other node.
     fn shards_of(&self, range: &(Key, Key)) -> (Vec<usize>, Vec<(i32, Vec<u64>)>) {
         let placement = &self.table().placement;
-        let only = shard_of_range(placement, self.key_place(), range);
+        let only = self.shard_of(range);
         let (mut here, mut there) = (Vec::new(), Vec::<(i32, Vec<u64>)>::new());
         for (n, shard) in placement.shards().iter().enumerate() {
             if only.is_some_and(|only| only != n) {
@@ -1006,8 +1015,7 @@ impl Side<'_> {
 
     /// About how many entries a range has, without asking other sessions.
     fn estimate_alone(&self, range: (Key, Key)) -> u64 {
-        let placement = &self.table().placement;
-        match shard_of_range(placement, self.key_place(), &range) {
+        match self.shard_of(&range) {
             Some(shard) if self.can_lock(shard) => {
                 self.local(shard).count(self.order, &range.0, &range.1)
             }
@@ -1034,7 +1042,7 @@ impl Side<'_> {
     /// About how many entries of a range are in shards of this node.
     fn estimate_own(&self, range: &(Key, Key)) -> u64 {
         let table = self.table();
-        match shard_of_range(&table.placement, self.key_place(), range) {
+        match self.shard_of(range) {
             Some(shard) if !self.is_here(shard) => 0,
             Some(shard) => self.local(shard).count(self.order, &range.0, &range.1),
             None => {

@@ -85,15 +85,23 @@ fn cluster_serve(version: Option<i32>, token: Option<&[u8]>) {
     }
 }
 
+/// The transaction of a session in the long call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    /// There is none.
+    None,
+    /// It has neither a snapshot nor locks: it has ended for the other node, and what comes next is there already.
+    Resting,
+    /// Messages are being answered under its active snapshot.
+    Open,
+}
+
 /// A session in the long call.
 struct Served {
     /// The socket and the latch.
     events: EventSet,
-    /// Messages are being answered under a snapshot.
-    is_open: bool,
-    /// A transaction is open without one: it has ended for the other node, and what comes next is there already.
-    is_resting: bool,
-    /// When the transaction began.
+    transaction: Transaction,
+    /// When it began.
     begun: Instant,
     /// Answers wait to be sent.
     is_full: bool,
@@ -116,8 +124,7 @@ impl Served {
         events.add(socket, pg_sys::WL_SOCKET_READABLE);
         let mut served = Self {
             events,
-            is_open: true,
-            is_resting: false,
+            transaction: Transaction::Open,
             begun: Instant::now(),
             is_full: true,
             polling: Polling::default(),
@@ -158,7 +165,7 @@ impl Served {
         match kind {
             Some(Kind::ImportSnapshot) => self.import(request),
             _ => {
-                if !self.is_open {
+                if self.transaction != Transaction::Open {
                     self.begin(None);
                 }
                 self.answer(request);
@@ -181,14 +188,15 @@ impl Served {
                 self.is_full = false;
             }
             // Before each sleep: sending may have reset the latch that told of an interrupt.
-            attend(self.is_open);
+            attend(self.transaction == Transaction::Open);
             check_for_interrupts!();
-            if self.is_resting {
-                self.commit();
-            }
-            if self.is_open {
-                self.wait_within();
-                continue;
+            match self.transaction {
+                Transaction::None => {}
+                Transaction::Resting => self.commit(),
+                Transaction::Open => {
+                    self.wait_within();
+                    continue;
+                }
             }
             if self.follows_soon() {
                 continue;
@@ -245,18 +253,18 @@ impl Served {
         check_version(reader.u8().unwrap_or_else(|e| damaged(e)));
         let name = reader.u8().and_then(|_| reader.bytes());
         let name = CString::new(name.unwrap_or_else(|e| damaged(e)));
-        if self.is_open {
+        if self.transaction == Transaction::Open {
             damaged(Damaged);
         }
         self.begin(Some(&name.unwrap_or_else(|_| damaged(Damaged))));
     }
 
     fn begin(&mut self, snapshot: Option<&CString>) {
-        if self.is_resting && snapshot.is_some() {
+        if self.transaction == Transaction::Resting && snapshot.is_some() {
             // A snapshot is imported before any other one is taken.
             self.commit();
         }
-        // SAFETY: no transaction is open, or one that has no active snapshot; the context of the message becomes the
+        // SAFETY: there is no transaction, or one that has no active snapshot; the context of the message becomes the
         // current one again.
         unsafe {
             let context = pg_sys::CurrentMemoryContext;
@@ -264,8 +272,8 @@ impl Served {
             let running = pg_sys::BackendState::STATE_RUNNING;
             // With the text, PostgreSQL notes when the work began, too.
             pg_sys::pgstat_report_activity(running, pg_sys::debug_query_string);
-            if self.is_resting {
-                // As at the beginning of a transaction: locks that are held already do not tell of changes.
+            if self.transaction == Transaction::Resting {
+                // As at the beginning of a transaction.
                 pg_sys::AcceptInvalidationMessages();
                 pg_sys::InvalidateCatalogSnapshot();
                 pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
@@ -280,7 +288,7 @@ impl Served {
             }
             pg_sys::MemoryContextSwitchTo(context);
         }
-        (self.is_open, self.is_resting) = (true, false);
+        self.transaction = Transaction::Open;
         if let Some(ended) = self.ended.take() {
             let gap = ended.elapsed();
             self.gaps.waited(gap, poll_time() * GAP_POLL_TIMES);
@@ -290,23 +298,23 @@ impl Served {
     /// Ends what was answered under one snapshot, whose end has been waited for, and the transaction, unless the next
     /// message is there already.
     fn end(&mut self, waited: Duration) {
-        if !self.is_open {
+        if self.transaction != Transaction::Open {
             return;
         }
         // SAFETY: pushed by `begin`.
         unsafe { pg_sys::PopActiveSnapshot() };
-        if ffi::has_client_data() && self.begun.elapsed() < MAX_TRANSACTION_AGE {
-            (self.is_open, self.is_resting) = (false, true);
+        let rests = ffi::has_client_data() && self.begun.elapsed() < MAX_TRANSACTION_AGE;
+        if rests {
             // The next query may be a long one of another store: it does not hold these locks.
-            // SAFETY: nothing is open. What has been locked belongs to the transaction, as no part of it has an owner
-            // of its own here.
-            unsafe { pg_sys::LockReleaseCurrentOwner(std::ptr::null_mut(), 0) };
-            dictionary::forget_locks();
-            self.ended = Instant::now().checked_sub(waited);
+            release_locks();
+            self.transaction = Transaction::Resting;
+        } else {
+            self.commit();
+        }
+        self.ended = Instant::now().checked_sub(waited);
+        if rests {
             return;
         }
-        self.commit();
-        self.ended = Instant::now().checked_sub(waited);
         // Where transactions follow each other without a pause, nobody waits outside of one.
         // SAFETY: outside of a transaction.
         unsafe { pg_sys::pgstat_report_stat(false) };
@@ -315,7 +323,7 @@ impl Served {
 
     /// Ends the transaction. The session is idle then.
     fn commit(&mut self) {
-        (self.is_open, self.is_resting) = (false, false);
+        self.transaction = Transaction::None;
         Timeout::ClientCheck.stop();
         // SAFETY: a transaction is open and not a block, without an active snapshot; the context of the message becomes
         // the current one again.
@@ -351,12 +359,18 @@ fn with_own_locks<T>(body: impl FnOnce() -> T) -> T {
         let own = pg_sys::ResourceOwnerCreate(outer, c"terms for another node".as_ptr());
         pg_sys::CurrentResourceOwner = own;
         let result = body();
-        pg_sys::LockReleaseCurrentOwner(std::ptr::null_mut(), 0);
-        dictionary::forget_locks();
+        release_locks();
         pg_sys::CurrentResourceOwner = outer;
         pg_sys::ResourceOwnerDelete(own);
         result
     }
+}
+
+/// Gives back the locks of the current resource owner, which has nothing open.
+fn release_locks() {
+    // SAFETY: there is one, within a transaction; null stands for all locks of it.
+    unsafe { pg_sys::LockReleaseCurrentOwner(std::ptr::null_mut(), 0) };
+    dictionary::forget_locks();
 }
 
 /// Looks for something to read from the client until a point in time; false where nothing has come.

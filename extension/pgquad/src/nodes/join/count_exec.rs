@@ -295,19 +295,11 @@ fn ids(
     counted: &[Counted],
     groups: Range<usize>,
 ) -> Vec<Vec<u64>> {
-    let keys = (0..columns).map(|place| {
-        let bound = groups.clone();
-        bound
-            .filter_map(|group| aggregation.value(group, place))
-            .collect()
-    });
+    let column = |value: &dyn Fn(usize) -> Option<u64>| groups.clone().filter_map(value).collect();
     let is_extreme = |&place: &usize| matches!(counted[place], Counted::Extreme(..));
-    let extremes = (0..counted.len()).filter(is_extreme).map(|place| {
-        let bound = groups.clone();
-        bound
-            .filter_map(|group| aggregation.extreme(group, place))
-            .collect()
-    });
+    let keys = (0..columns).map(|place| column(&|group| aggregation.value(group, place)));
+    let extremes = (0..counted.len()).filter(is_extreme);
+    let extremes = extremes.map(|place| column(&|group| aggregation.extreme(group, place)));
     keys.chain(extremes).collect()
 }
 
