@@ -5,7 +5,7 @@
 //! values, and stay as they are among themselves: a counting sort. It pays where the column has few values, as that of
 //! predicates has.
 
-use pgquad_btree::{key_of, quad_of, Key, Order, KEY_MIN};
+use pgquad_btree::{key_of, quad_of, Key, Order};
 use rustc_hash::FxHashMap;
 
 /// Most values of a column whose keys are counted. Their ends are places that are written to in turn.
@@ -24,12 +24,10 @@ pub(crate) fn sort(keys: &mut [Key], from: Order, to: Order) {
 /// The same for keys that are sorted in order `from`; they go to `out`.
 pub(crate) fn resort(keys: &[Key], from: Order, to: Order, out: &mut Vec<Key>) {
     out.clear();
-    match places(keys, from, to) {
-        Some(places) => {
-            out.resize(keys.len(), KEY_MIN);
-            for (key, place) in keys.iter().zip(places) {
-                out[place as usize] = key_of(to, &quad_of(from, key));
-            }
+    match sequence(keys, from, to) {
+        Some(sequence) => {
+            let sorted = sequence.iter().map(|&n| &keys[n as usize]);
+            out.extend(sorted.map(|key| key_of(to, &quad_of(from, key))));
         }
         None => {
             out.extend_from_slice(keys);
@@ -38,8 +36,8 @@ pub(crate) fn resort(keys: &[Key], from: Order, to: Order, out: &mut Vec<Key>) {
     }
 }
 
-/// Where each of the keys, sorted in order `from`, is to be in order `to`, where counting tells.
-fn places(keys: &[Key], from: Order, to: Order) -> Option<Vec<u32>> {
+/// The places of keys, which are sorted in order `from`, in the sequence of order `to`, where counting tells.
+pub(crate) fn sequence(keys: &[Key], from: Order, to: Order) -> Option<Vec<u32>> {
     let first = to.columns()[0];
     let others = |order: Order| order.columns().into_iter().filter(move |c| *c != first);
     if !others(from).eq(others(to)) || u32::try_from(keys.len()).is_err() {
@@ -49,7 +47,7 @@ fn places(keys: &[Key], from: Order, to: Order) -> Option<Vec<u32>> {
     let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
     // The values with how many keys have them.
     let mut values: Vec<(u64, u32)> = Vec::new();
-    let mut places = Vec::with_capacity(keys.len());
+    let mut number_of_key = Vec::with_capacity(keys.len());
     for key in keys {
         let value = key[column];
         let number = *numbers.entry(value).or_insert(values.len() as u32);
@@ -60,7 +58,7 @@ fn places(keys: &[Key], from: Order, to: Order) -> Option<Vec<u32>> {
             values.push((value, 0));
         }
         values[number as usize].1 += 1;
-        places.push(number);
+        number_of_key.push(number);
     }
     let mut ascending: Vec<usize> = (0..values.len()).collect();
     ascending.sort_unstable_by_key(|&number| values[number].0);
@@ -70,18 +68,19 @@ fn places(keys: &[Key], from: Order, to: Order) -> Option<Vec<u32>> {
         next[number] = end;
         end += values[number].1;
     }
-    for place in &mut places {
-        let next = &mut next[*place as usize];
-        *place = *next;
+    let mut sequence = vec![0; keys.len()];
+    for (place, number) in (0..).zip(number_of_key) {
+        let next = &mut next[number as usize];
+        sequence[*next as usize] = place;
         *next += 1;
     }
-    Some(places)
+    Some(sequence)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pgquad_btree::DEFAULT_ORDERS;
+    use pgquad_btree::{DEFAULT_ORDERS, KEY_MIN};
     use proptest::prelude::*;
 
     proptest! {
@@ -109,11 +108,11 @@ mod tests {
         let [spog, psog] = [[0, 1, 2, 3], [1, 0, 2, 3]].map(|columns| Order::new(columns).unwrap());
         let quads = (0..2 * MAX_VALUES as i64).map(|n| [n / 2, n % 7, n, 0]);
         let mut keys: Vec<Key> = quads.map(|quad| key_of(spog, &quad)).collect();
-        assert!(places(&keys, spog, psog).is_some());
+        assert!(sequence(&keys, spog, psog).is_some());
         for (n, key) in keys.iter_mut().enumerate() {
             key[1] ^= (n as u64) << 3;
         }
-        assert!(places(&keys, spog, psog).is_none());
+        assert!(sequence(&keys, spog, psog).is_none());
         let mut expected = keys.clone();
         sort(&mut expected, spog, psog);
         let mut out = Vec::new();

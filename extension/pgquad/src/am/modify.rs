@@ -157,23 +157,27 @@ pub unsafe extern "C-unwind" fn multi_insert(
     // SAFETY: PostgreSQL passes `nslots` filled slots.
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
-        let mut quads: Vec<Quad> = Vec::with_capacity(slots.len());
+        let xid = writer(rel, options);
+        // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
+        let add = |quads: &[Quad]| {
+            if !quads.is_empty() {
+                notes::check_writes(rel, quads);
+                pending::add(rel, quads, xid, cid, false);
+            }
+        };
+        let mut single: Vec<Quad> = Vec::new();
         let mut is_complete = false;
         for &slot in slots {
             match quads_of(rel, slot) {
+                // Rows that are many quads go on one by one: together they may be a whole shard.
                 Some(many) => {
                     is_complete |= many.is_empty();
-                    quads.extend(many);
+                    add(&many);
                 }
-                None => quads.push(take(rel, slot)),
+                None => single.push(take(rel, slot)),
             }
         }
-        notes::check_writes(rel, &quads);
-        let xid = writer(rel, options);
-        if !quads.is_empty() {
-            // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
-            pending::add(rel, &quads, xid, cid, false);
-        }
+        add(&single);
         if is_complete {
             pending::flush((*rel).rd_id);
         }
