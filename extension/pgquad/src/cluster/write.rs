@@ -19,6 +19,7 @@ use pgquad_cluster::hash::hash_bigint;
 use pgquad_cluster::quad_batches::QuadBatches;
 use pgquad_cluster::taken::Taken;
 use pgquad_cluster::{Placement, SortedKeys};
+use pgquad_sort::{Chunks, Sorter};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -30,7 +31,8 @@ use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
 use crate::pg::interrupt::interrupt;
-use crate::storage::{pending, Kept, Sorter};
+use crate::storage::bulk::sort_failed;
+use crate::storage::{pending, RunFiles};
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
 /// streams them.
@@ -47,16 +49,18 @@ const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
 /// Citus' setting for the bytes that may wait for a shard of another node to take them, and what it is given: a row.
 /// Its default is 8 MB, and what waits is sent when all other shards have been ended.
 const REMOTE_BUFFER: (&CStr, &str) = (c"citus.remote_copy_flush_threshold", "64kB");
+/// Quads to insert are sorted in memory up to one in so many parts of what may be used: the rest is for the sort on
+/// threads, which takes them over then.
+const SORTED_IN_MEMORY_PART: usize = 4;
+/// Quads that the sort on threads gets at once.
+const PUSHED_QUADS: usize = 4096;
 /// Between two attempts to delete what another transaction is about to commit.
 const PAUSES: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(100);
 /// Deletions kept back at most; they are also what tells that a statement meets a quad twice.
 const MAX_DELETED_QUADS: usize = 1 << 20;
 
-/// Rows of quads for the shards of a table, and what is to be done once all of them are on their way.
-type Source = (
-    QuadBatches<Box<dyn Iterator<Item = Quad>>>,
-    Box<dyn FnOnce()>,
-);
+/// Rows of quads for the shards of a table.
+type Source = QuadBatches<Box<dyn Iterator<Item = Quad>>>;
 
 thread_local! {
     static WRITTEN: Cell<bool> = const { Cell::new(false) };
@@ -390,7 +394,8 @@ fn execute(sql: &str, parameters: Vec<Vec<i64>>, deleted: &mut Vec<(Quad, i64)>)
 pub struct Collected {
     keys: Vec<Key>,
     bytes: usize,
-    sorter: Option<Sorter>,
+    /// Sorts them for both tables, on threads.
+    sorting: Option<(Sorter, RunFiles)>,
 }
 
 impl Collected {
@@ -399,49 +404,86 @@ impl Collected {
         Self {
             keys: Vec::new(),
             bytes,
-            sorter: None,
+            sorting: None,
         }
     }
 
     /// Adds quads in any order.
     pub fn push(&mut self, quads: &[Quad]) {
-        for quad in quads {
-            let key = key_of(Order::SPOG, quad);
-            match &mut self.sorter {
-                Some(sorter) => sorter.push(key),
-                None => self.keys.push(key),
-            }
+        if let Some(sorting) = &mut self.sorting {
+            return sort(sorting, quads);
         }
-        if self.sorter.is_none() && self.keys.len() * size_of::<Key>() >= self.bytes {
-            // Two sorters are alive while the first table is written.
-            let mut sorter = Sorter::new(self.bytes / 2);
-            std::mem::take(&mut self.keys)
-                .into_iter()
-                .for_each(|key| sorter.push(key));
-            self.sorter = Some(sorter);
+        let keys = quads.iter().map(|quad| key_of(Order::SPOG, quad));
+        self.keys.extend(keys);
+        if self.keys.len() * size_of::<Key>() >= self.bytes / SORTED_IN_MEMORY_PART {
+            let orders = [Order::SPOG, Order::OSPG];
+            let mut sorting = (Sorter::new(&orders, self.bytes), RunFiles::default());
+            for keys in std::mem::take(&mut self.keys).chunks(PUSHED_QUADS) {
+                let quads: Vec<Quad> = keys.iter().map(|key| quad_of(Order::SPOG, key)).collect();
+                sort(&mut sorting, &quads);
+            }
+            self.sorting = Some(sorting);
         }
     }
 
     /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before.
     fn write(mut self, tables: Sides) -> u64 {
         let [by_subject, by_object] = sides(tables);
-        match self.sorter.take() {
+        match self.sorting.take() {
             None => in_memory(by_subject, by_object, self.keys),
-            Some(sorter) => spilled(by_subject, by_object, sorter, self.bytes / 2),
+            Some((sorter, mut files)) => {
+                let sorted = sorter.finish(&mut files);
+                let sorted = sorted.unwrap_or_else(|error| sort_failed(error));
+                spilled(by_subject, by_object, Spilled { sorted, files }, self.bytes)
+            }
         }
+    }
+}
+
+/// Has quads sorted.
+fn sort((sorter, files): &mut (Sorter, RunFiles), quads: &[Quad]) {
+    let pushed = sorter.push(quads, files);
+    pushed.unwrap_or_else(|error| sort_failed(error));
+}
+
+/// Sorted quads in temporary files.
+struct Spilled {
+    sorted: pgquad_sort::Sorted,
+    files: RunFiles,
+}
+
+impl Spilled {
+    /// The quads in the order of number `n` that they were sorted in, which is `order`. A thread merges them.
+    fn quads(self: &Rc<Self>, n: usize, order: Order) -> impl Iterator<Item = Quad> + 'static {
+        let chunks = Chunks::start(self.sorted.stream(n, &self.files), &self.files);
+        let mut chunks = chunks.unwrap_or_else(|error| sort_failed(error));
+        let spilled = self.clone();
+        let chunks = std::iter::from_fn(move || {
+            let chunk = chunks.next(&spilled.files);
+            chunk.unwrap_or_else(|error| sort_failed(error))
+        });
+        chunks.flatten().map(move |key| quad_of(order, &key))
+    }
+
+    /// Removes the files.
+    fn close(self: Rc<Self>) {
+        Rc::into_inner(self)
+            .unwrap_or_else(still_read)
+            .files
+            .close();
     }
 }
 
 /// What a statement inserts, sorted for the first table.
 enum Sorted {
     Memory(Vec<Key>),
-    Files(Kept),
+    Files(Rc<Spilled>),
 }
 
 /// The quads of a statement, as often as they are asked for.
 fn quads_of(sorted: &Rc<Sorted>, order: Order) -> Box<dyn Iterator<Item = Quad>> {
     match &**sorted {
-        Sorted::Files(kept) => Box::new(kept.keys().map(move |key| quad_of(order, &key))),
+        Sorted::Files(spilled) => Box::new(spilled.quads(0, order)),
         Sorted::Memory(keys) => {
             let (count, shared) = (keys.len(), sorted.clone());
             Box::new((0..count).map_while(move |n| match &*shared {
@@ -468,7 +510,7 @@ fn in_memory(by_subject: Side, by_object: Side, mut keys: Vec<Key>) -> u64 {
 fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
     let few = keys.len() <= PARAMETER_QUADS;
     let sorted = Rc::new(Sorted::Memory(keys));
-    let decided = insert_first(by_subject, &sorted, few, None);
+    let decided = insert_first(by_subject, &sorted, few);
     let (added, to) = (decided.added, by_object.order);
     let mut own: Vec<Quad> = decided.own(quads_of(&sorted, by_subject.order)).collect();
     drop(sorted);
@@ -476,64 +518,42 @@ fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
     if few {
         insert_few(by_object, &own);
     } else if !own.is_empty() {
-        stream(by_object, Box::new(own.into_iter()), Box::new(|| {}));
+        stream(by_object, Box::new(own.into_iter()));
     }
     added
 }
 
-/// The quads that the first table is sent, sorted for the second one meanwhile. They are what the second one gets where
-/// the first one takes all of them, as it does when an empty store is loaded.
-struct Ahead {
-    order: Order,
-    sorter: Sorter,
-    quads: u64,
-}
-
-impl Ahead {
-    fn push(&mut self, quad: &Quad) {
-        self.sorter.push(key_of(self.order, quad));
-        self.quads += 1;
-    }
-}
-
-/// The first table's quads stream out of its sorter. Where it does not take all of them, they are read once more for
-/// what it has decided.
-fn spilled(by_subject: Side, by_object: Side, first: Sorter, bytes: usize) -> u64 {
+/// The quads are sorted for the second table, too. It gets them as they are where the first one takes all of them, as
+/// it does when an empty store is loaded. Otherwise they are read once more for what the first one has decided.
+fn spilled(by_subject: Side, by_object: Side, spilled: Spilled, bytes: usize) -> u64 {
     let (from, to) = (by_subject.order, by_object.order);
-    let sorted = Rc::new(Sorted::Files(first.keep()));
-    let ahead = Rc::new(RefCell::new(Ahead {
-        order: to,
-        sorter: Sorter::new(bytes),
-        quads: 0,
-    }));
-    let decided = insert_first(by_subject, &sorted, false, Some(&ahead));
+    let spilled = Rc::new(spilled);
+    let decided = insert_first(by_subject, &Rc::new(Sorted::Files(spilled.clone())), false);
     let added = decided.added;
-    let ahead = Rc::into_inner(ahead).unwrap_or_else(still_read);
-    let ahead = ahead.into_inner();
-    let second = if added == ahead.quads {
-        ahead.sorter
-    } else {
-        ahead.sorter.discard();
-        let mut second = Sorter::new(bytes);
-        for quad in decided.own(quads_of(&sorted, from)) {
-            second.push(key_of(to, &quad));
-        }
-        second
-    };
-    drop(sorted);
-    let quads = second.finish().map(move |key| quad_of(to, &key));
-    stream(by_object, Box::new(quads), Box::new(|| {}));
+    if added == decided.sent {
+        stream(by_object, Box::new(spilled.quads(1, to)));
+        spilled.close();
+        return added;
+    }
+    let mut second = (Sorter::new(&[to], bytes), RunFiles::default());
+    let mut own = decided.own(spilled.quads(0, from)).peekable();
+    while own.peek().is_some() {
+        let quads: Vec<Quad> = own.by_ref().take(PUSHED_QUADS).collect();
+        sort(&mut second, &quads);
+    }
+    drop(own);
+    spilled.close();
+    let (sorter, mut files) = second;
+    let sorted = sorter.finish(&mut files);
+    let sorted = sorted.unwrap_or_else(|error| sort_failed(error));
+    let second = Rc::new(Spilled { sorted, files });
+    stream(by_object, Box::new(second.quads(0, to)));
+    second.close();
     added
 }
 
-/// Inserts quads into the first table, until all of its shards have said what they have decided. Those that all shards
-/// are sent first are sorted `ahead` as well.
-fn insert_first(
-    side: Side,
-    sorted: &Rc<Sorted>,
-    few: bool,
-    mut ahead: Option<&Rc<RefCell<Ahead>>>,
-) -> Decided {
+/// Inserts quads into the first table, until all of its shards have said what they have decided.
+fn insert_first(side: Side, sorted: &Rc<Sorted>, few: bool) -> Decided {
     let mut decided = Decided::new(side);
     while decided.is_open() {
         let quads = quads_of(sorted, side.order);
@@ -544,16 +564,7 @@ fn insert_first(
             let shared = Rc::new(RefCell::new(decided));
             let deciding = shared.clone();
             let due = quads.filter(move |quad| deciding.borrow_mut().is_due(quad));
-            match ahead.take().cloned() {
-                None => stream(side, Box::new(due), Box::new(|| {})),
-                Some(ahead) => {
-                    let collecting = ahead.clone();
-                    let due = due.inspect(move |quad| collecting.borrow_mut().push(quad));
-                    // The shards build their trees meanwhile.
-                    let sort = move || ahead.borrow_mut().sorter.sort();
-                    stream(side, Box::new(due), Box::new(sort));
-                }
-            }
+            stream(side, Box::new(due));
             decided = Rc::into_inner(shared)
                 .unwrap_or_else(still_read)
                 .into_inner();
@@ -597,12 +608,11 @@ fn placement_of(side: Side) -> Placement {
 
 /// Inserts quads into one table with one statement, so that each of its shards gets one COPY. Its rows are batches of
 /// quads, which the node of the shard takes apart: a row for each quad costs this node more than all else of a load.
-/// `sent` is called when all of them are on their way.
-fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>, sent: Box<dyn FnOnce()>) {
+fn stream(side: Side, quads: Box<dyn Iterator<Item = Quad>>) {
     hold(side, None);
     let placement = placement_of(side);
     let rows = QuadBatches::new(quads, placement, side.place);
-    SOURCE.set(Some((rows, sent)));
+    SOURCE.set(Some(rows));
     // The key leads to the shard. The other columns of the row say nothing, but cannot be NULL. PostgreSQL keeps all
     // rows of a function in FROM before it reads the first; those of one in the list of columns come when they are
     // wanted.
@@ -632,16 +642,7 @@ fn local_buffer(side: Side) -> usize {
 /// The quads that are being written to a distributed store, for the statement that writes them.
 #[pg_extern(name = "cluster_source", volatile, parallel_unsafe)]
 fn source() -> TableIterator<'static, (name!(key, i64), name!(quads, Vec<u8>))> {
-    let rows = SOURCE.take().into_iter().flat_map(|(rows, sent)| {
-        let mut sent = Some(sent);
-        let end = std::iter::from_fn(move || {
-            if let Some(sent) = sent.take() {
-                sent();
-            }
-            None
-        });
-        rows.chain(end)
-    });
+    let rows = SOURCE.take().into_iter().flatten();
     TableIterator::new(rows.inspect(|_| interrupt()))
 }
 
@@ -655,6 +656,8 @@ struct Decided {
     /// A quad of each shard that is being written to, and the number of its quads.
     asked: BTreeMap<usize, (Quad, u64)>,
     answers: HashMap<usize, Taken>,
+    /// Quads that the shards were sent, each once.
+    sent: u64,
     /// Quads that were not there before.
     added: u64,
 }
@@ -673,6 +676,7 @@ impl Decided {
             open: Open::All,
             asked: BTreeMap::new(),
             answers: HashMap::new(),
+            sent: 0,
             added: 0,
         }
     }
@@ -735,6 +739,7 @@ impl Decided {
             }
             let shard = self.shards.shard_of(quads[at][0]);
             open.remove(&shard);
+            self.sent += counts[at];
             self.added += taken.added;
             self.answers.insert(shard, taken);
         }

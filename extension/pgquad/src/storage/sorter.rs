@@ -41,8 +41,7 @@ impl Sorter {
         self.memory.push(key);
     }
 
-    /// Sorts what is in memory, so that [`Sorter::finish`] has less to do.
-    pub fn sort(&mut self) {
+    fn sort(&mut self) {
         self.memory.sort_unstable();
         self.memory.dedup();
     }
@@ -57,22 +56,6 @@ impl Sorter {
         });
         self.runs.push(run);
         self.memory.clear();
-    }
-
-    /// Forgets the keys.
-    pub fn discard(self) {
-        self.files.close();
-    }
-
-    /// The keys in ascending order without duplicates, as often as they are asked for: all of them go to files.
-    pub fn keep(mut self) -> Kept {
-        if !self.memory.is_empty() {
-            self.spill();
-        }
-        Kept {
-            runs: self.runs,
-            files: Some(self.files),
-        }
     }
 
     /// The keys in ascending order without duplicates.
@@ -110,32 +93,6 @@ impl Source for Input {
             Input::Run(run) => run.take_error(),
             Input::Memory(_) => None,
         }
-    }
-}
-
-/// The output of a [`Sorter`] that can be read again.
-pub struct Kept {
-    runs: Vec<Vec<Block>>,
-    files: Option<RunFiles>,
-}
-
-impl Kept {
-    /// The keys in ascending order without duplicates.
-    pub fn keys(&self) -> Sorted {
-        let readers = self.files.iter().flat_map(|files| {
-            let runs = self.runs.iter().cloned();
-            runs.map(|run| Input::Run(RunReader::new(files.reader(FILE), run)))
-        });
-        Sorted {
-            merge: Merge::new(readers.collect()),
-            files: None,
-        }
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        close(&mut self.files);
     }
 }
 
