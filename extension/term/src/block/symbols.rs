@@ -14,6 +14,7 @@ use super::error::BlockError;
 
 const ESCAPE: u8 = 255;
 const FORMAT_VERSION: u8 = 1;
+const MAX_SYMBOL_BYTES: usize = 8;
 
 /// Two symbol tables: one for IRIs, one for literals.
 pub struct Symbols {
@@ -40,6 +41,8 @@ struct SymbolTable {
     /// Symbols padded with zeros to eight bytes, by code.
     symbols: Vec<[u8; 8]>,
     lengths: Vec<u8>,
+    /// Symbol and length by any code; the length of codes that stand for nothing is 0.
+    by_code: Box<[([u8; 8], u8); 256]>,
     /// Built at the first compression: reading does not need it.
     compressor: OnceLock<Compressor>,
 }
@@ -55,9 +58,14 @@ impl SymbolTable {
         if !valid {
             return Err(SymbolError);
         }
+        let mut by_code = Box::new([([0; 8], 0); 256]);
+        for (entry, symbol) in by_code.iter_mut().zip(symbols.iter().zip(&lengths)) {
+            *entry = (*symbol.0, *symbol.1);
+        }
         Ok(SymbolTable {
             symbols,
             lengths,
+            by_code,
             compressor: OnceLock::new(),
         })
     }
@@ -84,22 +92,25 @@ impl SymbolTable {
     }
 
     fn expand(&self, codes: &[u8], out: &mut Vec<u8>) -> Result<(), BlockError> {
-        out.reserve(codes.len() * 3);
+        let start = out.len();
+        out.resize(start + MAX_SYMBOL_BYTES * codes.len(), 0);
+        let mut end = start;
         let mut codes = codes.iter();
         while let Some(&code) = codes.next() {
             if code == ESCAPE {
-                out.push(*codes.next().ok_or(BlockError::Truncated)?);
+                out[end] = *codes.next().ok_or(BlockError::Truncated)?;
+                end += 1;
                 continue;
             }
-            let symbol = self
-                .symbols
-                .get(usize::from(code))
-                .ok_or(BlockError::Invalid("symbol"))?;
-            let end = out.len() + usize::from(self.lengths[usize::from(code)]);
-            // Copying all eight bytes and cutting off the rest is faster than a copy of varying length.
-            out.extend_from_slice(symbol);
-            out.truncate(end);
+            let (symbol, length) = &self.by_code[usize::from(code)];
+            if *length == 0 {
+                return Err(BlockError::Invalid("symbol"));
+            }
+            // All eight bytes at once, whose rest the next symbol covers: faster than a copy of varying length.
+            out[end..end + MAX_SYMBOL_BYTES].copy_from_slice(symbol);
+            end += usize::from(*length);
         }
+        out.truncate(end);
         Ok(())
     }
 
