@@ -26,7 +26,7 @@ pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {
         Request::Find(parts) => find(&parts).map(Answer::Ids),
-        Request::Encode(parts) => encode(&wanted(&parts)).map(Answer::Ids),
+        Request::Encode(parts) => encode(&wanted(&parts), Expected::Known).map(Answer::Ids),
         Request::EncodePacked(packed) => encode_packed(&packed).map(Answer::Ids),
         Request::Decode(parts) => return decode(&parts),
         Request::Take { shard, count } => take(shard, count),
@@ -123,7 +123,7 @@ fn encode_packed(packed: &[Packed<'_>]) -> Result<Vec<u64>, Moved> {
         shard: packed.shard,
         items: opened.terms(&packed.languages),
     });
-    encode(&parts.collect::<Vec<_>>())
+    encode(&parts.collect::<Vec<_>>(), Expected::New)
 }
 
 fn refuse<T>(_: &BlockError) -> T {
@@ -186,11 +186,25 @@ impl Opened {
     }
 }
 
-fn encode(parts: &[Part<Wanted<'_>>]) -> Result<Vec<u64>, Moved> {
+/// What most of the terms of a request are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// In the dictionary. The shards are locked only where terms are missing, which are then looked for once more.
+    Known,
+    /// Not in the dictionary, as those of a load that has not met them yet. The shards are locked first, and the terms
+    /// looked up once.
+    New,
+}
+
+fn encode(parts: &[Part<Wanted<'_>>], expected: Expected) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {
         let mut answered: Vec<Answered> = Vec::new();
         let mut incomplete = Vec::new();
+        if expected == Expected::New {
+            let all: Vec<u64> = parts.iter().map(|part| part.shard).collect();
+            lock_shards(&layout, &all)?;
+        }
         for part in parts {
             let (place, tables) = tables(shards, part.shard)?;
             let hash = |term: &Wanted<'_>| encoded_hash(term.text);
@@ -213,7 +227,10 @@ fn encode(parts: &[Part<Wanted<'_>>]) -> Result<Vec<u64>, Moved> {
             });
         }
         if !incomplete.is_empty() {
-            lock_shards(&layout, &incomplete)?;
+            if expected == Expected::Known {
+                lock_shards(&layout, &incomplete)?;
+                answered.iter_mut().for_each(Answered::look_again);
+            }
             let horizon = horizon::without_loads();
             for (part, answered) in parts.iter().zip(&mut answered) {
                 answered.add(shards, &part.items, horizon);
@@ -237,7 +254,22 @@ struct Answered {
 }
 
 impl Answered {
-    /// Adds those that have no ids.
+    /// Looks once more for terms that have no ids: whoever added one since the first look has finished when the shard
+    /// is locked.
+    fn look_again(&mut self) {
+        let ids = &self.ids;
+        let missing = self.order.iter().copied().filter(|&n| ids[n].is_none());
+        let missing: Vec<usize> = missing.collect();
+        let sorted: Vec<u128> = missing.iter().map(|&n| self.hashes[n]).collect();
+        for (n, id) in missing
+            .into_iter()
+            .zip(term_ids::probe(&self.tables, &sorted))
+        {
+            self.ids[n] = id;
+        }
+    }
+
+    /// Adds those that have no ids. The shard is locked.
     fn add(&mut self, shards: &Shards, terms: &[Wanted<'_>], horizon: pg_sys::TransactionId) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;

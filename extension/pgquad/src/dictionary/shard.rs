@@ -25,8 +25,8 @@ pub struct Wanted<'a> {
     pub compressed: Option<(u32, Compressed<'a>)>,
 }
 
-/// Gives ids to the terms of a shard that have none in `ids`, looking for them once more. The caller holds the shard's
-/// lock, and has the terms' hashes with their order for probes. The extents that are `own` belong to the shard.
+/// Gives ids to the terms of a shard that have none in `ids`. The caller holds the shard's lock, and has looked the
+/// terms up since: it has their hashes with their order for probes. The extents that are `own` belong to the shard.
 /// `horizon`: [`super::horizon::without_loads`].
 pub fn add(
     tables: &Tables,
@@ -38,23 +38,15 @@ pub fn add(
 ) {
     // Equal terms get one id.
     let mut first: HashMapByHash<usize> = HashMapByHash::default();
-    let missing: Vec<usize> = (0..terms.len())
+    let new: Vec<usize> = (0..terms.len())
         .filter(|&n| ids[n].is_none())
         .filter(|&n| *first.entry(hashes[n]).or_insert(n) == n)
         .collect();
 
-    // Whoever added one of the terms since the first look has finished now.
     let in_order = order.iter().copied();
-    let order: Vec<usize> = in_order
+    let added: Vec<usize> = in_order
         .filter(|&n| ids[n].is_none() && first[&hashes[n]] == n)
         .collect();
-    let sorted: Vec<u128> = order.iter().map(|&n| hashes[n]).collect();
-    for (&n, id) in order.iter().zip(term_ids::probe(tables, &sorted)) {
-        ids[n] = id;
-    }
-    let mut new = missing;
-    new.retain(|&n| ids[n].is_none());
-    let added: Vec<usize> = order.into_iter().filter(|&n| ids[n].is_none()).collect();
     let numbers = extents::take(tables, new.len() as u64, own);
     let mut packer = Packer::new(symbols_for(tables, new.iter().map(|&n| &terms[n])));
     let symbols = packer.symbols().number;
