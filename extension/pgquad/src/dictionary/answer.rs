@@ -199,32 +199,21 @@ enum Expected {
 fn encode(parts: &[Part<Wanted<'_>>], expected: Expected) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {
-        let mut answered: Vec<Answered> = Vec::new();
-        let mut incomplete = Vec::new();
+        let prepared: Result<Vec<Answered>, Moved> = parts
+            .iter()
+            .map(|part| Answered::prepare(shards, part))
+            .collect();
+        let mut answered = prepared?;
         if expected == Expected::New {
             let all: Vec<u64> = parts.iter().map(|part| part.shard).collect();
             lock_shards(&layout, &all)?;
         }
-        for part in parts {
-            let (place, tables) = tables(shards, part.shard)?;
-            let hash = |term: &Wanted<'_>| encoded_hash(term.text);
-            let hashes: Vec<u128> = part.items.iter().map(hash).collect();
-            // The asker knows the shards as they are now, or it is wrong about where its terms belong.
-            if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
-                return Err(Moved);
-            }
-            let order = term_ids::probe_order(&hashes);
-            let ids = probe(&tables, &hashes, &order);
-            if ids.contains(&None) {
+        let mut incomplete = Vec::new();
+        for (part, answered) in parts.iter().zip(&mut answered) {
+            answered.ids = probe(&answered.tables, &answered.hashes, &answered.order);
+            if answered.ids.contains(&None) {
                 incomplete.push(part.shard);
             }
-            answered.push(Answered {
-                tables,
-                place,
-                hashes,
-                order,
-                ids,
-            });
         }
         if !incomplete.is_empty() {
             if expected == Expected::Known {
@@ -254,6 +243,25 @@ struct Answered {
 }
 
 impl Answered {
+    /// What can be told of the terms before they are looked up, or the shards locked.
+    fn prepare(shards: &Shards, part: &Part<Wanted<'_>>) -> Result<Self, Moved> {
+        let (place, tables) = tables(shards, part.shard)?;
+        let hash = |term: &Wanted<'_>| encoded_hash(term.text);
+        let hashes: Vec<u128> = part.items.iter().map(hash).collect();
+        // The asker knows the shards as they are now, or it is wrong about where its terms belong.
+        if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
+            return Err(Moved);
+        }
+        let order = term_ids::probe_order(&hashes);
+        Ok(Self {
+            tables,
+            place,
+            hashes,
+            order,
+            ids: Vec::new(),
+        })
+    }
+
     /// Looks once more for terms that have no ids: whoever added one since the first look has finished when the shard
     /// is locked.
     fn look_again(&mut self) {
