@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
-    initial_pages, key_of, Batch, Cursor, Direction, Key, Options, Order, Quad, Quads,
+    initial_pages, key_of, quad_of, Batch, Cursor, Direction, Key, Options, Order, Quad, Quads,
     DEFAULT_ORDERS, FROZEN_XID, KEY_MAX, KEY_MIN,
 };
 use pgquad_sort::{build, build_arriving, Chunks, Error, Host, Merge, Sorted, Sorter, Source};
@@ -123,6 +123,31 @@ fn every_order_is_sorted_without_repetitions() {
                 quads.len() < 4096 || bytes > MIN_BYTES
             );
         }
+    }
+}
+
+/// A shard gets its quads sorted: its keys stay where they are, those of the second order by their places, and those of
+/// the third, whose first column has many values, by a sort.
+#[test]
+fn keys_that_come_sorted_are_given_without_repetitions() {
+    let orders = [Order::SPOG, Order::PSOG, Order::OSPG];
+    for (n, times) in [(1, 3), (5000, 1), (50_000, 2)] {
+        let mut host = TestHost::default();
+        let once = expected(&quads(n), orders[0]);
+        let quads: Vec<Quad> = once
+            .iter()
+            .flat_map(|key| std::iter::repeat_n(quad_of(orders[0], key), times))
+            .collect();
+        let mut sorter = Sorter::new(&orders, 1 << 30);
+        for some in quads.chunks(1000) {
+            sorter.push(some, &mut host).unwrap();
+        }
+        let sorted = sorter.finish(&mut host).unwrap();
+        for (number, order) in orders.into_iter().enumerate() {
+            let found: Vec<Key> = sorted.stream(number, &host).collect();
+            assert!(found == expected(&quads, order), "{n} quads, {order}");
+        }
+        assert!(host.files.is_empty());
     }
 }
 

@@ -132,9 +132,11 @@ pub fn is_allowed() -> bool {
     ALLOWED.get()
 }
 
-/// To be called when a savepoint is rolled back: what an error has ended allows nothing any more.
+/// To be called when a savepoint is rolled back: what an error has ended allows nothing any more, and nobody reads its
+/// quads.
 pub fn forget_allowed() {
     ALLOWED.set(false);
+    SOURCE.take();
 }
 
 /// Forgets the transaction; called at its end.

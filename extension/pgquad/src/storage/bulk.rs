@@ -218,7 +218,7 @@ pub fn sort_failed(error: Error) -> ! {
         Error::Read(_) => raise(PgSqlErrorCode::ERRCODE_IO_ERROR, error.to_string()),
         Error::Thread(what) => raise_detail(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
-            "a thread of the bulk load failed",
+            "a thread that sorts or builds failed",
             what,
         ),
         Error::Differ { .. } => raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string()),

@@ -401,7 +401,6 @@ impl Block {
         let affix = self.affix(place.affix);
         let rest = &self.bytes[place.start as usize..place.end as usize];
         let start = out.len();
-        out.reserve(affix.len() + rest.len() * 3);
         out.extend_from_slice(affix);
         symbols.expand(table_for(affix), rest, place.raw, out)?;
         check_text(&out[start..])
