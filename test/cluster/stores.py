@@ -91,6 +91,7 @@ class Checks:
             self.deadlock_between_nodes,
             self.failed_statements_change_nothing,
             self.half_committed_quads_are_deleted,
+            self.reads_within_the_writing_statement,
             self.writes_beside_auto_explain,
             self.tables_stay_the_same_between_their_writes,
             self.prepare_transaction_is_refused,
@@ -1440,6 +1441,36 @@ class Checks:
         finally:
             for server in self.cluster.servers:
                 server.query("set citus.enable_ddl_propagation = off; drop function public.wait_here cascade")
+
+    def reads_within_the_writing_statement(self):
+        """A function that an INSERT calls reads the store, also within a block whose error it catches: nothing is lost."""
+        read = "select count(*) from quad_stores.films where g = %s" % (NUMBERS + 606)
+        bodies = {
+            "reads": f"perform ({read});",
+            "reads_and_catches": f"begin perform ({read}); raise division_by_zero; exception when division_by_zero then null; end;",
+        }
+        insert = (
+            f"insert into quad_stores.films select {NUMBERS}, {NUMBERS}, public.%s({NUMBERS} + o), {NUMBERS + 606} "
+            "from generate_series(0, 9) o"
+        )
+        for server in self.cluster.servers:
+            for name, body in bodies.items():
+                server.query(
+                    f"set citus.enable_ddl_propagation = off; create function public.{name}(n bigint) returns bigint "
+                    f"language plpgsql volatile as $$ begin {body} return n; end $$"
+                )
+        try:
+            for node in range(3):
+                for name in bodies:
+                    self.execute(insert % name, node=node)
+                    same(f"quads with {name}", self.value(read, node=node), 10)
+                    self.execute(f"delete from quad_stores.films where g = {NUMBERS + 606}", node=node)
+            one, other = self.both_tables("films")
+            same("both tables", one, other)
+        finally:
+            for server in self.cluster.servers:
+                for name in bodies:
+                    server.query(f"set citus.enable_ddl_propagation = off; drop function public.{name}")
 
     def writes_beside_auto_explain(self):
         """What measures every statement does not get in the way of those that the extension runs."""
