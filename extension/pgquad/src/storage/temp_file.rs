@@ -1,8 +1,8 @@
 //! Spill files: temporary files of records that are plain numbers, written and read by the backend alone.
 //!
 //! Everything that spills rows, keys or bytes uses them: `Quad Walk`'s visited set, counted groups, row identities,
-//! rows that other nodes have sent. The sorted runs of loads and large writes are the one exception (`run_files.rs`): threads read
-//! them, and the buffer of a `BufFile` belongs to the backend's thread.
+//! rows that other nodes have sent. The sorted runs of loads and large writes are the one exception (`run_files.rs`):
+//! threads read them, and the buffer of a `BufFile` belongs to the backend's thread.
 
 use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
