@@ -38,36 +38,36 @@ impl fmt::Display for SymbolError {
 impl std::error::Error for SymbolError {}
 
 struct SymbolTable {
-    /// Symbols padded with zeros to eight bytes, by code.
-    symbols: Vec<[u8; 8]>,
-    lengths: Vec<u8>,
-    /// Symbol and length by any code; the length of codes that stand for nothing is 0.
-    by_code: Box<[([u8; 8], u8); 256]>,
+    /// Symbols, padded with zeros, and their lengths by code; the length of codes that stand for nothing is 0.
+    by_code: Box<[([u8; MAX_SYMBOL_BYTES], u8); 256]>,
+    /// Codes that stand for something: the first ones.
+    count: usize,
     /// Built at the first compression: reading does not need it.
     compressor: OnceLock<Compressor>,
 }
 
 impl SymbolTable {
-    fn new(symbols: Vec<[u8; 8]>, lengths: Vec<u8>) -> Result<Self, SymbolError> {
+    fn new(symbols: &[([u8; MAX_SYMBOL_BYTES], u8)]) -> Result<Self, SymbolError> {
         // The order that FSST's compressor relies on: lengths 2 to 8 ascending, then 1.
-        let rank = |length: &u8| if *length == 1 { 9 } else { *length };
-        let valid = symbols.len() == lengths.len()
-            && symbols.len() < usize::from(ESCAPE)
-            && lengths.iter().all(|length| (1..=8).contains(length))
-            && lengths.is_sorted_by_key(rank);
+        let rank = |(_, length): &(_, u8)| if *length == 1 { 9 } else { *length };
+        let is_length = |length: u8| (1..=MAX_SYMBOL_BYTES).contains(&usize::from(length));
+        let valid = symbols.len() < usize::from(ESCAPE)
+            && symbols.iter().all(|(_, length)| is_length(*length))
+            && symbols.is_sorted_by_key(rank);
         if !valid {
             return Err(SymbolError);
         }
-        let mut by_code = Box::new([([0; 8], 0); 256]);
-        for (entry, symbol) in by_code.iter_mut().zip(symbols.iter().zip(&lengths)) {
-            *entry = (*symbol.0, *symbol.1);
-        }
+        let mut by_code = Box::new([([0; MAX_SYMBOL_BYTES], 0); 256]);
+        by_code[..symbols.len()].copy_from_slice(symbols);
         Ok(SymbolTable {
-            symbols,
-            lengths,
             by_code,
+            count: symbols.len(),
             compressor: OnceLock::new(),
         })
+    }
+
+    fn symbols(&self) -> &[([u8; MAX_SYMBOL_BYTES], u8)] {
+        &self.by_code[..self.count]
     }
 
     fn train(sample: &[Vec<u8>]) -> Self {
@@ -75,19 +75,22 @@ impl SymbolTable {
         let compressor = Compressor::train(&lines);
         // Code 254 stays unused, so that a table always has room for its count in one byte.
         let keep = compressor.n_symbols().min(usize::from(ESCAPE) - 1);
-        let symbols = compressor.symbol_table()[..keep]
+        let lengths = &compressor.symbol_lengths()[..keep];
+        let symbols: Vec<_> = compressor.symbol_table()[..keep]
             .iter()
-            .map(|symbol| symbol.to_u64().to_le_bytes())
+            .zip(lengths)
+            .map(|(symbol, length)| (symbol.to_u64().to_le_bytes(), *length))
             .collect();
-        let lengths = compressor.symbol_lengths()[..keep].to_vec();
-        SymbolTable::new(symbols, lengths)
-            .expect("a trained table is in the order its own crate asks for")
+        SymbolTable::new(&symbols).expect("a trained table is in the order its own crate asks for")
     }
 
     fn compressor(&self) -> &Compressor {
         self.compressor.get_or_init(|| {
-            let symbols: Vec<Symbol> = self.symbols.iter().map(Symbol::from_slice).collect();
-            Compressor::rebuild_from(symbols, &self.lengths)
+            let symbols = self.symbols().iter();
+            let (symbols, lengths): (Vec<Symbol>, Vec<u8>) = symbols
+                .map(|(symbol, length)| (Symbol::from_slice(symbol), *length))
+                .unzip();
+            Compressor::rebuild_from(symbols, &lengths)
         })
     }
 
@@ -115,9 +118,9 @@ impl SymbolTable {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        out.push(self.symbols.len() as u8);
-        out.extend_from_slice(&self.lengths);
-        for (symbol, length) in self.symbols.iter().zip(&self.lengths) {
+        out.push(self.count as u8);
+        out.extend(self.symbols().iter().map(|(_, length)| *length));
+        for (symbol, length) in self.symbols() {
             out.extend_from_slice(&symbol[..usize::from(*length)]);
         }
     }
@@ -129,7 +132,7 @@ impl SymbolTable {
             .ok_or(SymbolError)?;
         let mut symbols = Vec::with_capacity(lengths.len());
         for length in lengths {
-            let mut symbol = [0u8; 8];
+            let mut symbol = [0u8; MAX_SYMBOL_BYTES];
             let (bytes, after) = rest
                 .split_at_checked(usize::from(*length))
                 .ok_or(SymbolError)?;
@@ -137,11 +140,11 @@ impl SymbolTable {
                 .get_mut(..bytes.len())
                 .ok_or(SymbolError)?
                 .copy_from_slice(bytes);
-            symbols.push(symbol);
+            symbols.push((symbol, *length));
             rest = after;
         }
         *cursor = rest;
-        SymbolTable::new(symbols, lengths.to_vec())
+        SymbolTable::new(&symbols)
     }
 }
 
