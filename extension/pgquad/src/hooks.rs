@@ -86,7 +86,7 @@ extern "C-unwind" fn at_subtransaction_end(
         SUBXACT_EVENT_COMMIT_SUB => notes::end_subtransaction(false),
         SUBXACT_EVENT_ABORT_SUB => {
             pending::forget_subtransaction(subtransaction);
-            cluster::write::forget_allowed();
+            cluster::write::forget_statement();
             notes::end_subtransaction(true);
         }
         _ => {}

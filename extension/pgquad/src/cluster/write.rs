@@ -19,7 +19,6 @@ use pgquad_cluster::hash::hash_bigint;
 use pgquad_cluster::quad_batches::QuadBatches;
 use pgquad_cluster::taken::Taken;
 use pgquad_cluster::{Placement, SortedKeys};
-use pgquad_sort::{Chunks, Sorter};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -31,8 +30,7 @@ use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
 use crate::pg::interrupt::interrupt;
-use crate::storage::bulk::sort_failed;
-use crate::storage::{pending, RunFiles};
+use crate::storage::{pending, QuadSorter, SortedQuads};
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
 /// streams them.
@@ -134,7 +132,7 @@ pub fn is_allowed() -> bool {
 
 /// To be called when a savepoint is rolled back: what an error has ended allows nothing any more, and nobody reads its
 /// quads.
-pub fn forget_allowed() {
+pub fn forget_statement() {
     ALLOWED.set(false);
     SOURCE.take();
 }
@@ -143,8 +141,7 @@ pub fn forget_allowed() {
 pub fn forget() {
     WRITTEN.set(false);
     RESHAPED.set(false);
-    ALLOWED.set(false);
-    SOURCE.take();
+    forget_statement();
 }
 
 /// One of the two tables: its key column and the order that it is best written in.
@@ -397,7 +394,7 @@ pub struct Collected {
     keys: Vec<Key>,
     bytes: usize,
     /// Sorts them for both tables, on threads.
-    sorting: Option<(Sorter, RunFiles)>,
+    sorter: Option<QuadSorter>,
 }
 
 impl Collected {
@@ -406,86 +403,68 @@ impl Collected {
         Self {
             keys: Vec::new(),
             bytes,
-            sorting: None,
+            sorter: None,
         }
     }
 
     /// Adds quads in any order.
     pub fn push(&mut self, quads: &[Quad]) {
-        if let Some(sorting) = &mut self.sorting {
-            return sort(sorting, quads);
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.push(quads);
         }
         let keys = quads.iter().map(|quad| key_of(Order::SPOG, quad));
         self.keys.extend(keys);
         if self.keys.len() * size_of::<Key>() >= self.bytes / SORTED_IN_MEMORY_PART {
-            let orders = [Order::SPOG, Order::OSPG];
-            let mut sorting = (Sorter::new(&orders, self.bytes), RunFiles::default());
-            for keys in std::mem::take(&mut self.keys).chunks(PUSHED_QUADS) {
-                let quads: Vec<Quad> = keys.iter().map(|key| quad_of(Order::SPOG, key)).collect();
-                sort(&mut sorting, &quads);
-            }
-            self.sorting = Some(sorting);
+            let sorter = QuadSorter::new(&[Order::SPOG, Order::OSPG], self.bytes);
+            let keys = std::mem::take(&mut self.keys).into_iter();
+            let quads = keys.map(|key| quad_of(Order::SPOG, &key));
+            self.sorter = Some(push_all(sorter, quads));
         }
     }
 
     /// Writes everything to both tables, as the current role. Returns the number of quads that were not there before.
     fn write(mut self, tables: Sides) -> u64 {
         let [by_subject, by_object] = sides(tables);
-        match self.sorting.take() {
+        match self.sorter.take() {
             None => in_memory(by_subject, by_object, self.keys),
-            Some((sorter, mut files)) => {
-                let sorted = sorter.finish(&mut files);
-                let sorted = sorted.unwrap_or_else(|error| sort_failed(error));
-                spilled(by_subject, by_object, Spilled { sorted, files }, self.bytes)
-            }
+            Some(sorter) => spilled(by_subject, by_object, sorter.finish(), self.bytes),
         }
     }
 }
 
-/// Has quads sorted.
-fn sort((sorter, files): &mut (Sorter, RunFiles), quads: &[Quad]) {
-    let pushed = sorter.push(quads, files);
-    pushed.unwrap_or_else(|error| sort_failed(error));
+/// Has all quads sorted.
+fn push_all(mut sorter: QuadSorter, mut quads: impl Iterator<Item = Quad>) -> QuadSorter {
+    loop {
+        let some: Vec<Quad> = quads.by_ref().take(PUSHED_QUADS).collect();
+        if some.is_empty() {
+            return sorter;
+        }
+        sorter.push(&some);
+    }
 }
 
-/// Sorted quads in temporary files.
-struct Spilled {
-    sorted: pgquad_sort::Sorted,
-    files: RunFiles,
+/// Sorted quads of order number `n` of those they were sorted in, which is `order`. A thread merges them.
+fn merged(sorted: &Rc<SortedQuads>, n: usize, order: Order) -> impl Iterator<Item = Quad> {
+    let (sorted, mut chunks) = (sorted.clone(), sorted.chunks(n));
+    let chunks = std::iter::from_fn(move || sorted.next(&mut chunks));
+    chunks.flatten().map(move |key| quad_of(order, &key))
 }
 
-impl Spilled {
-    /// The quads in the order of number `n` that they were sorted in, which is `order`. A thread merges them.
-    fn quads(self: &Rc<Self>, n: usize, order: Order) -> impl Iterator<Item = Quad> + 'static {
-        let chunks = Chunks::start(self.sorted.stream(n, &self.files), &self.files);
-        let mut chunks = chunks.unwrap_or_else(|error| sort_failed(error));
-        let spilled = self.clone();
-        let chunks = std::iter::from_fn(move || {
-            let chunk = chunks.next(&spilled.files);
-            chunk.unwrap_or_else(|error| sort_failed(error))
-        });
-        chunks.flatten().map(move |key| quad_of(order, &key))
-    }
-
-    /// Removes the files.
-    fn close(self: Rc<Self>) {
-        Rc::into_inner(self)
-            .unwrap_or_else(still_read)
-            .files
-            .close();
-    }
+/// Removes the files of sorted quads, which nobody reads any more.
+fn close(sorted: Rc<SortedQuads>) {
+    Rc::into_inner(sorted).unwrap_or_else(still_read).close();
 }
 
 /// What a statement inserts, sorted for the first table.
 enum Sorted {
     Memory(Vec<Key>),
-    Files(Rc<Spilled>),
+    Files(Rc<SortedQuads>),
 }
 
 /// The quads of a statement, as often as they are asked for.
 fn quads_of(sorted: &Rc<Sorted>, order: Order) -> Box<dyn Iterator<Item = Quad>> {
     match &**sorted {
-        Sorted::Files(spilled) => Box::new(spilled.quads(0, order)),
+        Sorted::Files(sorted) => Box::new(merged(sorted, 0, order)),
         Sorted::Memory(keys) => {
             let (count, shared) = (keys.len(), sorted.clone());
             Box::new((0..count).map_while(move |n| match &*shared {
@@ -527,30 +506,21 @@ fn sorted_in_memory(by_subject: Side, by_object: Side, keys: Vec<Key>) -> u64 {
 
 /// The quads are sorted for the second table, too. It gets them as they are where the first one takes all of them, as
 /// it does when an empty store is loaded. Otherwise they are read once more for what the first one has decided.
-fn spilled(by_subject: Side, by_object: Side, spilled: Spilled, bytes: usize) -> u64 {
+fn spilled(by_subject: Side, by_object: Side, sorted: SortedQuads, bytes: usize) -> u64 {
     let (from, to) = (by_subject.order, by_object.order);
-    let spilled = Rc::new(spilled);
-    let decided = insert_first(by_subject, &Rc::new(Sorted::Files(spilled.clone())), false);
+    let sorted = Rc::new(sorted);
+    let decided = insert_first(by_subject, &Rc::new(Sorted::Files(sorted.clone())), false);
     let added = decided.added;
-    if added == decided.sent {
-        stream(by_object, Box::new(spilled.quads(1, to)));
-        spilled.close();
-        return added;
-    }
-    let mut second = (Sorter::new(&[to], bytes), RunFiles::default());
-    let mut own = decided.own(spilled.quads(0, from)).peekable();
-    while own.peek().is_some() {
-        let quads: Vec<Quad> = own.by_ref().take(PUSHED_QUADS).collect();
-        sort(&mut second, &quads);
-    }
-    drop(own);
-    spilled.close();
-    let (sorter, mut files) = second;
-    let sorted = sorter.finish(&mut files);
-    let sorted = sorted.unwrap_or_else(|error| sort_failed(error));
-    let second = Rc::new(Spilled { sorted, files });
-    stream(by_object, Box::new(second.quads(0, to)));
-    second.close();
+    let (second, n) = if added == decided.sent {
+        (sorted, 1)
+    } else {
+        let own = decided.own(merged(&sorted, 0, from));
+        let second = push_all(QuadSorter::new(&[to], bytes), own).finish();
+        close(sorted);
+        (Rc::new(second), 0)
+    };
+    stream(by_object, Box::new(merged(&second, n, to)));
+    close(second);
     added
 }
 

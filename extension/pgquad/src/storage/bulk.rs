@@ -1,14 +1,12 @@
 //! Bulk load: many quads at once, sorted per order on threads, built bottom-up into an empty table or merged leaf by
 //! leaf into a filled one.
 
-use super::error::fail;
+use super::quad_sorter::{sort_failed, QuadSorter, SortedQuads};
 use super::run_files::RunFiles;
 use super::table::Table;
-use crate::pg::error::{raise, raise_detail};
-use pgquad_btree::{quad_of, Key, Order, Quad, FROZEN_XID};
+use pgquad_btree::{quad_of, Key, Quad, FROZEN_XID};
 use pgquad_cluster::taken::Taken;
-use pgquad_sort::{Chunks, Error, Sorted, Sorter};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::pg_sys;
 
 /// How full bulk build makes pages, in percent: a little room, so that the first single inserts split nothing.
 const FILL_PERCENT: u32 = 98;
@@ -18,8 +16,7 @@ pub struct BulkLoad {
     rel: pg_sys::Relation,
     bytes: usize,
     /// Sorts in all orders for an empty table. What a filled one has already is known by the first order only.
-    sorter: Sorter,
-    files: RunFiles,
+    sorter: QuadSorter,
 }
 
 impl BulkLoad {
@@ -47,16 +44,13 @@ impl BulkLoad {
         Self {
             rel,
             bytes,
-            sorter: Sorter::new(&orders[..sorted], bytes),
-            files: RunFiles::default(),
+            sorter: QuadSorter::new(&orders[..sorted], bytes),
         }
     }
 
     /// Adds quads in any order; quads given twice or in the table already are loaded once.
     pub fn push(&mut self, quads: &[Quad]) {
-        self.sorter
-            .push(quads, &mut self.files)
-            .unwrap_or_else(|e| sort_failed(e));
+        self.sorter.push(quads);
     }
 
     /// Sorts and writes everything as the current command. Returns the number of quads that were not in the table
@@ -84,30 +78,20 @@ impl BulkLoad {
     }
 
     /// As [`BulkLoad::finish_as`], and notes what the table takes: see [`Table::note`].
-    pub fn finish_noting(mut self, xid: u32, cid: u32, taken: &mut Taken, again: bool) -> u64 {
+    pub fn finish_noting(self, xid: u32, cid: u32, taken: &mut Taken, again: bool) -> u64 {
         // SAFETY: the relation is open, see `new`.
         let table = unsafe { Table::open(self.rel) };
-        let sorted = self
-            .sorter
-            .finish(&mut self.files)
-            .unwrap_or_else(|e| sort_failed(e));
+        let sorted = self.sorter.finish();
         // Other commands of this transaction may have written meanwhile.
         let added = if table.is_empty() && sorted.orders() == table.orders().len() {
-            let added = build(&table, &sorted, xid, cid, &self.files);
+            let added = build(&table, &sorted, xid, cid);
             taken.push_new(added);
             added
         } else {
             let mut note = |keys: &[Key], new: &[Key]| table.note(keys, new, again, taken);
-            merge(
-                &table,
-                &sorted,
-                self.bytes,
-                (xid, cid),
-                &self.files,
-                &mut note,
-            )
+            merge(&table, &sorted, self.bytes, (xid, cid), &mut note)
         };
-        self.files.close();
+        sorted.close();
         // SAFETY: the relation is open.
         unsafe { pg_sys::pgstat_count_heap_insert(self.rel, added as i64) };
         added
@@ -115,10 +99,9 @@ impl BulkLoad {
 }
 
 /// Builds all orders of an empty table. Returns the number of quads.
-pub fn build(table: &Table, sorted: &Sorted, xid: u32, cid: u32, files: &RunFiles) -> u64 {
+pub fn build(table: &Table, sorted: &SortedQuads, xid: u32, cid: u32) -> u64 {
     let fill = f64::from(FILL_PERCENT) / 100.0;
-    let added = pgquad_sort::build(table.trees(), sorted, (xid, cid), fill, files)
-        .unwrap_or_else(|e| sort_failed(e));
+    let added = sorted.build(table.trees(), (xid, cid), fill);
     table.built(added);
     added
 }
@@ -151,76 +134,39 @@ pub unsafe fn build_arriving(
 /// Inserts the keys of the first order, and what of them is new into the other orders. Returns the number of new quads.
 fn merge(
     table: &Table,
-    sorted: &Sorted,
+    sorted: &SortedQuads,
     bytes: usize,
     (xid, cid): (u32, u32),
-    files: &RunFiles,
     note: &mut dyn FnMut(&[Key], &[Key]),
 ) -> u64 {
     let orders = table.orders();
-    let mut others = Others::new(&orders[1..], bytes);
     let mut added = 0;
-    for_chunks(sorted, 0, files, |chunk| {
+    let mut others = (orders.len() > 1).then(|| QuadSorter::new(&orders[1..], bytes));
+    for_chunks(sorted, 0, |chunk| {
         let new = table.insert_first(&chunk, xid, cid);
         note(&chunk, &new);
         added += new.len() as u64;
-        others.push(orders[0], &new);
+        if let Some(others) = &mut others {
+            let quads: Vec<Quad> = new.iter().map(|key| quad_of(orders[0], key)).collect();
+            others.push(&quads);
+        }
     });
-    if let Some((sorted, files)) = others.finish() {
+    if let Some(others) = others {
+        let sorted = others.finish();
         for n in 1..orders.len() {
-            for_chunks(&sorted, n - 1, &files, |chunk| {
-                table.insert_other(n, &chunk, xid, cid);
+            for_chunks(&sorted, n - 1, |chunk| {
+                table.insert_other(n, &chunk, xid, cid)
             });
         }
-        files.close();
+        sorted.close();
     }
     added
 }
 
-/// The orders of a table that follow its first one.
-struct Others(Option<(Sorter, RunFiles)>);
-
-impl Others {
-    fn new(orders: &[Order], bytes: usize) -> Self {
-        let sorter = (!orders.is_empty()).then(|| Sorter::new(orders, bytes));
-        Others(sorter.map(|sorter| (sorter, RunFiles::default())))
-    }
-
-    fn push(&mut self, order: Order, keys: &[Key]) {
-        if let Some((sorter, files)) = &mut self.0 {
-            let quads: Vec<Quad> = keys.iter().map(|key| quad_of(order, key)).collect();
-            sorter
-                .push(&quads, files)
-                .unwrap_or_else(|e| sort_failed(e));
-        }
-    }
-
-    fn finish(self) -> Option<(Sorted, RunFiles)> {
-        let (sorter, mut files) = self.0?;
-        let sorted = sorter.finish(&mut files).unwrap_or_else(|e| sort_failed(e));
-        Some((sorted, files))
-    }
-}
-
 /// Calls `each` with the ascending keys of order `n` of `sorted`, some at a time.
-fn for_chunks(sorted: &Sorted, n: usize, files: &RunFiles, mut each: impl FnMut(Vec<Key>)) {
-    let mut chunks =
-        Chunks::start(sorted.stream(n, files), files).unwrap_or_else(|e| sort_failed(e));
-    while let Some(chunk) = chunks.next(files).unwrap_or_else(|e| sort_failed(e)) {
+fn for_chunks(sorted: &SortedQuads, n: usize, mut each: impl FnMut(Vec<Key>)) {
+    let mut chunks = sorted.chunks(n);
+    while let Some(chunk) = sorted.next(&mut chunks) {
         each(chunk);
-    }
-}
-
-/// Raises an error of the sort with its SQLSTATE.
-pub fn sort_failed(error: Error) -> ! {
-    match error {
-        Error::Tree(error) => fail(error),
-        Error::Read(_) => raise(PgSqlErrorCode::ERRCODE_IO_ERROR, error.to_string()),
-        Error::Thread(what) => raise_detail(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
-            "a thread that sorts or builds failed",
-            what,
-        ),
-        Error::Differ { .. } => raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! Rebuilding a table: every order bottom-up into a new file, for VACUUM FULL and `quad.rebuild`.
 
+use super::quad_sorter::QuadSorter;
 use super::relation::options_of;
-use super::run_files::RunFiles;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
 use super::{bulk, options};
@@ -9,7 +9,6 @@ use crate::pg::ffi;
 use pgquad_btree::{
     key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus, FROZEN_XID,
 };
-use pgquad_sort::Sorter;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -91,15 +90,15 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     };
     let from = source.orders()[0];
     let mut outcome = Outcome::default();
-    let mut files = RunFiles::default();
-    let mut sorter = Sorter::new(&target.orders(), memory);
+    let mut sorter = QuadSorter::new(&target.orders(), memory);
     let mut all_visible: Vec<Quad> = Vec::with_capacity(BATCH_QUADS);
     let mut recent: Vec<Recent> = Vec::new();
     source.for_each_version(|entry| match judge(entry, &status) {
         Fate::AllVisible => {
             all_visible.push(quad_of(from, &entry.key));
             if all_visible.len() == BATCH_QUADS {
-                push(&mut sorter, &mut all_visible, &mut files);
+                sorter.push(&all_visible);
+                all_visible.clear();
             }
         }
         Fate::Dead => outcome.removed += 1,
@@ -108,25 +107,16 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
             recent.push(version);
         }
     });
-    push(&mut sorter, &mut all_visible, &mut files);
-    let sorted = sorter
-        .finish(&mut files)
-        .unwrap_or_else(|e| bulk::sort_failed(e));
-    outcome.live = bulk::build(&target, &sorted, FROZEN_XID, 0, &files);
-    files.close();
+    sorter.push(&all_visible);
+    let sorted = sorter.finish();
+    outcome.live = bulk::build(&target, &sorted, FROZEN_XID, 0);
+    sorted.close();
     if !recent.is_empty() {
         outcome.live += recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
         add_recent(&target, from, recent);
         target.built(outcome.live);
     }
     outcome
-}
-
-fn push(sorter: &mut Sorter, quads: &mut Vec<Quad>, files: &mut RunFiles) {
-    sorter
-        .push(quads, files)
-        .unwrap_or_else(|e| bulk::sort_failed(e));
-    quads.clear();
 }
 
 enum Fate {
