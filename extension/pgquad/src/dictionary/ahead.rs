@@ -14,8 +14,9 @@ use pgquad_term::TermId;
 use super::layout::Layout;
 use super::texts::Texts;
 
-/// Most rows of a chunk. A chunk of labels is a quarter of a megabyte.
-const CHUNK_ROWS: usize = 4096;
+/// Most rows of a chunk: those of a batch from shards. Rows of a shard have terms from nearly all blocks of a
+/// distributed dictionary, and each chunk reads these once. A chunk of labels is a megabyte.
+const CHUNK_ROWS: usize = 16 * 1024;
 /// Rows of a column's first chunk, which shows how long its terms are. Later ones have as many as there is room for.
 const FIRST_ROWS: usize = 256;
 /// Least rows of a later one.
@@ -23,7 +24,7 @@ const LEAST_ROWS: usize = 64;
 /// Share of [`CHUNK_BYTES`] that the rows of a chunk are expected to fill: terms that find no room are read one by one.
 const FILLED_SHARE: f64 = 0.75;
 /// Bytes of text from which on no more terms are added to a chunk.
-pub const CHUNK_BYTES: usize = 1 << 20;
+pub const CHUNK_BYTES: usize = 2 << 20;
 /// Chunks that are kept: columns that expressions read side by side.
 const KEPT_CHUNKS: usize = 8;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.

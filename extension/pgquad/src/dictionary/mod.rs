@@ -66,7 +66,7 @@ use texts::Texts;
 use write::Encoded;
 
 /// Terms that are asked for at once, so that little more is fetched than a chunk has room for.
-const TERMS_AT_ONCE: usize = 1024;
+const TERMS_AT_ONCE: usize = 4096;
 
 pub use pgquad_term::encoded::MAX_TERM_BYTES;
 
