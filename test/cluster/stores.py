@@ -71,6 +71,7 @@ class Checks:
             self.delete_and_update,
             self.joins_with_other_tables_are_batched,
             self.terms_are_read_in_batches,
+            self.paths_in_both_directions_are_walked,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
             self.errors_within_savepoints,
@@ -528,6 +529,48 @@ class Checks:
         self.copy(table, [(NUMBERS + 50_000, q, NUMBERS, 0)])
         same("a new statement", self.rows(both), [(60, 362)])
         self.execute("select quad.drop_store('common')")
+
+    def paths_in_both_directions_are_walked(self):
+        """A path of alternatives in both directions takes each frontier along all of them, by few messages."""
+        nodes = 1000
+        # A tree, whose edges lead up or down.
+        edges = [(f"n{(n - 1) // 10}", f"n{n}")[:: 1 if n % 2 else -1] for n in range(1, nodes)]
+        triples = [f"<http://p.org/{a}> <http://p.org/edge> <http://p.org/{b}> ." for a, b in edges]
+        # Quads that a look into the whole predicate would meet.
+        triples += [f"<http://p.org/x{n}> <http://p.org/edge> <http://p.org/y{n}> ." for n in range(20_000)]
+        self.create("tree")
+        path = os.path.join(self.cluster.servers[0].dir, "tree.nt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(triples))
+        os.chmod(path, 0o644)
+        self.execute("select quad.load(%s, store => 'tree')", (path,))
+        edge = "<http://p.org/edge>"
+        bytes_received = "select sum(bytes_received) from quad.cluster_stats where kind = 'pull'"
+        for step, expected in ((f"{edge}|^{edge}", nodes), (f"{edge}/^{edge}|^{edge}", 1 + len(self.reached(edges)))):
+            query = f"SELECT (count(*) AS ?n) {{ <http://p.org/n0> ({step})* ?x }}"
+            for node in range(3):
+                before = self.value(bytes_received)
+                found = json.loads(self.value("select quad.sparql_json(%s, 'tree')", (query,), node=node))
+                same(query, found["results"]["bindings"][0]["n"]["value"], str(expected))
+                received = self.value(bytes_received) - before
+                if received > 200_000:
+                    raise Mismatch(f"{received} bytes received for {expected} nodes: {query}")
+        self.execute("select quad.drop_store('tree')")
+
+    @staticmethod
+    def reached(edges):
+        """What `(edge/^edge|^edge)+` reaches from n0."""
+        back, forth = {}, {}
+        for a, b in edges:
+            forth.setdefault(a, set()).add(b)
+            back.setdefault(b, set()).add(a)
+        found, frontier = set(), {"n0"}
+        while frontier:
+            middle = set().union(*(forth.get(node, set()) for node in frontier))
+            ends = frontier | middle
+            frontier = set().union(*(back.get(node, set()) for node in ends)) - found
+            found |= frontier
+        return found - {"n0"}
 
     def begins_where_few_quads_are(self):
         """A node that has none of the few values that many quads share does not take them for rare."""

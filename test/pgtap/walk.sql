@@ -1,6 +1,6 @@
 -- Quad Walk: where it is used, that its answers are those of PostgreSQL's own recursive union, and that it keeps within its memory.
 begin;
-select plan(49);
+select plan(61);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 -- A chain, a tree, cycles, and a wide random graph.
@@ -37,6 +37,10 @@ insert into shapes values
     ('rescans', 'select x, (with recursive w(n) as (select x::bigint union select q.o from w, q where q.s = w.n and q.p = 2) select count(*) from w) from generate_series(1, 30) x'),
     ('rescans with a condition', 'select x, l.* from generate_series(1, 3) x, lateral (with recursive w(n) as (select 3::bigint union select q.o from w, q where q.s = w.n and q.p = x) select count(*) from w) l'),
     ('no steps at all', 'with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = (select null::bigint)) select * from w'),
+    ('alternatives', 'with recursive w(n) as (select 250::bigint union select u.b from w, (select s as a, o as b from q where p = 1 and g = 0 union all select o, s from q where p = 2) u where u.a = w.n) select count(*), sum(n) from w'),
+    ('pairs by alternatives', 'with recursive w(a, b) as (select s, o from q where p = 3 union select w.a, u.b from w, (select x.s as a, y.o as b from q x, q y where x.p = 3 and y.s = x.o and y.p = 3 union all select o, s from q where p in (3, 5) union all select s, o from q where p = 2 and o <> 4) u where u.a = w.b) select a, count(*), sum(b) from w group by a'),
+    ('subqueries that read nothing', 'with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = (select 1) union all select s, o from q where p in ((select 2), (select coalesce(null, 1)))) u where u.a = w.n) select count(*), sum(n) from w'),
+    ('one alternative leads nowhere', 'with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = 99 union all select s, o from q where p = 1) u where u.a = w.n) select count(*), sum(n) from w'),
     ('the random graph', 'with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 4) select count(*), sum(n) from w');
 select matches(pg_temp.plan_of(query, 'costs off, verbose'), 'Quad Walk', 'Quad Walk for ' || name) from shapes;
 
@@ -63,7 +67,24 @@ select unalike(string_agg(pg_temp.plan_of(query), ''), '%Quad Walk%', 'stays out
     ('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = 1 and w.n < 20) select * from w'),
     ('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s > w.n and q.p = 1) select * from w'),
     ('with recursive w(n) as (select 1::bigint union select q.o from w, q where q.s = w.n and q.p = q.o) select * from w'),
+    ('with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = 1 union all select s, o + 1 from q where p = 2) u where u.a = w.n) select * from w'),
+    ('with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = 1 union all select s, o from q where p = (select max(s) from q)) u where u.a = w.n) select * from w'),
+    ('with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = 1 union all select 1, 2) u where u.a = w.n) select * from w'),
+    ('with recursive w(n) as (select 1::bigint union select u.b from w, (select s as a, o as b from q where p = 1 union all select s, o from q where p = 2) u where u.a = w.n and u.b < 40) select * from w'),
+    ('with recursive w(n) as (select 1::bigint union select u.b from w, q x, (select s as a, o as b from q where p = 1 union all select s, o from q where p = 2) u where x.s = w.n and u.a = x.o) select * from w'),
     ('with recursive w(n) as (select 1::bigint union select q.o from w left join q on q.s = w.n and q.p = 1) select * from w')) v(query);
+
+-- A parameter of the statement in an alternative.
+prepare alternatives(bigint) as with recursive w(n) as (select 20::bigint union select u.b from w, (select s as a, o as b from q where p = $1 union all select o, s from q where p = 3) u where u.a = w.n) select array_agg(n order by n) from w;
+set local plan_cache_mode = force_generic_plan;
+select matches(pg_temp.plan_of('execute alternatives(2)', 'costs off'), 'Quad Walk', 'parameters in an alternative');
+create temp table with_walk as execute alternatives(2);
+set local quad.enable_quad_walk = off;
+deallocate alternatives;
+prepare alternatives(bigint) as with recursive w(n) as (select 20::bigint union select u.b from w, (select s as a, o as b from q where p = $1 union all select o, s from q where p = 3) u where u.a = w.n) select array_agg(n order by n) from w;
+select results_eq('execute alternatives(2)', 'table with_walk', 'same answer with parameters in an alternative');
+reset quad.enable_quad_walk;
+reset plan_cache_mode;
 
 -- Rights, policies and the own transaction's changes.
 insert into q values (301, 1, 302, 0);
@@ -76,10 +97,13 @@ create policy of_a_graph on q to walker using (g = 0);
 set local role walker;
 select results_eq('with recursive w(n) as (select 3::bigint union select q.o from w, q where q.s = w.n and q.p = 3) select n from w order by 1',
     'select n from (values (3::bigint)) v(n) order by 1', 'a policy holds inside');
+select results_eq('with recursive w(n) as (select 3::bigint union select u.b from w, (select s as a, o as b from q where p = 3 union all select o, s from q where p = 3) u where u.a = w.n) select n from w order by 1',
+    'with recursive w(n) as (select 3::bigint union select u.b from w, (select s as a, o as b from q where p = 3 and g = 0 union all select o, s from q where p = 3 and g = 0) u where u.a = w.n) select n from w order by 1', 'a policy holds inside of alternatives');
 reset role;
 revoke select on q from walker;
 set local role walker;
 select throws_ok('with recursive w(n) as (select 3::bigint union select q.o from w, q where q.s = w.n and q.p = 3) select n from w', '42501', null, 'rights are checked');
+select throws_ok('with recursive w(n) as (select 3::bigint union select u.b from w, (select s as a, o as b from q where p = 3 union all select o, s from q where p = 3) u where u.a = w.n) select n from w', '42501', null, 'rights are checked of alternatives');
 reset role;
 select * from finish();
 rollback;

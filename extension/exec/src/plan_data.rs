@@ -116,8 +116,10 @@ fields! {
 
     /// A quad of a step.
     HopData {
-        /// Place of its relation among those of the node.
-        relation: usize,
+        /// Place of its relation among those of the node; none where it is of a member of a UNION ALL.
+        relation: Option<usize>,
+        /// Its table.
+        table: Oid,
         /// The column where the walk comes from.
         from: usize,
         /// The column where it goes.
@@ -132,8 +134,8 @@ fields! {
 
     /// `Quad Step`, the recursive term below a walk.
     StepData {
-        /// The chain of quads.
-        hops: Vec<HopData>,
+        /// The chains of quads that lead on.
+        branches: Vec<Vec<HopData>>,
     }
 
     /// What a `Quad Join` takes from the plan below it.

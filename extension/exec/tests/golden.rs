@@ -167,6 +167,7 @@ fn groups_data() -> GroupsData {
 fn step_data() -> StepData {
     let hop = |relation| HopData {
         relation,
+        table: Oid(16_402),
         from: 0,
         to: 2,
         order: 1,
@@ -174,7 +175,7 @@ fn step_data() -> StepData {
         compared: vec![condition(1, Bound::Gt, false)],
     };
     StepData {
-        hops: vec![hop(0), hop(1)],
+        branches: vec![vec![hop(Some(0)), hop(Some(1))], vec![hop(None)]],
     }
 }
 

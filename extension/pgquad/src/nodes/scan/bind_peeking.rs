@@ -68,7 +68,13 @@ pub unsafe fn value(root: *mut pg_sys::PlannerInfo, expr: *mut pg_sys::Expr) -> 
 }
 
 /// The expression that gives a parameter of the executor, if it is a subquery that reads nothing.
-unsafe fn subquery_result(root: *mut pg_sys::PlannerInfo, param: i32) -> Option<*mut pg_sys::Expr> {
+///
+/// # Safety
+/// A live query level, whose subqueries have been planned.
+pub unsafe fn subquery_result(
+    root: *mut pg_sys::PlannerInfo,
+    param: i32,
+) -> Option<*mut pg_sys::Expr> {
     // SAFETY: live planner nodes; plans of subqueries are numbered from 1.
     unsafe {
         let subquery = list_iter::<pg_sys::SubPlan>((*root).init_plans)

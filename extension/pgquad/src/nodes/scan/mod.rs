@@ -9,7 +9,7 @@ mod exec;
 mod explain;
 mod paths;
 
-pub use bind_peeking::BindPeeking;
+pub use bind_peeking::{subquery_result, BindPeeking};
 pub use condition_values::{parameter, value_of};
 pub use paths::{complete, pathkeys_of};
 

@@ -1,22 +1,28 @@
 //! Which recursive queries are transitive closures that `Quad Walk` can run. Their recursive term follows a chain of
-//! quads, from a column of the table of results so far to the same column of the next results.
+//! quads, from a column of the table of results so far to the same column of the next results. With a UNION ALL it
+//! follows several chains.
 
 use crate::catalog::access_method;
 use crate::nodes::scan::conditions::{self, Condition, Test};
+use crate::nodes::scan::subquery_result;
 use crate::nodes::triples;
 use crate::pg::compat;
-use crate::pg::list::list_iter;
+use crate::pg::ffi;
+use crate::pg::list::{list_iter, list_node};
 use crate::table;
 use pgquad_exec::{match_order, Bound};
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
+use std::ffi::c_void;
 
-/// Most quads of a step.
+/// Most quads of a chain.
 const MAX_HOPS: usize = 8;
 
 /// One quad of a step.
 pub struct Hop {
-    /// Its relation.
+    /// Its relation, in the query level of the chain.
     pub rti: pg_sys::Index,
+    /// Its table.
+    pub table: pg_sys::Oid,
     /// The column where the walk comes from (0 = s .. 3 = g).
     pub from: usize,
     /// The column where it goes.
@@ -35,8 +41,20 @@ pub struct Shape {
     pub arity: usize,
     /// The column that the walk changes; the other one stays as it is.
     pub at: usize,
-    /// The step.
-    pub hops: Vec<Hop>,
+    /// The chains of quads by which one step leads on.
+    pub branches: Vec<Vec<Hop>>,
+    /// The members of the UNION ALL that the chains come from; empty where the only chain is of the level's own quads.
+    pub members: Vec<*mut pg_sys::RelOptInfo>,
+}
+
+/// What a query level reads.
+#[derive(Default)]
+struct Relations {
+    /// The table of results so far.
+    results: Option<pg_sys::Index>,
+    quads: Vec<pg_sys::Index>,
+    /// A UNION ALL of queries.
+    union: Option<pg_sys::Index>,
 }
 
 /// A column of one of the relations.
@@ -57,10 +75,55 @@ impl Shape {
             if !is_plain(root) {
                 return None;
             }
+            let Relations {
+                results: Some(results),
+                quads,
+                union,
+            } = Relations::of(root)?
+            else {
+                return None;
+            };
+            let outputs: Vec<Place> = list_iter::<pg_sys::TargetEntry>((*root).processed_tlist)
+                .map(|entry| place((*entry).expr.cast()).filter(|_| !(*entry).resjunk))
+                .collect::<Option<_>>()?;
+            let arity = outputs.len();
+            let at = outputs.iter().position(|p| p.rti != results)?;
+            let passed = |(column, p): (usize, &Place)| {
+                column == at || (p.rti == results && p.column == column)
+            };
+            if !(1..=2).contains(&arity) || !outputs.iter().enumerate().all(passed) {
+                return None;
+            }
+            let start = Place {
+                rti: results,
+                column: at,
+            };
+            let (branches, members) = match union {
+                None => (vec![chain(root, start, outputs[at], &quads)?], Vec::new()),
+                Some(union) if quads.is_empty() => alternatives(root, start, outputs[at], union)?
+                    .into_iter()
+                    .unzip(),
+                Some(_) => return None,
+            };
+            Some(Self {
+                arity,
+                at,
+                branches,
+                members,
+            })
+        }
+    }
+}
+
+impl Relations {
+    /// The relations of a level; `None` where it reads something else.
+    unsafe fn of(root: *mut pg_sys::PlannerInfo) -> Option<Self> {
+        // SAFETY: a live planner state.
+        unsafe {
             // Whether a quad that leads on is the first of its triple is all the same.
             let tests = tests_of_repeats(root)?;
             let is_test = |rti: pg_sys::Index| tests.contains(&rti);
-            let (mut results, mut quads) = (None, Vec::new());
+            let mut found = Self::default();
             for rti in 1..(*root).simple_rel_array_size as pg_sys::Index {
                 let rel = *(*root).simple_rel_array.add(rti as usize);
                 if rel.is_null() || (*rel).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL {
@@ -77,45 +140,30 @@ impl Shape {
                     return None;
                 }
                 let rte = *(*root).simple_rte_array.add(rti as usize);
+                let is_tested = !(*rel).baserestrictinfo.is_null();
                 match (*rte).rtekind {
                     pg_sys::RTEKind::RTE_CTE
-                        if (*rte).self_reference
-                            && results.is_none()
-                            && (*rel).baserestrictinfo.is_null() =>
+                        if (*rte).self_reference && found.results.is_none() && !is_tested =>
                     {
-                        results = Some(rti);
+                        found.results = Some(rti);
                     }
                     pg_sys::RTEKind::RTE_RELATION
                         if !(*rte).inh
                             && (*rte).tablesample.is_null()
                             && access_method::is_quad_relid((*rte).relid) =>
                     {
-                        quads.push(rti);
+                        found.quads.push(rti);
+                    }
+                    pg_sys::RTEKind::RTE_SUBQUERY
+                        if (*rte).inh && found.union.is_none() && !is_tested =>
+                    {
+                        found.union = Some(rti);
                     }
                     _ => return None,
                 }
             }
-            let results = results?;
-            if quads.is_empty() || quads.len() > MAX_HOPS {
-                return None;
-            }
-            let outputs: Vec<Place> = list_iter::<pg_sys::TargetEntry>((*root).processed_tlist)
-                .map(|entry| place((*entry).expr.cast()).filter(|_| !(*entry).resjunk))
-                .collect::<Option<_>>()?;
-            let arity = outputs.len();
-            let at = outputs.iter().position(|p| p.rti != results)?;
-            let passed = |(column, p): (usize, &Place)| {
-                column == at || (p.rti == results && p.column == column)
-            };
-            if !(1..=2).contains(&arity) || !outputs.iter().enumerate().all(passed) {
-                return None;
-            }
-            let start = Place {
-                rti: results,
-                column: at,
-            };
-            let hops = chain(root, start, outputs[at], &quads)?;
-            Some(Self { arity, at, hops })
+            let has_some = !found.quads.is_empty() || found.union.is_some();
+            (has_some && found.quads.len() <= MAX_HOPS).then_some(found)
         }
     }
 }
@@ -168,13 +216,12 @@ unsafe fn place(node: *mut pg_sys::Node) -> Option<Place> {
     }
 }
 
-/// The quads as a chain from `start` to `end`, each joined with the one before by one equality, and by nothing else.
-unsafe fn chain(
+/// The pairs of columns of different relations that a level compares with each other; `None` where more than two are
+/// equal, or a column of `results` is compared with a value.
+unsafe fn links(
     root: *mut pg_sys::PlannerInfo,
-    start: Place,
-    end: Place,
-    quads: &[pg_sys::Index],
-) -> Option<Vec<Hop>> {
+    results: Option<pg_sys::Index>,
+) -> Option<Vec<(Place, Place)>> {
     // SAFETY: a live planner state.
     unsafe {
         let mut links: Vec<(Place, Place)> = Vec::new();
@@ -186,40 +233,203 @@ unsafe fn chain(
             for member in list_iter::<pg_sys::EquivalenceMember>((*class).ec_members) {
                 if (*member).em_is_const {
                     constant = true;
-                } else {
+                } else if !(*member).em_is_child {
                     places.push(place((*member).em_expr.cast())?);
                 }
             }
             match places.as_slice() {
                 // Columns compared with a value have conditions of their own.
-                _ if constant && places.iter().all(|p| p.rti != start.rti) => (),
+                _ if constant && places.iter().all(|p| Some(p.rti) != results) => (),
                 [_] if !constant => (),
                 [a, b] if !constant && a.rti != b.rti => links.push((*a, *b)),
                 _ => return None,
             }
         }
+        Some(links)
+    }
+}
+
+/// Takes the link that a column has out of these, and gives the other column.
+fn follow(links: &mut Vec<(Place, Place)>, is_near: impl Fn(&Place) -> bool) -> Option<[Place; 2]> {
+    let at = links.iter().position(|(a, b)| is_near(a) || is_near(b))?;
+    let (a, b) = links.swap_remove(at);
+    Some(if is_near(&a) { [a, b] } else { [b, a] })
+}
+
+/// The quads as a chain from `start` to `end`, each joined with the one before by one equality, and by nothing else.
+unsafe fn chain(
+    root: *mut pg_sys::PlannerInfo,
+    start: Place,
+    end: Place,
+    quads: &[pg_sys::Index],
+) -> Option<Vec<Hop>> {
+    // SAFETY: a live planner state.
+    unsafe {
+        let mut links = links(root, Some(start.rti))?;
         if links.len() != quads.len() {
             return None;
         }
+        let [_, first] = follow(&mut links, |place| *place == start)?;
+        hops(root, first, end, links)
+    }
+}
+
+/// The chain that comes to its first quad at the column `first`.
+unsafe fn hops(
+    root: *mut pg_sys::PlannerInfo,
+    first: Place,
+    end: Place,
+    mut links: Vec<(Place, Place)>,
+) -> Option<Vec<Hop>> {
+    // SAFETY: a live planner state.
+    unsafe {
         let mut hops = Vec::new();
-        let mut at = start;
-        loop {
-            let next = links.iter().position(|(a, b)| *a == at || *b == at)?;
-            let (a, b) = links.swap_remove(next);
-            let arrived = if a == at { b } else { a };
-            // Where the next link leaves this quad, or the walk ends.
-            let leaves = |p: &Place| p.rti == arrived.rti;
-            let onward = links.iter().flat_map(|(a, b)| [*a, *b]).find(leaves);
-            let to = match onward {
-                Some(place) => place,
-                None if links.is_empty() && end.rti == arrived.rti => end,
-                None => return None,
-            };
-            hops.push(hop(root, arrived, to.column)?);
-            if onward.is_none() {
-                return Some(hops);
+        let mut arrived = first;
+        while let Some([left, next]) = follow(&mut links, |place| place.rti == arrived.rti) {
+            hops.push(hop(root, arrived, left.column)?);
+            arrived = next;
+        }
+        if !links.is_empty() || end.rti != arrived.rti {
+            return None;
+        }
+        hops.push(hop(root, arrived, end.column)?);
+        Some(hops)
+    }
+}
+
+/// A chain from `start` to `end` for each member of a UNION ALL that the results are joined with by one equality, and
+/// by nothing else.
+unsafe fn alternatives(
+    root: *mut pg_sys::PlannerInfo,
+    start: Place,
+    end: Place,
+    union: pg_sys::Index,
+) -> Option<Vec<(Vec<Hop>, *mut pg_sys::RelOptInfo)>> {
+    // SAFETY: a live planner state, whose members have been planned.
+    unsafe {
+        let mut links = links(root, Some(start.rti))?;
+        let [_, first] = follow(&mut links, |place| *place == start)?;
+        if !links.is_empty() || first.rti != union || end.rti != union {
+            return None;
+        }
+        list_iter::<pg_sys::AppendRelInfo>((*root).append_rel_list)
+            .filter(|&info| (*info).parent_relid == union)
+            .map(|info| {
+                let member = *(*root).simple_rel_array.add((*info).child_relid as usize);
+                let is_read = !member.is_null()
+                    && !(*member).subroot.is_null()
+                    && (*member).baserestrictinfo.is_null()
+                    && !pg_sys::is_dummy_rel(member);
+                let level = is_read.then(|| (*member).subroot)?;
+                let output =
+                    |column: usize| output(level, list_node((*info).translated_vars, column));
+                let hops = own_chain(level, output(first.column)?, output(end.column)?)?;
+                Some((hops, member))
+            })
+            .collect()
+    }
+}
+
+/// The column of a level's own relations that a column of its rows is.
+unsafe fn output(level: *mut pg_sys::PlannerInfo, column: *mut pg_sys::Node) -> Option<Place> {
+    // SAFETY: a live planner state.
+    unsafe {
+        if column.is_null() {
+            return None;
+        }
+        let number = place(column)?.column + 1;
+        let entry = list_iter::<pg_sys::TargetEntry>((*level).processed_tlist)
+            .find(|&entry| (*entry).resno as usize == number && !(*entry).resjunk)?;
+        place((*entry).expr.cast())
+    }
+}
+
+/// The quads of a level that reads nothing else, as a chain between two columns of its rows. The values of its
+/// conditions do not belong to the level, whose plan is never run.
+unsafe fn own_chain(level: *mut pg_sys::PlannerInfo, start: Place, end: Place) -> Option<Vec<Hop>> {
+    // SAFETY: a live planner state.
+    unsafe {
+        if !is_plain(level) {
+            return None;
+        }
+        let Relations {
+            results: None,
+            quads,
+            union: None,
+        } = Relations::of(level)?
+        else {
+            return None;
+        };
+        let links = links(level, None)?;
+        if links.len() + 1 != quads.len() {
+            return None;
+        }
+        let mut hops = hops(level, start, end, links)?;
+        for hop in &mut hops {
+            let of_tests = hop.tests.iter_mut().map(|test| &mut test.condition);
+            for condition in hop.bounds.iter_mut().chain(of_tests) {
+                condition.value = given_value(level, condition.value.cast())?.cast();
             }
-            at = to;
+        }
+        Some(hops)
+    }
+}
+
+/// A value of a level, without what belongs to the level: results of its subqueries are computed in their places where
+/// these read nothing, as that of `(SELECT COALESCE(quad.find($1), -1))`.
+unsafe fn given_value(
+    level: *mut pg_sys::PlannerInfo,
+    value: *mut pg_sys::Node,
+) -> Option<*mut pg_sys::Node> {
+    // SAFETY: a live expression of the level.
+    unsafe {
+        let value = in_place(value, level.cast());
+        (!needs_level(value, std::ptr::null_mut())).then_some(value)
+    }
+}
+
+/// Puts the expression of a subquery of the level `root` in the place of the parameter with its result.
+#[pg_guard]
+unsafe extern "C-unwind" fn in_place(
+    node: *mut pg_sys::Node,
+    root: *mut c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `root` is the planner state of a level.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        let param = node.cast::<pg_sys::Param>();
+        let is_result = (*node).type_ == pg_sys::NodeTag::T_Param
+            && (*param).paramkind == pg_sys::ParamKind::PARAM_EXEC;
+        let result = is_result.then(|| subquery_result(root.cast(), (*param).paramid));
+        match result.flatten() {
+            Some(expr) => pg_sys::copyObjectImpl(expr.cast()).cast(),
+            None => ffi::expression_tree_mutator(node, in_place, root),
+        }
+    }
+}
+
+/// Whether an expression is of columns or aggregates, of values of the executor, or of subqueries.
+#[pg_guard]
+unsafe extern "C-unwind" fn needs_level(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: nodes are cast after a look at their tag.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Param
+                if (*node.cast::<pg_sys::Param>()).paramkind != pg_sys::ParamKind::PARAM_EXTERN =>
+            {
+                true
+            }
+            pg_sys::NodeTag::T_Var
+            | pg_sys::NodeTag::T_PlaceHolderVar
+            | pg_sys::NodeTag::T_Aggref
+            | pg_sys::NodeTag::T_SubPlan
+            | pg_sys::NodeTag::T_AlternativeSubPlan => true,
+            _ => ffi::expression_tree_walker(node, needs_level, context),
         }
     }
 }
@@ -259,6 +469,7 @@ unsafe fn hop(root: *mut pg_sys::PlannerInfo, from: Place, to: usize) -> Option<
         }));
         Some(Hop {
             rti: from.rti,
+            table,
             from: from.column,
             to,
             order,

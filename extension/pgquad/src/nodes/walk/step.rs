@@ -1,11 +1,14 @@
 //! `Quad Step`: the recursive term below a `Quad Walk`, one step of the transitive closure. It hands out no rows: the
 //! walk gives it a frontier and gets what can be reached from it. Example: `WHERE q.s = walk.n AND q.p = 2` goes from
-//! each id of the frontier to the objects of its quads with predicate 2.
+//! each id of the frontier to the objects of its quads with predicate 2. A step may have several branches.
 //!
-//! `custom_exprs` = the values of all conditions, hop by hop; the private data is a [`StepData`].
+//! `custom_exprs` = the values of all conditions, hop by hop; the private data is a [`StepData`]. `custom_plans` = the
+//! members of the UNION ALL that the branches come from. They are never run. With them their tables are among those of
+//! the statement, whose rights PostgreSQL checks.
 
-use super::shape::Shape;
+use super::shape::{Hop, Shape};
 use crate::am::shape::COLUMNS;
+use crate::catalog::names::table_name;
 use crate::nodes::custom::{self, ChosenPath, PlanPath, ScanNode};
 use crate::nodes::scan::compared::{self, Compared};
 use crate::nodes::scan::parameter;
@@ -13,11 +16,11 @@ use crate::pg::compat;
 use crate::pg::exit::keep_in_context;
 use crate::pg::ffi::Methods;
 use crate::pg::interrupt::interrupt;
-use crate::pg::list::list_node;
+use crate::pg::list::{list_iter, list_node};
 use crate::table::TableReader;
 use pgquad_btree::{Batch, Filter, Key, Span};
 use pgquad_cluster::Reading;
-use pgquad_exec::{Bound, HopData, StepData, Value};
+use pgquad_exec::{Bound, HopData, Oid, StepData, Value};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -54,6 +57,11 @@ pub unsafe fn new_path(
     unsafe {
         let path: *mut StepPath = custom::new_path(joined, &PATH_METHODS);
         (*path).path.path.pathtarget = target;
+        for &member in &shape.members {
+            let of_member = (*member).cheapest_total_path;
+            (*path).path.custom_paths =
+                pg_sys::lappend((*path).path.custom_paths, of_member.cast());
+        }
         (*path).shape = keep_in_context(shape);
         path.cast()
     }
@@ -68,14 +76,15 @@ impl PlanPath for StepPath {
             rel,
             path,
             tlist,
+            plans,
             ..
         } = chosen;
         // SAFETY: arguments are the planner's own, and the path is one of ours.
         unsafe {
             let shape = &*(*path.cast::<StepPath>()).shape;
             let relids = compat::base_relations(root, (*rel).relids);
-            let (mut hops, mut values) = (Vec::new(), std::ptr::null_mut());
-            for hop in &shape.hops {
+            let mut values = std::ptr::null_mut();
+            let mut data = |hop: &Hop| {
                 let bounds = hop.bounds.iter().map(|c| (c, false));
                 let tests = hop.tests.iter().map(|t| (&t.condition, t.unequal));
                 let mut compared = Vec::new();
@@ -83,15 +92,21 @@ impl PlanPath for StepPath {
                     compared.push(condition.data(unequal));
                     values = pg_sys::lappend(values, condition.value.cast());
                 }
-                hops.push(HopData {
-                    relation: pg_sys::bms_member_index(relids, hop.rti as i32) as usize,
+                let place = || pg_sys::bms_member_index(relids, hop.rti as i32) as usize;
+                HopData {
+                    relation: shape.members.is_empty().then(place),
+                    table: Oid(hop.table.to_u32()),
                     from: hop.from,
                     to: hop.to,
                     order: hop.order,
                     bounds: hop.bounds.len(),
                     compared,
-                });
-            }
+                }
+            };
+            let branches = shape.branches.iter();
+            let branches = branches
+                .map(|hops| hops.iter().map(&mut data).collect())
+                .collect();
             let mut columns = std::ptr::null_mut();
             let found = compat::variables((*(*path).path.pathtarget).exprs.cast());
             for var in found {
@@ -99,7 +114,8 @@ impl PlanPath for StepPath {
             }
             let scan = custom::new_plan(path, tlist, &SCAN_METHODS);
             (*scan).custom_exprs = values;
-            custom::set_private(scan, &StepData { hops });
+            (*scan).custom_plans = plans;
+            custom::set_private(scan, &StepData { branches });
             (*scan).custom_scan_tlist = columns;
             scan
         }
@@ -107,10 +123,12 @@ impl PlanPath for StepPath {
 }
 
 /// One quad of the step.
-struct Hop {
-    /// Its table's place among the readers, and its relation in the range table.
+struct Walked {
+    /// Its table's place among the readers.
     reader: usize,
-    relation: i32,
+    table: pg_sys::Oid,
+    /// Its relation in the range table, unless it is of a member of a UNION ALL.
+    relation: Option<i32>,
     from: usize,
     to: usize,
     order: usize,
@@ -133,7 +151,7 @@ struct Hop {
 /// The node's own part.
 pub struct QuadStep {
     readers: Vec<TableReader>,
-    hops: Vec<Hop>,
+    branches: Vec<Vec<Walked>>,
     context: *mut pg_sys::ExprContext,
     started: bool,
     batch: Batch,
@@ -160,15 +178,16 @@ impl ScanNode for QuadStep {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let relations = compat::members((*scan).custom_relids);
             let data: StepData = custom::private_data(scan);
-            let (mut readers, mut tables, mut hops) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut readers, mut tables) = (Vec::new(), Vec::new());
             let mut value = 0;
-            for hop in data.hops {
-                let relation = relations[hop.relation];
-                let rel = pg_sys::ExecOpenScanRelation(estate, relation as pg_sys::Index, eflags);
-                let reader = match tables.iter().position(|&t| t == (*rel).rd_id) {
+            let mut walked = |hop: HopData| {
+                let table = pg_sys::Oid::from(hop.table.0);
+                let reader = match tables.iter().position(|&t| t == table) {
                     Some(known) => known,
                     None => {
-                        tables.push((*rel).rd_id);
+                        let place = range_table_place(estate, table);
+                        let rel = pg_sys::ExecOpenScanRelation(estate, place, eflags);
+                        tables.push(table);
                         readers.push(TableReader::new(rel, (*estate).es_snapshot));
                         readers.len() - 1
                     }
@@ -180,9 +199,10 @@ impl ScanNode for QuadStep {
                     })
                     .collect();
                 value += hop.compared.len();
-                hops.push(Hop {
+                Walked {
                     reader,
-                    relation,
+                    table,
+                    relation: hop.relation.map(|place| relations[place]),
                     from: hop.from,
                     to: hop.to,
                     order: hop.order,
@@ -197,11 +217,15 @@ impl ScanNode for QuadStep {
                     keys: 0,
                     probes: 0,
                     rows: 0,
-                });
-            }
+                }
+            };
+            let branches = data.branches.into_iter();
+            let branches = branches
+                .map(|hops| hops.into_iter().map(&mut walked).collect())
+                .collect();
             Self {
                 readers,
-                hops,
+                branches,
                 context: (*node).ss.ps.ps_ExprContext,
                 started: false,
                 batch: Batch::new(),
@@ -244,8 +268,11 @@ impl ScanNode for QuadStep {
     ) {
         // SAFETY: EXPLAIN's own state.
         unsafe {
-            let show = |hop: &Hop| {
-                let alias = custom::relation_name(hop.relation, es);
+            let show = |hop: &Walked| {
+                let alias = match hop.relation {
+                    Some(relation) => custom::relation_name(relation, es),
+                    None => table_name(hop.table),
+                };
                 let reader = &self.readers[hop.reader];
                 let order = reader.orders()[hop.order];
                 let (from, to) = (COLUMNS[hop.from], COLUMNS[hop.to]);
@@ -284,9 +311,11 @@ impl ScanNode for QuadStep {
                 custom::explain_text("Hop", &line, es);
             };
             if custom::is_text(es) {
-                self.hops.iter().for_each(show);
+                self.branches.iter().flatten().for_each(show);
             } else {
-                custom::explain_group(c"Hops", false, es, || self.hops.iter().for_each(show));
+                custom::explain_group(c"Hops", false, es, || {
+                    self.branches.iter().flatten().for_each(show);
+                });
             }
         }
     }
@@ -312,35 +341,62 @@ impl QuadStep {
     pub fn expand(&mut self, starts: Vec<Reached>, mut reached: impl FnMut(u64, u32)) {
         if !self.started {
             self.started = true;
-            for hop in &mut self.hops {
+            for hop in self.branches.iter_mut().flatten() {
                 hop.start(&self.readers[hop.reader], self.context);
             }
         }
-        let mut from = starts;
-        let last = self.hops.len() - 1;
-        for (n, hop) in self.hops.iter_mut().enumerate() {
-            from.sort_unstable();
-            from.dedup();
-            let reader = &self.readers[hop.reader];
-            if n == last {
-                hop.expand(
-                    reader,
-                    &from,
-                    &mut self.batch,
-                    &mut self.spans,
-                    &mut reached,
-                );
-                return;
-            }
-            let mut next = Vec::new();
-            let mut add = |to, start| next.push((to, start));
-            hop.expand(reader, &from, &mut self.batch, &mut self.spans, &mut add);
-            from = next;
+        let (readers, batch, spans) = (&self.readers, &mut self.batch, &mut self.spans);
+        let (last, others) = self.branches.split_last_mut().expect("a step has a branch");
+        for hops in others {
+            expand(hops, readers, starts.clone(), batch, spans, &mut reached);
         }
+        expand(last, readers, starts, batch, spans, &mut reached);
     }
 }
 
-impl Hop {
+/// Where one branch leads from each start.
+fn expand(
+    hops: &mut [Walked],
+    readers: &[TableReader],
+    starts: Vec<Reached>,
+    batch: &mut Batch,
+    spans: &mut Vec<Span>,
+    reached: &mut impl FnMut(u64, u32),
+) {
+    let mut from = starts;
+    let last = hops.len() - 1;
+    for (n, hop) in hops.iter_mut().enumerate() {
+        from.sort_unstable();
+        from.dedup();
+        let reader = &readers[hop.reader];
+        if n == last {
+            hop.expand(reader, &from, batch, spans, reached);
+            return;
+        }
+        let mut next = Vec::new();
+        hop.expand(reader, &from, batch, spans, &mut |to, start| {
+            next.push((to, start))
+        });
+        from = next;
+    }
+}
+
+/// The place in the range table of a relation that is this table.
+///
+/// # Panics
+/// The statement does not read the table.
+unsafe fn range_table_place(estate: *mut pg_sys::EState, table: pg_sys::Oid) -> pg_sys::Index {
+    // SAFETY: the state of a statement that has begun.
+    let found = unsafe {
+        list_iter::<pg_sys::RangeTblEntry>((*estate).es_range_table).position(|entry| {
+            (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && (*entry).relid == table
+        })
+    };
+    let place = found.expect("the tables of a step are those of its statement");
+    place as pg_sys::Index + 1
+}
+
+impl Walked {
     /// Evaluates the conditions.
     fn start(&mut self, reader: &TableReader, context: *mut pg_sys::ExprContext) {
         let order = reader.orders()[self.order];
