@@ -23,8 +23,10 @@ const FIRST_ROWS: usize = 256;
 const LEAST_ROWS: usize = 64;
 /// Share of [`CHUNK_BYTES`] that the rows of a chunk are expected to fill: terms that find no room are read one by one.
 const FILLED_SHARE: f64 = 0.75;
-/// Bytes of text from which on no more terms are added to a chunk.
+/// Bytes of text that a chunk is planned for, by the length of the terms in the one before.
 pub const CHUNK_BYTES: usize = 2 << 20;
+/// Bytes of text from which on no more terms of other nodes are added to a chunk: what finds no room is a message each.
+pub const MAX_CHUNK_BYTES: usize = 4 * CHUNK_BYTES;
 /// Chunks that are kept: columns that expressions read side by side.
 const KEPT_CHUNKS: usize = 8;
 /// Rows behind the last one found that are looked at before the whole chunk is searched.

@@ -65,8 +65,11 @@ use state::{with_state, State, ID_BYTES};
 use texts::Texts;
 use write::Encoded;
 
-/// Terms that are asked for at once, so that little more is fetched than a chunk has room for.
-const TERMS_AT_ONCE: usize = 4096;
+/// Terms of a chunk that are asked for at once, so that little more is fetched than it has room for: those asked for
+/// first, and least and most of the others, which is told by the length of the first.
+const FIRST_TERMS_AT_ONCE: usize = 1024;
+const MIN_TERMS_AT_ONCE: usize = 64;
+const MAX_TERMS_AT_ONCE: usize = 4096;
 
 pub use pgquad_term::encoded::MAX_TERM_BYTES;
 
@@ -323,8 +326,12 @@ fn fetch_ahead(id: TermId, number: u64) {
 fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
     let mut texts = Texts::default();
     let mut start = 0;
-    while start < numbers.len() && texts.bytes.len() < ahead::CHUNK_BYTES {
-        let asked = &numbers[start..numbers.len().min(start + TERMS_AT_ONCE)];
+    while start < numbers.len() && texts.bytes.len() < ahead::MAX_CHUNK_BYTES {
+        let at_once = match texts.bytes.len() / texts.ends.len().max(1) {
+            0 => FIRST_TERMS_AT_ONCE,
+            length => (ahead::CHUNK_BYTES / length).clamp(MIN_TERMS_AT_ONCE, MAX_TERMS_AT_ONCE),
+        };
+        let asked = &numbers[start..numbers.len().min(start + at_once)];
         let mut found: Vec<Option<String>> = vec![None; asked.len()];
         let mut elsewhere: Vec<usize> = Vec::new();
         with_state(|state| {
@@ -343,6 +350,9 @@ fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
         let count = asked.len();
         let whole = found.iter().map_while(Option::as_ref);
         for text in whole {
+            if texts.bytes.len() >= ahead::MAX_CHUNK_BYTES {
+                break;
+            }
             texts.bytes.extend_from_slice(text.as_bytes());
             texts.ends.push(texts.bytes.len());
         }

@@ -79,6 +79,10 @@ pub unsafe fn subquery_result(
     unsafe {
         let subquery = list_iter::<pg_sys::SubPlan>((*root).init_plans)
             .find(|&plan| pg_sys::list_member_int((*plan).setParam, param))?;
+        // Others give an array, a truth value, or several parameters.
+        if (*subquery).subLinkType != pg_sys::SubLinkType::EXPR_SUBLINK {
+            return None;
+        }
         let plan = pg_sys::list_nth((*(*root).glob).subplans, (*subquery).plan_id - 1)
             .cast::<pg_sys::Plan>();
         if (*plan).type_ != pg_sys::NodeTag::T_Result

@@ -287,6 +287,11 @@ unsafe fn hops(
         let mut arrived = first;
         while let Some([left, next]) = follow(&mut links, |place| place.rti == arrived.rti) {
             hops.push(hop(root, arrived, left.column)?);
+            // A chain that comes back to a quad, by another of its columns, does not lead on from any quad that it
+            // finds there, and some other quad is in no chain.
+            if hops.iter().any(|hop| hop.rti == next.rti) {
+                return None;
+            }
             arrived = next;
         }
         if !links.is_empty() || end.rti != arrived.rti {
@@ -384,7 +389,10 @@ unsafe fn given_value(
     // SAFETY: a live expression of the level.
     unsafe {
         let value = in_place(value, level.cast());
-        (!needs_level(value, std::ptr::null_mut())).then_some(value)
+        // A subquery is evaluated once, its expression in the step each time that the walk begins.
+        let is_fixed =
+            !needs_level(value, std::ptr::null_mut()) && !pg_sys::contain_volatile_functions(value);
+        is_fixed.then_some(value)
     }
 }
 
@@ -404,8 +412,10 @@ unsafe extern "C-unwind" fn in_place(
             && (*param).paramkind == pg_sys::ParamKind::PARAM_EXEC;
         let result = is_result.then(|| subquery_result(root.cast(), (*param).paramid));
         match result.flatten() {
-            Some(expr) => pg_sys::copyObjectImpl(expr.cast()).cast(),
-            None => ffi::expression_tree_mutator(node, in_place, root),
+            Some(expr) if pg_sys::exprType(expr.cast()) == (*param).paramtype => {
+                pg_sys::copyObjectImpl(expr.cast()).cast()
+            }
+            _ => ffi::expression_tree_mutator(node, in_place, root),
         }
     }
 }
