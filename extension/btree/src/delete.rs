@@ -282,8 +282,9 @@ impl<S: PageStore> Tree<S> {
     ) -> Result<()> {
         let leaf = LeafView::open(&page, block)?;
         let counted = leaf.counted();
-        let mut entries = Vec::new();
-        leaf.decode(&mut entries)?;
+        let mut old = Vec::new();
+        leaf.decode(&mut old)?;
+        let mut entries = old.clone();
         self.clear_visibility_marks(&page, block, frame, path)?;
         let pruned = prune_and_freeze(&mut entries, writer.status);
         let mut scratch = self.scratch.borrow_mut();
@@ -308,9 +309,8 @@ impl<S: PageStore> Tree<S> {
                         block,
                         frame,
                         &mut image,
-                        &entries,
+                        (&old, &entries),
                         pruned.conflict_xid,
-                        None,
                     );
                 }
                 if only_key {
@@ -333,7 +333,7 @@ impl<S: PageStore> Tree<S> {
             block,
             frame,
             images,
-            &entries,
+            (&old, &entries),
             pruned.conflict_xid,
             path,
         )

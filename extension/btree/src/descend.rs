@@ -269,6 +269,25 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
+    /// Locks a leaf exclusively, if its range holds `key` and its split, if it has split, is finished. A block that is
+    /// only a guess may be given.
+    pub(crate) fn write_if_holding(
+        &self,
+        block: BlockNo,
+        key: &Key,
+    ) -> Result<Option<(S::Write, BlockNo, Frame)>> {
+        if block == NO_BLOCK {
+            return Ok(None);
+        }
+        let page = self.store.write(block);
+        let frame = page.frame(block)?;
+        let holds = self.is_mine(&frame, 0)
+            && frame.starts_at_or_before(key)
+            && !frame.ends_before(key)
+            && !frame.incomplete();
+        Ok(holds.then_some((page, block, frame)))
+    }
+
     /// Finishes the split of a page seen without its downlink, unless someone else has.
     pub(crate) fn finish_at(&self, block: BlockNo, level: u8, path: &mut Path) -> Result<()> {
         let page = self.store.write(block);

@@ -1,6 +1,6 @@
 //! Insertion of sorted keys, leaf by leaf.
 
-use crate::block::BlockNo;
+use crate::block::{BlockNo, NO_BLOCK};
 use crate::descend::Path;
 use crate::error::{Error, Result};
 use crate::key::{cmp, Key};
@@ -8,6 +8,7 @@ use crate::leaf::{edit, Entry, LeafView, Place};
 use crate::pack::{pack, Packing};
 use crate::page::{Frame, Page, FROZEN_XID, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
+use crate::split::Counted;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_ATOMIC_PAGES};
 use crate::tree::Tree;
 use crate::wal_delta::{leaf_delta, Editor};
@@ -44,6 +45,28 @@ pub struct Writer<'a> {
 
 /// Up to this many keys for one leaf are appended to its tail, more are packed right away.
 const MAX_TAIL_QUADS: usize = 24;
+
+/// A leaf that gets so many keys has a right sibling that is likely to get some, too.
+const NEIGHBOUR_QUADS: usize = 4;
+
+/// Of so many leaves at most the parents are told the numbers of entries at once.
+const MAX_COUNTED_LEAVES: usize = 1024;
+
+/// The way of an insertion from leaf to leaf.
+struct Way {
+    path: Path,
+    /// Leaves whose parents are to know their numbers of entries.
+    counted: Vec<Counted>,
+}
+
+impl Way {
+    fn new() -> Self {
+        Way {
+            path: Path::new(),
+            counted: Vec::new(),
+        }
+    }
+}
 
 enum Decision {
     /// The quad is there.
@@ -117,20 +140,35 @@ impl<S: PageStore> Tree<S> {
         }
         inserted.clear();
         inserted.resize(keys.len(), false);
-        let mut path = Path::new();
+        let mut way = Way::new();
         let mut done = 0;
+        // The right sibling of the leaf before, which the next key is likely to belong to.
+        let mut next = NO_BLOCK;
         while done < keys.len() {
             self.store.interrupt();
-            let (page, block, frame) = self.find_write(&keys[done], 0, &mut path)?;
+            let (page, block, frame) = match self.write_if_holding(next, &keys[done])? {
+                Some(leaf) => leaf,
+                None => self.find_write(&keys[done], 0, &mut way.path)?,
+            };
             let here = keys[done..].partition_point(|k| !frame.ends_before(k));
             let keys = &keys[done..done + here];
             let inserted = &mut inserted[done..done + here];
-            done += if here <= MAX_TAIL_QUADS {
-                self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
+            next = if here >= NEIGHBOUR_QUADS {
+                frame.right
             } else {
-                self.merge_into_leaf(page, block, &frame, keys, writer, mode, inserted, &mut path)?
+                NO_BLOCK
             };
+            done += if here <= MAX_TAIL_QUADS {
+                self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut way)?
+            } else {
+                self.merge_into_leaf(page, block, &frame, keys, writer, mode, inserted, &mut way)?
+            };
+            if way.counted.len() >= MAX_COUNTED_LEAVES {
+                self.report(&way.counted, &mut way.path)?;
+                way.counted.clear();
+            }
         }
+        self.report(&way.counted, &mut way.path)?;
         Ok(inserted.iter().filter(|i| **i).count())
     }
 
@@ -146,7 +184,7 @@ impl<S: PageStore> Tree<S> {
         writer: &Writer<'_>,
         mode: Mode<'_>,
         inserted: &mut [bool],
-        path: &mut Path,
+        way: &mut Way,
     ) -> Result<usize> {
         let mut editor: Option<Editor> = None;
         let mut versions = Vec::new();
@@ -194,7 +232,7 @@ impl<S: PageStore> Tree<S> {
         }
         if let Some(editor) = editor.filter(|_| done > 0) {
             self.store.stop("insert-decided");
-            self.clear_visibility_marks(&page, block, frame, path)?;
+            self.clear_visibility_marks(&page, block, frame, &mut way.path)?;
             let (image, delta) = editor.finish();
             self.store
                 .commit(&mut [Change::by(&mut page, &image, Some(delta))], 0);
@@ -202,7 +240,7 @@ impl<S: PageStore> Tree<S> {
         if done > 0 {
             return Ok(done);
         }
-        self.merge_into_leaf(page, block, frame, keys, writer, mode, inserted, path)
+        self.merge_into_leaf(page, block, frame, keys, writer, mode, inserted, way)
     }
 
     /// Rebuilds a leaf with the keys merged into it, splitting it as needed. Returns how many keys have
@@ -217,7 +255,7 @@ impl<S: PageStore> Tree<S> {
         writer: &Writer<'_>,
         mode: Mode<'_>,
         inserted: &mut [bool],
-        path: &mut Path,
+        way: &mut Way,
     ) -> Result<usize> {
         let leaf = LeafView::open(&page, block)?;
         let counted = leaf.counted();
@@ -267,67 +305,58 @@ impl<S: PageStore> Tree<S> {
             }
             drop(scratch);
             self.store.stop("prune");
-            self.clear_visibility_marks(&page, block, frame, path)?;
-            let news = entries.len().abs_diff(counted);
+            self.clear_visibility_marks(&page, block, frame, &mut way.path)?;
             if images.len() > 1 {
                 self.install(
                     page,
                     block,
                     frame,
                     images,
-                    &entries,
+                    (&old, &entries),
                     pruned.conflict_xid,
-                    path,
+                    &mut way.path,
                 )?;
-            } else if news >= 16 && news * 8 >= counted {
-                // Far enough from what the parent knows to tell it.
-                self.replace(
-                    page,
-                    block,
-                    frame,
-                    &mut images[0],
-                    &entries,
-                    pruned.conflict_xid,
-                    Some(path),
-                )?;
-            } else {
-                edit::set_counted(&mut images[0], counted);
-                self.replace(
-                    page,
-                    block,
-                    frame,
-                    &mut images[0],
-                    &entries,
-                    pruned.conflict_xid,
-                    None,
-                )?;
+                return Ok(take);
             }
+            let news = entries.len().abs_diff(counted);
+            if news < 16 || news * 8 < counted {
+                // Too close to what the parent knows to tell it.
+                edit::set_counted(&mut images[0], counted);
+            } else if !frame.is_root() {
+                way.counted.push(Counted {
+                    low: frame.low,
+                    block,
+                    count: entries.len() as u64,
+                });
+            }
+            self.replace(
+                page,
+                block,
+                frame,
+                &mut images[0],
+                (&old, &entries),
+                pruned.conflict_xid,
+            )?;
             return Ok(take);
         }
     }
 
-    /// Puts a new image, which holds `entries`, in the place of a leaf; with a path, reports its number of entries
-    /// upwards.
-    #[allow(clippy::too_many_arguments)]
+    /// Puts a new image, which holds `entries`, in the place of a leaf, which holds `old`.
     pub(crate) fn replace(
         &self,
         mut page: S::Write,
         block: BlockNo,
         frame: &Frame,
         image: &mut Page,
-        entries: &[Entry],
+        (old, entries): (&[Entry], &[Entry]),
         conflict_xid: u32,
-        report: Option<&mut Path>,
     ) -> Result<()> {
         image.set_right(frame.right);
         image.set_flags(frame.flags);
-        let delta = leaf_delta(&page, block, entries, image)?;
+        let delta = leaf_delta(old, block, entries, image)?;
         self.store
             .commit(&mut [Change::by(&mut page, image, delta)], conflict_xid);
-        match report {
-            Some(path) => self.propagate(page, block, path),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 

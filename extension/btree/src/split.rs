@@ -7,10 +7,10 @@
 //! leaves nothing behind.
 
 use crate::block::{BlockNo, NO_BLOCK};
-use crate::descend::Path;
+use crate::descend::{Path, Target};
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
-use crate::key::{cmp, KEY_MIN};
+use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
 use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT};
@@ -19,11 +19,18 @@ use crate::tree::{entry_count, Tree};
 use crate::wal_delta::{inner_delta, leaf_delta};
 use std::cmp::Ordering;
 
+/// A leaf with its low fence and its number of entries, which its parent is to know.
+pub(crate) struct Counted {
+    pub low: Key,
+    pub block: BlockNo,
+    pub count: u64,
+}
+
 impl<S: PageStore> Tree<S> {
     /// Replaces a locked page by `images` (at least one, at most [`MAX_ATOMIC_PAGES`]): the first
     /// takes its place, the others become its right siblings. The images have their fences; links and
-    /// flags are set here. `entries` are those of all images. Finishes the split, if there is one, and releases the
-    /// page.
+    /// flags are set here. `old` are the entries of the page, `entries` those of all images. Finishes the split, if
+    /// there is one, and releases the page.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn install(
         &self,
@@ -31,7 +38,7 @@ impl<S: PageStore> Tree<S> {
         block: BlockNo,
         frame: &Frame,
         mut images: Vec<Box<Page>>,
-        entries: &[Entry],
+        (old, entries): (&[Entry], &[Entry]),
         conflict_xid: u32,
         path: &mut Path,
     ) -> Result<()> {
@@ -49,7 +56,7 @@ impl<S: PageStore> Tree<S> {
             image.set_flags(bounds | root | open);
         }
         let here = LeafView::open(&images[0], block)?.entries();
-        let delta = leaf_delta(&page, block, &entries[..here], &images[0])?;
+        let delta = leaf_delta(old, block, &entries[..here], &images[0])?;
         let mut changes = vec![Change::by(&mut page, &images[0], delta)];
         // New pages are logged whole: the old one may be, too, and then there is nothing to make them from.
         let new = rights.iter_mut().zip(&images[1..]);
@@ -277,6 +284,59 @@ impl<S: PageStore> Tree<S> {
         places.find_map(|at| two_images(children, at, frame))
     }
 
+    /// Tells the parents of leaves, given in the order of their keys, how many entries those have, and their ancestors
+    /// in turn. A parent is encoded anew once for all its children, and no leaf is locked for it. So a number may come
+    /// too late to be right, as those of inner pages are estimates. An all-visible leaf keeps its number, which is
+    /// exact.
+    pub(crate) fn report(&self, leaves: &[Counted], path: &mut Path) -> Result<()> {
+        let Some(Counted { low, .. }) = leaves.last() else {
+            return Ok(());
+        };
+        // While one leaf that is not the root is locked, the tree cannot shrink to a leaf alone.
+        let (_leaf, _, frame) = self.find(Target::Holding(low), 0, path)?;
+        if frame.is_root() {
+            return Ok(());
+        }
+        let mut rest = leaves;
+        while let Some(Counted { low, .. }) = rest.first() {
+            let (mut parent, at, pframe) = self.find_parent(low, 1, path)?;
+            let here = rest.partition_point(|leaf| !pframe.ends_before(&leaf.low));
+            let inner = InnerView::open(&parent, at)?;
+            let mut children = inner.decode()?;
+            let mut changed = false;
+            for leaf in &rest[..here] {
+                let child = &mut children[inner.child_for(&leaf.low)];
+                if child.block == leaf.block && child.marks == 0 && child.count != leaf.count {
+                    child.count = leaf.count;
+                    changed = true;
+                }
+            }
+            rest = &rest[here..];
+            if changed && self.set_children(&mut parent, at, &pframe, &children)? {
+                self.propagate(parent, at, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an inner page with these children, of which only counts have changed, in the place of the old one; false
+    /// where it is too full for longer numbers, and keeps its old ones.
+    fn set_children(
+        &self,
+        page: &mut S::Write,
+        block: BlockNo,
+        frame: &Frame,
+        children: &[Child],
+    ) -> Result<bool> {
+        let Some(mut image) = encode_inner(children, frame) else {
+            return Ok(false);
+        };
+        copy_place(&mut image, frame, frame.right, frame.flags & F_INCOMPLETE);
+        let delta = inner_delta(page, block, children, &image)?;
+        self.store.commit(&mut [Change::by(page, &image, delta)], 0);
+        Ok(true)
+    }
+
     /// Tells the ancestors the number of entries below a page, as long as it is news to them. Holds
     /// two locks at a time, going up. Counts are estimates: where a page is too full for a longer
     /// number, they stay as they are.
@@ -300,18 +360,9 @@ impl<S: PageStore> Tree<S> {
             }
             let mut children = inner.decode()?;
             children[i].count = count;
-            let Some(mut image) = encode_inner(&children, &pframe) else {
+            if !self.set_children(&mut parent, at, &pframe, &children)? {
                 return Ok(());
-            };
-            copy_place(
-                &mut image,
-                &pframe,
-                pframe.right,
-                pframe.flags & F_INCOMPLETE,
-            );
-            let delta = inner_delta(&parent, at, &children, &image)?;
-            self.store
-                .commit(&mut [Change::by(&mut parent, &image, delta)], 0);
+            }
             child = parent;
             block = at;
         }

@@ -176,6 +176,8 @@ impl<S: PageStore> Tree<S> {
         // A deletion that was taken back leaves its bitmap, empty, in a page whose entries are all visible.
         let could_be_all_visible = pruned.oldest_xid == NO_XID && !leaf.is_all_visible();
         if pruned.changed || could_be_all_visible {
+            let mut old = Vec::new();
+            leaf.decode(&mut old)?;
             let image = encode_leaf(&entries, &frame, &mut self.scratch.borrow_mut());
             let Some(mut image) = image else {
                 return corrupt(block, "the entries of a leaf do not fit in a leaf");
@@ -185,9 +187,8 @@ impl<S: PageStore> Tree<S> {
                 block,
                 &frame,
                 &mut image,
-                &entries,
+                (&old, &entries),
                 pruned.conflict_xid,
-                None,
             )?;
         }
         Ok(Visited {

@@ -112,21 +112,24 @@ impl Editor {
     }
 }
 
-/// The delta from `page` to `image`, a leaf that holds `entries`; none when there is no short one.
+/// The delta from a leaf that holds the entries `old` to `image`, which holds `entries`; none when there is no short
+/// one.
 pub(crate) fn leaf_delta(
-    page: &Page,
+    old: &[Entry],
     block: BlockNo,
     entries: &[Entry],
     image: &Page,
 ) -> Result<Option<Vec<u8>>> {
-    let mut old = Vec::new();
-    LeafView::open(page, block)?.decode(&mut old)?;
+    let most = used(image) / 2;
     let mut delta = vec![LEAF];
     put_frame(&mut delta, &image.frame(block)?);
     put(&mut delta, LeafView::open(image, block)?.counted() as u64);
     let mut script = Script::new(&mut delta);
-    let mut rest = old.as_slice();
+    let mut rest = old;
     for e in entries {
+        if script.bytes() > most {
+            return Ok(None);
+        }
         // The versions of a key keep their order, but for those that go.
         let same = rest
             .iter()
@@ -418,6 +421,11 @@ impl<'a> Script<'a> {
         }
     }
 
+    /// Bytes written so far, with all before the script.
+    fn bytes(&self) -> usize {
+        self.out.len()
+    }
+
     fn run(&mut self, operation: u64, times: usize) {
         if times > 0 && operation != self.operation {
             self.end();
@@ -619,6 +627,13 @@ mod tests {
         a.0[PAGE_STAMP_BYTES..] == b.0[PAGE_STAMP_BYTES..]
     }
 
+    fn decoded(page: &Page) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let leaf = LeafView::open(page, 7).unwrap();
+        leaf.decode(&mut entries).unwrap();
+        entries
+    }
+
     #[test]
     fn edits_and_a_fold_come_out_the_same() {
         let page = leaf();
@@ -638,18 +653,16 @@ mod tests {
             delta.len()
         );
 
-        let mut entries = Vec::new();
-        LeafView::open(&image, 7)
-            .unwrap()
-            .decode(&mut entries)
-            .unwrap();
+        let mut entries = decoded(&image);
         entries.remove(5);
         for e in &mut entries[10..] {
             (e.xmin, e.cmin) = (FROZEN_XID, 0);
         }
         let frame = image.frame(7).unwrap();
         let pruned = encode_leaf(&entries, &frame, &mut Scratch::default()).unwrap();
-        let delta = leaf_delta(&image, 7, &entries, &pruned).unwrap().unwrap();
+        let delta = leaf_delta(&decoded(&image), 7, &entries, &pruned)
+            .unwrap()
+            .unwrap();
         redo(&mut again, 7, &delta).unwrap();
         assert!(same(&again, &pruned));
         assert!(delta.len() < 40, "{} bytes for a pruning", delta.len());
@@ -671,7 +684,9 @@ mod tests {
         let mut editor = Editor::new(&page, 7);
         editor.insert(&[1, 2, 3, 4], 100, 0).unwrap();
         let (image, delta) = editor.finish();
-        let prune_and_freeze = leaf_delta(&image, 7, &[], &page).unwrap().unwrap();
+        let prune_and_freeze = leaf_delta(&decoded(&image), 7, &[], &page)
+            .unwrap()
+            .unwrap();
         for (before, delta) in [(&page, delta), (&image, prune_and_freeze)] {
             for cut in [0, 2, delta.len() - 1] {
                 assert!(

@@ -267,6 +267,28 @@ fn merge_into_a_built_tree() {
     }
 }
 
+/// A batch that grows every leaf by a third, so that none splits, is known to all their ancestors: those of several
+/// parents, on several levels.
+#[test]
+fn ancestors_learn_what_a_batch_adds() {
+    let (_, quads) = open(5, 400);
+    let txns = Txns::default();
+    let tree = quads.tree(0).unwrap();
+    let key = |i: u64| [i, 0, 0, 0];
+    let built = (0..30_000).filter(|i| i % 4 != 0).map(key);
+    tree.build(built, FROZEN_XID, 0, 0.7).unwrap();
+    let leaves = tree.stats().unwrap().leaves;
+    let more: Vec<Key> = (0..30_000).step_by(4).map(key).collect();
+    let inserted = txns.run(|writer, snap| {
+        tree.insert(&more, writer, Mode::Set(snap), &mut Vec::new())
+            .unwrap()
+    });
+    assert_eq!((inserted, tree.stats().unwrap().leaves), (7500, leaves));
+    let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+    assert_eq!((v.problems, v.inexact_counts), (vec![], 0));
+    assert_eq!(tree.range_count(&KEY_MIN, &KEY_MAX).unwrap(), 30_000);
+}
+
 #[test]
 fn deleting_everything_gives_the_pages_back() {
     let (store, quads) = open(0, 0);
