@@ -26,7 +26,7 @@ pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {
         Request::Find(parts) => find(&parts).map(Answer::Ids),
-        Request::Encode(parts) => encode(&wanted(&parts), Expected::Known).map(Answer::Ids),
+        Request::Encode(parts) => encode(&wanted(&parts), &[], Expected::Known).map(Answer::Ids),
         Request::EncodePacked(packed) => encode_packed(&packed).map(Answer::Ids),
         Request::Decode(parts) => return decode(&parts),
         Request::Take { shard, count } => take(shard, count),
@@ -119,11 +119,15 @@ fn encode_packed(packed: &[Packed<'_>]) -> Result<Vec<u64>, Moved> {
         let open = |packed: &Packed<'_>| Opened::new(&tables(shards, packed.shard)?.1, packed);
         packed.iter().map(open).collect::<Result<Vec<_>, _>>()
     })?;
-    let parts = packed.iter().zip(&opened).map(|(packed, opened)| Part {
-        shard: packed.shard,
-        items: opened.terms(&packed.languages),
-    });
-    encode(&parts.collect::<Vec<_>>(), Expected::New)
+    let (mut parts, mut blocks) = (Vec::new(), Vec::new());
+    for (packed, opened) in packed.iter().zip(&opened) {
+        blocks.push(opened.blocks_of(packed));
+        parts.push(Part {
+            shard: packed.shard,
+            items: opened.terms(&packed.languages),
+        });
+    }
+    encode(&parts, &blocks, Expected::New)
 }
 
 fn refuse<T>(_: &BlockError) -> T {
@@ -164,6 +168,17 @@ impl Opened {
         Ok(Opened { blocks, text, ends })
     }
 
+    /// The blocks as they came, with the places of their terms.
+    fn blocks_of<'a>(&self, packed: &Packed<'a>) -> Vec<shard::Packed<'a>> {
+        let mut start = 0;
+        let block = |(&bytes, (_, block)): (&&'a [u8], &(u32, Block))| {
+            let terms = start..start + block.len();
+            start = terms.end;
+            shard::Packed { bytes, terms }
+        };
+        packed.blocks.iter().zip(&self.blocks).map(block).collect()
+    }
+
     fn terms(&self, languages: &[u16]) -> Vec<Wanted<'_>> {
         let places = self.blocks.iter().flat_map(|(number, block)| {
             (0..block.len()).map(move |index| Some((*number, block.compressed(index).ok()?)))
@@ -196,7 +211,12 @@ enum Expected {
     New,
 }
 
-fn encode(parts: &[Part<Wanted<'_>>], expected: Expected) -> Result<Vec<u64>, Moved> {
+/// Finds or adds terms. `blocks`: of each part, those that its terms come in; none where they come as text.
+fn encode(
+    parts: &[Part<Wanted<'_>>],
+    blocks: &[Vec<shard::Packed<'_>>],
+    expected: Expected,
+) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {
         let prepared: Result<Vec<Answered>, Moved> = parts
@@ -221,8 +241,9 @@ fn encode(parts: &[Part<Wanted<'_>>], expected: Expected) -> Result<Vec<u64>, Mo
                 answered.iter_mut().for_each(Answered::look_again);
             }
             let horizon = horizon::without_loads();
-            for (part, answered) in parts.iter().zip(&mut answered) {
-                answered.add(shards, &part.items, horizon);
+            for (n, (part, answered)) in parts.iter().zip(&mut answered).enumerate() {
+                let blocks = blocks.get(n).map_or(&[][..], Vec::as_slice);
+                answered.add(shards, (&part.items, blocks), horizon);
             }
             // SAFETY: quads with these ids may be durable before this transaction would be.
             unsafe { pg_sys::ForceSyncCommit() };
@@ -278,7 +299,12 @@ impl Answered {
     }
 
     /// Adds those that have no ids. The shard is locked.
-    fn add(&mut self, shards: &Shards, terms: &[Wanted<'_>], horizon: pg_sys::TransactionId) {
+    fn add(
+        &mut self,
+        shards: &Shards,
+        terms: (&[Wanted<'_>], &[shard::Packed<'_>]),
+        horizon: pg_sys::TransactionId,
+    ) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;
             let hashes = (&self.hashes[..], &self.order[..]);

@@ -55,48 +55,104 @@ pub fn end(tables: &Tables) -> u64 {
     last(&table).map_or(0, |last| numbers_of(last.extent).end)
 }
 
+/// Numbers that a shard has taken.
+#[derive(Default)]
+pub struct Taken {
+    /// The first number of each run.
+    pub runs: Vec<u64>,
+    /// The single ones, in ascending ranges.
+    pub single: Vec<Range<u64>>,
+}
+
 /// Takes `count` numbers from the extents that are `own`: ranges in ascending order. The caller holds the lock that
 /// keeps others from taking numbers from this shard.
 pub fn take(tables: &Tables, count: u64, own: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    let mut missing = count;
-    if missing == 0 {
-        return ranges;
+    take_runs(tables, &[], count, own).single
+}
+
+/// The same, and before them runs of so many numbers that follow each other in one extent: no more than a block has
+/// terms. What an extent has left that is too short for the next run stays unused.
+pub fn take_runs(tables: &Tables, runs: &[u64], count: u64, own: impl Fn(u64) -> bool) -> Taken {
+    let mut taken = Taken::default();
+    if runs.is_empty() && count == 0 {
+        return taken;
     }
     let table = Relation::open(tables.extents, pg_sys::RowExclusiveLock);
-    let mut candidate = 0;
-    if let Some(last) = last(&table) {
-        candidate = last.extent + 1;
-        let end = numbers_of(last.extent).end;
-        let taken = last.next..end.min(last.next + missing);
-        if !taken.is_empty() {
-            missing -= taken.end - taken.start;
-            relation::update(&table, last.place, &mut row(last.extent, taken.end));
-            ranges.push(taken);
+    let last = last(&table);
+    let mut begun = Begun {
+        own,
+        extents: last.iter().map(|last| (last.extent, last.next)).collect(),
+    };
+    taken.runs = runs.iter().map(|&length| begun.run(length)).collect();
+    let mut missing = count;
+    while missing > 0 {
+        let range = begun.at_most(missing);
+        missing -= range.end - range.start;
+        match taken.single.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => taken.single.push(range),
         }
     }
-    if missing == 0 {
-        return ranges;
+    let known = usize::from(last.is_some());
+    if let Some((last, &(extent, next))) = last.zip(begun.extents.first()) {
+        if next != last.next {
+            relation::update(&table, last.place, &mut row(extent, next));
+        }
     }
     let rows = Inserter::new(table);
-    while missing > 0 {
-        let Some(extent) = (candidate..=LAST_EXTENT).find(|&extent| own(extent)) else {
+    for &(extent, next) in &begun.extents[known..] {
+        rows.insert(&mut row(extent, next));
+    }
+    taken
+}
+
+/// Extents that numbers are taken from, in ascending order, each with the first number that is free.
+struct Begun<F> {
+    extents: Vec<(u64, u64)>,
+    own: F,
+}
+
+impl<F: Fn(u64) -> bool> Begun<F> {
+    /// Numbers that the last extent has left.
+    fn room(&self) -> u64 {
+        let last = self.extents.last();
+        last.map_or(0, |&(extent, next)| numbers_of(extent).end - next)
+    }
+
+    /// The first of `length` numbers of one extent.
+    fn run(&mut self, length: u64) -> u64 {
+        debug_assert!(length <= EXTENT, "a run fits in an extent");
+        loop {
+            let room = self.room();
+            if let Some((_, next)) = self.extents.last_mut().filter(|_| room >= length) {
+                let first = *next;
+                *next += length;
+                return first;
+            }
+            self.begin();
+        }
+    }
+
+    /// The next numbers of one extent: as many as it has, and no more than `count`, which is at least one.
+    fn at_most(&mut self, count: u64) -> Range<u64> {
+        if self.room() == 0 {
+            self.begin();
+        }
+        let length = count.min(self.room());
+        let first = self.run(length);
+        first..first + length
+    }
+
+    fn begin(&mut self) {
+        let candidate = self.extents.last().map_or(0, |&(extent, _)| extent + 1);
+        let Some(extent) = (candidate..=LAST_EXTENT).find(|&extent| (self.own)(extent)) else {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "the numbers of a shard of the dictionary are used up",
             )
         };
-        candidate = extent + 1;
-        let all = numbers_of(extent);
-        let taken = all.start..all.end.min(all.start + missing);
-        missing -= taken.end - taken.start;
-        rows.insert(&mut row(extent, taken.end));
-        match ranges.last_mut() {
-            Some(last) if last.end == taken.start => last.end = taken.end,
-            _ => ranges.push(taken),
-        }
+        self.extents.push((extent, numbers_of(extent).start));
     }
-    ranges
 }
 
 fn row(extent: u64, next: u64) -> [pg_sys::Datum; 2] {

@@ -283,6 +283,12 @@ impl Packer {
         }
     }
 
+    /// Adds a block as it lies on disk, whose terms have the numbers from `first` on.
+    pub fn push_block(&mut self, first: u64, bytes: &[u8]) {
+        self.end_block();
+        self.blocks.push((first, bytes.to_vec()));
+    }
+
     /// Adds a term to the block begun, if it fits.
     fn add(&mut self, (encoded, compressed): (&str, Option<Compressed<'_>>)) -> bool {
         let symbols = &self.symbols.symbols;
