@@ -269,19 +269,21 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
-    /// Locks a leaf exclusively, if its range holds `key` and its split, if it has split, is finished. A block that is
-    /// only a guess may be given.
-    pub(crate) fn write_if_holding(
+    /// Locks the leaf exclusively that was at the right of another one and began at this key, if it does so still and
+    /// its range holds `key`. Its split, if it has split, is finished.
+    pub(crate) fn write_sibling(
         &self,
-        block: BlockNo,
+        sibling: Option<(BlockNo, Key)>,
         key: &Key,
     ) -> Result<Option<(S::Write, BlockNo, Frame)>> {
-        if block == NO_BLOCK {
+        let Some((block, low)) = sibling else {
             return Ok(None);
-        }
+        };
+        self.store.stop("descent-to-write");
         let page = self.store.write(block);
         let frame = page.frame(block)?;
         let holds = self.is_mine(&frame, 0)
+            && frame.low == low
             && frame.starts_at_or_before(key)
             && !frame.ends_before(key)
             && !frame.incomplete();

@@ -1,6 +1,6 @@
 //! Insertion of sorted keys, leaf by leaf.
 
-use crate::block::{BlockNo, NO_BLOCK};
+use crate::block::BlockNo;
 use crate::descend::Path;
 use crate::error::{Error, Result};
 use crate::key::{cmp, Key};
@@ -49,8 +49,12 @@ const MAX_TAIL_QUADS: usize = 24;
 /// A leaf that gets so many keys has a right sibling that is likely to get some, too.
 const NEIGHBOUR_QUADS: usize = 4;
 
+/// After so many siblings in a row the tree is descended anew. What the way knows of their parents is a hint, and the
+/// page that it names is locked: vacuum may have given it up in the meantime.
+const MAX_SIBLINGS: usize = 64;
+
 /// Of so many leaves at most the parents are told the numbers of entries at once.
-const MAX_COUNTED_LEAVES: usize = 1024;
+const MAX_COUNTED_LEAVES: usize = 256;
 
 /// The way of an insertion from leaf to leaf.
 struct Way {
@@ -142,22 +146,29 @@ impl<S: PageStore> Tree<S> {
         inserted.resize(keys.len(), false);
         let mut way = Way::new();
         let mut done = 0;
-        // The right sibling of the leaf before, which the next key is likely to belong to.
-        let mut next = NO_BLOCK;
+        // The right sibling of the leaf before, which the next key is likely to belong to, with its low fence.
+        let mut next = None;
+        let mut siblings = 0;
         while done < keys.len() {
             self.store.interrupt();
-            let (page, block, frame) = match self.write_if_holding(next, &keys[done])? {
-                Some(leaf) => leaf,
-                None => self.find_write(&keys[done], 0, &mut way.path)?,
+            let (page, block, frame) = match self.write_sibling(next, &keys[done])? {
+                Some(leaf) => {
+                    siblings += 1;
+                    leaf
+                }
+                None => {
+                    siblings = 0;
+                    self.find_write(&keys[done], 0, &mut way.path)?
+                }
             };
             let here = keys[done..].partition_point(|k| !frame.ends_before(k));
             let keys = &keys[done..done + here];
             let inserted = &mut inserted[done..done + here];
-            next = if here >= NEIGHBOUR_QUADS {
-                frame.right
-            } else {
-                NO_BLOCK
-            };
+            let is_likely = here >= NEIGHBOUR_QUADS && siblings < MAX_SIBLINGS;
+            next = frame
+                .high
+                .filter(|_| is_likely)
+                .map(|high| (frame.right, high));
             done += if here <= MAX_TAIL_QUADS {
                 self.append_to_leaf(page, block, &frame, keys, writer, mode, inserted, &mut way)?
             } else {
@@ -307,6 +318,8 @@ impl<S: PageStore> Tree<S> {
             self.store.stop("prune");
             self.clear_visibility_marks(&page, block, frame, &mut way.path)?;
             if images.len() > 1 {
+                // The split tells its number, which is a newer one.
+                way.counted.retain(|leaf| leaf.block != block);
                 self.install(
                     page,
                     block,

@@ -7,7 +7,7 @@
 //! leaves nothing behind.
 
 use crate::block::{BlockNo, NO_BLOCK};
-use crate::descend::{Path, Target};
+use crate::descend::Path;
 use crate::error::{corrupt, Result};
 use crate::inner::{encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
@@ -293,7 +293,7 @@ impl<S: PageStore> Tree<S> {
             return Ok(());
         };
         // While one leaf that is not the root is locked, the tree cannot shrink to a leaf alone.
-        let (_leaf, _, frame) = self.find(Target::Holding(low), 0, path)?;
+        let (_leaf, _, frame) = self.find_write(low, 0, path)?;
         if frame.is_root() {
             return Ok(());
         }
@@ -306,7 +306,8 @@ impl<S: PageStore> Tree<S> {
             let mut changed = false;
             for leaf in &rest[..here] {
                 let child = &mut children[inner.child_for(&leaf.low)];
-                if child.block == leaf.block && child.marks == 0 && child.count != leaf.count {
+                let same = child.block == leaf.block && child.low == leaf.low;
+                if same && child.marks == 0 && child.count != leaf.count {
                     child.count = leaf.count;
                     changed = true;
                 }

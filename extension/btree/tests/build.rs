@@ -289,6 +289,32 @@ fn ancestors_learn_what_a_batch_adds() {
     assert_eq!(tree.range_count(&KEY_MIN, &KEY_MAX).unwrap(), 30_000);
 }
 
+/// A leaf with a long tail looks as if it had room for few keys more. So it takes a part of a batch on one page, which
+/// is to be reported, and splits with the rest, which is reported at once.
+#[test]
+fn a_leaf_that_grows_and_splits_in_one_batch_is_counted_once() {
+    let (_, quads) = open(0, 0);
+    let txns = Txns::default();
+    let tree = quads.tree(0).unwrap();
+    let insert = |keys: Vec<Key>| {
+        txns.run(|writer, snap| {
+            tree.insert(&keys, writer, Mode::Set(snap), &mut Vec::new())
+                .unwrap()
+        })
+    };
+    // Leaves of about 100 narrow keys.
+    let built = tree.build((0..1000).map(|i| [i << 20, 0, 0, 0]), FROZEN_XID, 0, 0.02);
+    let mut n = built.unwrap() as usize;
+    for from in (0..120).step_by(12) {
+        n += insert((from..from + 12).map(|i| [i + 1, 0, 0, 0]).collect());
+    }
+    n += insert((1000..13_000).map(|i| [i, 0, 0, 0]).collect());
+    let v = tree.verify(&txns.snapshot(&[], 1)).unwrap();
+    assert_eq!((v.problems, v.visible), (vec![], n as u64));
+    let counted = tree.range_count(&KEY_MIN, &KEY_MAX).unwrap();
+    assert!(counted.abs_diff(n as u64) <= 16, "{counted} of {n}");
+}
+
 #[test]
 fn deleting_everything_gives_the_pages_back() {
     let (store, quads) = open(0, 0);
