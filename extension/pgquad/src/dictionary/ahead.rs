@@ -231,7 +231,7 @@ impl Ahead {
         self.chunks[self.last].followed_by = found;
         self.last = found;
         let chunk = &self.chunks[found];
-        Some(chunk.text(chunk.rows[chunk.at] as usize))
+        Some(chunk.texts.get(chunk.rows[chunk.at] as usize))
     }
 
     /// The chunk that has the term, moved to its row. Expressions take the columns of each row in the same order.
@@ -365,13 +365,5 @@ impl Chunk {
             self.at = self.first[place] as usize;
         }
         found.is_ok()
-    }
-
-    fn text(&self, place: usize) -> &str {
-        let Texts { bytes, ends } = &self.texts;
-        let start = place.checked_sub(1).map_or(0, |before| ends[before]);
-        let text = &bytes[start..ends[place]];
-        // SAFETY: the block has checked what it appended, and terms are cut where it ended.
-        unsafe { std::str::from_utf8_unchecked(text) }
     }
 }

@@ -8,12 +8,11 @@ use pgquad_term::{encoded_hash, TermId};
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::layout::{Layout, Shards};
-use super::read::Reader;
 use super::relation::Relation;
 use super::shard::{self, Wanted};
 use super::state::{self, with_state};
 use super::tables::Tables;
-use super::{extents, horizon, lock, term_ids};
+use super::{extents, horizon, lock, run, term_ids};
 use crate::cluster::{as_superuser, damaged};
 use crate::pg::error::raise;
 
@@ -332,13 +331,8 @@ fn decode(parts: &[Part<u64>]) -> Vec<u8> {
     if checked.is_err() {
         return Answer::Moved.encode();
     }
-    let mut texts: Vec<Option<String>> = Vec::new();
-    with_state(|state| {
-        let mut reader = Reader::default();
-        for &number in parts.iter().flat_map(|part| &part.items) {
-            texts.push(reader.text(state, number));
-        }
-    });
+    let numbers: Vec<u64> = parts.iter().flat_map(|part| &part.items).copied().collect();
+    let texts = with_state(|state| run::texts_here(state, &numbers));
     Answer::Terms(texts.iter().map(Option::as_deref).collect()).encode()
 }
 

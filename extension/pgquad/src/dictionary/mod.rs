@@ -332,16 +332,10 @@ fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
             length => (ahead::CHUNK_BYTES / length).clamp(MIN_TERMS_AT_ONCE, MAX_TERMS_AT_ONCE),
         };
         let asked = &numbers[start..numbers.len().min(start + at_once)];
-        let mut found: Vec<Option<String>> = vec![None; asked.len()];
-        let mut elsewhere: Vec<usize> = Vec::new();
-        with_state(|state| {
-            let mut reader = Reader::default();
-            for (n, &number) in asked.iter().enumerate() {
-                match state.layout.holding(number) {
-                    Some(_) => found[n] = reader.text(state, number),
-                    None => elsewhere.push(n),
-                }
-            }
+        let (mut found, elsewhere) = with_state(|state| {
+            let is_elsewhere = |&n: &usize| state.layout.holding(asked[n]).is_none();
+            let elsewhere: Vec<usize> = (0..asked.len()).filter(is_elsewhere).collect();
+            (run::texts_here(state, asked), elsewhere)
         });
         let asked_elsewhere: Vec<u64> = elsewhere.iter().map(|&n| asked[n]).collect();
         remote::decode(&asked_elsewhere, |n, text| {

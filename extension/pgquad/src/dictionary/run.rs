@@ -8,20 +8,22 @@ use pgquad_term::block::{self, Block, BlockError, View, MAX_TERMS};
 use pgquad_term::TermId;
 use pgrx::{check_for_interrupts, pg_sys};
 
-use super::ahead;
 use super::blocks::CachedBlock;
-use super::read::{count_block, damaged};
+use super::read::{count_block, damaged, Reader};
 use super::relation::{IndexScan, Relation};
 use super::state::State;
+use super::tables::Tables;
 use super::texts::Texts;
+use super::{ahead, distribute, shared_cache};
 
 /// A block of which less than one term in so many is wanted is not kept.
 const SPARSE_TERMS: usize = 8;
 /// Rows that are looked at before the index is searched again.
 const NEXT_ROWS: usize = 3;
 
-/// Reads the terms with these numbers, which ascend, until one is not there or there are `enough` bytes.
-pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
+/// Reads the terms with these numbers, which ascend, until one is not there or there are `enough` bytes. They are in
+/// these tables.
+fn read(state: &mut State, tables: &Tables, numbers: &[u64], enough: usize) -> Texts {
     let mut texts = Texts::default();
     texts.bytes.reserve(numbers.len() * 32);
     texts.ends.reserve(numbers.len());
@@ -39,12 +41,59 @@ pub fn read(state: &mut State, numbers: &[u64], enough: usize) -> Texts {
             }
             continue;
         }
-        let table = table.get_or_insert_with(|| Table::open(state, numbers));
+        let table = table.get_or_insert_with(|| Table::open(tables, numbers));
         if !table.append(state, numbers, &mut texts) {
             break;
         }
     }
     texts
+}
+
+/// The encoded terms with these numbers, as far as tables of this node have them. More than a few are a pass over many
+/// blocks, most of them read for one term: such a block is not kept.
+pub fn texts_here(state: &mut State, numbers: &[u64]) -> Vec<Option<String>> {
+    let mut found = vec![None; numbers.len()];
+    if numbers.len() > shared_cache::MAX_TERMS_AT_ONCE {
+        read_tables(state, numbers, |n, text| found[n] = Some(text.to_owned()));
+        return found;
+    }
+    let mut reader = Reader::default();
+    for (n, &number) in numbers.iter().enumerate() {
+        if state.layout.holding(number).is_some() {
+            found[n] = reader.text(state, number);
+        }
+    }
+    found
+}
+
+/// Calls `each` with the place of each number that tables of this node have a term for, and its encoded form.
+fn read_tables(state: &mut State, numbers: &[u64], mut each: impl FnMut(usize, &str)) {
+    let mut all: Vec<(Tables, Vec<(u64, usize)>)> = Vec::new();
+    for (place, &number) in numbers.iter().enumerate() {
+        let Some(tables) = state.layout.holding(number) else {
+            continue;
+        };
+        match all.iter_mut().find(|(of, _)| of == tables) {
+            Some((_, wanted)) => wanted.push((number, place)),
+            None => all.push((*tables, vec![(number, place)])),
+        }
+    }
+    if !all.is_empty() {
+        distribute::check_committed();
+    }
+    for (tables, mut wanted) in all {
+        wanted.sort_unstable();
+        let numbers: Vec<u64> = wanted.iter().map(|&(number, _)| number).collect();
+        let mut start = 0;
+        while start < numbers.len() {
+            let texts = read(state, &tables, &numbers[start..], ahead::CHUNK_BYTES);
+            for n in 0..texts.ends.len() {
+                each(wanted[start + n].1, texts.get(n));
+            }
+            // Nothing has the number that stopped it.
+            start += texts.ends.len().max(1);
+        }
+    }
 }
 
 /// Makes a chunk that begins with this id, if a column that was offered has it.
@@ -53,14 +102,16 @@ pub fn fetch_ahead(state: &mut State, id: TermId) -> bool {
         return false;
     };
     let mut numbers = rows.numbers();
-    let texts = read(state, &numbers, ahead::CHUNK_BYTES);
+    let tables = state.layout.tables;
+    let texts = read(state, &tables, &numbers, ahead::CHUNK_BYTES);
     numbers.truncate(texts.ends.len());
     state.ahead.put(rows, numbers, texts);
     true
 }
 
-/// The table of blocks, read upwards.
+/// A table of blocks, read upwards.
 struct Table {
+    tables: Tables,
     // Closed in this order.
     scan: IndexScan,
     _table: Relation,
@@ -69,9 +120,10 @@ struct Table {
 }
 
 impl Table {
-    fn open(state: &State, numbers: &[u64]) -> Self {
-        let table = Relation::open(state.layout.tables.terms, pg_sys::AccessShareLock);
+    fn open(tables: &Tables, numbers: &[u64]) -> Self {
+        let table = Relation::open(tables.terms, pg_sys::AccessShareLock);
         Self {
+            tables: *tables,
             scan: IndexScan::new(&table),
             _table: table,
             last: numbers.last().map_or(0, |&last| last as i64),
@@ -110,9 +162,7 @@ impl Table {
                 }
                 let here = rest.iter().take_while(|&&number| number < end);
                 let places = here.map(|&number| (number - first) as usize);
-                let symbols = state
-                    .symbols
-                    .get(&state.layout.tables, block::table_of(bytes)?);
+                let symbols = state.symbols.get(&self.tables, block::table_of(bytes)?);
                 count_block();
                 view.append(places.clone(), &symbols, &mut texts.bytes, &mut texts.ends)?;
                 if places.count() * SPARSE_TERMS >= view.len() {
