@@ -362,8 +362,8 @@ class Checks:
         same("terms in all, none of them twice", (grown, added > 0), (2 * len(names), True))
 
     def blocks_are_stored_as_they_come(self):
-        """All terms of the blocks of a first load are new, through the ends of several extents. Of the second load every
-        other term of half of the blocks is known, and every seventh comes twice."""
+        """All terms of the blocks of a first load are new, through the ends of several extents. Of the second load
+        every other term of half of the blocks is known, and every seventh comes twice."""
         session = self.sessions[2]
         session.rows("select quad.create_store('blocks')")
         rows = self.coordinator.value("select count(*) from quad.term_ids")
@@ -426,7 +426,8 @@ class Checks:
             for shard in shards:
                 session.rows(f"vacuum {shard}")
             names = [f"packed/{n}" for n in range(first, first + 300_000)]
-            same("quads", session.value("select quad.load_text(%s, 'nt', store => 'packed')", (triples(names),)), 300_000)
+            text = triples(names)
+            same("quads", session.value("select quad.load_text(%s, 'nt', store => 'packed')", (text,)), 300_000)
             entries = [session.value("select delta_entries from quad.store_info(%s)", (shard,)) for shard in shards]
             return sum(entries) / (2 * len(names) * len(shards) / SHARDS)
 

@@ -269,6 +269,14 @@ impl<S: PageStore> Tree<S> {
         }
     }
 
+    /// Whether a page is one of this level whose range holds `key`, without a split to finish.
+    fn holds(&self, frame: &Frame, level: u8, key: &Key) -> bool {
+        self.is_mine(frame, level)
+            && frame.starts_at_or_before(key)
+            && !frame.ends_before(key)
+            && !frame.incomplete()
+    }
+
     /// Locks the leaf exclusively that was at the right of another one and began at this key, if it does so still and
     /// its range holds `key`. Its split, if it has split, is finished.
     pub(crate) fn write_sibling(
@@ -282,12 +290,8 @@ impl<S: PageStore> Tree<S> {
         self.store.stop("descent-to-write");
         let page = self.store.write(block);
         let frame = page.frame(block)?;
-        let holds = self.is_mine(&frame, 0)
-            && frame.low == low
-            && frame.starts_at_or_before(key)
-            && !frame.ends_before(key)
-            && !frame.incomplete();
-        Ok(holds.then_some((page, block, frame)))
+        let is_same = frame.low == low && self.holds(&frame, 0, key);
+        Ok(is_same.then_some((page, block, frame)))
     }
 
     /// Finishes the split of a page seen without its downlink, unless someone else has.
@@ -312,11 +316,7 @@ impl<S: PageStore> Tree<S> {
         if hint != NO_BLOCK {
             let page = self.store.write(hint);
             let frame = page.frame(hint)?;
-            if self.is_mine(&frame, level)
-                && frame.starts_at_or_before(low)
-                && !frame.ends_before(low)
-                && !frame.incomplete()
-            {
+            if self.holds(&frame, level, low) {
                 return Ok((page, hint, frame));
             }
         }

@@ -285,8 +285,8 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// Tells the parents of leaves, given in the order of their keys, how many entries those have, and their ancestors
-    /// in turn. A parent is encoded anew once for all its children, and no leaf is locked for it. So a number may come
-    /// too late to be right, as those of inner pages are estimates. An all-visible leaf keeps its number, which is
+    /// in turn. A parent is encoded anew once for all its children, which are not locked meanwhile. So a number may
+    /// come too late to be right: those of inner pages are estimates. An all-visible leaf keeps its number, which is
     /// exact.
     pub(crate) fn report(&self, leaves: &[Counted], path: &mut Path) -> Result<()> {
         let Some(Counted { low, .. }) = leaves.last() else {

@@ -332,7 +332,7 @@ fn decode(parts: &[Part<u64>]) -> Vec<u8> {
         return Answer::Moved.encode();
     }
     let numbers: Vec<u64> = parts.iter().flat_map(|part| &part.items).copied().collect();
-    let texts = with_state(|state| run::texts_here(state, &numbers));
+    let (texts, _) = with_state(|state| run::texts_here(state, &numbers));
     Answer::Terms(texts.iter().map(Option::as_deref).collect()).encode()
 }
 

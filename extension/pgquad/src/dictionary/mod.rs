@@ -332,11 +332,7 @@ fn chunk_of(mut numbers: Vec<u64>) -> (Vec<u64>, Texts) {
             length => (ahead::CHUNK_BYTES / length).clamp(MIN_TERMS_AT_ONCE, MAX_TERMS_AT_ONCE),
         };
         let asked = &numbers[start..numbers.len().min(start + at_once)];
-        let (mut found, elsewhere) = with_state(|state| {
-            let is_elsewhere = |&n: &usize| state.layout.holding(asked[n]).is_none();
-            let elsewhere: Vec<usize> = (0..asked.len()).filter(is_elsewhere).collect();
-            (run::texts_here(state, asked), elsewhere)
-        });
+        let (mut found, elsewhere) = with_state(|state| run::texts_here(state, asked));
         let asked_elsewhere: Vec<u64> = elsewhere.iter().map(|&n| asked[n]).collect();
         remote::decode(&asked_elsewhere, |n, text| {
             found[elsewhere[n]] = text.map(str::to_owned);

@@ -49,28 +49,37 @@ fn read(state: &mut State, tables: &Tables, numbers: &[u64], enough: usize) -> T
     texts
 }
 
-/// The encoded terms with these numbers, as far as tables of this node have them. More than a few are a pass over many
-/// blocks, most of them read for one term: such a block is not kept.
-pub fn texts_here(state: &mut State, numbers: &[u64]) -> Vec<Option<String>> {
-    let mut found = vec![None; numbers.len()];
+/// The encoded terms with these numbers, as far as tables of this node have them, and the places of those that are on
+/// other nodes. More than a few are a pass over many blocks, most of them read for one term: such a block is not kept.
+pub fn texts_here(state: &mut State, numbers: &[u64]) -> (Vec<Option<String>>, Vec<usize>) {
+    let (mut found, mut elsewhere) = (vec![None; numbers.len()], Vec::new());
     if numbers.len() > shared_cache::MAX_TERMS_AT_ONCE {
-        read_tables(state, numbers, |n, text| found[n] = Some(text.to_owned()));
-        return found;
+        let each = |n: usize, text: &str| found[n] = Some(text.to_owned());
+        read_tables(state, numbers, &mut elsewhere, each);
+        return (found, elsewhere);
     }
     let mut reader = Reader::default();
     for (n, &number) in numbers.iter().enumerate() {
-        if state.layout.holding(number).is_some() {
-            found[n] = reader.text(state, number);
+        match state.layout.holding(number) {
+            Some(_) => found[n] = reader.text(state, number),
+            None => elsewhere.push(n),
         }
     }
-    found
+    (found, elsewhere)
 }
 
 /// Calls `each` with the place of each number that tables of this node have a term for, and its encoded form.
-fn read_tables(state: &mut State, numbers: &[u64], mut each: impl FnMut(usize, &str)) {
+/// `elsewhere` receives the places of those that are on other nodes.
+fn read_tables(
+    state: &mut State,
+    numbers: &[u64],
+    elsewhere: &mut Vec<usize>,
+    mut each: impl FnMut(usize, &str),
+) {
     let mut all: Vec<(Tables, Vec<(u64, usize)>)> = Vec::new();
     for (place, &number) in numbers.iter().enumerate() {
         let Some(tables) = state.layout.holding(number) else {
+            elsewhere.push(place);
             continue;
         };
         match all.iter_mut().find(|(of, _)| of == tables) {
