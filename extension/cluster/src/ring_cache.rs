@@ -66,6 +66,13 @@ fn words_from(of_records: &[u64], position: u64, count: usize) -> impl Iterator<
     of_records[first].iter().chain(&of_records[second])
 }
 
+/// A word of up to eight bytes.
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; size_of::<u64>()];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_ne_bytes(word)
+}
+
 /// Appends the bytes that are kept under a key; `None` where there are none.
 #[must_use]
 pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
@@ -96,15 +103,16 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     let start = found.len();
     let count = bytes.div_ceil(size_of::<u64>());
     found.resize(start + count * size_of::<u64>(), 0);
-    let words = words_from(
-        of_records,
-        position.wrapping_add(RECORD_WORDS as u64),
-        count,
-    );
-    let places = found[start..].chunks_exact_mut(size_of::<u64>());
-    places
-        .zip(words)
-        .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
+    let at = position.wrapping_add(RECORD_WORDS as u64);
+    let (before, after) = split(records, at, count);
+    // One slice after the other: the compiler makes wide copies of these loops, not of one over both.
+    let (first, second) = found[start..].split_at_mut(before.len() * size_of::<u64>());
+    for (bytes, words) in [(first, before), (second, after)] {
+        let places = bytes.chunks_exact_mut(size_of::<u64>());
+        places
+            .zip(&of_records[words])
+            .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
+    }
     found.truncate(start + bytes);
     let is_old = since > records as u64 / YOUNG_PART;
     Some(if is_old { Age::Old } else { Age::Young })
@@ -122,16 +130,27 @@ pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
     let mut head = [0; RECORD_WORDS];
     head[..key.len()].copy_from_slice(key);
     head[key.len()] = bytes.len() as u64;
-    let of_bytes = bytes.chunks(size_of::<u64>()).map(|chunk| {
-        let mut word = [0; size_of::<u64>()];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_ne_bytes(word)
-    });
-    let mut all = head.into_iter().chain(of_bytes);
-    let (before, after) = split(records, start, words);
-    for part in [before, after] {
-        let places = of_records[part].iter_mut();
-        places.zip(&mut all).for_each(|(place, word)| *place = word);
+    let (before, after) = split(records, start, RECORD_WORDS);
+    let (first_words, second_words) = head.split_at(before.len());
+    of_records[before].copy_from_slice(first_words);
+    of_records[after].copy_from_slice(second_words);
+    let at = start.wrapping_add(RECORD_WORDS as u64);
+    let (before, after) = split(records, at, words - RECORD_WORDS);
+    let first_bytes = bytes.len().min(before.len() * size_of::<u64>());
+    for (part, bytes) in [
+        (before, &bytes[..first_bytes]),
+        (after, &bytes[first_bytes..]),
+    ] {
+        let (whole, rest) = bytes.split_at(bytes.len() / size_of::<u64>() * size_of::<u64>());
+        let places = &mut of_records[part];
+        let chunks = whole.chunks_exact(size_of::<u64>());
+        places
+            .iter_mut()
+            .zip(chunks)
+            .for_each(|(place, chunk)| *place = word_of(chunk));
+        if let Some(place) = places.last_mut().filter(|_| !rest.is_empty()) {
+            *place = word_of(rest);
+        }
     }
     memory[0] = start.wrapping_add(words as u64);
     memory[place(key, places)] = start.wrapping_add(1);
