@@ -8,8 +8,8 @@ use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span, ALL_COLUMNS};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Child, Expr, Group, Kind, Pipeline, Plan, Slot, Source,
-    TableNumber, Tuning, Value, ValueKey, Wanted,
+    Bindings, CardinalityFeedback, Child, Expr, Filter, Group, Kind, Pipeline, Plan, Slot, Source,
+    TableNumber, Test, Tuning, Value, ValueKey, Wanted,
 };
 use triples::{patterns, Term, Triple};
 use Term::{Is, Var};
@@ -323,4 +323,52 @@ fn sampled_keys_are_on_this_node() {
     // What its constants select of a pattern is counted elsewhere in each case.
     assert_eq!(some_near, all_near);
     assert!(far > all_near, "{far} messages of counts, {all_near}");
+}
+
+/// Rows that a filter could leave out first are looked up with all their patterns: a second step is a message to each
+/// node. A pattern that selects a few hundred quads by itself takes part, too.
+#[test]
+fn one_step_reads_what_a_filter_divides() {
+    const PRODUCTS: i64 = 99;
+    const FEATURE: i64 = 9_000_001;
+    const OTHER: i64 = 9_000_002;
+    let mut quads = Vec::new();
+    for n in 0..PRODUCTS {
+        quads.extend([[n, 1, FEATURE, 0], [n, 3, n, 0], [n, 4, n, 0]]);
+        if n % 3 == 0 {
+            quads.push([n, 1, OTHER, 0]);
+        }
+    }
+    // Others have that feature as well.
+    quads.extend((PRODUCTS..5 * PRODUCTS).map(|n| [n, 1, OTHER, 0]));
+    quads.sort_unstable();
+    let mut params = Vec::new();
+    let triples = [
+        [Var(0), Is(1), Is(FEATURE)],
+        [Var(0), Is(1), Is(OTHER)],
+        [Var(0), Is(3), Var(1)],
+        [Var(0), Is(4), Var(2)],
+    ];
+    let plan = Plan {
+        root: Group {
+            patterns: patterns(&triples, &mut params),
+            filters: vec![Filter {
+                test: Test::Expr(Expr::new(0)),
+                needs: vec![Slot::new(1)],
+            }],
+            ..Group::default()
+        },
+        slots: 3,
+        output: (0..3).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    };
+    let mut feedback = CardinalityFeedback::new();
+    for is_first in [true, false] {
+        let mut source = Far::new(&quads, |_| false);
+        let rows = run(&mut source, &plan, &params, &mut feedback);
+        // Every third has the other feature, and every second of these passes the filter.
+        assert_eq!(rows, 16);
+        assert!(is_first || source.reads <= 2, "{} reads", source.reads);
+    }
 }

@@ -6,7 +6,8 @@
 use crate::access::access_path::{cannot_match, AccessPath, Constants, PushedRanges, StarKey};
 use crate::bindings::Bindings;
 use crate::cost::{
-    STAR_LAST_ARM_QUADS_PER_ROW, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
+    REMOTE_STAR_UNTESTED_ROWS, SMALL_TABLE_ROWS, STAR_LAST_ARM_QUADS_PER_ROW,
+    STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
 };
 use crate::operators::star_join::{range, Optional, Star, StarMerge, MAX_ARMS};
 use crate::optimizer::estimates::Estimator;
@@ -84,16 +85,20 @@ pub(crate) fn plan_star<S: Source>(
     let (mut shared_access, mut each, mut many, mut list) =
         (None, 1.0, STAR_LAST_ARM_QUADS_PER_ROW, Vec::new());
     // Filters and tests leave fewer rows for what comes after.
+    let untested = match estimator.source.is_remote() {
+        true => REMOTE_STAR_UNTESTED_ROWS,
+        false => STAR_UNTESTED_ROWS,
+    };
     let is_tested = |known: &SlotSet| {
         let filtered = bits(scope.filters).any(|f| group.filters[f].1.within(known));
         let mut children = bits(scope.children).map(|c| &group.children[c]);
         let tested = children.any(|c| c.kind != Kind::Left && c.needs.within(known));
-        rows.len > STAR_UNTESTED_ROWS && (filtered || tested)
+        rows.len > untested && (filtered || tested)
     };
     for &(i, expected) in ranked {
         let needs = &group.patterns[i].needs;
         // A variable of two arms has to be looked up for the second.
-        if needs.meets(&new) && rows.len <= STAR_UNTESTED_ROWS {
+        if needs.meets(&new) && rows.len <= untested {
             many = STAR_QUADS_PER_ROW;
             continue;
         }
@@ -170,7 +175,11 @@ fn star_member<S: Source>(
     let info = query.pattern(at);
     let (pattern, build) = (&info.pattern, &estimator.builds[info.step]);
     let counted = estimator.estimates.counts[info.step];
-    let alone = build.prefers_own_step(rows, counted);
+    let least = match estimator.source.is_remote() {
+        true => REMOTE_STAR_UNTESTED_ROWS,
+        false => SMALL_TABLE_ROWS,
+    };
+    let alone = build.prefers_own_step(rows, counted.filter(|_| rows.len >= least));
     if alone || cannot_match(pattern, rows, &query.params) {
         return None;
     }
