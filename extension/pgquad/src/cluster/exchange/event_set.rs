@@ -5,6 +5,17 @@ use std::os::fd::RawFd;
 use crate::pg::compat;
 use pgrx::{check_for_interrupts, pg_sys};
 
+/// What has ended a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// A socket.
+    Socket,
+    /// The latch.
+    Latch,
+    /// The time.
+    Late,
+}
+
 /// A `WaitEventSet`, freed at its end. Always has the latch and the death of the postmaster in it.
 pub struct EventSet {
     set: *mut pg_sys::WaitEventSet,
@@ -43,8 +54,8 @@ impl EventSet {
         check_for_interrupts!();
     }
 
-    /// As [`Self::wait`], but leaves interrupts to the caller. False where nothing has happened in that time.
-    pub fn sleep(&mut self, milliseconds: i64) -> bool {
+    /// As [`Self::wait`], but leaves interrupts to the caller. Says what has happened first.
+    pub fn sleep(&mut self, milliseconds: i64) -> Woken {
         let mut event = pg_sys::WaitEvent::default();
         // SAFETY: a set that is not freed; room for one event.
         unsafe {
@@ -55,10 +66,14 @@ impl EventSet {
                 1,
                 pg_sys::PG_WAIT_EXTENSION,
             );
-            if event.events & pg_sys::WL_LATCH_SET != 0 {
-                pg_sys::ResetLatch(pg_sys::MyLatch);
+            if happened == 0 {
+                return Woken::Late;
             }
-            happened > 0
+            if event.events & pg_sys::WL_LATCH_SET == 0 {
+                return Woken::Socket;
+            }
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+            Woken::Latch
         }
     }
 }
