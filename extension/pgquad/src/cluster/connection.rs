@@ -36,8 +36,11 @@ pub use deferred_end::send_waiting as send_waiting_ends;
 use deferred_end::{Became, DeferredEnd};
 pub use participants::{Meeting, Participants, Unlinked};
 pub use session::Mode;
-use session::Session;
+use session::{Arrival, Session};
 
+/// Bytes of a message that the kernel takes at once where the other node has read all others: below the buffers of
+/// sockets (16 kB for TCP, at least).
+const MAX_SMALL_MESSAGE_BYTES: usize = 8 * 1024;
 /// Idle sessions kept for each node; more are closed.
 const MAX_IDLE_SESSIONS: usize = 4;
 
@@ -271,6 +274,7 @@ impl Scope {
             .entry(group)
             .or_insert_with(|| self.session_to(group));
         session.send(request);
+        session.last_message = self.traffic.get().messages;
         counters::sent(self.kind, request.len());
         let batches = message::kind_of(request).is_some_and(Kind::is_batch);
         counters::batches(self.kind, usize::from(batches));
@@ -341,6 +345,7 @@ impl Scope {
         let answer = {
             let mut sessions = self.sessions.borrow_mut();
             establish_new(&mut sessions);
+            await_last(&mut sessions, group);
             let Some(session) = sessions.get_mut(&group) else {
                 nodes::unknown(group)
             };
@@ -401,6 +406,36 @@ impl Scope {
             .iter()
             .map(|(group, _)| self.receive(*group))
             .collect()
+    }
+}
+
+/// Where the processors are busy, and several nodes have been asked: sleeps until the one that was asked last begins to
+/// answer, before the answer of `group` is waited for. By then most others have answered. So this process wakes up once
+/// for all of them, not once for each.
+fn await_last(sessions: &mut HashMap<i32, Session>, group: i32) {
+    let most = poll_time();
+    let sleeps = |session: &Session| {
+        session.mode == Mode::Query
+            && session.arrival != Arrival::Read
+            && session.polling.budget(most).is_zero()
+    };
+    if !sessions.get(&group).is_some_and(sleeps) {
+        return;
+    }
+    let asked = sessions.values_mut().filter(|session| session.waiting > 0);
+    let Some(last) = asked.max_by_key(|session| session.last_message) else {
+        return;
+    };
+    let waited = match last.arrival {
+        Arrival::Expected if last.group != group => last.sleep_until_begun(),
+        Arrival::Begun => Duration::ZERO,
+        Arrival::Expected | Arrival::Read => return,
+    };
+    if let Some(session) = sessions.get_mut(&group) {
+        if !waited.is_zero() {
+            session.polling.waited(waited, most);
+        }
+        session.consume();
     }
 }
 
@@ -582,6 +617,12 @@ impl Session {
         if self.mode == Mode::Query {
             self.put(request);
             self.waiting += 1;
+            // Nothing else is on its way. The kernel takes a small message at once; of a larger one libpq may have to
+            // wait, and then reads what comes.
+            self.arrival = match self.waiting {
+                1 if request.len() <= MAX_SMALL_MESSAGE_BYTES => Arrival::Expected,
+                _ => Arrival::Read,
+            };
             self.flush();
             return;
         }
@@ -642,10 +683,8 @@ impl Session {
                         unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
                         check_for_interrupts!();
                     }
-                    let is_readable = ready & pg_sys::WL_SOCKET_READABLE != 0;
-                    // SAFETY: a live connection.
-                    if is_readable && unsafe { pq_sys::PQconsumeInput(self.conn) } == 0 {
-                        self.lost("lost the connection to");
+                    if ready & pg_sys::WL_SOCKET_READABLE != 0 {
+                        self.consume();
                     }
                 }
                 _ => self.lost("lost the connection to"),
@@ -673,10 +712,7 @@ impl Session {
 
     /// Takes what has come, and says whether that is a whole result.
     fn has_result(&mut self) -> bool {
-        // SAFETY: a live connection.
-        if unsafe { pq_sys::PQconsumeInput(self.conn) } == 0 {
-            self.lost("lost the connection to");
-        }
+        self.consume();
         // SAFETY: a live connection.
         unsafe { pq_sys::PQisBusy(self.conn) == 0 }
     }
@@ -740,32 +776,57 @@ impl Session {
         let _waiting = counters::wait(self.kind);
         let (since, most) = (Instant::now(), poll_time());
         let budget = self.polling.budget(most);
-        // SAFETY: a live connection; the latch of this process.
-        unsafe {
-            while !is_there(self.conn) {
-                if since.elapsed() < budget {
-                    if !self.is_ready(libc::POLLIN) {
-                        // Whoever answers may need this processor.
-                        libc::sched_yield();
-                    } else if pq_sys::PQconsumeInput(self.conn) == 0 {
-                        self.lost("lost the connection to");
-                    }
-                    continue;
-                }
-                let mut event = pg_sys::WaitEvent::default();
-                pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
-                if event.events & pg_sys::WL_LATCH_SET != 0 {
-                    pg_sys::ResetLatch(pg_sys::MyLatch);
-                    check_for_interrupts!();
-                }
-                if event.events & pg_sys::WL_SOCKET_READABLE != 0
-                    && pq_sys::PQconsumeInput(self.conn) == 0
-                {
-                    self.lost("lost the connection to");
-                }
+        while !is_there(self.conn) {
+            if since.elapsed() >= budget {
+                self.sleep();
+            } else if !self.is_ready(libc::POLLIN) {
+                // Whoever answers may need this processor.
+                // SAFETY: a plain system call.
+                unsafe { libc::sched_yield() };
+                continue;
             }
+            self.consume();
         }
         self.polling.waited(since.elapsed(), most);
+    }
+
+    /// Takes from the socket what has come.
+    fn consume(&mut self) {
+        self.arrival = Arrival::Read;
+        // SAFETY: a live connection.
+        if unsafe { pq_sys::PQconsumeInput(self.conn) } == 0 {
+            self.lost("lost the connection to");
+        }
+    }
+
+    /// Sleeps until the socket has something.
+    fn sleep(&mut self) {
+        loop {
+            let mut event = pg_sys::WaitEvent::default();
+            // SAFETY: the events of this session, room for one.
+            unsafe {
+                pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
+            }
+            if event.events & pg_sys::WL_LATCH_SET != 0 {
+                // SAFETY: the latch of this process.
+                unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
+                check_for_interrupts!();
+            }
+            if event.events & pg_sys::WL_SOCKET_READABLE != 0 {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until the expected answer begins to come; how long that has taken.
+    fn sleep_until_begun(&mut self) -> Duration {
+        let _waiting = counters::wait(self.kind);
+        let since = Instant::now();
+        self.sleep();
+        self.arrival = Arrival::Begun;
+        let waited = since.elapsed();
+        self.polling.waited(waited, poll_time());
+        waited
     }
 
     /// Whether the socket is ready for one of these events of poll(2), or broken.

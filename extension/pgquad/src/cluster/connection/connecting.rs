@@ -8,7 +8,7 @@ use pgquad_cluster::{message, Polling};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, PGconn, PostgresPollingStatusType};
 
-use super::session::{Connecting, Mode, Session};
+use super::session::{Arrival, Connecting, Mode, Session};
 use super::unix_socket;
 use crate::catalog::names::role_name;
 use crate::cluster::citus;
@@ -99,6 +99,8 @@ impl Session {
             imports: 0,
             ended: false,
             polling: Polling::default(),
+            arrival: Arrival::Read,
+            last_message: 0,
             connecting: Some(Connecting {
                 since: Instant::now(),
                 by_unix_socket: socket.is_some(),

@@ -48,6 +48,10 @@ pub(super) struct Session {
     pub(super) kind: counters::Kind,
     /// Messages whose answers have not been taken.
     pub(super) waiting: usize,
+    /// Where the answer to the last message is.
+    pub(super) arrival: Arrival,
+    /// The number of the last message among those of the scope.
+    pub(super) last_message: u64,
     /// So many of them were asked for by statements that have failed: their answers are dropped.
     pub(super) abandoned: usize,
     /// Synchronisation points that have been sent and not been seen.
@@ -66,6 +70,17 @@ pub(super) struct Session {
     pub(super) connecting: Option<Connecting>,
     /// As a participant: those that it is linked with, [`super::Participants`].
     pub(super) mesh: Option<[u8; MESH_BYTES]>,
+}
+
+/// Where an answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arrival {
+    /// Nothing has been taken from the socket since the message was sent.
+    Expected,
+    /// The same, and the socket has something.
+    Begun,
+    /// Some of it may have been taken from the socket.
+    Read,
 }
 
 /// A session that is not established yet.
