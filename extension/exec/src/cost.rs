@@ -73,8 +73,8 @@ pub(crate) const STAR_QUADS_PER_ROW: f64 = 4.0;
 pub(crate) const STAR_LAST_ARM_QUADS_PER_ROW: f64 = 64.0;
 /// Rows of a batch up to which a star is read to the end before filters are tested.
 pub(crate) const STAR_UNTESTED_ROWS: usize = 16;
-/// The same where quads are read from other nodes, and each step is a message to every one of them: 80 us of processor
-/// time, for which a node probes for some hundred keys.
+/// The same where each step is a message to every other node: 80 us of processor time, for which a node probes for some
+/// hundred keys. Nor does a smaller batch make a hash table of a pattern that could be an arm.
 pub(crate) const REMOTE_STAR_UNTESTED_ROWS: usize = 1024;
 /// Quads from the first to the last key, per key and arm, below which all of them are read in a row.
 pub(crate) const STAR_MERGE_QUADS_PER_KEY: f64 = 5.0;

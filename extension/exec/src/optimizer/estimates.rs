@@ -47,8 +47,9 @@ pub(crate) struct Estimator<'a, S> {
     pub estimates: &'a mut Estimates,
     pub source: &'a mut S,
     pub feedback: &'a mut CardinalityFeedback,
-    /// What is asked of other nodes may bring further quads along.
-    pub reads_ahead: bool,
+    /// Steps are messages to other nodes, which may bring further quads along. Not so for participants of a pushed join:
+    /// they read what they hold.
+    pub asks_nodes: bool,
 }
 
 impl<S: Source> Estimator<'_, S> {
@@ -159,7 +160,7 @@ impl<S: Source> Estimator<'_, S> {
         if wanted.is_empty() {
             return;
         }
-        if self.reads_ahead {
+        if self.asks_nodes {
             let reads = read_ahead::wanted(self.query, self.source, rows, scopes, (0, 0));
             self.source.read_ahead(&reads);
         }

@@ -85,7 +85,7 @@ pub(crate) fn plan_star<S: Source>(
     let (mut shared_access, mut each, mut many, mut list) =
         (None, 1.0, STAR_LAST_ARM_QUADS_PER_ROW, Vec::new());
     // Filters and tests leave fewer rows for what comes after.
-    let untested = match estimator.source.is_remote() {
+    let untested = match estimator.asks_nodes {
         true => REMOTE_STAR_UNTESTED_ROWS,
         false => STAR_UNTESTED_ROWS,
     };
@@ -175,8 +175,8 @@ fn star_member<S: Source>(
     let info = query.pattern(at);
     let (pattern, build) = (&info.pattern, &estimator.builds[info.step]);
     let counted = estimator.estimates.counts[info.step];
-    let least = match estimator.source.is_remote() {
-        true => REMOTE_STAR_UNTESTED_ROWS,
+    let least = match estimator.asks_nodes {
+        true => REMOTE_STAR_UNTESTED_ROWS + 1,
         false => SMALL_TABLE_ROWS,
     };
     let alone = build.prefers_own_step(rows, counted.filter(|_| rows.len >= least));

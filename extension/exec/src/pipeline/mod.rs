@@ -395,7 +395,7 @@ impl Pipeline {
                     return None;
                 }
             }
-            if self.reads_ahead(source) {
+            if self.asks_nodes(source) {
                 let wanted = wanted_with(&self.query, source, &rows, &scopes, &next);
                 wanted.iter().for_each(|wanted| source.read_ahead(wanted));
             }
@@ -438,7 +438,7 @@ impl Pipeline {
     }
 
     /// Whether messages to other nodes are to bring quads of later steps along. Participants read what they hold.
-    fn reads_ahead<S: Source>(&self, source: &S) -> bool {
+    fn asks_nodes<S: Source>(&self, source: &S) -> bool {
         self.role.is_none() && source.is_remote()
     }
 
@@ -449,7 +449,7 @@ impl Pipeline {
         feedback: &'a mut CardinalityFeedback,
     ) -> Estimator<'a, S> {
         Estimator {
-            reads_ahead: self.reads_ahead(source),
+            asks_nodes: self.asks_nodes(source),
             query: &self.query,
             builds: &self.builds,
             estimates: &mut self.estimates,
