@@ -66,7 +66,7 @@ fn words_from(of_records: &[u64], position: u64, count: usize) -> impl Iterator<
     of_records[first].iter().chain(&of_records[second])
 }
 
-/// A word of up to eight bytes.
+/// Up to eight bytes as a word, filled up with zeros.
 fn word_of(bytes: &[u8]) -> u64 {
     let mut word = [0; size_of::<u64>()];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -107,9 +107,8 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     let (before, after) = split(records, at, count);
     // One slice after the other: the compiler makes wide copies of these loops, not of one over both.
     let (first, second) = found[start..].split_at_mut(before.len() * size_of::<u64>());
-    for (bytes, words) in [(first, before), (second, after)] {
-        let places = bytes.chunks_exact_mut(size_of::<u64>());
-        places
+    for (into, words) in [(first, before), (second, after)] {
+        into.chunks_exact_mut(size_of::<u64>())
             .zip(&of_records[words])
             .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
     }
@@ -137,19 +136,15 @@ pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
     let at = start.wrapping_add(RECORD_WORDS as u64);
     let (before, after) = split(records, at, words - RECORD_WORDS);
     let first_bytes = bytes.len().min(before.len() * size_of::<u64>());
-    for (part, bytes) in [
-        (before, &bytes[..first_bytes]),
-        (after, &bytes[first_bytes..]),
-    ] {
-        let (whole, rest) = bytes.split_at(bytes.len() / size_of::<u64>() * size_of::<u64>());
-        let places = &mut of_records[part];
-        let chunks = whole.chunks_exact(size_of::<u64>());
-        places
-            .iter_mut()
+    let (first, second) = bytes.split_at(first_bytes);
+    for (part, part_bytes) in [(before, first), (after, second)] {
+        let chunks = part_bytes.chunks_exact(size_of::<u64>());
+        let (into, rest) = (&mut of_records[part], chunks.remainder());
+        into.iter_mut()
             .zip(chunks)
             .for_each(|(place, chunk)| *place = word_of(chunk));
-        if let Some(place) = places.last_mut().filter(|_| !rest.is_empty()) {
-            *place = word_of(rest);
+        if let Some(last) = into.last_mut().filter(|_| !rest.is_empty()) {
+            *last = word_of(rest);
         }
     }
     memory[0] = start.wrapping_add(words as u64);
@@ -188,10 +183,14 @@ mod tests {
 
         /// Whatever is in the memory, nothing panics.
         #[test]
-        fn survives_other_contents(mut memory in prop::collection::vec(any::<u64>(), 0..200), key in any::<Key>()) {
+        fn survives_other_contents(
+            mut memory in prop::collection::vec(any::<u64>(), 0..400),
+            key in any::<Key>(),
+            value in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
             let mut found = Vec::new();
             let _ = get(&memory, &key, &mut found);
-            put(&mut memory, &key, b"a value");
+            put(&mut memory, &key, &value);
         }
     }
 
