@@ -417,6 +417,33 @@ class Checks:
         self.nothing_is_left()
         self.all_or_nothing(name, None, False)
 
+    def cancelled_elsewhere(self, victim):
+        """Sessions of a node are cancelled between two messages, while the asker waits for the other node: the error
+        has come together with the answer before, and nothing follows it."""
+        slow = 3 - victim
+        operation = self.operation(
+            0,
+            [("select quad.sparql(%s, 'films')::text", (self.PULL,))],
+            ["set quad.exchange_mode = pull", "set quad.join_batch_size = 200", "set quad.node_poll_time = 0"],
+        )
+        proxy = self.cluster.proxies[slow]
+        proxy.delay = 0.1
+        try:
+            operation.start()
+            time.sleep(1)
+            until = time.monotonic() + IN_TIME
+            while operation.thread.is_alive() and time.monotonic() < until:
+                self.cluster.servers[victim].query(
+                    "select pg_cancel_backend(pid) from pg_stat_activity "
+                    "where application_name = 'pgquad' and state = 'active'"
+                )
+                time.sleep(0.02)
+        finally:
+            proxy.delay = 0
+        operation.wait()
+        self.failed_in_time(operation, victim, f"a query with a session cancelled on node {victim}")
+        self.nothing_is_left()
+
     def killed_after_prepare(self, whom):
         """Of a commit in two phases, one node has prepared when a node dies: the other, or the one that commits."""
         asker, victim = 0, 2
@@ -487,6 +514,7 @@ class Checks:
             for how in ends
             for name in ([*self.READING, "load"] if whole else ["pull"])
         ]
+        cases += [(f"cancelled elsewhere: node {node}", self.cancelled_elsewhere, node) for node in (1, 2)]
         cases += [("killed before PREPARE", self.killed_before_prepare)]
         cases += [
             (f"killed after PREPARE: {whom}", self.killed_after_prepare, whom) for whom in ("participant", "asker")

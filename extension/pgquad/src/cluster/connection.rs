@@ -38,9 +38,6 @@ pub use participants::{Meeting, Participants, Unlinked};
 pub use session::Mode;
 use session::{Arrival, Session};
 
-/// Bytes of a message that the kernel takes at once where the other node has read all others: below the buffers of
-/// sockets (16 kB for TCP, at least).
-const MAX_SMALL_MESSAGE_BYTES: usize = 8 * 1024;
 /// Idle sessions kept for each node; more are closed.
 const MAX_IDLE_SESSIONS: usize = 4;
 
@@ -247,7 +244,7 @@ impl Scope {
         let mut sessions = self.sessions.borrow_mut();
         sessions.retain(|_, session| session.connecting.is_none());
         for session in sessions.values_mut() {
-            session.abandoned = session.waiting;
+            session.abandon();
         }
     }
 
@@ -334,7 +331,7 @@ impl Scope {
             return Some(session);
         };
         session.kind = self.kind;
-        session.abandoned = session.waiting;
+        session.abandon();
         sessions.insert(session.group, session);
         None
     }
@@ -414,20 +411,23 @@ impl Scope {
 /// for all of them, not once for each.
 fn await_last(sessions: &mut HashMap<i32, Session>, group: i32) {
     let most = poll_time();
-    let sleeps = |session: &Session| {
+    let would_sleep = |session: &Session| {
         session.mode == Mode::Query
             && session.arrival != Arrival::Read
             && session.polling.budget(most).is_zero()
     };
-    if !sessions.get(&group).is_some_and(sleeps) {
+    if !sessions.get(&group).is_some_and(would_sleep) {
         return;
     }
-    let asked = sessions.values_mut().filter(|session| session.waiting > 0);
+    // Nobody waits for abandoned answers, which may take any time.
+    let is_asked = |session: &&mut Session| session.waiting > session.abandoned && !session.ended;
+    let asked = sessions.values_mut().filter(is_asked);
     let Some(last) = asked.max_by_key(|session| session.last_message) else {
         return;
     };
     let waited = match last.arrival {
-        Arrival::Expected if last.group != group => last.sleep_until_begun(),
+        // An error that has come with the answer before is in libpq's buffer, and nothing follows it.
+        Arrival::Expected if last.group != group && last.is_silent() => last.sleep_until_begun(),
         Arrival::Begun => Duration::ZERO,
         Arrival::Expected | Arrival::Read => return,
     };
@@ -539,6 +539,12 @@ impl Session {
         });
     }
 
+    /// Nobody waits for the answers under way any more.
+    fn abandon(&mut self) {
+        self.abandoned = self.waiting;
+        self.arrival = Arrival::Read;
+    }
+
     /// Whether nobody has closed it while it was idle, as far as that is known.
     fn is_alive(&self) -> bool {
         // Whoever closes a connection makes it readable. An error may have come together with the last answer.
@@ -617,10 +623,9 @@ impl Session {
         if self.mode == Mode::Query {
             self.put(request);
             self.waiting += 1;
-            // Nothing else is on its way. The kernel takes a small message at once; of a larger one libpq may have to
-            // wait, and then reads what comes.
+            // No other answer is on its way. An error may be there already, which `await_last` looks for.
             self.arrival = match self.waiting {
-                1 if request.len() <= MAX_SMALL_MESSAGE_BYTES => Arrival::Expected,
+                1 => Arrival::Expected,
                 _ => Arrival::Read,
             };
             self.flush();
@@ -664,6 +669,8 @@ impl Session {
                     return;
                 }
                 1 => {
+                    // Before it gives up, libpq reads what has come.
+                    self.arrival = Arrival::Read;
                     blocked.get_or_insert_with(Instant::now);
                     // SAFETY: the latch of this process and an open socket.
                     let ready = unsafe {
@@ -879,8 +886,9 @@ impl Session {
         )
     }
 
-    /// Raises the error for a connection that is not there.
+    /// Raises the error for a connection that is not there. Nothing is sent or waited for in it any more.
     fn lost(&mut self, what: &str) -> ! {
+        self.ended = true;
         // SAFETY: a connection, whatever its state.
         let why = unsafe { CStr::from_ptr(pq_sys::PQerrorMessage(self.conn)) };
         let why = why.to_string_lossy().trim().to_owned();

@@ -229,7 +229,8 @@ impl Served {
     }
 
     /// Waits for the next message of a transaction, or for its end, which comes with the next transaction where that
-    /// follows soon. Looks for it for a while where it should come soon, then sleeps. Says whether something has come.
+    /// follows soon. Looks for it for a while where it should come soon, then sleeps. False where
+    /// the latch has ended the wait.
     fn wait_within(&mut self) -> bool {
         let (since, most) = (Instant::now(), poll_time());
         let gap = self.gaps.budget(most * GAP_POLL_TIMES);

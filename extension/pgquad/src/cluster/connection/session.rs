@@ -48,7 +48,8 @@ pub(super) struct Session {
     pub(super) kind: counters::Kind,
     /// Messages whose answers have not been taken.
     pub(super) waiting: usize,
-    /// Where the answer to the last message is.
+    /// Whether some of the answer to the last message may be in libpq's buffer already. Only in mode [`Mode::Query`],
+    /// else [`Arrival::Read`].
     pub(super) arrival: Arrival,
     /// The number of the last message among those of the scope.
     pub(super) last_message: u64,
@@ -79,7 +80,7 @@ pub(super) enum Arrival {
     Expected,
     /// The same, and the socket has something.
     Begun,
-    /// Some of it may have been taken from the socket.
+    /// Some of it may have been taken from the socket, which is not slept for before that has been looked through.
     Read,
 }
 
