@@ -47,8 +47,8 @@ pub(crate) struct Estimator<'a, S> {
     pub estimates: &'a mut Estimates,
     pub source: &'a mut S,
     pub feedback: &'a mut CardinalityFeedback,
-    /// Steps are messages to other nodes, which may bring further quads along. Not so for participants of a pushed join:
-    /// they read what they hold.
+    /// Steps are messages to other nodes, which may bring further quads along. Not so for participants of a pushed
+    /// join: they read what they hold.
     pub asks_nodes: bool,
 }
 
