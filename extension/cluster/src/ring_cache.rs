@@ -60,17 +60,40 @@ fn split(records: usize, position: u64, count: usize) -> (Range<usize>, Range<us
     (start..end, 0..count - (end - start))
 }
 
-/// So many words of the records, from word `position` of all ever written on.
-fn words_from(of_records: &[u64], position: u64, count: usize) -> impl Iterator<Item = &u64> {
-    let (first, second) = split(of_records.len(), position, count);
-    of_records[first].iter().chain(&of_records[second])
-}
-
 /// Up to eight bytes as a word, filled up with zeros.
 fn word_of(bytes: &[u8]) -> u64 {
     let mut word = [0; size_of::<u64>()];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_ne_bytes(word)
+}
+
+/// Copies bytes, whole words of them, from word `position` of all ever written on. One slice after the other: the
+/// compiler makes wide copies of these loops, not of one over both.
+fn read(of_records: &[u64], position: u64, bytes: &mut [u8]) {
+    let (before, after) = split(of_records.len(), position, bytes.len() / size_of::<u64>());
+    let (first, second) = bytes.split_at_mut(before.len() * size_of::<u64>());
+    for (into, words) in [(first, before), (second, after)] {
+        into.chunks_exact_mut(size_of::<u64>())
+            .zip(&of_records[words])
+            .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
+    }
+}
+
+/// Writes bytes from word `position` of all ever written on. The last word is filled up with zeros.
+fn write(of_records: &mut [u64], position: u64, bytes: &[u8]) {
+    let words = bytes.len().div_ceil(size_of::<u64>());
+    let (before, after) = split(of_records.len(), position, words);
+    let (first, second) = bytes.split_at(bytes.len().min(before.len() * size_of::<u64>()));
+    for (part, part_bytes) in [(before, first), (after, second)] {
+        let chunks = part_bytes.chunks_exact(size_of::<u64>());
+        let (into, rest) = (&mut of_records[part], chunks.remainder());
+        into.iter_mut()
+            .zip(chunks)
+            .for_each(|(place, chunk)| *place = word_of(chunk));
+        if let Some(last) = into.last_mut().filter(|_| !rest.is_empty()) {
+            *last = word_of(rest);
+        }
+    }
 }
 
 /// Appends the bytes that are kept under a key; `None` where there are none.
@@ -87,11 +110,9 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
         return None;
     }
     let of_records = &memory[memory.len() - records..];
-    let mut head = [0; RECORD_WORDS];
-    let words = words_from(of_records, position, RECORD_WORDS);
-    head.iter_mut()
-        .zip(words)
-        .for_each(|(place, word)| *place = *word);
+    let mut head = [[0; size_of::<u64>()]; RECORD_WORDS];
+    read(of_records, position, head.as_flattened_mut());
+    let head = head.map(u64::from_ne_bytes);
     if head[..key.len()] != key[..] {
         return None;
     }
@@ -104,14 +125,7 @@ pub fn get(memory: &[u64], key: &Key, found: &mut Vec<u8>) -> Option<Age> {
     let count = bytes.div_ceil(size_of::<u64>());
     found.resize(start + count * size_of::<u64>(), 0);
     let at = position.wrapping_add(RECORD_WORDS as u64);
-    let (before, after) = split(records, at, count);
-    // One slice after the other: the compiler makes wide copies of these loops, not of one over both.
-    let (first, second) = found[start..].split_at_mut(before.len() * size_of::<u64>());
-    for (into, words) in [(first, before), (second, after)] {
-        into.chunks_exact_mut(size_of::<u64>())
-            .zip(&of_records[words])
-            .for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
-    }
+    read(of_records, at, &mut found[start..]);
     found.truncate(start + bytes);
     let is_old = since > records as u64 / YOUNG_PART;
     Some(if is_old { Age::Old } else { Age::Young })
@@ -129,24 +143,8 @@ pub fn put(memory: &mut [u64], key: &Key, bytes: &[u8]) {
     let mut head = [0; RECORD_WORDS];
     head[..key.len()].copy_from_slice(key);
     head[key.len()] = bytes.len() as u64;
-    let (before, after) = split(records, start, RECORD_WORDS);
-    let (first_words, second_words) = head.split_at(before.len());
-    of_records[before].copy_from_slice(first_words);
-    of_records[after].copy_from_slice(second_words);
-    let at = start.wrapping_add(RECORD_WORDS as u64);
-    let (before, after) = split(records, at, words - RECORD_WORDS);
-    let first_bytes = bytes.len().min(before.len() * size_of::<u64>());
-    let (first, second) = bytes.split_at(first_bytes);
-    for (part, part_bytes) in [(before, first), (after, second)] {
-        let chunks = part_bytes.chunks_exact(size_of::<u64>());
-        let (into, rest) = (&mut of_records[part], chunks.remainder());
-        into.iter_mut()
-            .zip(chunks)
-            .for_each(|(place, chunk)| *place = word_of(chunk));
-        if let Some(last) = into.last_mut().filter(|_| !rest.is_empty()) {
-            *last = word_of(rest);
-        }
-    }
+    write(of_records, start, head.map(u64::to_ne_bytes).as_flattened());
+    write(of_records, start.wrapping_add(RECORD_WORDS as u64), bytes);
     memory[0] = start.wrapping_add(words as u64);
     memory[place(key, places)] = start.wrapping_add(1);
 }
