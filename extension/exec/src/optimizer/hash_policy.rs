@@ -101,9 +101,9 @@ impl HashBuild {
     }
 
     /// Whether a batch is better joined with this pattern alone: `counted` are the quads that its constants select, if
-    /// that is known and the batch large enough for a table of them.
-    pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>) -> bool {
-        let little = |total| is_little(total, rows);
+    /// that is known; `least` are the rows of a batch that is worth a table of them.
+    pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>, least: usize) -> bool {
+        let little = |total| rows.len >= least && is_little(total, rows);
         self.has_large_key || self.has_table() || !self.refused && counted.is_some_and(little)
     }
 

@@ -84,11 +84,11 @@ pub(crate) fn plan_star<S: Source>(
     let (mut known, mut new) = (before, SlotSet::default());
     let (mut shared_access, mut each, mut many, mut list) =
         (None, 1.0, STAR_LAST_ARM_QUADS_PER_ROW, Vec::new());
-    // Filters and tests leave fewer rows for what comes after.
     let untested = match estimator.asks_nodes {
         true => REMOTE_STAR_UNTESTED_ROWS,
         false => STAR_UNTESTED_ROWS,
     };
+    // Filters and tests leave fewer rows for what comes after.
     let is_tested = |known: &SlotSet| {
         let filtered = bits(scope.filters).any(|f| group.filters[f].1.within(known));
         let mut children = bits(scope.children).map(|c| &group.children[c]);
@@ -179,7 +179,7 @@ fn star_member<S: Source>(
         true => REMOTE_STAR_UNTESTED_ROWS + 1,
         false => SMALL_TABLE_ROWS,
     };
-    let alone = build.prefers_own_step(rows, counted.filter(|_| rows.len >= least));
+    let alone = build.prefers_own_step(rows, counted, least);
     if alone || cannot_match(pattern, rows, &query.params) {
         return None;
     }
