@@ -25,7 +25,7 @@ use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
 
-use super::exchange::EventSet;
+use super::exchange::{is_ready, EventSet, Woken};
 use super::nodes::{self};
 use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
@@ -808,20 +808,11 @@ impl Session {
 
     /// Sleeps until the socket has something.
     fn sleep(&mut self) {
-        loop {
-            let mut event = pg_sys::WaitEvent::default();
-            // SAFETY: the events of this session, room for one.
-            unsafe {
-                pg_sys::WaitEventSetWait(self.events, -1, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
-            }
-            if event.events & pg_sys::WL_LATCH_SET != 0 {
-                // SAFETY: the latch of this process.
-                unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
-                check_for_interrupts!();
-            }
-            if event.events & pg_sys::WL_SOCKET_READABLE != 0 {
-                return;
-            }
+        let Some(events) = &mut self.events else {
+            self.lost("could not connect to");
+        };
+        while events.sleep(-1) != Woken::Socket {
+            check_for_interrupts!();
         }
     }
 
@@ -838,14 +829,8 @@ impl Session {
 
     /// Whether the socket is ready for one of these events of poll(2), or broken.
     fn is_ready(&self, events: i16) -> bool {
-        let mut socket = libc::pollfd {
-            // SAFETY: a live connection.
-            fd: unsafe { pq_sys::PQsocket(self.conn) },
-            events,
-            revents: 0,
-        };
-        // SAFETY: one descriptor, which outlives the call; it does not wait.
-        unsafe { libc::poll(&mut socket, 1, 0) == 1 }
+        // SAFETY: a live connection.
+        is_ready(unsafe { pq_sys::PQsocket(self.conn) }, events)
     }
 
     /// Raises the error that the node has answered with.
@@ -933,13 +918,9 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Before its socket is closed.
         self.deferred_end = None;
+        self.events = None;
         // SAFETY: made in `connect`, freed only here.
-        unsafe {
-            if !self.events.is_null() {
-                pg_sys::FreeWaitEventSet(self.events);
-            }
-            pq_sys::PQfinish(self.conn);
-        }
+        unsafe { pq_sys::PQfinish(self.conn) }
     }
 }
 

@@ -15,7 +15,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 
 use super::answer::answer;
 use super::connection::poll_time;
-use super::exchange::{EventSet, Woken};
+use super::exchange::{is_ready, EventSet, Woken};
 use super::protocol::{check_version, damaged, COPY_DATA};
 use super::trust::{meet, refuse};
 use crate::dictionary;
@@ -229,14 +229,13 @@ impl Served {
     }
 
     /// Waits for the next message of a transaction, or for its end, which comes with the next transaction where that
-    /// follows soon. Looks for it for a while where it should come soon, then sleeps. False where
-    /// the latch has ended the wait.
+    /// follows soon. Looks for it for a while where it should come soon, then sleeps. False
+    /// where the latch has ended the wait.
     fn wait_within(&mut self) -> bool {
         let (since, most) = (Instant::now(), poll_time());
         let gap = self.gaps.budget(most * GAP_POLL_TIMES);
         let budget = self.polling.budget(most).max(gap);
-        let has_come = !budget.is_zero() && poll_until(since + budget);
-        let has_come = has_come || self.events.sleep(-1) == Woken::Socket;
+        let has_come = poll(since, budget) || self.events.sleep(-1) == Woken::Socket;
         // An interrupt may have ended an earlier part of the wait.
         self.waited = Some(self.waited.unwrap_or_default() + since.elapsed());
         has_come
@@ -245,8 +244,7 @@ impl Served {
     /// Looks for the next transaction for a while after the end of one, where transactions follow each other soon.
     fn follows_soon(&mut self) -> bool {
         let budget = self.gaps.budget(poll_time() * GAP_POLL_TIMES);
-        let ended = self.ended.filter(|_| !budget.is_zero());
-        ended.is_some_and(|ended| poll_until(ended + budget))
+        self.ended.is_some_and(|ended| poll(ended, budget))
     }
 
     fn answer(&mut self, request: &[u8]) {
@@ -398,10 +396,16 @@ fn release_locks() {
     dictionary::forget_locks();
 }
 
-/// Looks for something to read from the client until a point in time; false where nothing has come.
-fn poll_until(end: Instant) -> bool {
-    while !is_readable() {
-        if Instant::now() >= end {
+/// Looks for something to read from the client for a time since some moment; false where nothing has come. Without any
+/// time it does not look.
+fn poll(since: Instant, budget: Duration) -> bool {
+    if budget.is_zero() {
+        return false;
+    }
+    // SAFETY: the session has a client.
+    let socket = unsafe { compat::client_socket() };
+    while !is_ready(socket, libc::POLLIN) {
+        if since.elapsed() >= budget {
             return false;
         }
         for _ in 0..SPINS {
@@ -412,18 +416,6 @@ fn poll_until(end: Instant) -> bool {
         unsafe { libc::sched_yield() };
     }
     true
-}
-
-/// Whether the socket of the client has something to read, or is broken.
-fn is_readable() -> bool {
-    let mut socket = libc::pollfd {
-        // SAFETY: the session has a client.
-        fd: unsafe { compat::client_socket() },
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one descriptor, which outlives the call; it does not wait.
-    unsafe { libc::poll(&mut socket, 1, 0) == 1 }
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).

@@ -15,7 +15,6 @@ use crate::cluster::citus;
 use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::{self, as_superuser, Node};
 use crate::cluster::secret;
-use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::settings::{NODE_CONNECT_TIMEOUT, NODE_TIMEOUT};
 
@@ -85,7 +84,7 @@ impl Session {
         let socket = unix_socket::directory(&node, role, mode);
         Self {
             conn: start(&conninfo(&node, socket.as_deref(), role, mode)),
-            events: std::ptr::null_mut(),
+            events: None,
             group: node.group,
             node,
             role,
@@ -178,20 +177,11 @@ impl Session {
 
     /// Prepares to wait for the socket.
     fn watch(&mut self) {
-        // SAFETY: the set lives as long as the session; the socket stays the same once the connection stands.
-        unsafe {
-            self.events = compat::wait_event_set(3);
-            let add = |event, socket, latch| {
-                pg_sys::AddWaitEventToSet(self.events, event, socket, latch, std::ptr::null_mut());
-            };
-            add(
-                pg_sys::WL_SOCKET_READABLE,
-                pq_sys::PQsocket(self.conn),
-                std::ptr::null_mut(),
-            );
-            add(pg_sys::WL_LATCH_SET, -1, pg_sys::MyLatch);
-            add(pg_sys::WL_EXIT_ON_PM_DEATH, -1, std::ptr::null_mut());
-        }
+        let mut events = EventSet::new(1);
+        // SAFETY: a live connection, whose socket stays the same.
+        let socket = unsafe { pq_sys::PQsocket(self.conn) };
+        events.add(socket, pg_sys::WL_SOCKET_READABLE);
+        self.events = Some(events);
     }
 
     /// Says who speaks, and begins or prepares the calls; does not wait for the answers.

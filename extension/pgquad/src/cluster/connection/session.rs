@@ -9,6 +9,7 @@ use pq_sys::PGconn;
 
 use super::deferred_end::DeferredEnd;
 use crate::cluster::counters;
+use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::Node;
 
 /// What a session is for.
@@ -38,8 +39,8 @@ impl Mode {
 /// A libpq connection.
 pub(super) struct Session {
     pub(super) conn: *mut PGconn,
-    /// Its socket and the latch, to be waited for.
-    pub(super) events: *mut pg_sys::WaitEventSet,
+    /// Its socket and the latch, to be waited for, once it is established.
+    pub(super) events: Option<EventSet>,
     pub(super) group: i32,
     pub(super) node: Node,
     pub(super) role: pg_sys::Oid,

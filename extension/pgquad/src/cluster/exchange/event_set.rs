@@ -84,3 +84,14 @@ impl Drop for EventSet {
         unsafe { pg_sys::FreeWaitEventSet(self.set) }
     }
 }
+
+/// Whether a socket is ready for one of these events of poll(2), or broken. Does not wait.
+pub fn is_ready(socket: RawFd, events: i16) -> bool {
+    let mut socket = libc::pollfd {
+        fd: socket,
+        events,
+        revents: 0,
+    };
+    // SAFETY: one descriptor, which outlives the call.
+    unsafe { libc::poll(&mut socket, 1, 0) == 1 }
+}

@@ -11,7 +11,7 @@ mod settings;
 mod spill;
 mod unreachable;
 
-pub use event_set::{EventSet, Woken};
+pub use event_set::{is_ready, EventSet, Woken};
 pub use links::{raise_error, Links};
 pub use listener::address;
 pub use mesh::{join, Meeting};
