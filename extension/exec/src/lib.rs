@@ -24,6 +24,7 @@ pub use bindings::{Bindings, Column};
 pub use operators::extremes::{Extreme, TermOffer, TermOrder};
 pub use operators::first_rows::{AnswerRows, FirstRows, SortKey};
 pub use operators::hash_aggregation::{Counted, HashAggregation, SetParcel};
+pub use operators::leading_key::LeadingKey;
 pub use operators::spill::Spill;
 pub use optimizer::cardinality_feedback::CardinalityFeedback;
 pub use pipeline::participant::{FirstPattern, Parcel};
@@ -38,8 +39,8 @@ pub use plan::{
     Pattern, Plan, SameValue, Slot, SlotSet, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
 };
 pub use plan_data::{
-    ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, OuterInputData,
-    PlanData, RowIdentityData, ScanData, StepData, WalkData,
+    ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, LeadingKeyData,
+    OuterInputData, PlanData, RowIdentityData, ScanData, StepData, WalkData,
 };
 pub use source::{Source, ValueKey, Wanted};
 pub use stats::StepStats;

@@ -8,7 +8,7 @@ use crate::plan::words::{DecodeError, Oid, Reader, Words};
 use crate::plan::{Plan, Slot};
 
 /// Version of the encodings below: the first integer of each. `docs/formats.md` says when it is raised.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// The private data of one kind of plan node.
 pub trait PlanData: Words {
@@ -166,6 +166,18 @@ fields! {
         keys: Vec<SortKey>,
     }
 
+    /// The leading key of an order of which only the first rows are wanted: a whole number.
+    LeadingKeyData {
+        /// How many rows.
+        most: usize,
+        /// The column's place in `custom_scan_tlist`.
+        place: usize,
+        /// The greatest value comes first.
+        descending: bool,
+        /// Rows without a value come first.
+        nulls_first: bool,
+    }
+
     /// `Quad Join`.
     JoinData {
         /// The patterns, and how they hang together.
@@ -188,6 +200,8 @@ fields! {
         limited: bool,
         /// The first rows of an order, where no others are wanted of the join.
         first_rows: Option<FirstRowsData>,
+        /// What shows of a row that it is none of the first.
+        leading_key: Option<LeadingKeyData>,
     }
 }
 

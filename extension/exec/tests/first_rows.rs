@@ -5,7 +5,7 @@
 mod extremes;
 
 use extremes::term_order;
-use pgquad_exec::{Bindings, Column, FirstRows, Slot, SortKey};
+use pgquad_exec::{Bindings, Column, FirstRows, LeadingKey, Slot, SortKey};
 use proptest::prelude::*;
 
 type Row = Vec<Option<u64>>;
@@ -76,5 +76,33 @@ proptest! {
             prop_assert!(at.is_some(), "{:?} is none of the rows", row);
             at.map(|at| all.swap_remove(at));
         }
+    }
+
+    #[test]
+    fn the_leading_key_keeps_what_can_be_among_them(
+        batches in prop::collection::vec(prop::collection::vec(prop::option::of(-9i64..9), 0..300), 0..6),
+        most in prop::sample::select(vec![1usize, 2, 10, 200, 3000]),
+        (descending, nulls_first) in any::<(bool, bool)>(),
+    ) {
+        let ranked = |value: Option<i64>| match value {
+            None => (if nulls_first { 0 } else { 2 }, 0),
+            Some(value) => (1, if descending { -value } else { value }),
+        };
+        let mut key = LeadingKey::new(most, descending, nulls_first);
+        let (mut seen, mut kept) = (Vec::new(), Vec::new());
+        for batch in &batches {
+            seen.extend(batch.iter().map(|&value| ranked(value)));
+            seen.sort_unstable();
+            // A row goes when so many come before it for sure.
+            let last = seen.get(most - 1);
+            let expected = |&value: &Option<i64>| last.is_none_or(|last| ranked(value) <= *last);
+            let found = key.candidates(batch).unwrap_or_else(|| vec![true; batch.len()]);
+            prop_assert_eq!(&found, &batch.iter().map(expected).collect::<Vec<_>>());
+            let candidates = batch.iter().zip(&found).filter(|(_, found)| **found);
+            kept.extend(candidates.map(|(&value, _)| ranked(value)));
+        }
+        kept.sort_unstable();
+        let first = most.min(seen.len());
+        prop_assert_eq!(&kept[..first], &seen[..first]);
     }
 }

@@ -5,8 +5,8 @@
 
 use pgquad_exec::{
     Bound, Child, ColumnNumber, Comparison, ConditionData, DecodeError, Expr, Filter,
-    FirstRowsData, Group, GroupOutput, GroupsData, HopData, JoinData, Kind, Link, Oid,
-    OuterInputData, Param, ParamRange, Pattern, Plan, PlanData, RowIdentityData, SameValue,
+    FirstRowsData, Group, GroupOutput, GroupsData, HopData, JoinData, Kind, LeadingKeyData, Link,
+    Oid, OuterInputData, Param, ParamRange, Pattern, Plan, PlanData, RowIdentityData, SameValue,
     ScanData, Slot, SortKey, StepData, TableNumber, Test, WalkData,
 };
 use std::fmt::Debug;
@@ -209,6 +209,12 @@ fn join_data(with_all: bool) -> JoinData {
                 descending: false,
                 nulls_first: true,
             }],
+        }),
+        leading_key: with_all.then_some(LeadingKeyData {
+            most: 10,
+            place: 4,
+            descending: true,
+            nulls_first: false,
         }),
     }
 }

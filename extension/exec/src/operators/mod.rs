@@ -12,6 +12,7 @@ pub(crate) mod incremental_semi_join;
 pub(crate) mod index_probe;
 pub(crate) mod join_operator;
 pub(crate) mod keys;
+pub(crate) mod leading_key;
 pub(crate) mod multiplicity_cache;
 pub(crate) mod sort;
 pub(crate) mod spill;

@@ -1,6 +1,7 @@
 //! Execution of `Quad Join`: parameters are evaluated once per (re)scan, then the pipeline's batches are handed out row
 //! by row.
 
+use super::candidates::Candidates;
 use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
@@ -119,6 +120,7 @@ impl ScanNode for QuadJoin {
                 pushed: None,
                 limited: data.limited,
                 first_rows: data.first_rows,
+                candidates: data.leading_key.map(Candidates::new),
                 for_fed_rows: None,
                 report: Report::default(),
                 values: Vec::new(),
@@ -158,11 +160,16 @@ impl ScanNode for QuadJoin {
         self.at = 0;
         loop {
             let rows = self.next_rows();
-            self.rows = rows.or_else(|| self.loose()).unwrap_or_default();
-            if self.rows.len > 0 {
-                self.offer();
-                return true;
+            if let Some(rows) = rows.or_else(|| self.loose()) {
+                self.rows = rows;
+                self.keep_candidates();
+                if self.rows.len > 0 {
+                    self.offer();
+                    return true;
+                }
+                continue;
             }
+            self.rows = Bindings::default();
             // SAFETY: the plan below was begun with the node.
             if !unsafe { self.take_batch() } {
                 return false;
@@ -205,6 +212,9 @@ impl ScanNode for QuadJoin {
         self.at = 0;
         self.upcoming.withdraw();
         self.stop_pushed();
+        if let Some(candidates) = &mut self.candidates {
+            candidates.restart();
+        }
         if let Some(outer_input) = &mut self.outer_input {
             self.pipeline.stop();
             // SAFETY: the plan below was begun with the node.

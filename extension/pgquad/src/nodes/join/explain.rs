@@ -74,8 +74,22 @@ pub unsafe fn explain(
             });
         }
         explain_filters(&join.source.tests, node, ancestors, es);
+        explain_candidates(join, es);
         if (*es).analyze {
             explain_exchange(&join.report, es);
+        }
+    }
+}
+
+/// How many rows were left out as none of the first of an order.
+unsafe fn explain_candidates(join: &QuadJoin, es: *mut pg_sys::ExplainState) {
+    let removed = join.candidates.as_ref().map_or(0, |c| c.removed);
+    // SAFETY: EXPLAIN's own state.
+    unsafe {
+        // As PostgreSQL does, the text leaves out a zero.
+        let is_shown = join.candidates.is_some() && (removed > 0 || !custom::is_text(es));
+        if (*es).analyze && is_shown {
+            custom::explain_integer(c"Rows Removed by Leading Sort Key", removed as i64, es);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! ORDER BY .. LIMIT right above a `Quad Join`: what each node may leave out of the rows that it sends.
+//! ORDER BY .. LIMIT right above a `Quad Join`: what each node may leave out of the rows that it sends, and the join of
+//! those that it hands out.
 
 use super::columns::Cell;
 use crate::pg::list::list_iter;
-use pgquad_exec::{FirstRowsData, SortKey};
+use pgquad_exec::{FirstRowsData, LeadingKeyData, SortKey};
 use pgrx::pg_sys;
 
 /// Most rows that a participant keeps; for more it sends all.
@@ -22,6 +23,56 @@ pub unsafe fn of_level(
 ) -> Option<FirstRowsData> {
     // SAFETY: live planner nodes.
     unsafe {
+        let most = wanted_rows(root, rel)?;
+        let clauses = list_iter::<pg_sys::SortGroupClause>((*(*root).parse).sortClause);
+        let keys = clauses.map(|clause| sort_key(root, clause, output));
+        Some(FirstRowsData {
+            most,
+            keys: keys.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// The leading key of the order in which the level of `root` wants the first rows of the join of all its relations,
+/// where it is a whole number; `scan_tlist` are the join's columns and those that it takes from the plan below.
+///
+/// # Safety
+/// As for [`of_level`].
+pub unsafe fn leading_key(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    scan_tlist: *mut pg_sys::List,
+) -> Option<LeadingKeyData> {
+    // SAFETY: live planner nodes.
+    unsafe {
+        let most = wanted_rows(root, rel)?;
+        let clause = list_iter::<pg_sys::SortGroupClause>((*(*root).parse).sortClause).next()?;
+        let var = column(root, clause)?;
+        let (family, descending) = operator_order((*clause).sortop)?;
+        if family != INTEGERS || (*var).vartype != pg_sys::INT8OID {
+            return None;
+        }
+        let is_key = |entry: *mut pg_sys::TargetEntry| {
+            let own = (*entry).expr.cast::<pg_sys::Var>();
+            (*own).xpr.type_ == pg_sys::NodeTag::T_Var
+                && ((*own).varno, (*own).varattno) == ((*var).varno, (*var).varattno)
+        };
+        Some(LeadingKeyData {
+            most,
+            place: list_iter(scan_tlist).position(is_key)?,
+            descending,
+            nulls_first: (*clause).nulls_first,
+        })
+    }
+}
+
+/// How many of the first rows of the join of all relations the level of `root` wants, where that is not all.
+unsafe fn wanted_rows(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+) -> Option<usize> {
+    // SAFETY: live planner nodes.
+    unsafe {
         let parse = (*root).parse;
         let rows = (*root).limit_tuples;
         let is_first = (1.0..=MAX_ROWS).contains(&rows)
@@ -31,15 +82,7 @@ pub unsafe fn of_level(
             && (*parse).rowMarks.is_null()
             && !(*parse).sortClause.is_null()
             && pg_sys::bms_equal((*rel).relids, (*root).all_baserels);
-        if !is_first {
-            return None;
-        }
-        let clauses = list_iter::<pg_sys::SortGroupClause>((*parse).sortClause);
-        let keys = clauses.map(|clause| sort_key(root, clause, output));
-        Some(FirstRowsData {
-            most: rows as usize,
-            keys: keys.collect::<Option<_>>()?,
-        })
+        is_first.then_some(rows as usize)
     }
 }
 
@@ -55,34 +98,49 @@ unsafe fn sort_key(
     clause: *mut pg_sys::SortGroupClause,
     output: &[Cell],
 ) -> Option<SortKey> {
-    // SAFETY: live planner nodes, cast after a look at their tag; look-ups in the catalogue.
+    // SAFETY: live planner nodes; look-ups in the catalogue.
     unsafe {
-        let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-        if (*expr).type_ != pg_sys::NodeTag::T_Var {
-            return None;
-        }
-        let var = expr.cast::<pg_sys::Var>();
-        if (*var).varlevelsup != 0 || !(1..=4).contains(&(*var).varattno) {
+        let var = column(root, clause)?;
+        if !(1..=4).contains(&(*var).varattno) {
             return None;
         }
         let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
         let place = output.iter().position(|&known| known == cell)?;
-        let (mut family, mut kind, mut strategy) = (pg_sys::InvalidOid, pg_sys::InvalidOid, 0i16);
-        let operator = (*clause).sortop;
-        if !pg_sys::get_ordering_op_properties(operator, &mut family, &mut kind, &mut strategy) {
-            return None;
-        }
+        let (family, descending) = operator_order((*clause).sortop)?;
         let by_term = family != INTEGERS;
-        if by_term && !compares_terms(operator) {
+        if by_term && !compares_terms((*clause).sortop) {
             return None;
         }
         Some(SortKey {
             place,
             by_term,
-            descending: strategy == pg_sys::BTGreaterStrategyNumber as i16,
+            descending,
             nulls_first: (*clause).nulls_first,
         })
     }
+}
+
+/// The column of this level that rows are sorted by.
+unsafe fn column(
+    root: *mut pg_sys::PlannerInfo,
+    clause: *mut pg_sys::SortGroupClause,
+) -> Option<*mut pg_sys::Var> {
+    // SAFETY: live planner nodes, cast after a look at their tag.
+    unsafe {
+        let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+        let var = expr.cast::<pg_sys::Var>();
+        ((*expr).type_ == pg_sys::NodeTag::T_Var && (*var).varlevelsup == 0).then_some(var)
+    }
+}
+
+/// The operator family of a sort operator, and whether the greatest comes first.
+unsafe fn operator_order(operator: pg_sys::Oid) -> Option<(pg_sys::Oid, bool)> {
+    let (mut family, mut kind, mut strategy) = (pg_sys::InvalidOid, pg_sys::InvalidOid, 0i16);
+    // SAFETY: a look-up in the catalogue.
+    let is_known = unsafe {
+        pg_sys::get_ordering_op_properties(operator, &mut family, &mut kind, &mut strategy)
+    };
+    is_known.then_some((family, strategy == pg_sys::BTGreaterStrategyNumber as i16))
 }
 
 /// Whether an operator is `quad.<#` or `quad.>#`.

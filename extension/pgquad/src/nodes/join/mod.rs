@@ -2,6 +2,7 @@
 //! README.md beside this file.
 
 mod aggregate;
+mod candidates;
 mod columns;
 mod compile;
 mod computed_equality;

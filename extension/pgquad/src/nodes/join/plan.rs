@@ -137,6 +137,11 @@ impl PlanPath for QuadJoinPath {
                 None => first_rows::of_level(root, rel, &compiled.output),
                 Some(_) => None,
             };
+            // What is tested above the join may leave out any of its rows.
+            let leading_key = match above.is_null() {
+                true => first_rows::leading_key(root, rel, scan_tlist),
+                false => None,
+            };
             let places = |cells: &Vec<Cell>| cells.iter().map(place).collect();
             let data = JoinData {
                 output: places(&compiled.output),
@@ -152,6 +157,7 @@ impl PlanPath for QuadJoinPath {
                 identities,
                 limited: is_limited,
                 first_rows,
+                leading_key,
                 plan: compiled.plan,
             };
             let scan = custom::new_plan(path, tlist, &exec::SCAN_METHODS);

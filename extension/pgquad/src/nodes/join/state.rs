@@ -1,5 +1,6 @@
 //! The executor's state of `Quad Join`.
 
+use super::candidates::Candidates;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::pushed::{Pushed, Report};
@@ -35,6 +36,8 @@ pub struct QuadJoin {
     pub(super) limited: bool,
     /// The first rows of an order that are wanted, where that is not all.
     pub(super) first_rows: Option<FirstRowsData>,
+    /// Which rows can be among them.
+    pub candidates: Option<Candidates>,
     /// The message that starts participants for rows from the plan below, where the join is pushed for these rows.
     pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
     /// What that has cost.
