@@ -458,9 +458,15 @@ impl Pipeline {
         }
     }
 
-    /// What the choice between probes and a table in memory is made from.
-    fn hash_policy<'a, S>(&'a mut self, source: &'a mut S) -> HashPolicy<'a, S, Stack> {
+    /// What the choice between probes and a table in memory is made from; `arms` patterns are probed together.
+    fn hash_policy<'a, S: Source>(
+        &'a mut self,
+        source: &'a mut S,
+        arms: usize,
+    ) -> HashPolicy<'a, S, Stack> {
         HashPolicy {
+            asks_nodes: self.asks_nodes(source),
+            arms,
             query: &self.query,
             builds: &mut self.builds,
             steps: &mut self.steps,

@@ -136,7 +136,7 @@ impl Pipeline {
         let step = self.query.pattern(at).step;
         let counted = self.estimates.counts[step];
         let found =
-            self.hash_policy(source)
+            self.hash_policy(source, 1)
                 .table(at, counted, &access, &rows, &live, pushed_ranges);
         let tuning = self.query.tuning;
         let stats = &mut self.steps[step];
