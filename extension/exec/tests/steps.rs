@@ -5,8 +5,8 @@ mod common;
 use common::{slots, Trees, FLIP};
 use pgquad_btree::Quad;
 use pgquad_exec::{
-    Bound, CardinalityFeedback, ColumnNumber, Comparison, Counted, Expr, Filter, Group,
-    HashAggregation, Param, Pattern, Pipeline, Plan, Slot, StepStats, Test, Tuning, Value,
+    Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted, Expr, Filter,
+    Group, HashAggregation, Param, Pattern, Pipeline, Plan, Slot, StepStats, Test, Tuning, Value,
 };
 
 /// A pattern `?s p ?o`, or `?s ?p ?o` with a predicate that nothing asks for.
@@ -118,6 +118,65 @@ fn keys_that_lie_close_are_merged() {
     assert_eq!(rows.len(), 6000);
     assert!(steps.iter().any(|s| s.merged > 0), "{steps:?}");
     assert!(steps.iter().all(|s| s.hashed == 0), "{steps:?}");
+}
+
+/// Whether subjects are of one type is looked up where all subjects of the type are side by side, and whether they have
+/// some objects where those of the predicate are, subject by subject.
+#[test]
+fn keys_of_a_large_batch_are_looked_up_beside_constants() {
+    let quads: Vec<Quad> = (0..3000)
+        .flat_map(|s| [[s, 0, 1 + s % 2, 0], [s, 1, s, 0]])
+        .collect();
+    let is = |column, param| Comparison::new(column, Bound::Eq, Param::new(param));
+    let of_type = Pattern {
+        cells: [Some(Slot::new(0)), None, None, None],
+        conditions: vec![is(ColumnNumber::PREDICATE, 0), is(ColumnNumber::OBJECT, 1)],
+        ..Pattern::default()
+    };
+    let (local, distributed) = (["spog", "posg", "ospg"], ["spog", "psog", "posg"]);
+    let tuning = Tuning {
+        first: 100,
+        most: 1000,
+        bulk_from: 64,
+        range_pushdown_from: 1000,
+        memory: 0,
+    };
+    for (pattern, names, len, order) in [
+        (of_type.clone(), local, 63, "spog"),
+        (of_type.clone(), local, 64, "posg"),
+        (of_type, distributed, 900, "posg"),
+        (pattern(0, Some(0), 1), local, 900, "spog"),
+        (pattern(0, Some(0), 1), distributed, 900, "psog"),
+    ] {
+        let plan = Plan {
+            root: Group {
+                patterns: vec![pattern],
+                ..Group::default()
+            },
+            slots: 2,
+            output: slots([0]),
+            distinct: false,
+            whole: false,
+        };
+        let mut trees = Trees::new(&[quads.clone()], &names);
+        let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
+        // Every other one has this object.
+        let rows = Bindings {
+            len: len as usize,
+            columns: vec![
+                Column::Ids((0..len).map(|s| FLIP + 3 * s).collect()),
+                Column::Ids(vec![FLIP + 1; len as usize]),
+            ],
+        };
+        pipeline.start_from(vec![Value::One(FLIP), Value::One(FLIP + 1)], rows);
+        let (mut feedback, mut found) = (CardinalityFeedback::new(), 0);
+        while let Some(batch) = pipeline.next(&mut trees, &mut feedback) {
+            found += batch.len as u64;
+        }
+        assert_eq!(found, len.div_ceil(2));
+        let read = names[pipeline.steps()[0].order];
+        assert_eq!(read, order, "{len} rows, {names:?}");
+    }
 }
 
 #[test]

@@ -284,6 +284,46 @@ impl AccessPath {
         self
     }
 
+    /// The same in the order with the most constants in front, of those that serve equally well. The quads that the
+    /// constants select are side by side there, so the keys of a large batch share leaves. Example: whether subjects
+    /// are of one type is looked up in `posg` rather than `spog`. The keys stay in their order: rows that share a
+    /// subject are looked up side by side. The arguments are those that this was made of.
+    pub fn in_densest_order(
+        self,
+        pattern: &Pattern,
+        orders: &[Order],
+        rows: &Bindings,
+        live: &SlotSet,
+    ) -> Self {
+        if !self.exact {
+            return self;
+        }
+        let is_constant = |column: &u8| {
+            let mut used = self.used.iter();
+            used.any(|u| u.column.number() == *column && matches!(u.operand, Operand::Param(_)))
+        };
+        let first = |order: &Order| order.columns().into_iter().take(self.used.len());
+        let bits = |order: &Order| first(order).fold(0u8, |bits, column| bits | 1 << column);
+        let keys = |order: &Order| -> SmallVec<[u8; 4]> {
+            first(order).filter(|column| !is_constant(column)).collect()
+        };
+        let constants = |order: &Order| first(order).take_while(is_constant).count();
+        let (own_bits, own_keys) = (bits(&self.permutation), keys(&self.permutation));
+        let least = constants(&self.permutation);
+        let serving = orders.iter().enumerate();
+        let denser = serving
+            .filter(|(_, order)| bits(order) == own_bits && keys(order) == own_keys)
+            .filter(|(_, order)| constants(order) > least);
+        // The first of equals.
+        match denser.rev().max_by_key(|(_, order)| constants(order)) {
+            Some((number, order)) => Self {
+                order: number,
+                ..Self::new(pattern, &[*order], rows, live)
+            },
+            None => self,
+        }
+    }
+
     /// How many conditions the key ranges enforce.
     pub fn conditions(&self) -> usize {
         self.used.len()

@@ -51,8 +51,12 @@ impl Pipeline {
             &live,
             &determined_by_outer,
         );
-        let mut access =
-            AccessPath::new(&info.pattern, source.orders(table), &rows, &live).of_part(table);
+        let orders = source.orders(table);
+        let mut access = AccessPath::new(&info.pattern, orders, &rows, &live);
+        if rows.len >= self.query.tuning.bulk_from && access.bound != 0 {
+            access = access.in_densest_order(&info.pattern, orders, &rows, &live);
+        }
+        access = access.of_part(table);
         let mut pushed_ranges = PushedRanges::new();
         // Few quads are tested as fast as the ranges are found.
         let many = match access.bound {
