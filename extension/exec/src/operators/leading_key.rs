@@ -3,7 +3,8 @@
 
 use std::collections::BinaryHeap;
 
-/// A value by its place in the order: NULLs before or behind the others, then the number, turned round where it descends.
+/// A value by its place in the order: NULLs before or behind the others, then the number, turned round where it
+/// descends.
 type Rank = (u8, i64);
 
 /// The first values of a leading key so far.

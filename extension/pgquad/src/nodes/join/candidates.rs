@@ -1,5 +1,5 @@
-//! Which rows of a `Quad Join` can be among the first of an order (ORDER BY .. LIMIT). The others are not handed out, so
-//! nobody reads their terms to compare them.
+//! Which rows of a `Quad Join` can be among the first of an order (ORDER BY .. LIMIT). The others are not handed out,
+//! so nobody reads their terms to compare them.
 
 use super::outer_input::OuterInput;
 use super::state::QuadJoin;
