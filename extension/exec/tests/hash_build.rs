@@ -81,64 +81,33 @@ fn a_hub_is_not_read_for_a_batch_of_few_subjects() {
     assert!(trees.read < QUADS / 2, "{}", trees.read);
 }
 
-/// The least batch, of 250 rows or so many times as many, for which the quads of a pattern, or of several with one
-/// subject, are held in memory. `start` begins the pipeline with the batch.
-fn least_held(
-    arms: u64,
-    is_remote: bool,
-    start: impl Fn(&mut Pipeline, Vec<Value>, Bindings),
-) -> Option<i64> {
-    const QUADS: i64 = 20_000;
-    let arm = |n: u64| pattern(0, Some(n as u16), 1 + n as u16);
-    let of_subject = |s| (0..arms as i64).map(move |p| [s, p, 7 * s, 0]);
-    let mut trees = trees((0..QUADS).flat_map(of_subject).collect());
-    trees.remote = is_remote;
-    let mut is_held = |&len: &i64| {
-        let patterns = (0..arms).map(arm).collect();
-        let mut pipeline = pipeline(patterns, 1 + arms as u16, true);
-        let keys = (0..len).map(|n| FLIP + (n * QUADS / len) as u64);
-        let mut columns = vec![Column::Absent; 1 + arms as usize];
-        columns[0] = Column::Ids(keys.collect());
-        let batch = Bindings {
-            len: len as usize,
-            columns,
-        };
-        start(
-            &mut pipeline,
-            (0..arms).map(|p| Value::One(FLIP + p)).collect(),
-            batch,
-        );
-        let found = rows(&mut pipeline, &mut trees, usize::MAX).len();
-        assert_eq!(found, len as usize);
-        pipeline.steps().iter().any(|step| step.hashed > 0)
-    };
-    (1..=QUADS / 250).map(|n| 250 * n).find(|len| is_held(len))
-}
-
-/// A table of quads on another node has to be paid for by more probes: each of its quads is sent. A participant of a
-/// join reads quads that it holds itself.
+/// A table of quads on another node has to be paid for by more probes: each of its quads is sent.
 #[test]
 fn quads_of_another_node_are_held_later() {
-    let held = |remote| least_held(1, remote, Pipeline::start_from);
-    let (here, there) = (held(false), held(true));
+    const QUADS: i64 = 20_000;
+    let batch = |len: i64| Bindings {
+        len: len as usize,
+        columns: vec![
+            Column::Ids((0..len).map(|n| FLIP + (n * QUADS / len) as u64).collect()),
+            Column::Absent,
+        ],
+    };
+    let is_hashed = |remote: bool, len: i64| {
+        let mut trees = trees((0..QUADS).map(|s| [s, 0, 7 * s, 0]).collect());
+        trees.remote = remote;
+        let mut pipeline = pipeline(vec![pattern(0, Some(0), 1)], 2, true);
+        pipeline.start_from(vec![Value::One(FLIP)], batch(len));
+        assert_eq!(
+            rows(&mut pipeline, &mut trees, usize::MAX).len(),
+            len as usize
+        );
+        pipeline.steps()[0].hashed > 0
+    };
+    let least = |remote: bool| (1..).map(|n| 250 * n).find(|&len| is_hashed(remote, len));
+    let (here, there) = (least(false), least(true));
     assert!(
         here.zip(there).is_some_and(|(here, there)| here < there),
         "{here:?} {there:?}"
-    );
-    let of_participant = least_held(1, true, |pipeline, params, rows| {
-        pipeline.start_share_from(params, rows, 0, 0);
-    });
-    assert_eq!(of_participant, here);
-}
-
-/// The arms of a star are probed for together, which takes less than to probe for each of them.
-#[test]
-fn quads_of_the_arms_of_a_star_are_held_later() {
-    let held = |arms| least_held(arms, false, Pipeline::start_from);
-    let (alone, arms) = (held(1), held(4));
-    assert!(
-        alone.is_some_and(|alone| arms.is_none_or(|arms| alone < arms)),
-        "{alone:?} {arms:?}"
     );
 }
 

@@ -35,6 +35,8 @@ struct Sharded {
     participants: u64,
     /// Quads read that others hold.
     others: usize,
+    /// Those are on other nodes.
+    remote: bool,
 }
 
 fn holder(value: u64, participants: u64) -> u16 {
@@ -55,6 +57,7 @@ impl Sharded {
             me,
             participants,
             others: 0,
+            remote: false,
         }
     }
 
@@ -105,6 +108,10 @@ impl Source for Sharded {
 
     fn count(&mut self, table: TableNumber, order: usize, low: &Key, high: &Key) -> u64 {
         self.of_mut(table).count(table.whole(), order, low, high)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.remote
     }
 
     fn ranges_are_sorted(&self, _table: TableNumber) -> bool {
@@ -627,6 +634,46 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .collect();
     assert_eq!(found, expected);
     assert!(cluster.participants.iter().all(|p| p.source.others == 0));
+}
+
+/// Quads that a participant holds are put into a table for fewer rows than those that other nodes have to send.
+#[test]
+fn own_quads_are_held_by_the_costs_of_own_reads() {
+    const QUADS: i64 = 20_000;
+    let quads: Vec<Quad> = (0..QUADS).map(|s| [s, 1, 7 * s, 0]).collect();
+    let tables = [quads];
+    let plan = joining(vec![hop(0, 0, 1)], Vec::new(), 2);
+    let params = [Value::One(FLIP + 1)];
+    let is_held = |is_participant: bool| {
+        let settings = (1, tuning(100, 10_000, 64, 1 << 26), 0);
+        let mut cluster = Cluster::new(&plan, &params, &tables, settings);
+        let participant = &mut cluster.participants[0];
+        participant.source.remote = true;
+        let mut rows = Bindings::one_row(2);
+        // More than pay for a table here, and fewer than do elsewhere.
+        rows.len = 3000;
+        rows.columns[0] = Column::Ids((0..3000).map(|n| FLIP + n * 6).collect());
+        let pipeline = &mut participant.pipeline;
+        let mut found = Vec::new();
+        if is_participant {
+            pipeline.start_share_from(params.to_vec(), rows, 0, 0);
+            let mut turns = Turns {
+                choices: &[1],
+                at: 0,
+            };
+            found = cluster.drive(&mut turns);
+        } else {
+            pipeline.start_from(params.to_vec(), rows);
+            let (source, feedback) = (&mut participant.source, &mut participant.feedback);
+            while let Some(rows) = pipeline.next(source, feedback) {
+                found.push(rows);
+            }
+        }
+        assert_eq!(found.iter().map(|rows| rows.len).sum::<usize>(), 3000);
+        cluster.participants[0].pipeline.steps()[0].hashed > 0
+    };
+    assert!(is_held(true));
+    assert!(!is_held(false));
 }
 
 /// Where a filter leaves few quads of the first pattern, these are read by the column that it is about, and foreseen.

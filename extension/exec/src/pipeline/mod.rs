@@ -458,15 +458,14 @@ impl Pipeline {
         }
     }
 
-    /// What the choice between probes and a table in memory is made from; `arms` patterns are probed together.
-    fn hash_policy<'a, S: Source>(
+    /// What the choice between probes and a table in memory is made from, for a pattern by itself or an arm of a star.
+    fn hash_policy<'a, S>(
         &'a mut self,
         source: &'a mut S,
-        arms: usize,
+        is_arm: bool,
     ) -> HashPolicy<'a, S, Stack> {
         HashPolicy {
-            asks_nodes: self.asks_nodes(source),
-            arms,
+            is_arm,
             query: &self.query,
             builds: &mut self.builds,
             steps: &mut self.steps,

@@ -31,7 +31,7 @@ impl Pipeline {
         let merge = merge(&self.query, source, &rows, &before[top], &parts, part);
         let first = parts.list[0].what;
         if rows.len >= self.query.tuning.bulk_from && merge.is_none() {
-            let mut policy = self.hash_policy(source, parts.list.len());
+            let mut policy = self.hash_policy(source, true);
             drop_hash_joined(&mut policy, &rows, &before, &mut parts.list, part);
         }
         let mut scopes = without(&before, &parts.list);
