@@ -158,7 +158,7 @@ fn keys_of_a_large_batch_are_looked_up_beside_constants() {
             distinct: false,
             whole: false,
         };
-        let mut trees = Trees::new(&[quads.clone()], &names);
+        let mut trees = Trees::new(std::slice::from_ref(&quads), &names);
         let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
         // Every other one has this object.
         let rows = Bindings {

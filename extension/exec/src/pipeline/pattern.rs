@@ -2,6 +2,7 @@
 
 use crate::access::access_path::{cannot_match, AccessPath, PushedRange, PushedRanges};
 use crate::bindings::Bindings;
+use crate::cost::READ_AHEAD_RANGES;
 use crate::operators::distinct::repeats;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::incremental_semi_join::at_once;
@@ -53,7 +54,12 @@ impl Pipeline {
         );
         let orders = source.orders(table);
         let mut access = AccessPath::new(&info.pattern, orders, &rows, &live);
-        if rows.len >= self.query.tuning.bulk_from && access.bound != 0 {
+        // What has been read ahead of smaller batches is known by the order that the pattern has by itself.
+        let least = match source.is_remote() {
+            true => READ_AHEAD_RANGES + 1,
+            false => 0,
+        };
+        if rows.len >= least.max(self.query.tuning.bulk_from) && access.bound != 0 {
             access = access.in_densest_order(&info.pattern, orders, &rows, &live);
         }
         access = access.of_part(table);
@@ -139,9 +145,14 @@ impl Pipeline {
     ) -> JoinOperator {
         let step = self.query.pattern(at).step;
         let counted = self.estimates.counts[step];
-        let found =
-            self.hash_policy(source, 1)
-                .table(at, counted, &access, &rows, &live, pushed_ranges);
+        let found = self.hash_policy(source, false).table(
+            at,
+            counted,
+            &access,
+            &rows,
+            &live,
+            pushed_ranges,
+        );
         let tuning = self.query.tuning;
         let stats = &mut self.steps[step];
         stats.batches += 1;

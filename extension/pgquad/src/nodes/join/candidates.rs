@@ -2,7 +2,6 @@
 //! so nobody reads their terms to compare them.
 
 use super::outer_input::OuterInput;
-use super::state::QuadJoin;
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, LeadingKey, LeadingKeyData, Plan};
 
@@ -30,7 +29,9 @@ impl Candidates {
         self.removed = removed;
     }
 
-    fn thin(
+    /// Leaves out rows of a batch that are none of the first. `output`: the place in the scan tuple of each variable of
+    /// the plan's answer.
+    pub fn thin(
         &mut self,
         rows: &mut Bindings,
         (plan, output): (&Plan, &[usize]),
@@ -69,14 +70,4 @@ fn values(
         Some((!null).then(|| value.value() as i64))
     };
     numbers.iter().map(value).collect()
-}
-
-impl QuadJoin {
-    /// Leaves out rows of the batch that are none of the first.
-    pub(super) fn keep_candidates(&mut self) {
-        if let Some(candidates) = &mut self.candidates {
-            let of_answer = (&self.plan, &self.output[..]);
-            candidates.thin(&mut self.rows, of_answer, self.outer_input.as_ref());
-        }
-    }
 }

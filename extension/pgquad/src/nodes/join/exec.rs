@@ -451,6 +451,14 @@ fn note(pipeline: &mut Pipeline, source: &mut NodeSource, cost: &Cost) {
 }
 
 impl QuadJoin {
+    /// Leaves out rows of the batch that are none of the first.
+    fn keep_candidates(&mut self) {
+        if let Some(candidates) = &mut self.candidates {
+            let of_answer = (&self.plan, &self.output[..]);
+            candidates.thin(&mut self.rows, of_answer, self.outer_input.as_ref());
+        }
+    }
+
     /// Lets the dictionary know the ids of the batch.
     fn offer(&mut self) {
         let (rows, variables) = (&self.rows, &self.plan.output);

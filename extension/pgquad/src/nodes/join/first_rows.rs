@@ -2,11 +2,12 @@
 //! those that it hands out.
 
 use super::columns::Cell;
+use crate::pg::compat;
 use crate::pg::list::list_iter;
 use pgquad_exec::{FirstRowsData, LeadingKeyData, SortKey};
 use pgrx::pg_sys;
 
-/// Most rows that a participant keeps; for more it sends all.
+/// Most rows, or values of the leading key, that are kept; where more rows are wanted, all are sent and handed out.
 const MAX_ROWS: f64 = 10_000.0;
 
 /// The operator family of `bigint`, `integer_ops` (`pg_opfamily.dat`).
@@ -73,15 +74,15 @@ unsafe fn wanted_rows(
 ) -> Option<usize> {
     // SAFETY: live planner nodes.
     unsafe {
-        let parse = (*root).parse;
-        let rows = (*root).limit_tuples;
+        let (parse, rows) = ((*root).parse, (*root).limit_tuples);
+        let relids = compat::base_relations(root, (*rel).relids);
         let is_first = (1.0..=MAX_ROWS).contains(&rows)
             && (*parse).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT
             && is_fixed((*parse).limitCount)
             && is_fixed((*parse).limitOffset)
             && (*parse).rowMarks.is_null()
             && !(*parse).sortClause.is_null()
-            && pg_sys::bms_equal((*rel).relids, (*root).all_baserels);
+            && pg_sys::bms_equal(relids, (*root).all_baserels);
         is_first.then_some(rows as usize)
     }
 }

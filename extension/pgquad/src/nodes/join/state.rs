@@ -37,7 +37,7 @@ pub struct QuadJoin {
     /// The first rows of an order that are wanted, where that is not all.
     pub(super) first_rows: Option<FirstRowsData>,
     /// Which rows can be among them.
-    pub candidates: Option<Candidates>,
+    pub(super) candidates: Option<Candidates>,
     /// The message that starts participants for rows from the plan below, where the join is pushed for these rows.
     pub(super) for_fed_rows: Option<(Start, Vec<i32>)>,
     /// What that has cost.
