@@ -303,17 +303,14 @@ impl AccessPath {
             used.any(|u| u.column.number() == *column && matches!(u.operand, Operand::Param(_)))
         };
         let first = |order: &Order| order.columns().into_iter().take(self.used.len());
-        let bits = |order: &Order| first(order).fold(0u8, |bits, column| bits | 1 << column);
         let keys = |order: &Order| -> SmallVec<[u8; 4]> {
             first(order).filter(|column| !is_constant(column)).collect()
         };
         let constants = |order: &Order| first(order).take_while(is_constant).count();
-        let (own_bits, own_keys) = (bits(&self.permutation), keys(&self.permutation));
-        let least = constants(&self.permutation);
+        // With the same keys among as many columns, the others are the same constants.
+        let (own, least) = (keys(&self.permutation), constants(&self.permutation));
         let serving = orders.iter().enumerate();
-        let denser = serving
-            .filter(|(_, order)| bits(order) == own_bits && keys(order) == own_keys)
-            .filter(|(_, order)| constants(order) > least);
+        let denser = serving.filter(|(_, order)| keys(order) == own && constants(order) > least);
         // The first of equals.
         match denser.rev().max_by_key(|(_, order)| constants(order)) {
             Some((number, order)) => Self {

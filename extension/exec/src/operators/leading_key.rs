@@ -30,6 +30,11 @@ impl LeadingKey {
         }
     }
 
+    /// Forgets the values so far.
+    pub fn restart(&mut self) {
+        self.first.clear();
+    }
+
     /// Takes the values of the next rows. Which of these can be among the first rows; `None`: all of them.
     pub fn candidates(&mut self, values: &[Option<i64>]) -> Option<Vec<bool>> {
         for &value in values {

@@ -7,26 +7,25 @@ use pgquad_exec::{Bindings, LeadingKey, LeadingKeyData, Plan};
 
 /// The leading key of the order, executed.
 pub struct Candidates {
-    data: LeadingKeyData,
+    /// The key's place in the scan tuple.
+    place: usize,
     key: LeadingKey,
     /// Rows that were left out.
     pub removed: u64,
 }
 
 impl Candidates {
-    pub fn new(data: LeadingKeyData) -> Self {
+    pub fn new(data: &LeadingKeyData) -> Self {
         Self {
+            place: data.place,
             key: LeadingKey::new(data.most, data.descending, data.nulls_first),
-            data,
             removed: 0,
         }
     }
 
     /// Forgets the rows so far: the join starts anew.
     pub fn restart(&mut self) {
-        let removed = self.removed;
-        *self = Self::new(self.data.clone());
-        self.removed = removed;
+        self.key.restart();
     }
 
     /// Leaves out rows of a batch that are none of the first. `output`: the place in the scan tuple of each variable of
@@ -37,7 +36,7 @@ impl Candidates {
         (plan, output): (&Plan, &[usize]),
         outer_input: Option<&OuterInput>,
     ) {
-        let Some(values) = values(self.data.place, rows, (plan, output), outer_input) else {
+        let Some(values) = values(self.place, rows, (plan, output), outer_input) else {
             return;
         };
         if let Some(kept) = self.key.candidates(&values) {

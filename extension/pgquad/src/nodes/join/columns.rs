@@ -64,3 +64,18 @@ pub unsafe fn columns_of(node: *mut pg_sys::Node) -> Vec<Cell> {
         cells
     }
 }
+
+/// The place of a column of the query among the entries of a scan tuple.
+///
+/// # Safety
+/// `scan_tlist` is a list of target entries, `var` a live node.
+pub unsafe fn place_in(scan_tlist: *mut pg_sys::List, var: *mut pg_sys::Var) -> Option<usize> {
+    // SAFETY: the caller's promise; an expression is cast after a look at its tag.
+    unsafe {
+        list_iter::<pg_sys::TargetEntry>(scan_tlist).position(|entry| {
+            let own = (*entry).expr.cast::<pg_sys::Var>();
+            (*own).xpr.type_ == pg_sys::NodeTag::T_Var
+                && ((*own).varno, (*own).varattno) == ((*var).varno, (*var).varattno)
+        })
+    }
+}

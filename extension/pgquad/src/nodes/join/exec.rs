@@ -2,6 +2,7 @@
 //! by row.
 
 use super::candidates::Candidates;
+use super::columns::place_in;
 use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
@@ -120,7 +121,7 @@ impl ScanNode for QuadJoin {
                 pushed: None,
                 limited: data.limited,
                 first_rows: data.first_rows,
-                candidates: data.leading_key.map(Candidates::new),
+                candidates: data.leading_key.as_ref().map(Candidates::new),
                 for_fed_rows: None,
                 report: Report::default(),
                 values: Vec::new(),
@@ -421,13 +422,10 @@ unsafe extern "C-unwind" fn to_scan_tuple(
 
 /// The place of a column of the query in the scan tuple.
 unsafe fn place_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> Option<usize> {
-    // SAFETY: a begun node of this module; the entries of the scan tuple are columns.
+    // SAFETY: a begun node of this module; a column as its plan has them.
     unsafe {
         let scan = (*state).plan.cast::<pg_sys::CustomScan>();
-        list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist).position(|entry| {
-            let own = (*entry).expr.cast::<pg_sys::Var>();
-            (*own).varno == (*var).varno && (*own).varattno == (*var).varattno
-        })
+        place_in((*scan).custom_scan_tlist, var)
     }
 }
 

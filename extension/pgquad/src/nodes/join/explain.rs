@@ -83,13 +83,19 @@ pub unsafe fn explain(
 
 /// How many rows were left out as none of the first of an order.
 unsafe fn explain_candidates(join: &QuadJoin, es: *mut pg_sys::ExplainState) {
-    let removed = join.candidates.as_ref().map_or(0, |c| c.removed);
+    if let Some(candidates) = &join.candidates {
+        let label = c"Rows Removed by Leading Sort Key";
+        // SAFETY: EXPLAIN's own state.
+        unsafe { explain_removed(label, candidates.removed, es) };
+    }
+}
+
+/// How many rows something has removed, once the query has run. As PostgreSQL does, the text leaves out a zero.
+unsafe fn explain_removed(label: &CStr, removed: u64, es: *mut pg_sys::ExplainState) {
     // SAFETY: EXPLAIN's own state.
     unsafe {
-        // As PostgreSQL does, the text leaves out a zero.
-        let is_shown = join.candidates.is_some() && (removed > 0 || !custom::is_text(es));
-        if (*es).analyze && is_shown {
-            custom::explain_integer(c"Rows Removed by Leading Sort Key", removed as i64, es);
+        if (*es).analyze && (removed > 0 || !custom::is_text(es)) {
+            custom::explain_integer(label, removed as i64, es);
         }
     }
 }
@@ -224,10 +230,7 @@ unsafe fn explain_filters(
             }
             custom::explain_text(label, &conditions.join(" AND "), es);
             let removed: u64 = of_kind().map(|(test, _)| test.removed).sum();
-            // As PostgreSQL does, the text leaves out a zero.
-            if (*es).analyze && (removed > 0 || !custom::is_text(es)) {
-                custom::explain_integer(removed_label, removed as i64, es);
-            }
+            explain_removed(removed_label, removed, es);
         }
     }
 }

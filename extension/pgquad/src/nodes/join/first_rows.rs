@@ -1,7 +1,7 @@
 //! ORDER BY .. LIMIT right above a `Quad Join`: what each node may leave out of the rows that it sends, and the join of
 //! those that it hands out.
 
-use super::columns::Cell;
+use super::columns::{place_in, Cell};
 use crate::pg::compat;
 use crate::pg::list::list_iter;
 use pgquad_exec::{FirstRowsData, LeadingKeyData, SortKey};
@@ -53,14 +53,9 @@ pub unsafe fn leading_key(
         if family != INTEGERS || (*var).vartype != pg_sys::INT8OID {
             return None;
         }
-        let is_key = |entry: *mut pg_sys::TargetEntry| {
-            let own = (*entry).expr.cast::<pg_sys::Var>();
-            (*own).xpr.type_ == pg_sys::NodeTag::T_Var
-                && ((*own).varno, (*own).varattno) == ((*var).varno, (*var).varattno)
-        };
         Some(LeadingKeyData {
             most,
-            place: list_iter(scan_tlist).position(is_key)?,
+            place: place_in(scan_tlist, var)?,
             descending,
             nulls_first: (*clause).nulls_first,
         })
