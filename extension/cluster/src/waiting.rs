@@ -6,14 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::num::NonZeroU64;
 
 /// Marks a ticket. Ids never have the highest bit.
 const TICKET: u64 = 1 << 63;
 
-/// Bytes that the map of known terms takes for each entry it has room for: 24 for key and id, one for the map, at most
-/// seven eighths full.
-const ENTRY_BYTES: usize = 29;
+/// Bytes that the map of known terms takes for each entry it has room for: 20 for key and place, one for the map, at
+/// most seven eighths full; and 8 for the id.
+const ENTRY_BYTES: usize = 32;
 
 /// An id or a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,19 +27,24 @@ impl Mark {
     }
 }
 
-/// The halves of a hash. (A `u128` would be aligned to 16 bytes and make the map a third larger.)
+/// A hash. (A `u128` would be aligned to 16 bytes and make the map half as large again.)
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key(u64, u64);
+struct Key([u32; 4]);
 
 impl Key {
     fn new(hash: u128) -> Self {
-        Key((hash >> 64) as u64, hash as u64)
+        Key([0, 32, 64, 96].map(|bits| (hash >> bits) as u32))
+    }
+
+    fn value(self) -> u128 {
+        let parts = self.0.iter().rev();
+        parts.fold(0, |hash, &part| hash << 32 | u128::from(part))
     }
 }
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.1);
+        state.write_u64(u64::from(self.0[1]) << 32 | u64::from(self.0[0]));
     }
 }
 
@@ -62,29 +66,41 @@ impl Chunk {
 }
 
 /// Terms and quads that wait, and the terms seen lately.
+///
+/// Terms are remembered in two generations. When the younger one is full, the older one is forgotten, and the younger
+/// one takes its place. A term of the older one that is seen again joins the younger one. So those that a document
+/// repeats, like its predicates, are never forgotten, and no other node is asked for them twice.
 pub struct Waiting<S> {
-    known: HashMap<Key, Mark, S>,
+    /// The terms by the lower halves of their tickets. An answer changes nothing here.
+    young: HashMap<Key, u32, S>,
+    old: HashMap<Key, u32, S>,
+    /// The least ticket of the younger generation.
+    first_young: u64,
+    /// The ids of the terms with tickets from `base` on; 0 where they have none yet.
+    ids: Vec<u64>,
+    base: u64,
     /// Ids that nobody else can tell.
     labels: HashMap<Key, Mark, S>,
     chunks: VecDeque<Chunk>,
     /// Bytes of the chunks.
     bytes: usize,
-    /// Terms by ticket, from ticket `base` on, with the id of those that have got one.
-    tickets: VecDeque<(Key, Option<NonZeroU64>)>,
-    base: u64,
-    /// All tickets below have their id.
+    /// The terms with tickets from `done` on, which is the first that has no id.
+    open: VecDeque<Key>,
     done: u64,
 }
 
 impl<S: BuildHasher + Default> Default for Waiting<S> {
     fn default() -> Self {
         Waiting {
-            known: HashMap::default(),
+            young: HashMap::default(),
+            old: HashMap::default(),
+            first_young: 0,
+            ids: Vec::new(),
+            base: 0,
             labels: HashMap::default(),
             chunks: VecDeque::new(),
             bytes: 0,
-            tickets: VecDeque::new(),
-            base: 0,
+            open: VecDeque::new(),
             done: 0,
         }
     }
@@ -93,10 +109,39 @@ impl<S: BuildHasher + Default> Default for Waiting<S> {
 impl<S: BuildHasher + Default> Waiting<S> {
     /// The id of the term with this hash, or the ticket it has.
     #[must_use]
-    pub fn get(&self, hash: u128) -> Option<Mark> {
+    pub fn get(&mut self, hash: u128) -> Option<Mark> {
         let key = Key::new(hash);
-        let known = self.known.get(&key);
-        known.or_else(|| self.labels.get(&key)).copied()
+        let young = self.young.get(&key);
+        if let Some(mark) = young.and_then(|&ticket| self.mark(ticket)) {
+            return Some(mark);
+        }
+        let old = self.old.get(&key);
+        if let Some(mark) = old.and_then(|&ticket| self.mark(ticket)) {
+            if mark.0 & TICKET == 0 {
+                self.add(key, mark.0);
+            }
+            return Some(mark);
+        }
+        self.labels.get(&key).copied()
+    }
+
+    /// The mark of a term by the lower half of its ticket; `None` where its id has been forgotten.
+    fn mark(&self, ticket: u32) -> Option<Mark> {
+        let place = ticket.wrapping_sub(self.base as u32);
+        match *self.ids.get(place as usize)? {
+            0 => Some(Mark((self.base + u64::from(place)) | TICKET)),
+            id => Some(Mark::of_id(id)),
+        }
+    }
+
+    /// Adds a term to the younger generation, with its id or 0; its ticket.
+    fn add(&mut self, key: Key, id: u64) -> u64 {
+        let ticket = self.base + self.ids.len() as u64;
+        self.ids.push(id);
+        self.open.push_back(key);
+        self.young.insert(key, ticket as u32);
+        self.pass_done();
+        ticket
     }
 
     /// Notes the id of a label, which means something in this document only. It is never forgotten.
@@ -108,21 +153,31 @@ impl<S: BuildHasher + Default> Waiting<S> {
 
     /// A ticket for the term with this hash, which is not known: its number, and the mark for quads.
     pub fn ticket(&mut self, hash: u128) -> (u64, Mark) {
-        let number = self.base + self.tickets.len() as u64;
-        let (key, mark) = (Key::new(hash), Mark(number | TICKET));
-        self.tickets.push_back((key, None));
-        self.known.insert(key, mark);
-        (number, mark)
+        let number = self.add(Key::new(hash), 0);
+        (number, Mark(number | TICKET))
+    }
+
+    /// The hash of the term with this ticket, which waits for its id.
+    ///
+    /// # Panics
+    /// No term waits with this ticket.
+    #[must_use]
+    pub fn hash(&self, ticket: u64) -> u128 {
+        self.open[(ticket - self.done) as usize].value()
     }
 
     /// Gives its id, which is not 0, to the term with this ticket.
     pub fn resolve(&mut self, ticket: u64, id: u64) {
-        let Some((key, place)) = self.tickets.get_mut((ticket - self.base) as usize) else {
-            return;
-        };
-        *place = NonZeroU64::new(id);
-        self.known.insert(*key, Mark::of_id(id));
-        while let Some((_, Some(_))) = self.tickets.get((self.done - self.base) as usize) {
+        let place = ticket.checked_sub(self.base);
+        if let Some(place) = place.and_then(|place| self.ids.get_mut(place as usize)) {
+            *place = id;
+            self.pass_done();
+        }
+    }
+
+    fn pass_done(&mut self) {
+        while self.ids.get((self.done - self.base) as usize) > Some(&0) {
+            self.open.pop_front();
             self.done += 1;
         }
     }
@@ -149,8 +204,7 @@ impl<S: BuildHasher + Default> Waiting<S> {
     /// Bytes that the quads that wait take, with what is kept of their terms.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let ticket = size_of::<(Key, Option<NonZeroU64>)>();
-        self.bytes + ticket * self.tickets.len()
+        self.bytes + size_of::<Key>() * self.open.len()
     }
 
     /// The quads that need not wait any more.
@@ -167,41 +221,39 @@ impl<S: BuildHasher + Default> Waiting<S> {
             self.bytes -= chunk.bytes();
             self.chunks.pop_front();
         }
-        self.drop_tickets();
         ready
     }
 
+    /// The id of a term of quads that are ready.
     fn id(&self, mark: Mark) -> i64 {
-        if mark.0 & TICKET == 0 {
-            return mark.0 as i64;
-        }
-        let place = ((mark.0 & !TICKET) - self.base) as usize;
-        let (_, id) = self.tickets[place];
-        id.expect("tickets of quads that are ready have ids").get() as i64
-    }
-
-    /// Drops the tickets that no quad holds and no term waits for.
-    fn drop_tickets(&mut self) {
-        let held = self.chunks.iter().map(|chunk| chunk.first).min();
-        let keep = held.unwrap_or(u64::MAX).min(self.done);
-        while self.base < keep {
-            self.tickets.pop_front();
-            self.base += 1;
+        match mark.0 & TICKET {
+            0 => mark.0 as i64,
+            _ => self.ids[((mark.0 & !TICKET) - self.base) as usize] as i64,
         }
     }
 
-    /// Forgets terms that have ids, unless the map with room for `more` of them stays within so many bytes.
+    /// Forgets the older terms that have ids, unless the maps with room for `more` terms stay within so many bytes.
     pub fn limit(&mut self, bytes: usize, more: usize) {
-        let room = self.known.capacity() - self.known.len();
-        if room < more && 2 * self.known.capacity() * ENTRY_BYTES > bytes {
-            let waiting = self.tickets.iter().zip(self.base..);
-            let waiting = waiting.filter(|((_, id), _)| id.is_none());
-            let waiting: Vec<(Key, Mark)> = waiting
-                .map(|((key, _), ticket)| (*key, Mark(ticket | TICKET)))
-                .collect();
-            self.known = HashMap::default();
-            self.known.extend(waiting);
+        let room = self.young.capacity() - self.young.len();
+        let is_full = room < more && 2 * self.young.capacity() * ENTRY_BYTES > bytes / 2;
+        if !is_full && self.ids.len() + more <= u32::MAX as usize {
+            return;
         }
+        self.old = std::mem::take(&mut self.young);
+        // Quads that wait hold the tickets of terms that have got their ids.
+        let held = self.chunks.iter().map(|chunk| chunk.first).min();
+        let kept = held
+            .unwrap_or(u64::MAX)
+            .min(self.done)
+            .min(self.first_young);
+        let waiting = self.open.iter().zip(self.done..);
+        let waiting = waiting.take_while(|(_, ticket)| *ticket < self.first_young);
+        let waiting = waiting.filter(|(_, n)| self.ids[(n - self.base) as usize] == 0);
+        let waiting: Vec<(Key, u32)> = waiting.map(|(key, n)| (*key, n as u32)).collect();
+        self.young.extend(waiting);
+        self.first_young = self.base + self.ids.len() as u64;
+        self.ids.drain(..(kept - self.base) as usize);
+        self.base = kept;
     }
 }
 
@@ -223,11 +275,37 @@ mod tests {
         let mut waiting: Waiting<RandomState> = Waiting::default();
         let label = waiting.set(7, 99);
         let (ticket, term) = waiting.ticket(8);
-        waiting.limit(0, 1 << 10);
-        assert_eq!((waiting.get(7), waiting.get(8)), (Some(label), Some(term)));
+        for _ in 0..3 {
+            waiting.limit(0, 1 << 10);
+            assert_eq!((waiting.get(7), waiting.get(8)), (Some(label), Some(term)));
+        }
         waiting.resolve(ticket, 100);
-        waiting.limit(0, 1 << 10);
+        for other in 9..12 {
+            waiting.ticket(other);
+            waiting.limit(0, 1 << 10);
+        }
         assert_eq!((waiting.get(7), waiting.get(8)), (Some(label), None));
+    }
+
+    /// Terms that are seen between two forgettings are kept, and their ids with them.
+    #[test]
+    fn what_is_seen_again_is_kept() {
+        let mut waiting: Waiting<RandomState> = Waiting::default();
+        for hash in 1..100 {
+            let (ticket, _) = waiting.ticket(hash);
+            waiting.resolve(ticket, 1000 + hash as u64);
+        }
+        for round in 0..10 {
+            waiting.limit(0, 1 << 10);
+            for hash in 1..10 {
+                let id = Mark::of_id(1000 + hash as u64);
+                assert_eq!(waiting.get(hash), Some(id));
+            }
+            let (ticket, _) = waiting.ticket(1_000 + round);
+            waiting.resolve(ticket, 7);
+        }
+        assert!((10..100).all(|hash| waiting.get(hash).is_none()));
+        assert!(waiting.ids.len() < 30);
     }
 
     proptest! {
