@@ -34,6 +34,8 @@ pub struct Term<'a> {
 pub struct Packed<'a> {
     /// Citus' number of the shard of `quad.term_ids`.
     pub shard: u64,
+    /// The hash of each term.
+    pub hashes: Vec<u128>,
     /// The number of the language of each term; 0 where it has none.
     pub languages: Vec<u16>,
     /// The blocks that have the terms, one after the other.
@@ -167,14 +169,26 @@ fn read_languages_of_terms(reader: &mut Reader<'_>) -> Result<Vec<u16>> {
     read_column(reader)?.into_iter().map(number).collect()
 }
 
+fn write_hashes(writer: &mut Writer, hashes: &[u128]) {
+    writer.u32(hashes.len() as u32);
+    hashes.iter().for_each(|&hash| writer.u128(hash));
+}
+
+fn read_hashes(reader: &mut Reader<'_>) -> Result<Vec<u128>> {
+    let count = reader.count(16)?;
+    (0..count).map(|_| reader.u128()).collect()
+}
+
 fn read_packed<'a>(reader: &mut Reader<'a>) -> Result<Packed<'a>> {
     let shard = reader.u64()?;
+    let hashes = read_hashes(reader)?;
     let languages = read_languages_of_terms(reader)?;
     // A block has at least its length.
     let count = reader.count(4)?;
     let blocks = (0..count).map(|_| reader.bytes());
     Ok(Packed {
         shard,
+        hashes,
         languages,
         blocks: blocks.collect::<Result<_>>()?,
     })
@@ -194,10 +208,7 @@ impl<'a> Request<'a> {
         match self {
             Self::Find(parts) => {
                 writer.u8(1);
-                write_parts(&mut writer, parts, |writer, hashes| {
-                    writer.u32(hashes.len() as u32);
-                    hashes.iter().for_each(|&hash| writer.u128(hash));
-                });
+                write_parts(&mut writer, parts, write_hashes);
             }
             Self::Encode(parts) => {
                 writer.u8(2);
@@ -211,6 +222,7 @@ impl<'a> Request<'a> {
                 writer.u32(packed.len() as u32);
                 for packed in packed {
                     writer.u64(packed.shard);
+                    write_hashes(&mut writer, &packed.hashes);
                     write_languages_of_terms(&mut writer, packed.languages.iter().copied());
                     writer.u32(packed.blocks.len() as u32);
                     packed.blocks.iter().for_each(|block| writer.bytes(block));
@@ -246,10 +258,7 @@ impl<'a> Request<'a> {
     /// The message is damaged.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self> {
         let request = match reader.u8()? {
-            1 => Self::Find(read_parts(reader, |reader| {
-                let count = reader.count(16)?;
-                (0..count).map(|_| reader.u128()).collect()
-            })?),
+            1 => Self::Find(read_parts(reader, read_hashes)?),
             2 => Self::Encode(read_parts(reader, read_terms)?),
             3 => Self::Decode(read_parts(reader, read_column)?),
             4 => Self::Take {
@@ -266,8 +275,8 @@ impl<'a> Request<'a> {
                 table: reader.bytes()?,
             },
             8 => {
-                // A part has at least its shard and the numbers of its terms and blocks.
-                let count = reader.count(16)?;
+                // A part has at least its shard and the numbers of its hashes, languages and blocks.
+                let count = reader.count(20)?;
                 let packed = (0..count).map(|_| read_packed(reader));
                 Self::EncodePacked(packed.collect::<Result<_>>()?)
             }
@@ -396,6 +405,7 @@ mod tests {
         let hashes: Vec<u128> = numbers.iter().map(|&n| u128::from(n) << 64 | 7).collect();
         let packed = |(shard, texts): (u64, &'a [String])| Packed {
             shard,
+            hashes: texts.iter().map(|text| text.len() as u128).collect(),
             languages: texts.iter().map(|text| text.len() as u16).collect(),
             blocks: texts.iter().map(String::as_bytes).collect(),
         };

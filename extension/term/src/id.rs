@@ -1,7 +1,7 @@
 //! The 64-bit term id: a 4-bit tag and a 59-bit payload, sign bit clear, so that the id and the
 //! SQL `bigint` of the same value sort alike.
 
-use crate::{LiteralKind, Term};
+use crate::{LiteralKind, Term, Xsd};
 
 /// Bits of the payload.
 pub const PAYLOAD_BITS: u32 = 59;
@@ -90,6 +90,24 @@ impl TermId {
                 _ => Self::new(tag::OTHER, number),
             },
         }
+    }
+
+    /// As [`Self::in_dictionary`], for a term whose encoded form begins with `kind`; `None` where none does.
+    #[must_use]
+    pub fn of_kind(kind: u8, number: u64, language: Option<u16>) -> Option<Self> {
+        Some(match (kind, language) {
+            (b'I', _) => Self::new(tag::IRI, number),
+            (b'N' | b'B', _) => Self::new(tag::BLANK, number),
+            (b'S', _) => Self::new(tag::STRING, number),
+            (b'L', Some(language)) if number <= MAX_LANGUAGE_STRING_NUMBER => {
+                Self::lang_string(language, number)
+            }
+            (b'L' | b'T', _) => Self::new(tag::OTHER, number),
+            (code, _) => {
+                Xsd::from_code(code)?;
+                Self::new(tag::OTHER, number)
+            }
+        })
     }
 
     /// The tag, see [`tag`].

@@ -1,6 +1,6 @@
 //! Inlined ids: lossless, and monotone in the value.
 
-use pgquad_term::{inline_id, inline_term, tag, Blank, Term, TermId, Xsd};
+use pgquad_term::{encoded, inline_id, inline_term, tag, Blank, Term, TermId, Xsd};
 use proptest::prelude::*;
 
 fn id(lexical: &str, xsd: Xsd) -> Option<TermId> {
@@ -116,6 +116,29 @@ fn dictionary_ids() {
     assert!(known.to_i64() > 0);
     assert_eq!(TermId::from_i64(known.to_i64()), Some(known));
     assert_eq!(TermId::from_i64(-1), None);
+}
+
+/// The first byte of a term's encoded form tells as much as the term.
+#[test]
+fn dictionary_ids_of_kinds() {
+    let terms = [
+        Term::Iri("http://example.org/"),
+        Term::blank("x"),
+        Term::string("more than seven bytes"),
+        Term::language("chat", "fr"),
+        Term::xsd("1e400", Xsd::Double),
+        Term::typed("x", "http://example.org/type"),
+    ];
+    for term in terms {
+        let mut text = String::new();
+        encoded::encode(&term, &mut text);
+        for language in [None, Some(4095)] {
+            let id = TermId::of_kind(text.as_bytes()[0], 9, language);
+            assert_eq!(id, Some(TermId::in_dictionary(&term, 9, language)));
+        }
+    }
+    assert_eq!(TermId::of_kind(b'x', 9, None), None);
+    assert_eq!(TermId::of_kind(0, 9, None), None);
 }
 
 /// Asserts that a smaller value has a smaller id.

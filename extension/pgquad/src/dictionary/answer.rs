@@ -3,16 +3,16 @@
 use pgquad_cluster::dictionary::{Answer, Packed, Part, Request, Term};
 use pgquad_cluster::wire;
 use pgquad_cluster::Damaged;
-use pgquad_term::block::{table_of, Block, BlockError, Symbols};
-use pgquad_term::{encoded_hash, TermId};
+use pgquad_term::block::Symbols;
+use pgquad_term::TermId;
 use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::layout::{Layout, Shards};
 use super::relation::Relation;
-use super::shard::{self, Wanted};
 use super::state::{self, with_state};
 use super::tables::Tables;
-use super::{extents, horizon, lock, run, term_ids};
+use super::wanted::Wanted;
+use super::{extents, horizon, lock, run, shard, term_ids};
 use crate::cluster::{as_superuser, damaged};
 use crate::pg::error::raise;
 
@@ -25,7 +25,7 @@ pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let request = Request::decode(reader).unwrap_or_else(|error| damaged(error));
     let answer = match request {
         Request::Find(parts) => find(&parts).map(Answer::Ids),
-        Request::Encode(parts) => encode(&wanted(&parts), &[], Expected::Known).map(Answer::Ids),
+        Request::Encode(parts) => encode_texts(&parts).map(Answer::Ids),
         Request::EncodePacked(packed) => encode_packed(&packed).map(Answer::Ids),
         Request::Decode(parts) => return decode(&parts),
         Request::Take { shard, count } => take(shard, count),
@@ -98,106 +98,23 @@ fn lock_shards(layout: &Layout, ids: &[u64]) -> Result<(), Moved> {
     ids.iter().all(same).then_some(()).ok_or(Moved)
 }
 
-/// Terms that come as text.
-fn wanted<'a>(parts: &[Part<Term<'a>>]) -> Vec<Part<Wanted<'a>>> {
-    let wanted = |&Term { text, language }: &Term<'a>| Wanted {
-        text,
-        language,
-        compressed: None,
-    };
-    let part = |part: &Part<Term<'a>>| Part {
-        shard: part.shard,
-        items: part.items.iter().map(wanted).collect(),
-    };
-    parts.iter().map(part).collect()
+fn encode_texts(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
+    let wanted: Vec<Wanted<'_>> = parts.iter().map(Wanted::of_texts).collect();
+    encode(&wanted, Expected::Known)
 }
 
-fn encode_packed(packed: &[Packed<'_>]) -> Result<Vec<u64>, Moved> {
+/// As [`encode_texts`] for terms in blocks. Symbol tables that this node does not have (yet) count as a shard that it
+/// does not have: the asker sends the terms as text then.
+fn encode_packed<'a>(packed: &[Packed<'a>]) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
-    let opened = with_shards(&layout, |shards| {
-        let open = |packed: &Packed<'_>| Opened::new(&tables(shards, packed.shard)?.1, packed);
-        packed.iter().map(open).collect::<Result<Vec<_>, _>>()
+    let wanted = with_shards(&layout, |shards| {
+        let wanted = |packed: &Packed<'a>| {
+            let (_, tables) = tables(shards, packed.shard)?;
+            Wanted::in_blocks(&tables, packed).ok_or(Moved)
+        };
+        packed.iter().map(wanted).collect::<Result<Vec<_>, _>>()
     })?;
-    let (mut parts, mut blocks) = (Vec::new(), Vec::new());
-    for (packed, opened) in packed.iter().zip(&opened) {
-        blocks.push(opened.blocks_of(packed));
-        parts.push(Part {
-            shard: packed.shard,
-            items: opened.terms(&packed.languages),
-        });
-    }
-    encode(&parts, &blocks, Expected::New)
-}
-
-fn refuse<T>(_: &BlockError) -> T {
-    damaged(Damaged)
-}
-
-/// The terms of some blocks.
-struct Opened {
-    /// The blocks with the numbers of their symbol tables.
-    blocks: Vec<(u32, Block)>,
-    /// The encoded terms, one behind the other, and where each ends.
-    text: String,
-    ends: Vec<usize>,
-}
-
-impl Opened {
-    /// Opens the blocks of a message. Symbol tables that this node does not have (yet) count as a shard that it does
-    /// not have: the asker sends the terms as text then.
-    fn new(tables: &Tables, packed: &Packed<'_>) -> Result<Self, Moved> {
-        let (mut blocks, mut ends) = (Vec::with_capacity(packed.blocks.len()), Vec::new());
-        let mut text = Vec::new();
-        for bytes in &packed.blocks {
-            let number = table_of(bytes).unwrap_or_else(|error| refuse(&error));
-            let symbols = with_state(|state| state.symbols.find(tables, number)).ok_or(Moved)?;
-            let block = Block::open(bytes, &symbols).unwrap_or_else(|error| refuse(&error));
-            for index in 0..block.len() {
-                block
-                    .append(index, &symbols, &mut text)
-                    .unwrap_or_else(|error| refuse(&error));
-                ends.push(text.len());
-            }
-            blocks.push((number, block));
-        }
-        if ends.len() != packed.languages.len() {
-            damaged(Damaged);
-        }
-        let text = String::from_utf8(text).unwrap_or_else(|_| damaged(Damaged));
-        Ok(Opened { blocks, text, ends })
-    }
-
-    /// The blocks as they came, with the places of their terms.
-    fn blocks_of<'a>(&self, packed: &Packed<'a>) -> Vec<shard::Packed<'a>> {
-        let mut start = 0;
-        let block = |(&bytes, (_, block)): (&&'a [u8], &(u32, Block))| {
-            let terms = start..start + block.len();
-            start = terms.end;
-            shard::Packed { bytes, terms }
-        };
-        packed.blocks.iter().zip(&self.blocks).map(block).collect()
-    }
-
-    fn terms(&self, languages: &[u16]) -> Vec<Wanted<'_>> {
-        let places = self.blocks.iter().flat_map(|(number, block)| {
-            (0..block.len()).map(move |index| Some((*number, block.compressed(index).ok()?)))
-        });
-        let mut start = 0;
-        let mut wanted = |((compressed, &end), &language)| {
-            let text = &self.text[start..end];
-            start = end;
-            Wanted {
-                text,
-                language,
-                compressed,
-            }
-        };
-        places
-            .zip(&self.ends)
-            .zip(languages)
-            .map(&mut wanted)
-            .collect()
-    }
+    encode(&wanted, Expected::New)
 }
 
 /// What most of the terms of a request are.
@@ -210,12 +127,8 @@ enum Expected {
     New,
 }
 
-/// Finds or adds terms. `blocks`: of each part, those that its terms come in; none where they come as text.
-fn encode(
-    parts: &[Part<Wanted<'_>>],
-    blocks: &[Vec<shard::Packed<'_>>],
-    expected: Expected,
-) -> Result<Vec<u64>, Moved> {
+/// Finds or adds terms.
+fn encode(parts: &[Wanted<'_>], expected: Expected) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     with_shards(&layout, |shards| {
         let prepared: Result<Vec<Answered>, Moved> = parts
@@ -229,7 +142,7 @@ fn encode(
         }
         let mut incomplete = Vec::new();
         for (part, answered) in parts.iter().zip(&mut answered) {
-            answered.ids = probe(&answered.tables, &answered.hashes, &answered.order);
+            answered.ids = probe(&answered.tables, &part.hashes, &answered.order);
             if answered.ids.contains(&None) {
                 incomplete.push(part.shard);
             }
@@ -237,12 +150,12 @@ fn encode(
         if !incomplete.is_empty() {
             if expected == Expected::Known {
                 lock_shards(&layout, &incomplete)?;
-                answered.iter_mut().for_each(Answered::look_again);
+                let parts = parts.iter().zip(&mut answered);
+                parts.for_each(|(part, answered)| answered.look_again(part));
             }
             let horizon = horizon::without_loads();
-            for (n, (part, answered)) in parts.iter().zip(&mut answered).enumerate() {
-                let blocks = blocks.get(n).map_or(&[][..], Vec::as_slice);
-                answered.add(shards, (&part.items, blocks), horizon);
+            for (part, answered) in parts.iter().zip(&mut answered) {
+                answered.add(shards, part, horizon);
             }
             // SAFETY: quads with these ids may be durable before this transaction would be.
             unsafe { pg_sys::ForceSyncCommit() };
@@ -256,7 +169,6 @@ fn encode(
 struct Answered {
     tables: Tables,
     place: usize,
-    hashes: Vec<u128>,
     /// The order of the hashes for probes.
     order: Vec<usize>,
     ids: Vec<Option<TermId>>,
@@ -264,19 +176,17 @@ struct Answered {
 
 impl Answered {
     /// What can be told of the terms before they are looked up, or the shards locked.
-    fn prepare(shards: &Shards, part: &Part<Wanted<'_>>) -> Result<Self, Moved> {
+    fn prepare(shards: &Shards, part: &Wanted<'_>) -> Result<Self, Moved> {
         let (place, tables) = tables(shards, part.shard)?;
-        let hash = |term: &Wanted<'_>| encoded_hash(term.text);
-        let hashes: Vec<u128> = part.items.iter().map(hash).collect();
         // The asker knows the shards as they are now, or it is wrong about where its terms belong.
-        if hashes.iter().any(|&hash| shards.of_hash(hash) != place) {
+        let is_elsewhere = |&hash: &u128| shards.of_hash(hash) != place;
+        if part.hashes.iter().any(is_elsewhere) {
             return Err(Moved);
         }
-        let order = term_ids::probe_order(&hashes);
+        let order = term_ids::probe_order(&part.hashes);
         Ok(Self {
             tables,
             place,
-            hashes,
             order,
             ids: Vec::new(),
         })
@@ -284,11 +194,11 @@ impl Answered {
 
     /// Looks once more for terms that have no ids: whoever added one since the first look has finished when the shard
     /// is locked.
-    fn look_again(&mut self) {
+    fn look_again(&mut self, part: &Wanted<'_>) {
         let ids = &self.ids;
         let missing = self.order.iter().copied().filter(|&n| ids[n].is_none());
         let missing: Vec<usize> = missing.collect();
-        let sorted: Vec<u128> = missing.iter().map(|&n| self.hashes[n]).collect();
+        let sorted: Vec<u128> = missing.iter().map(|&n| part.hashes[n]).collect();
         for (n, id) in missing
             .into_iter()
             .zip(term_ids::probe(&self.tables, &sorted))
@@ -298,16 +208,11 @@ impl Answered {
     }
 
     /// Adds those that have no ids. The shard is locked.
-    fn add(
-        &mut self,
-        shards: &Shards,
-        terms: (&[Wanted<'_>], &[shard::Packed<'_>]),
-        horizon: pg_sys::TransactionId,
-    ) {
+    fn add(&mut self, shards: &Shards, part: &Wanted<'_>, horizon: pg_sys::TransactionId) {
         if self.ids.contains(&None) {
             let own = |extent| shards.of_extent(extent) == self.place;
-            let hashes = (&self.hashes[..], &self.order[..]);
-            shard::add(&self.tables, terms, hashes, &mut self.ids, own, horizon);
+            let order = &self.order[..];
+            shard::add(&self.tables, part, order, &mut self.ids, own, horizon);
         }
     }
 }

@@ -36,6 +36,7 @@ mod tables;
 mod term_ids;
 mod texts;
 mod values;
+mod wanted;
 mod write;
 
 use std::collections::HashMap;

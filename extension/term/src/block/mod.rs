@@ -298,6 +298,21 @@ impl<'a> View<'a> {
         Ok((terms.into_boxed_slice(), cursor))
     }
 
+    /// Appends the first byte of each encoded term, which tells its kind, once it is sure that the block has the rests
+    /// of all. `symbols` must be the tables of number [`table_of`].
+    pub fn kinds(&self, symbols: &Symbols, out: &mut Vec<u8>) -> Result<(), BlockError> {
+        self.places()?;
+        let (mut affix, mut kinds) = (Vec::new(), Vec::with_capacity(self.affixes.len()));
+        for &(stored, raw) in &self.affixes {
+            affix.clear();
+            symbols.expand(Table::Iri, stored, raw, &mut affix)?;
+            let kind = affix.first().ok_or(BlockError::Invalid("kind of term"))?;
+            kinds.push(*kind);
+        }
+        out.extend(self.indexes.iter().map(|&affix| kinds[usize::from(affix)]));
+        Ok(())
+    }
+
     /// Appends the encoded terms at these indexes, which ascend, each of them UTF-8, and where each ends. `symbols`
     /// must be the tables of number [`table_of`].
     pub fn append(

@@ -107,6 +107,12 @@ proptest! {
             }
             prop_assert_eq!(&unpack(&blocks, symbols), &terms);
             prop_assert_eq!(&pack_compressed(&terms, symbols, limit), &blocks);
+            let mut kinds = Vec::new();
+            for block in &blocks {
+                View::new(block).unwrap().kinds(symbols, &mut kinds).unwrap();
+            }
+            let first = terms.iter().map(|term| term.as_bytes()[0]);
+            prop_assert_eq!(kinds, first.collect::<Vec<_>>());
         }
         let restored = Symbols::from_bytes(&trained.to_bytes()).unwrap();
         prop_assert_eq!(&pack(&terms, &restored, limit), &pack(&terms, &trained, limit));
@@ -126,6 +132,9 @@ proptest! {
             }
             for bytes in [&block[..], &block[..cut.index(block.len())]] {
                 let _ = table_of(bytes);
+                if let Ok(view) = View::new(bytes) {
+                    let _ = view.kinds(&symbols, &mut Vec::new());
+                }
                 if let Ok(block) = Block::open(bytes, &symbols) {
                     for index in 0..block.len() {
                         let _ = block.get(index, &symbols);

@@ -150,10 +150,11 @@ impl Collected {
     }
 
     /// The message that asks for the ids of all terms, whose blocks have ended. The answer has them in the order of
-    /// [`Self::tickets`].
-    pub fn message(&self) -> Vec<u8> {
+    /// [`Self::tickets`]. `hash` gives the hash of a term by its ticket.
+    pub fn message(&self, hash: impl Fn(u64) -> u128) -> Vec<u8> {
         let packed = self.shards.iter().map(|(&shard, of_shard)| Packed {
             shard,
+            hashes: of_shard.tickets.iter().map(|&n| hash(n)).collect(),
             languages: of_shard.languages.clone(),
             blocks: of_shard
                 .blocks

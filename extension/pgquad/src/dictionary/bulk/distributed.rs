@@ -307,7 +307,8 @@ impl DistributedEncoder {
             self.encode_now(&terms);
             return;
         }
-        self.scope.send(group, &terms.message());
+        let message = terms.message(|ticket| self.waiting.hash(ticket));
+        self.scope.send(group, &message);
         self.under_way.push(Sent { group, terms });
     }
 

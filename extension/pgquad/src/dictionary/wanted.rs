@@ -1,0 +1,197 @@
+//! Terms of a shard that another node wants ids for: as text or, where they are many, in blocks as they lie on disk.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pgquad_cluster::dictionary::{self, Part, Term};
+use pgquad_cluster::Damaged;
+use pgquad_term::block::{table_of, Block, BlockError, Compressed, Symbols, View};
+use pgquad_term::{encoded, encoded_hash, TermId};
+
+use super::state::with_state;
+use super::symbol_tables::Numbered;
+use super::tables::Tables;
+use crate::cluster::damaged;
+
+/// Terms of one shard.
+pub struct Wanted<'a> {
+    /// Citus' number of the shard of `quad.term_ids`.
+    pub shard: u64,
+    /// The hashes of the terms.
+    pub hashes: Vec<u128>,
+    /// What their encoded forms begin with.
+    kinds: Vec<u8>,
+    /// The numbers of their languages; 0 for those that have none.
+    languages: Vec<u16>,
+    form: Form<'a>,
+}
+
+enum Form<'a> {
+    Texts(Vec<&'a str>),
+    Blocks(Vec<Packed<'a>>),
+}
+
+/// A block that terms come in, as it lies on disk.
+pub struct Packed<'a> {
+    /// The block.
+    pub bytes: &'a [u8],
+    /// The places of its terms among all.
+    pub terms: Range<usize>,
+    symbols: Numbered,
+}
+
+fn refuse<T>(_: BlockError) -> T {
+    damaged(Damaged)
+}
+
+impl<'a> Wanted<'a> {
+    /// Terms that come as text.
+    pub fn of_texts(part: &Part<Term<'a>>) -> Self {
+        let texts: Vec<&str> = part.items.iter().map(|term| term.text).collect();
+        let kind = |text: &&str| {
+            let is_term = text.len() <= encoded::MAX_TERM_BYTES && encoded::decode(text).is_some();
+            if !is_term {
+                damaged(Damaged);
+            }
+            text.as_bytes()[0]
+        };
+        Self {
+            shard: part.shard,
+            hashes: texts.iter().map(|text| encoded_hash(text)).collect(),
+            kinds: texts.iter().map(kind).collect(),
+            languages: part.items.iter().map(|term| term.language).collect(),
+            form: Form::Texts(texts),
+        }
+    }
+
+    /// Terms that come in blocks. `None` where this node does not have their symbol tables (yet).
+    ///
+    /// The text of the terms is not looked at: nearly all are new, and their blocks are stored as they are. So the
+    /// node that asks is believed what their hashes are.
+    pub fn in_blocks(tables: &Tables, packed: &dictionary::Packed<'a>) -> Option<Self> {
+        let (mut blocks, mut kinds) = (Vec::with_capacity(packed.blocks.len()), Vec::new());
+        let mut last: Option<Numbered> = None;
+        for bytes in &packed.blocks {
+            let number = table_of(bytes).unwrap_or_else(refuse);
+            let symbols = match last.take().filter(|last| last.number == number) {
+                Some(last) => last,
+                None => with_state(|state| state.symbols.find(tables, number))
+                    .map(|symbols| Numbered { number, symbols })?,
+            };
+            let start = kinds.len();
+            let view = View::new(bytes).unwrap_or_else(refuse);
+            view.kinds(&symbols.symbols, &mut kinds)
+                .unwrap_or_else(refuse);
+            last = Some(symbols.clone());
+            blocks.push(Packed {
+                bytes,
+                terms: start..kinds.len(),
+                symbols,
+            });
+        }
+        if kinds.len() != packed.hashes.len() || kinds.len() != packed.languages.len() {
+            damaged(Damaged);
+        }
+        Some(Self {
+            shard: packed.shard,
+            hashes: packed.hashes.clone(),
+            kinds,
+            languages: packed.languages.clone(),
+            form: Form::Blocks(blocks),
+        })
+    }
+
+    /// The id of a term that has got `number`.
+    pub fn id(&self, n: usize, number: u64) -> TermId {
+        let language = self.languages[n];
+        let language = (language != 0).then_some(language);
+        TermId::of_kind(self.kinds[n], number, language).unwrap_or_else(|| damaged(Damaged))
+    }
+
+    /// The blocks that the terms come in; none where they come as text.
+    pub fn blocks(&self) -> &[Packed<'a>] {
+        match &self.form {
+            Form::Texts(_) => &[],
+            Form::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// The symbols that a term comes compressed with.
+    pub fn symbols(&self, n: usize) -> Option<&Numbered> {
+        self.block_of(n).map(|block| &self.blocks()[block].symbols)
+    }
+
+    fn block_of(&self, n: usize) -> Option<usize> {
+        let before = |block: &Packed<'_>| block.terms.end <= n;
+        let block = self.blocks().partition_point(before);
+        (block < self.blocks().len()).then_some(block)
+    }
+
+    /// The texts of some terms, whose places ascend.
+    pub fn texts(&self, places: &[usize]) -> Texts {
+        let mut texts = Texts::default();
+        match &self.form {
+            Form::Texts(all) => places.iter().for_each(|&n| {
+                texts.text.push_str(all[n]);
+                texts.ends.push(texts.text.len());
+            }),
+            Form::Blocks(blocks) => texts.unpack(blocks, |n| self.block_of(n), places),
+        }
+        texts
+    }
+}
+
+/// Texts of terms.
+#[derive(Default)]
+pub struct Texts {
+    /// The encoded terms, one behind the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+    /// The blocks that they come in, with the numbers of their symbol tables.
+    blocks: Vec<(u32, Block)>,
+    /// Where each term is: its block, and the place in it. None where they come as text.
+    places: Vec<(usize, usize)>,
+}
+
+impl Texts {
+    fn unpack(
+        &mut self,
+        blocks: &[Packed<'_>],
+        block_of: impl Fn(usize) -> Option<usize>,
+        places: &[usize],
+    ) {
+        let mut text = Vec::new();
+        let mut rest = places;
+        while let Some(block) = rest.first().and_then(|&n| block_of(n)) {
+            let block = &blocks[block];
+            let Numbered { number, symbols } = &block.symbols;
+            let opened = Block::open(block.bytes, symbols).unwrap_or_else(refuse);
+            let (here, later) = rest.split_at(rest.partition_point(|&n| n < block.terms.end));
+            for n in here {
+                let index = n - block.terms.start;
+                append(&opened, index, symbols, &mut text);
+                self.ends.push(text.len());
+                self.places.push((self.blocks.len(), index));
+            }
+            self.blocks.push((*number, opened));
+            rest = later;
+        }
+        self.text = String::from_utf8(text).unwrap_or_else(|_| damaged(Damaged));
+    }
+
+    /// The text of the `i`th term, and its form compressed with the symbol tables of a number, where it comes with
+    /// them.
+    pub fn get(&self, i: usize, symbols: u32) -> (&str, Option<Compressed<'_>>) {
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let compressed = self.places.get(i).and_then(|&(block, index)| {
+            let (number, block) = &self.blocks[block];
+            (*number == symbols).then(|| block.compressed(index).ok())?
+        });
+        (&self.text[start..self.ends[i]], compressed)
+    }
+}
+
+fn append(block: &Block, index: usize, symbols: &Arc<Symbols>, text: &mut Vec<u8>) {
+    let done = block.append(index, symbols, text);
+    done.unwrap_or_else(refuse);
+}
