@@ -74,6 +74,12 @@ const SHARDS_AHEAD: usize = 2;
 /// row, on loopback).
 const MIN_ROWS: usize = 128;
 
+/// So many rows of one shard, where only shards here are read, are handed out without those of the next one: what a
+/// batch is joined with lies in one shard then, and is read from its first key to its last. Rows of two shards are
+/// looked up key by key: in a star of five over 10 million triples on three nodes, which has 570,000 rows, that took
+/// a third of the time for the 20,000 of them on each node.
+const ROWS_OF_ONE_SHARD: usize = 128;
+
 /// Progress in a list of ranges. Plain data, as long as it is used with one list; [`Self::restart`] begins another.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -133,6 +139,8 @@ struct Spread {
     /// The first range whose rows have not been handed out, with groups.
     next: usize,
     begun: bool,
+    /// The last call has ended within a shard here.
+    is_cut: bool,
     /// Each group of what was dealt out is with one shard.
     whole: bool,
     scratch: Batch,
@@ -439,6 +447,7 @@ impl Spread {
         spans: &mut Vec<Span>,
     ) -> Option<u32> {
         let (mut rows, mut done) = (0, 0);
+        let was_cut = std::mem::take(&mut self.is_cut);
         let mut begun = None;
         let mut announced = 1;
         for n in 0..self.here.len() {
@@ -468,13 +477,16 @@ impl Spread {
             };
             rows += batch.len() - before;
             if more {
+                self.is_cut = true;
                 let next = numbers.get(probe.progress().0).copied();
                 begun = next.filter(|_| self.whole && probe.place().1);
                 done += usize::from(begun.is_some());
                 break;
             }
             done += 1;
-            if rows >= enough {
+            let is_batch = rows >= ROWS_OF_ONE_SHARD || was_cut && n == 0;
+            let is_alone = is_batch && !self.whole && shards.only_here();
+            if rows >= enough || is_alone {
                 break;
             }
         }

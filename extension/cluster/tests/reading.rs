@@ -31,6 +31,8 @@ struct Cluster {
     /// What has been read ahead, and the answers to requests that it has spared.
     ahead: RefCell<ReadAhead>,
     known: RefCell<HashMap<i32, Rows>>,
+    /// Only shards of this node are read.
+    own: bool,
 }
 
 impl Cluster {
@@ -80,6 +82,7 @@ impl Cluster {
             messages: RefCell::new(0),
             ahead: RefCell::default(),
             known: RefCell::default(),
+            own: false,
         }
     }
 
@@ -161,6 +164,10 @@ impl Shards for Cluster {
         self.placement.shards()[shard].group == 0
     }
 
+    fn only_here(&self) -> bool {
+        self.own
+    }
+
     fn key_place(&self) -> usize {
         self.key_place
     }
@@ -203,6 +210,26 @@ impl Shards for Cluster {
         let bytes = self.asked.borrow_mut().remove(&group).expect("a request");
         Rc::new(self.answer_of(group, &bytes))
     }
+}
+
+/// Where only shards here are read, many rows of one come without those of the next.
+#[test]
+fn shards_are_handed_out_one_by_one() {
+    let quads: BTreeSet<Quad> = (0..9000).map(|s| [s, 1, s % 7, 0]).collect();
+    let mut cluster = Cluster::new(&quads, "psog", 0, 4, 2);
+    cluster.own = true;
+    let (mut reading, ranges) = (Reading::new(ALL_COLUMNS), [prefix(&[1])]);
+    let (mut batch, mut spans, mut found) = (Batch::new(), Vec::new(), 0);
+    let mut more = true;
+    while more {
+        more = reading.read(&cluster, &ranges, 1500, &mut batch, &mut spans);
+        let subject = |n: usize| (batch.key(n)[1] ^ SIGN) as i64;
+        let shard = |n: usize| cluster.placement.shard_of(subject(n));
+        assert!((0..batch.len()).all(|n| shard(n) == shard(0)));
+        found += batch.len();
+    }
+    let here = |quad: &&Quad| cluster.is_here(cluster.placement.shard_of(quad[0]));
+    assert_eq!(found, quads.iter().filter(here).count());
 }
 
 fn quads() -> impl Strategy<Value = BTreeSet<Quad>> {

@@ -120,6 +120,26 @@ fn keys_that_lie_close_are_merged() {
     assert!(steps.iter().all(|s| s.hashed == 0), "{steps:?}");
 }
 
+/// A star reads all from the first key to the last where these lie close, and leaves out what lies between two keys
+/// that are far from each other.
+#[test]
+fn wide_gaps_between_merged_keys_are_not_read() {
+    let subjects = (0..2000).chain(100_000..102_000);
+    let of_star = subjects.flat_map(|s| [[s, 0, 7, 0], [s, 1, s % 11, 0], [s, 2, s % 13, 0]]);
+    let others = (2000..62_000).flat_map(|s| [[s, 1, 1, 0], [s, 2, 2, 0]]);
+    let quads: Vec<Quad> = of_star.chain(others).collect();
+    let star = [0, 1, 2].map(|n| pattern(0, Some(n), n + 1));
+    let (rows, steps) = run(&quads, &star, 4, 0);
+    assert_eq!(rows.len(), 4000);
+    let of = |row: &Vec<u64>| [0, 1, 2, 3].map(|n| (row[n] ^ FLIP) as i64);
+    let is_right = |[s, a, b, c]: [i64; 4]| a == 7 && b == s % 11 && c == s % 13;
+    assert!(rows.iter().map(of).all(is_right));
+    let arms: Vec<&StepStats> = steps.iter().filter(|s| s.starred > 0).collect();
+    assert_eq!(arms.len(), 2, "{steps:?}");
+    let is_merged = |arm: &&StepStats| arm.keys == 4000 && arm.probes == 0;
+    assert!(arms.iter().all(is_merged), "{steps:?}");
+}
+
 /// Whether subjects are of one type is looked up where all subjects of the type are side by side, and whether they have
 /// some objects where those of the predicate are, subject by subject.
 #[test]

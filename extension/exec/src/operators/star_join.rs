@@ -8,7 +8,9 @@
 use crate::access::access_path::{AccessPath, Constants, Residuals, StarKey};
 use crate::access::residual_predicates::{repeats_triple, ResidualMask};
 use crate::bindings::{Bindings, Column};
-use crate::cost::{STAR_MERGED_KEYS, STAR_MERGED_QUADS_PER_KEY, STAR_MOST_BATCHES_PER_ROW};
+use crate::cost::{
+    STAR_MERGED_KEYS, STAR_MERGED_QUADS_PER_KEY, STAR_MOST_BATCHES_PER_ROW, STAR_WIDE_GAP,
+};
 use crate::operators::sort::sort_rows;
 use crate::plan::condition::Value;
 use crate::plan::{Slot, SlotSet, TableNumber};
@@ -125,7 +127,8 @@ pub(crate) struct Star {
     keys: Vec<u64>,
     /// One range for each arm of each key, or for many keys.
     ranges: Vec<(Key, Key)>,
-    merges: bool,
+    /// Where all quads between keys are read: for each range, the place behind its last key.
+    merged: Option<Vec<u32>>,
     reading: Reading,
     batch: Batch,
     spans: Vec<Span>,
@@ -187,7 +190,7 @@ impl Star {
             starts: sorted.starts,
             keys,
             ranges: Vec::new(),
-            merges: merge.is_some(),
+            merged: merge.map(|_| Vec::new()),
             reading: Reading::new(0),
             batch: Batch::new(),
             spans: Vec::new(),
@@ -231,10 +234,16 @@ impl Star {
         let arms = self.arms.len();
         let columns = self.arms.iter().fold(0, |mask, a| mask | a.access.mask);
         let most = 2 * arms * self.most.max(self.chunk);
-        if self.merges {
-            for keys in self.keys.chunks(STAR_MERGED_KEYS) {
-                let (low, high) = (keys[0], keys[keys.len() - 1]);
+        if let Some(ends) = &mut self.merged {
+            let mut parts = wide_gaps(&self.keys).peekable();
+            let mut rest = 0;
+            while rest < self.keys.len() {
+                let end = parts.next_if(|&end| end <= rest + STAR_MERGED_KEYS);
+                let end = end.unwrap_or(self.keys.len().min(rest + STAR_MERGED_KEYS));
+                let (low, high) = (self.keys[rest], self.keys[end - 1]);
                 self.ranges.push((range(low, &[]).0, range(high, &[]).1));
+                ends.push(end as u32);
+                rest = end;
             }
             let places = self.arms.iter().map(|a| a.constants.len()).max();
             let keys = (1 << (places.unwrap_or(0) + 1)) - 1;
@@ -289,7 +298,11 @@ impl Star {
         for arm in &mut self.arms {
             let stats = &mut steps[arm.step];
             stats.keys += arm.new_keys;
-            stats.probes += if self.merges { 0 } else { arm.new_keys };
+            stats.probes += if self.merged.is_some() {
+                0
+            } else {
+                arm.new_keys
+            };
             stats.rows += arm.new_rows;
             (arm.new_keys, arm.new_rows) = (0, 0);
         }
@@ -374,9 +387,11 @@ impl Star {
             &mut self.spans,
         );
         let (groups, begun) = self.reading.place();
-        let keys = if self.merges { STAR_MERGED_KEYS } else { 1 };
         self.first = self.until;
-        self.until = (groups * keys).min(self.keys.len());
+        self.until = match (&self.merged, groups.checked_sub(1)) {
+            (Some(ends), Some(last)) => ends[last.min(ends.len() - 1)] as usize,
+            _ => groups.min(self.keys.len()),
+        };
         if begun {
             (self.more, self.has_large_key) = (false, true);
         }
@@ -387,7 +402,7 @@ impl Star {
             .iter()
             .map(|residuals| ResidualMask::new(residuals, &self.batch, params))
             .collect();
-        if self.merges {
+        if self.merged.is_some() {
             self.take_merged(&residual_mask);
         } else {
             self.take_probed(&residual_mask);
@@ -431,12 +446,22 @@ impl Star {
             let end = at + column[at..].iter().take_while(|&&v| v == key).count();
             for (number, &residuals) in self.residuals_of.iter().enumerate() {
                 let first = self.quads.len();
-                for quad in at..end {
-                    let mut constants = self.arms[number].constants.iter().enumerate();
-                    let is_own = constants.all(|(n, c)| self.batch.columns[n + 1][quad] == *c);
-                    if is_own && residual_mask[residuals].accepts(quad) {
-                        self.quads.push(quad as u32);
-                    }
+                let mask = &residual_mask[residuals];
+                let accepted = |quad: &usize| mask.accepts(*quad);
+                let constants = &self.arms[number].constants[..];
+                let columns = &self.batch.columns[1..];
+                if let &[constant] = constants {
+                    let own = (at..).zip(&columns[0][at..end]);
+                    let own = own.filter(|(_, &value)| value == constant);
+                    let own = own.map(|(quad, _)| quad).filter(accepted);
+                    self.quads.extend(own.map(|quad| quad as u32));
+                } else {
+                    let is_own = |quad: &usize| {
+                        let mut both = constants.iter().zip(columns);
+                        both.all(|(constant, column)| column[*quad] == *constant)
+                    };
+                    let own = (at..end).filter(is_own).filter(accepted);
+                    self.quads.extend(own.map(|quad| quad as u32));
                 }
                 leave_out_repeats(&self.arms[number], &self.batch, &mut self.quads, first);
                 self.ends.push(self.quads.len() as u32);
@@ -585,6 +610,13 @@ fn leave_out_repeats(arm: &Arm, batch: &Batch, quads: &mut Vec<u32>, first: usiz
     quads.truncate(kept);
 }
 
+/// The places of keys, which ascend, that have a wide gap before them: much may lie there that is of no key.
+pub(crate) fn wide_gaps(keys: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    let span = keys.first().zip(keys.last()).map_or(0, |(a, b)| b - a);
+    let least = (span / keys.len().max(1) as u64).saturating_mul(STAR_WIDE_GAP);
+    (1..keys.len()).filter(move |&n| keys[n] - keys[n - 1] > least)
+}
+
 /// The range of a key with constants behind it.
 pub(crate) fn range(key: u64, constants: &[u64]) -> (Key, Key) {
     let (mut low, mut high) = (KEY_MIN, KEY_MAX);
@@ -593,4 +625,20 @@ pub(crate) fn range(key: u64, constants: &[u64]) -> (Key, Key) {
         (low[place + 1], high[place + 1]) = (constant, constant);
     }
     (low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wide_gaps;
+
+    #[test]
+    fn gaps_are_wide_against_the_average() {
+        let keys: Vec<u64> = (0..100).chain(1_000_000..1_000_100).collect();
+        assert_eq!(wide_gaps(&keys).collect::<Vec<_>>(), [100]);
+        let even: Vec<u64> = (0..1000).map(|n| 7 * n).collect();
+        assert_eq!(wide_gaps(&even).count(), 0);
+        assert_eq!(wide_gaps(&[]).count(), 0);
+        assert_eq!(wide_gaps(&[u64::MAX]).count(), 0);
+        assert_eq!(wide_gaps(&[0, u64::MAX]).count(), 0);
+    }
 }

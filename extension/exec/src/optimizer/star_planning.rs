@@ -7,9 +7,9 @@ use crate::access::access_path::{cannot_match, AccessPath, Constants, PushedRang
 use crate::bindings::Bindings;
 use crate::cost::{
     REMOTE_STAR_UNTESTED_ROWS, SMALL_TABLE_ROWS, STAR_LAST_ARM_QUADS_PER_ROW,
-    STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
+    STAR_MAX_COUNTED_GAPS, STAR_MERGE_QUADS_PER_KEY, STAR_QUADS_PER_ROW, STAR_UNTESTED_ROWS,
 };
-use crate::operators::star_join::{range, Optional, Star, StarMerge, MAX_ARMS};
+use crate::operators::star_join::{range, wide_gaps, Optional, Star, StarMerge, MAX_ARMS};
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::hash_policy::{about_distinct, HashBuild, HashPolicy, Running};
 use crate::optimizer::range_pushdown::pushed_ranges;
@@ -260,13 +260,29 @@ pub(crate) fn merge<S: Source>(
             (table, order, Some(shard), shards)
         }
     };
-    let between = source.count(table, order, &low, &high) as f64;
     let merge = StarMerge {
         table,
         order,
         shard,
     };
-    (between <= close * shards as f64).then_some(merge)
+    let mut quads = source.count(table, order, &low, &high) as f64;
+    let most = close * shards as f64;
+    if quads > most {
+        quads -= quads_in_wide_gaps(source, &merge, ids);
+    }
+    (quads <= most).then_some(merge)
+}
+
+/// Quads in the gaps between the keys of a batch that a merging star leaves out.
+fn quads_in_wide_gaps<S: Source>(source: &mut S, merge: &StarMerge, ids: &[u64]) -> f64 {
+    let mut keys = ids.to_vec();
+    keys.sort_unstable();
+    let gaps: Vec<usize> = wide_gaps(&keys).take(STAR_MAX_COUNTED_GAPS).collect();
+    let within = gaps.into_iter().map(|n| {
+        let (low, high) = (range(keys[n - 1], &[]).1, range(keys[n], &[]).0);
+        source.count(merge.table, merge.order, &low, &high) as f64
+    });
+    within.sum()
 }
 
 /// Leaves out patterns whose quads are better held in memory.
