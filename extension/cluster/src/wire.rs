@@ -21,17 +21,27 @@ impl std::error::Error for Damaged {}
 /// Result of reading.
 pub type Result<T> = std::result::Result<T, Damaged>;
 
+/// Room of a new message in bytes: most are not longer (Explore 10M on eight nodes).
+const FIRST_BYTES: usize = 256;
+
 /// Builds a message.
-#[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Writer {
     /// An empty message.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            bytes: Vec::with_capacity(FIRST_BYTES),
+        }
     }
 
     /// The message.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
 use pgquad_cluster::message::Found;
-use pgquad_cluster::message::{self, Count, Kind, Read};
+use pgquad_cluster::message::{self, Count, Kind, Part, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::pg_sys;
@@ -171,31 +171,74 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
             open.readers[part].read(order, probe, ranges, enough, batch, spans)
         },
     );
-    open.close();
-    let ahead = request.ahead.iter().map(|(_, part)| part.shard);
-    let ahead: Vec<Option<Open>> = ahead.map(Open::one_ahead).collect();
+    let ahead = Ahead::new(&request, &open);
+    let order = |place: usize, of: &Open| of.check_order(request.ahead[place].0);
     let mut spans = Vec::new();
-    let order = |place: usize, open: &Open| open.check_order(request.ahead[place].0);
     rows.ahead = Found::of(
         &request.ahead,
         |place, range, enough, batch| {
-            let Some(open) = &ahead[place] else {
+            let Some((of, n)) = ahead.reader(place, &open) else {
                 return false;
             };
-            let (order, probe) = (order(place, open), &mut Probe::new(ALL_COLUMNS));
+            let (order, probe) = (order(place, of), &mut Probe::new(ALL_COLUMNS));
             let range = std::slice::from_ref(range);
-            open.readers[0].read(order, probe, range, enough, batch, &mut spans);
+            of.readers[n].read(order, probe, range, enough, batch, &mut spans);
             true
         },
         |place, (low, high)| {
-            let open = ahead[place].as_ref();
-            open.map_or(0, |open| {
-                open.readers[0].count(order(place, open), low, high)
+            let reader = ahead.reader(place, &open);
+            reader.map_or(0, |(of, n)| {
+                of.readers[n].count(order(place, of), low, high)
             })
         },
     );
-    ahead.into_iter().flatten().for_each(Open::close);
+    ahead.close();
+    open.close();
     rows.encode()
+}
+
+/// The shards of what is read ahead. Most of them are those of the request itself, or of each other.
+struct Ahead {
+    /// The shards that are not, with their numbers; `None` where they cannot be read.
+    others: Vec<(u64, Option<Open>)>,
+    /// Where each part is: among the shards of the request, or among the others.
+    places: Vec<(bool, usize)>,
+}
+
+impl Ahead {
+    fn new(request: &Read, open: &Open) -> Self {
+        let mut others: Vec<(u64, Option<Open>)> = Vec::new();
+        let place = |(_, part): &(u8, Part)| {
+            let shard = part.shard;
+            let own = request.parts.iter().position(|own| own.shard == shard);
+            if let Some(own) = own.filter(|&own| own < open.readers.len()) {
+                return (true, own);
+            }
+            let known = others.iter().position(|other| other.0 == shard);
+            let place = known.unwrap_or_else(|| {
+                others.push((shard, Open::one_ahead(shard)));
+                others.len() - 1
+            });
+            (false, place)
+        };
+        let places = request.ahead.iter().map(place).collect();
+        Self { others, places }
+    }
+
+    /// The reader of a part: its place among shards that are open.
+    fn reader<'a>(&'a self, part: usize, open: &'a Open) -> Option<(&'a Open, usize)> {
+        match self.places[part] {
+            (true, own) => Some((open, own)),
+            (false, other) => Some((self.others[other].1.as_ref()?, 0)),
+        }
+    }
+
+    fn close(self) {
+        self.others
+            .into_iter()
+            .filter_map(|(_, open)| open)
+            .for_each(Open::close);
+    }
 }
 
 fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {
