@@ -68,10 +68,11 @@ impl Chunk {
 /// Terms and quads that wait, and the terms seen lately.
 ///
 /// Terms are remembered in two generations. When the younger one is full, the older one is forgotten, and the younger
-/// one takes its place. A term of the older one that is seen again joins the younger one. So those that a document
-/// repeats, like its predicates, are never forgotten, and no other node is asked for them twice.
+/// one takes its place. A term of the older one that has its id joins the younger one when it is seen again. So those
+/// that a document repeats, like its predicates, are never forgotten, and no other node is asked for them twice.
 pub struct Waiting<S> {
-    /// The terms by the lower halves of their tickets. An answer changes nothing here.
+    /// The terms by the lower halves of their tickets. An answer changes nothing here. Beside those with tickets from
+    /// `first_young` on there are older ones that still waited when their generation was forgotten.
     young: HashMap<Key, u32, S>,
     old: HashMap<Key, u32, S>,
     /// The least ticket of the younger generation.
@@ -84,7 +85,7 @@ pub struct Waiting<S> {
     chunks: VecDeque<Chunk>,
     /// Bytes of the chunks.
     bytes: usize,
-    /// The terms with tickets from `done` on, which is the first that has no id.
+    /// The terms with tickets from `done` on, which is the first that has no id. Some of the others may have theirs.
     open: VecDeque<Key>,
     done: u64,
 }
@@ -207,6 +208,12 @@ impl<S: BuildHasher + Default> Waiting<S> {
         self.bytes + size_of::<Key>() * self.open.len()
     }
 
+    /// Whether quads wait for terms.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
     /// The quads that need not wait any more.
     pub fn take_ready(&mut self) -> Vec<[i64; 4]> {
         let mut ready = Vec::new();
@@ -232,7 +239,8 @@ impl<S: BuildHasher + Default> Waiting<S> {
         }
     }
 
-    /// Forgets the older terms that have ids, unless the maps with room for `more` terms stay within so many bytes.
+    /// Begins a new generation and forgets the older one, but for terms that wait, unless the maps with room for `more`
+    /// terms stay within so many bytes.
     pub fn limit(&mut self, bytes: usize, more: usize) {
         let room = self.young.capacity() - self.young.len();
         let is_full = room < more && 2 * self.young.capacity() * ENTRY_BYTES > bytes / 2;
@@ -242,7 +250,7 @@ impl<S: BuildHasher + Default> Waiting<S> {
         self.old = std::mem::take(&mut self.young);
         // Quads that wait hold the tickets of terms that have got their ids.
         let held = self.chunks.iter().map(|chunk| chunk.first).min();
-        let kept = held
+        let new_base = held
             .unwrap_or(u64::MAX)
             .min(self.done)
             .min(self.first_young);
@@ -252,8 +260,8 @@ impl<S: BuildHasher + Default> Waiting<S> {
         let waiting: Vec<(Key, u32)> = waiting.map(|(key, n)| (*key, n as u32)).collect();
         self.young.extend(waiting);
         self.first_young = self.base + self.ids.len() as u64;
-        self.ids.drain(..(kept - self.base) as usize);
-        self.base = kept;
+        self.ids.drain(..(new_base - self.base) as usize);
+        self.base = new_base;
     }
 }
 

@@ -80,12 +80,12 @@ pub(crate) const REMOTE_STAR_UNTESTED_ROWS: usize = 1024;
 pub(crate) const STAR_MERGE_QUADS_PER_KEY: f64 = 5.0;
 /// Keys of one range where all quads between them are read.
 pub(crate) const STAR_MERGED_KEYS: usize = 32;
-/// A gap between two keys so many times as wide as the average one is not read.
-pub(crate) const STAR_WIDE_GAP: u64 = 32;
-/// Most such gaps whose quads are counted to see what is left.
-pub(crate) const STAR_MAX_COUNTED_GAPS: usize = 16;
 /// Quads for each arm of each of those keys that a batch has room for.
 pub(crate) const STAR_MERGED_QUADS_PER_KEY: usize = 32;
+/// A gap between two of those keys so many times as wide as the average one is not read.
+pub(crate) const STAR_WIDE_GAP: u64 = 32;
+/// So many of these gaps, the first ones, have their quads counted to see what is left.
+pub(crate) const STAR_MAX_COUNTED_GAPS: usize = 16;
 /// Most full batches that one row may become in a star. Beyond that the patterns are joined one by one, as filters may
 /// be tested in between.
 pub(crate) const STAR_MOST_BATCHES_PER_ROW: usize = 16;

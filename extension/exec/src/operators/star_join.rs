@@ -610,10 +610,11 @@ fn leave_out_repeats(arm: &Arm, batch: &Batch, quads: &mut Vec<u32>, first: usiz
     quads.truncate(kept);
 }
 
-/// The places of keys, which ascend, that have a wide gap before them: much may lie there that is of no key.
+/// The places of different keys, which ascend, that have a wide gap before them: much may lie there that is of no key.
 pub(crate) fn wide_gaps(keys: &[u64]) -> impl Iterator<Item = usize> + '_ {
     let span = keys.first().zip(keys.last()).map_or(0, |(a, b)| b - a);
-    let least = (span / keys.len().max(1) as u64).saturating_mul(STAR_WIDE_GAP);
+    let average = (span / keys.len().max(1) as u64).max(1);
+    let least = average.saturating_mul(STAR_WIDE_GAP);
     (1..keys.len()).filter(move |&n| keys[n] - keys[n - 1] > least)
 }
 
@@ -637,6 +638,8 @@ mod tests {
         assert_eq!(wide_gaps(&keys).collect::<Vec<_>>(), [100]);
         let even: Vec<u64> = (0..1000).map(|n| 7 * n).collect();
         assert_eq!(wide_gaps(&even).count(), 0);
+        let dense: Vec<u64> = (0..1000).collect();
+        assert_eq!(wide_gaps(&dense).count(), 0);
         assert_eq!(wide_gaps(&[]).count(), 0);
         assert_eq!(wide_gaps(&[u64::MAX]).count(), 0);
         assert_eq!(wide_gaps(&[0, u64::MAX]).count(), 0);

@@ -277,6 +277,7 @@ pub(crate) fn merge<S: Source>(
 fn quads_in_wide_gaps<S: Source>(source: &mut S, merge: &StarMerge, ids: &[u64]) -> f64 {
     let mut keys = ids.to_vec();
     keys.sort_unstable();
+    keys.dedup();
     let gaps: Vec<usize> = wide_gaps(&keys).take(STAR_MAX_COUNTED_GAPS).collect();
     let within = gaps.into_iter().map(|n| {
         let (low, high) = (range(keys[n - 1], &[]).1, range(keys[n], &[]).0);

@@ -150,6 +150,9 @@ pub fn ids_of(answer: Answer<'_>, count: usize) -> Vec<Option<TermId>> {
     if ids.len() != count {
         damaged(Damaged);
     }
+    if ids.iter().any(|&id| i64::try_from(id).is_err()) {
+        damaged(Damaged);
+    }
     let id = |id: u64| (id != 0).then_some(TermId(id));
     ids.into_iter().map(id).collect()
 }

@@ -44,15 +44,19 @@ fn refuse<T>(_: BlockError) -> T {
     damaged(Damaged)
 }
 
+/// Refuses what is no encoded term of the dictionary.
+fn check(text: &str) {
+    if text.len() > encoded::MAX_TERM_BYTES || encoded::decode(text).is_none() {
+        damaged(Damaged);
+    }
+}
+
 impl<'a> Wanted<'a> {
     /// Terms that come as text.
     pub fn of_texts(part: &Part<Term<'a>>) -> Self {
         let texts: Vec<&str> = part.items.iter().map(|term| term.text).collect();
         let kind = |text: &&str| {
-            let is_term = text.len() <= encoded::MAX_TERM_BYTES && encoded::decode(text).is_some();
-            if !is_term {
-                damaged(Damaged);
-            }
+            check(text);
             text.as_bytes()[0]
         };
         Self {
@@ -66,10 +70,11 @@ impl<'a> Wanted<'a> {
 
     /// Terms that come in blocks. `None` where this node does not have their symbol tables (yet).
     ///
-    /// The text of the terms is not looked at: nearly all are new, and their blocks are stored as they are. So the
-    /// node that asks is believed what their hashes are.
+    /// Nearly all terms are new, and their blocks are stored as they are. So the node that asks is believed what their
+    /// hashes are; only the first term of each block is hashed to see that they belong together.
     pub fn in_blocks(tables: &Tables, packed: &dictionary::Packed<'a>) -> Option<Self> {
         let (mut blocks, mut kinds) = (Vec::with_capacity(packed.blocks.len()), Vec::new());
+        let (mut first, mut end) = (Vec::new(), Vec::new());
         let mut last: Option<Numbered> = None;
         for bytes in &packed.blocks {
             let number = table_of(bytes).unwrap_or_else(refuse);
@@ -82,6 +87,13 @@ impl<'a> Wanted<'a> {
             let view = View::new(bytes).unwrap_or_else(refuse);
             view.kinds(&symbols.symbols, &mut kinds)
                 .unwrap_or_else(refuse);
+            first.clear();
+            view.append(0..1, &symbols.symbols, &mut first, &mut end)
+                .unwrap_or_else(refuse);
+            let text = std::str::from_utf8(&first).unwrap_or_else(|_| damaged(Damaged));
+            if packed.hashes.get(start) != Some(&encoded_hash(text)) {
+                damaged(Damaged);
+            }
             last = Some(symbols.clone());
             blocks.push(Packed {
                 bytes,
@@ -177,6 +189,9 @@ impl Texts {
             rest = later;
         }
         self.text = String::from_utf8(text).unwrap_or_else(|_| damaged(Damaged));
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let parts = starts.zip(&self.ends);
+        parts.for_each(|(&start, &end)| check(&self.text[start..end]));
     }
 
     /// The text of the `i`th term, and its form compressed with the symbol tables of a number, where it comes with

@@ -137,7 +137,11 @@ impl DistributedEncoder {
             self.choose_symbols();
         }
         self.send_all();
-        self.waiting.take_ready()
+        let ready = self.waiting.take_ready();
+        if !self.waiting.is_empty() {
+            damaged(Damaged);
+        }
+        ready
     }
 
     /// Marks for the terms of a batch, and behind them the one of the default graph. Terms that are not known are
