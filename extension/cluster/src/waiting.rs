@@ -10,8 +10,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 /// Marks a ticket. Ids never have the highest bit.
 const TICKET: u64 = 1 << 63;
 
-/// Bytes that the map of known terms takes for each entry it has room for: 20 for key and place, one for the map, at
-/// most seven eighths full; and 8 for the id.
+/// Bytes that the map of known terms takes for each entry it has room for: 20 for key and ticket, one for the map,
+/// at most seven eighths full; and 8 for the id.
 const ENTRY_BYTES: usize = 32;
 
 /// An id or a ticket.
@@ -67,9 +67,10 @@ impl Chunk {
 
 /// Terms and quads that wait, and the terms seen lately.
 ///
-/// Terms are remembered in two generations. When the younger one is full, the older one is forgotten, and the younger
-/// one takes its place. A term of the older one that has its id joins the younger one when it is seen again. So those
-/// that a document repeats, like its predicates, are never forgotten, and no other node is asked for them twice.
+/// Terms are remembered in two generations, as in `pgquad_term::cache`. When the younger one is full, the older one is
+/// forgotten, and the younger one takes its place. A term of the older one that has its id joins the younger one when
+/// it is seen again. So those that a document repeats, like its predicates, are never forgotten, and no other node is
+/// asked for them twice.
 pub struct Waiting<S> {
     /// The terms by the lower halves of their tickets. An answer changes nothing here. Beside those with tickets from
     /// `first_young` on there are older ones that still waited when their generation was forgotten.

@@ -22,38 +22,43 @@ pub const MAX_TERM_BYTES: usize = 1 << 20;
 
 const NUMBER_DIGITS: usize = 9;
 
+/// What the encoding of a term begins with.
+#[inline]
+pub(crate) fn kind(term: &Term<'_>) -> u8 {
+    match term {
+        Term::Iri(_) => b'I',
+        Term::Blank(Blank::Number(_)) => b'N',
+        Term::Blank(Blank::Label(_)) => b'B',
+        Term::Literal(literal) => match literal.kind {
+            LiteralKind::String => b'S',
+            LiteralKind::Xsd(xsd) => xsd.code(),
+            LiteralKind::Language(_) => b'L',
+            LiteralKind::Other(_) => b'T',
+        },
+    }
+}
+
 /// Appends the encoding of a term.
 pub fn encode(term: &Term<'_>, out: &mut String) {
+    out.push(char::from(kind(term)));
     match *term {
-        Term::Iri(iri) => {
-            out.push('I');
-            out.push_str(iri);
-        }
+        Term::Iri(text) | Term::Blank(Blank::Label(text)) => out.push_str(text),
         Term::Blank(Blank::Number(number)) => {
-            out.push('N');
             for digit in (0..NUMBER_DIGITS).rev() {
                 out.push(char::from((number >> (7 * digit)) as u8 & 0x7f));
             }
         }
-        Term::Blank(Blank::Label(label)) => {
-            out.push('B');
-            out.push_str(label);
-        }
         Term::Literal(Literal { lexical, kind }) => {
-            match kind {
-                LiteralKind::String => out.push('S'),
-                LiteralKind::Xsd(xsd) => out.push(char::from(xsd.code())),
-                LiteralKind::Language(tag) => push_prefix('L', tag, out),
-                LiteralKind::Other(iri) => push_prefix('T', iri, out),
+            if let LiteralKind::Language(prefix) | LiteralKind::Other(prefix) = kind {
+                push_prefix(prefix, out);
             }
             out.push_str(lexical);
         }
     }
 }
 
-fn push_prefix(kind: char, prefix: &str, out: &mut String) {
+fn push_prefix(prefix: &str, out: &mut String) {
     debug_assert!(!prefix.contains('\0'), "NUL ends the prefix");
-    out.push(kind);
     out.push_str(prefix);
     out.push('\0');
 }

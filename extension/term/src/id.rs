@@ -1,7 +1,7 @@
 //! The 64-bit term id: a 4-bit tag and a 59-bit payload, sign bit clear, so that the id and the
 //! SQL `bigint` of the same value sort alike.
 
-use crate::{LiteralKind, Term, Xsd};
+use crate::{encoded, Term, Xsd};
 
 /// Bits of the payload.
 pub const PAYLOAD_BITS: u32 = 59;
@@ -77,19 +77,8 @@ impl TermId {
     /// Terms that [`crate::inline_id`] can inline must not come here: they would get two ids.
     #[must_use]
     pub fn in_dictionary(term: &Term<'_>, number: u64, language: Option<u16>) -> Self {
-        match term {
-            Term::Iri(_) => Self::new(tag::IRI, number),
-            Term::Blank(_) => Self::new(tag::BLANK, number),
-            Term::Literal(literal) => match (literal.kind, language) {
-                (LiteralKind::String, _) => Self::new(tag::STRING, number),
-                (LiteralKind::Language(_), Some(language))
-                    if number <= MAX_LANGUAGE_STRING_NUMBER =>
-                {
-                    Self::lang_string(language, number)
-                }
-                _ => Self::new(tag::OTHER, number),
-            },
-        }
+        Self::of_kind(encoded::kind(term), number, language)
+            .expect("the encoding of a term begins with a kind")
     }
 
     /// As [`Self::in_dictionary`], for a term whose encoded form begins with `kind`; `None` where none does.

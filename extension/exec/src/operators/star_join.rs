@@ -450,6 +450,7 @@ impl Star {
                 let accepted = |quad: &usize| mask.accepts(*quad);
                 let constants = &self.arms[number].constants[..];
                 let columns = &self.batch.columns[1..];
+                // Most arms have one constant, a predicate: they need no inner loop.
                 if let &[constant] = constants {
                     let own = (at..).zip(&columns[0][at..end]);
                     let own = own.filter(|(_, &value)| value == constant);

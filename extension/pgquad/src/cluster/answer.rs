@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pgquad_btree::{Batch, GroupCursor, Groups, Probe, Work, ALL_COLUMNS, KEY_MAX, KEY_MIN};
 use pgquad_cluster::groups::{encode_groups, GroupRequest, Smallest, ValuesRequest};
 use pgquad_cluster::message::Found;
-use pgquad_cluster::message::{self, Count, Kind, Part, Read};
+use pgquad_cluster::message::{self, Count, Kind, Read};
 use pgquad_cluster::reading;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::pg_sys;
@@ -62,6 +62,8 @@ pub fn answer(request: &[u8]) -> Vec<u8> {
 
 /// Shards of this node, open while a message is answered.
 struct Open {
+    /// Their numbers.
+    shards: Vec<u64>,
     relations: Vec<pg_sys::Relation>,
     readers: Vec<LocalReader>,
 }
@@ -70,6 +72,7 @@ impl Open {
     /// Opens the shards of a request.
     fn new(shards: impl Iterator<Item = u64>) -> Self {
         let mut open = Self {
+            shards: Vec::new(),
             relations: Vec::new(),
             readers: Vec::new(),
         };
@@ -86,8 +89,7 @@ impl Open {
                 let snapshot = pg_sys::GetActiveSnapshot();
                 let reader = LocalReader::new(rel, snapshot);
                 arrival::check_read(rel, arrived, snapshot, &reader);
-                open.readers.push(reader);
-                open.relations.push(rel);
+                open.push(shard, rel, reader);
             }
         }
         open
@@ -109,12 +111,15 @@ impl Open {
         if is_empty || !reader.sees_some() {
             map::not_here(shard);
         }
-        self.readers.push(reader);
-        self.relations.push(rel);
+        self.push(shard, rel, reader);
     }
 
-    /// Opens a shard that is read ahead; `None` where it is not here, locked by others, or not readable.
-    fn one_ahead(shard: u64) -> Option<Self> {
+    /// The place of a shard that is read ahead, which is opened unless it is open; `None` where it is not here, locked
+    /// by others, or not readable.
+    fn ahead(&mut self, shard: u64) -> Option<usize> {
+        if let Some(place) = self.shards.iter().position(|&open| open == shard) {
+            return Some(place);
+        }
         let oid = map::local_shard(shard)?;
         let arrived = map::arrived(oid);
         let lock = pg_sys::AccessShareLock as i32;
@@ -129,17 +134,20 @@ impl Open {
             }
             let snapshot = pg_sys::GetActiveSnapshot();
             let reader = LocalReader::new(rel, snapshot);
-            let is_readable = arrival::is_readable(arrived, snapshot, &reader);
-            let open = Self {
-                relations: vec![rel],
-                readers: vec![reader],
-            };
-            if !is_readable {
-                open.close();
+            if !arrival::is_readable(arrived, snapshot, &reader) {
+                drop(reader);
+                pg_sys::table_close(rel, pg_sys::NoLock as i32);
                 return None;
             }
-            Some(open)
+            self.push(shard, rel, reader);
         }
+        Some(self.shards.len() - 1)
+    }
+
+    fn push(&mut self, shard: u64, rel: pg_sys::Relation, reader: LocalReader) {
+        self.shards.push(shard);
+        self.relations.push(rel);
+        self.readers.push(reader);
     }
 
     /// Closes the shards; the locks stay with the transaction, so that the clean-up of a move waits.
@@ -163,7 +171,7 @@ impl Open {
 
 fn read(reader: &mut Reader<'_>) -> Vec<u8> {
     let request = Read::decode(reader).unwrap_or_else(|e| damaged(e));
-    let open = Open::new(request.parts.iter().map(|part| part.shard));
+    let mut open = Open::new(request.parts.iter().map(|part| part.shard));
     let order = open.check_order(request.order);
     let mut rows = reading::answer(
         &request,
@@ -171,74 +179,28 @@ fn read(reader: &mut Reader<'_>) -> Vec<u8> {
             open.readers[part].read(order, probe, ranges, enough, batch, spans)
         },
     );
-    let ahead = Ahead::new(&request, &open);
-    let order = |place: usize, of: &Open| of.check_order(request.ahead[place].0);
+    // Most shards of what is read ahead are open already.
+    let places = request.ahead.iter().map(|(_, part)| open.ahead(part.shard));
+    let places: Vec<Option<usize>> = places.collect();
+    let order = |part: usize| open.check_order(request.ahead[part].0);
     let mut spans = Vec::new();
     rows.ahead = Found::of(
         &request.ahead,
-        |place, range, enough, batch| {
-            let Some((of, n)) = ahead.reader(place, &open) else {
+        |part, range, enough, batch| {
+            let Some(place) = places[part] else {
                 return false;
             };
-            let (order, probe) = (order(place, of), &mut Probe::new(ALL_COLUMNS));
+            let (order, probe) = (order(part), &mut Probe::new(ALL_COLUMNS));
             let range = std::slice::from_ref(range);
-            of.readers[n].read(order, probe, range, enough, batch, &mut spans);
+            open.readers[place].read(order, probe, range, enough, batch, &mut spans);
             true
         },
-        |place, (low, high)| {
-            let reader = ahead.reader(place, &open);
-            reader.map_or(0, |(of, n)| {
-                of.readers[n].count(order(place, of), low, high)
-            })
+        |part, (low, high)| {
+            places[part].map_or(0, |place| open.readers[place].count(order(part), low, high))
         },
     );
-    ahead.close();
     open.close();
     rows.encode()
-}
-
-/// The shards of what is read ahead. Most of them are those of the request itself, or of each other.
-struct Ahead {
-    /// The shards that are not, with their numbers; `None` where they cannot be read.
-    others: Vec<(u64, Option<Open>)>,
-    /// Where each part is: among the shards of the request, or among the others.
-    places: Vec<(bool, usize)>,
-}
-
-impl Ahead {
-    fn new(request: &Read, open: &Open) -> Self {
-        let mut others: Vec<(u64, Option<Open>)> = Vec::new();
-        let place = |(_, part): &(u8, Part)| {
-            let shard = part.shard;
-            let own = request.parts.iter().position(|own| own.shard == shard);
-            if let Some(own) = own.filter(|&own| own < open.readers.len()) {
-                return (true, own);
-            }
-            let known = others.iter().position(|other| other.0 == shard);
-            let place = known.unwrap_or_else(|| {
-                others.push((shard, Open::one_ahead(shard)));
-                others.len() - 1
-            });
-            (false, place)
-        };
-        let places = request.ahead.iter().map(place).collect();
-        Self { others, places }
-    }
-
-    /// The reader of a part: its place among shards that are open.
-    fn reader<'a>(&'a self, part: usize, open: &'a Open) -> Option<(&'a Open, usize)> {
-        match self.places[part] {
-            (true, own) => Some((open, own)),
-            (false, other) => Some((self.others[other].1.as_ref()?, 0)),
-        }
-    }
-
-    fn close(self) {
-        self.others
-            .into_iter()
-            .filter_map(|(_, open)| open)
-            .for_each(Open::close);
-    }
 }
 
 fn estimate(reader: &mut Reader<'_>) -> Vec<u8> {

@@ -26,7 +26,7 @@ pub fn answer(reader: &mut wire::Reader<'_>) -> Vec<u8> {
     let answer = match request {
         Request::Find(parts) => find(&parts).map(Answer::Ids),
         Request::Encode(parts) => encode_texts(&parts).map(Answer::Ids),
-        Request::EncodePacked(packed) => encode_packed(&packed).map(Answer::Ids),
+        Request::EncodePacked(packed) => encode_packed(packed).map(Answer::Ids),
         Request::Decode(parts) => return decode(&parts),
         Request::Take { shard, count } => take(shard, count),
         Request::Languages => return languages(None),
@@ -105,14 +105,14 @@ fn encode_texts(parts: &[Part<Term<'_>>]) -> Result<Vec<u64>, Moved> {
 
 /// As [`encode_texts`] for terms in blocks. Symbol tables that this node does not have (yet) count as a shard that it
 /// does not have: the asker sends the terms as text then.
-fn encode_packed<'a>(packed: &[Packed<'a>]) -> Result<Vec<u64>, Moved> {
+fn encode_packed(packed: Vec<Packed<'_>>) -> Result<Vec<u64>, Moved> {
     let layout = Layout::current();
     let wanted = with_shards(&layout, |shards| {
-        let wanted = |packed: &Packed<'a>| {
+        let wanted = packed.into_iter().map(|packed| {
             let (_, tables) = tables(shards, packed.shard)?;
             Wanted::in_blocks(&tables, packed).ok_or(Moved)
-        };
-        packed.iter().map(wanted).collect::<Result<Vec<_>, _>>()
+        });
+        wanted.collect::<Result<Vec<_>, _>>()
     })?;
     encode(&wanted, Expected::New)
 }

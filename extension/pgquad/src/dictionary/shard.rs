@@ -39,19 +39,18 @@ pub fn add(
     let taken = extents::take_runs(tables, &lengths, packed_anew.len() as u64, own);
     // The symbols that the first new one comes compressed with, or the newest.
     let given = places(&is_new).next().and_then(|n| wanted.symbols(n));
-    let symbols = given.cloned();
-    let symbols = symbols.unwrap_or_else(|| with_state(|state| state.symbols.newest(tables)));
-    let number_of_symbols = symbols.number;
-    let mut packer = Packer::new(symbols);
+    let newest = || with_state(|state| state.symbols.newest(tables));
+    let mut packer = Packer::new(given.cloned().unwrap_or_else(newest));
+    let symbols = packer.symbols().number;
     for (block, first) in whole.iter().zip(taken.runs) {
         packer.push_block(first, block.bytes);
         for (n, number) in block.terms.clone().zip(first..) {
             ids[n] = Some(wanted.id(n, number));
         }
     }
-    let texts = wanted.texts(&packed_anew);
+    let opened = wanted.open(&packed_anew);
     let packed = packed_anew.iter().enumerate().map(|(i, &n)| {
-        let (text, compressed) = texts.get(i, number_of_symbols);
+        let (text, compressed) = opened.get(i, symbols);
         (n, text, compressed)
     });
     packer.push_all(taken.single.into_iter().flatten(), packed, |n, number| {

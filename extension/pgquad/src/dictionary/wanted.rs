@@ -1,16 +1,16 @@
 //! Terms of a shard that another node wants ids for: as text or, where they are many, in blocks as they lie on disk.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use pgquad_cluster::dictionary::{self, Part, Term};
 use pgquad_cluster::Damaged;
-use pgquad_term::block::{table_of, Block, BlockError, Compressed, Symbols, View};
+use pgquad_term::block::{table_of, Block, BlockError, Compressed, View};
 use pgquad_term::{encoded, encoded_hash, TermId};
 
 use super::state::with_state;
 use super::symbol_tables::Numbered;
 use super::tables::Tables;
+use super::texts::Texts;
 use crate::cluster::damaged;
 
 /// Terms of one shard.
@@ -72,33 +72,26 @@ impl<'a> Wanted<'a> {
     ///
     /// Nearly all terms are new, and their blocks are stored as they are. So the node that asks is believed what their
     /// hashes are; only the first term of each block is hashed to see that they belong together.
-    pub fn in_blocks(tables: &Tables, packed: &dictionary::Packed<'a>) -> Option<Self> {
+    pub fn in_blocks(tables: &Tables, packed: dictionary::Packed<'a>) -> Option<Self> {
         let (mut blocks, mut kinds) = (Vec::with_capacity(packed.blocks.len()), Vec::new());
-        let (mut first, mut end) = (Vec::new(), Vec::new());
-        let mut last: Option<Numbered> = None;
-        for bytes in &packed.blocks {
+        let mut firsts = Texts::default();
+        for (n, bytes) in packed.blocks.into_iter().enumerate() {
             let number = table_of(bytes).unwrap_or_else(refuse);
-            let symbols = match last.take().filter(|last| last.number == number) {
-                Some(last) => last,
-                None => with_state(|state| state.symbols.find(tables, number))
-                    .map(|symbols| Numbered { number, symbols })?,
-            };
+            let symbols = with_state(|state| state.symbols.find(tables, number))?;
             let start = kinds.len();
             let view = View::new(bytes).unwrap_or_else(refuse);
-            view.kinds(&symbols.symbols, &mut kinds)
+            let Texts { bytes: text, ends } = &mut firsts;
+            // This looks at the places of all terms, too.
+            view.append(0..1, &symbols, text, ends)
+                .and_then(|()| view.kinds(&symbols, &mut kinds))
                 .unwrap_or_else(refuse);
-            first.clear();
-            view.append(0..1, &symbols.symbols, &mut first, &mut end)
-                .unwrap_or_else(refuse);
-            let text = std::str::from_utf8(&first).unwrap_or_else(|_| damaged(Damaged));
-            if packed.hashes.get(start) != Some(&encoded_hash(text)) {
+            if packed.hashes.get(start) != Some(&encoded_hash(firsts.get(n))) {
                 damaged(Damaged);
             }
-            last = Some(symbols.clone());
             blocks.push(Packed {
                 bytes,
                 terms: start..kinds.len(),
-                symbols,
+                symbols: Numbered { number, symbols },
             });
         }
         if kinds.len() != packed.hashes.len() || kinds.len() != packed.languages.len() {
@@ -106,9 +99,9 @@ impl<'a> Wanted<'a> {
         }
         Some(Self {
             shard: packed.shard,
-            hashes: packed.hashes.clone(),
+            hashes: packed.hashes,
             kinds,
-            languages: packed.languages.clone(),
+            languages: packed.languages,
             form: Form::Blocks(blocks),
         })
     }
@@ -139,40 +132,37 @@ impl<'a> Wanted<'a> {
         (block < self.blocks().len()).then_some(block)
     }
 
-    /// The texts of some terms, whose places ascend.
-    pub fn texts(&self, places: &[usize]) -> Texts {
-        let mut texts = Texts::default();
+    /// Opens some terms, whose places ascend.
+    pub fn open(&self, places: &[usize]) -> Opened {
+        let mut opened = Opened::default();
         match &self.form {
             Form::Texts(all) => places.iter().for_each(|&n| {
-                texts.text.push_str(all[n]);
-                texts.ends.push(texts.text.len());
+                opened.texts.bytes.extend_from_slice(all[n].as_bytes());
+                opened.texts.ends.push(opened.texts.bytes.len());
             }),
-            Form::Blocks(blocks) => texts.unpack(blocks, |n| self.block_of(n), places),
+            Form::Blocks(blocks) => opened.unpack(blocks, |n| self.block_of(n), places),
         }
-        texts
+        opened
     }
 }
 
-/// Texts of terms.
+/// Terms with their texts.
 #[derive(Default)]
-pub struct Texts {
-    /// The encoded terms, one behind the other, and where each ends.
-    text: String,
-    ends: Vec<usize>,
+pub struct Opened {
+    texts: Texts,
     /// The blocks that they come in, with the numbers of their symbol tables.
     blocks: Vec<(u32, Block)>,
     /// Where each term is: its block, and the place in it. None where they come as text.
     places: Vec<(usize, usize)>,
 }
 
-impl Texts {
+impl Opened {
     fn unpack(
         &mut self,
         blocks: &[Packed<'_>],
         block_of: impl Fn(usize) -> Option<usize>,
         places: &[usize],
     ) {
-        let mut text = Vec::new();
         let mut rest = places;
         while let Some(block) = rest.first().and_then(|&n| block_of(n)) {
             let block = &blocks[block];
@@ -181,32 +171,24 @@ impl Texts {
             let (here, later) = rest.split_at(rest.partition_point(|&n| n < block.terms.end));
             for n in here {
                 let index = n - block.terms.start;
-                append(&opened, index, symbols, &mut text);
-                self.ends.push(text.len());
+                let appended = opened.append(index, symbols, &mut self.texts.bytes);
+                appended.unwrap_or_else(refuse);
+                self.texts.ends.push(self.texts.bytes.len());
+                check(self.texts.get(self.places.len()));
                 self.places.push((self.blocks.len(), index));
             }
             self.blocks.push((*number, opened));
             rest = later;
         }
-        self.text = String::from_utf8(text).unwrap_or_else(|_| damaged(Damaged));
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let parts = starts.zip(&self.ends);
-        parts.for_each(|(&start, &end)| check(&self.text[start..end]));
     }
 
     /// The text of the `i`th term, and its form compressed with the symbol tables of a number, where it comes with
     /// them.
     pub fn get(&self, i: usize, symbols: u32) -> (&str, Option<Compressed<'_>>) {
-        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
         let compressed = self.places.get(i).and_then(|&(block, index)| {
             let (number, block) = &self.blocks[block];
             (*number == symbols).then(|| block.compressed(index).ok())?
         });
-        (&self.text[start..self.ends[i]], compressed)
+        (self.texts.get(i), compressed)
     }
-}
-
-fn append(block: &Block, index: usize, symbols: &Arc<Symbols>, text: &mut Vec<u8>) {
-    let done = block.append(index, symbols, text);
-    done.unwrap_or_else(refuse);
 }

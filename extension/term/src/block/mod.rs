@@ -298,10 +298,9 @@ impl<'a> View<'a> {
         Ok((terms.into_boxed_slice(), cursor))
     }
 
-    /// Appends the first byte of each encoded term, which tells its kind, once it is sure that the block has the rests
-    /// of all. `symbols` must be the tables of number [`table_of`].
+    /// Appends the first byte of each encoded term, which tells its kind. `symbols` must be the tables of number
+    /// [`table_of`].
     pub fn kinds(&self, symbols: &Symbols, out: &mut Vec<u8>) -> Result<(), BlockError> {
-        self.places()?;
         let (mut affix, mut kinds) = (Vec::new(), Vec::with_capacity(self.affixes.len()));
         for &(stored, raw) in &self.affixes {
             affix.clear();
