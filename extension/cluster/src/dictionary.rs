@@ -11,6 +11,20 @@ use crate::wire::{Damaged, Reader, Result, Writer};
 /// Most terms that one message may be about; a reader believes no more.
 pub const MAX_TERMS: usize = 1 << 22;
 
+/// The number of [`Request::Find`].
+const FIND: u8 = 1;
+/// The number of [`Request::Decode`].
+const DECODE: u8 = 3;
+/// The number of [`Request::Languages`].
+const LANGUAGES: u8 = 5;
+
+/// Whether an encoded request only looks terms up.
+#[must_use]
+pub fn is_look_up(request: &[u8]) -> bool {
+    // Behind version and kind.
+    matches!(request.get(2), Some(&(FIND | DECODE | LANGUAGES)))
+}
+
 /// What is asked for in one shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part<T> {
@@ -207,7 +221,7 @@ impl<'a> Request<'a> {
         let mut writer = request(Kind::Dictionary);
         match self {
             Self::Find(parts) => {
-                writer.u8(1);
+                writer.u8(FIND);
                 write_parts(&mut writer, parts, write_hashes);
             }
             Self::Encode(parts) => {
@@ -229,7 +243,7 @@ impl<'a> Request<'a> {
                 }
             }
             Self::Decode(parts) => {
-                writer.u8(3);
+                writer.u8(DECODE);
                 write_parts(&mut writer, parts, |writer, numbers| writer.column(numbers));
             }
             Self::Take { shard, count } => {
@@ -237,7 +251,7 @@ impl<'a> Request<'a> {
                 writer.u64(*shard);
                 writer.u64(*count);
             }
-            Self::Languages => writer.u8(5),
+            Self::Languages => writer.u8(LANGUAGES),
             Self::AddLanguages { shard, tags } => {
                 writer.u8(6);
                 writer.u64(*shard);
@@ -258,14 +272,14 @@ impl<'a> Request<'a> {
     /// The message is damaged.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self> {
         let request = match reader.u8()? {
-            1 => Self::Find(read_parts(reader, read_hashes)?),
+            FIND => Self::Find(read_parts(reader, read_hashes)?),
             2 => Self::Encode(read_parts(reader, read_terms)?),
-            3 => Self::Decode(read_parts(reader, read_column)?),
+            DECODE => Self::Decode(read_parts(reader, read_column)?),
             4 => Self::Take {
                 shard: reader.u64()?,
                 count: reader.u64()?,
             },
-            5 => Self::Languages,
+            LANGUAGES => Self::Languages,
             6 => Self::AddLanguages {
                 shard: reader.u64()?,
                 tags: read_texts(reader)?,

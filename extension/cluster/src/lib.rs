@@ -17,6 +17,7 @@ pub mod quad_batches;
 pub mod read_cache;
 pub mod reading;
 pub mod ring_cache;
+pub mod serving;
 pub mod status;
 pub mod taken;
 pub mod traffic;

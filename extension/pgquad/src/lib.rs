@@ -34,8 +34,9 @@ fn version() -> &'static str {
 }
 
 /// What has a piece of the server's shared memory.
-const SHARED_MEMORY: [pg::shared_memory::Piece; 3] = [
+const SHARED_MEMORY: [pg::shared_memory::Piece; 4] = [
     cluster::counters::PIECE,
+    cluster::serving::PIECE,
     cluster::exchange::UNREACHABLE_NODES,
     dictionary::SHARED_TERMS,
 ];

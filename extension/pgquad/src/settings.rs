@@ -150,6 +150,13 @@ pub static NODE_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 /// too, gives another 1.08 times, and 1.15 times the Business Intelligence queries. With eight clients nothing changes.
 pub static NODE_POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
+/// Sessions of other nodes that are busy before workers serve them together, -1 for twice the processors, 0 for never:
+/// `quad.serving_min_sessions`.
+pub static SERVING_MIN_SESSIONS: GucSetting<i32> = GucSetting::<i32>::new(-1);
+/// Most workers that serve the sessions of one role and database, 0 for as many as there are processors:
+/// `quad.serving_workers`.
+pub static SERVING_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(0);
+
 /// Whether nodes of this machine are asked over Unix-domain sockets: `quad.node_unix_sockets`.
 pub static NODE_UNIX_SOCKETS: GucSetting<bool> = GucSetting::<bool>::new(true);
 
@@ -502,6 +509,26 @@ fn define_cluster() {
         0,
         10_000,
         GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"quad.serving_min_sessions",
+        c"Sessions of other nodes that are busy at a time from which on background workers serve them together.",
+        c"-1 is twice the number of processors; 0: never.",
+        &SERVING_MIN_SESSIONS,
+        -1,
+        10_000,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"quad.serving_workers",
+        c"Most background workers that serve the sessions of one role and database together.",
+        c"0 means as many as there are processors. Each has up to eight sessions before another one is started.",
+        &SERVING_WORKERS,
+        0,
+        64,
+        GucContext::Sighup,
         GucFlags::default(),
     );
     GucRegistry::define_bool_guc(

@@ -27,6 +27,7 @@ pub mod rebuild;
 mod relations;
 mod secret;
 mod serve;
+pub mod serving;
 pub mod snapshots;
 pub mod statements;
 mod statistics;

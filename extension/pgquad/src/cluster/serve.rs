@@ -17,6 +17,7 @@ use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::{is_ready, EventSet, Woken};
 use super::protocol::{check_version, damaged, COPY_DATA};
+use super::serving::{Lender, Outcome};
 use super::trust::{meet, refuse};
 use crate::dictionary;
 use crate::pg::compat;
@@ -115,6 +116,8 @@ struct Served {
     ended: Option<Instant>,
     /// How long the next transaction takes to come.
     gaps: Polling,
+    /// When the session is lent to a worker.
+    lender: Lender,
 }
 
 impl Served {
@@ -134,6 +137,7 @@ impl Served {
             waited: None,
             ended: None,
             gaps: Polling::default(),
+            lender: Lender::default(),
         };
         // SAFETY: a procedure that was called outside of a block, whose caller needs no snapshot afterwards.
         unsafe { pg_sys::ForgetPortalSnapshots() };
@@ -169,6 +173,9 @@ impl Served {
             Some(Kind::ImportSnapshot) => self.import(request),
             _ => {
                 if self.transaction != Transaction::Open {
+                    if self.is_served_together(request) {
+                        return;
+                    }
                     self.begin(None);
                 }
                 self.answer(request);
@@ -247,13 +254,35 @@ impl Served {
         self.ended.is_some_and(|ended| poll(ended, budget))
     }
 
+    /// Lends the session to a worker where that pays, and waits until it is back. Whether the request has been answered
+    /// there.
+    fn is_served_together(&mut self, request: &[u8]) -> bool {
+        // What has been read from the socket cannot be lent.
+        if self.is_secure || ffi::has_client_data() || !self.lender.wants(request) {
+            return false;
+        }
+        let Some(worker) = self.lender.find_worker() else {
+            return false;
+        };
+        if self.transaction == Transaction::Resting {
+            self.commit();
+        }
+        if self.is_full {
+            ffi::flush_to_client();
+            self.is_full = false;
+        }
+        self.ended = None;
+        match self.lender.lend(&worker, request, || attend(false)) {
+            Outcome::Kept => false,
+            Outcome::Back { is_unanswered } => !is_unanswered,
+            Outcome::Closed => exit(pg_sys::SessionEndType::DISCONNECT_CLIENT_EOF),
+        }
+    }
+
     fn answer(&mut self, request: &[u8]) {
         // SAFETY: plain settings.
         Timeout::Statement.start(unsafe { pg_sys::StatementTimeout });
-        let answer = match message::kind_of(request) {
-            Some(Kind::Dictionary) => with_own_locks(|| answer(request)),
-            _ => answer(request),
-        };
+        let answer = respond(request);
         Timeout::Statement.stop();
         ffi::put_to_client(COPY_DATA, &answer);
         self.is_full = true;
@@ -371,6 +400,14 @@ fn exit(cause: pg_sys::SessionEndType::Type) -> ! {
     }
 }
 
+/// The answer to a message, within a transaction, under its active snapshot.
+pub fn respond(request: &[u8]) -> Vec<u8> {
+    match message::kind_of(request) {
+        Some(Kind::Dictionary) => with_own_locks(|| answer(request)),
+        _ => answer(request),
+    }
+}
+
 /// Answers about terms and gives back the locks taken for that: whoever asks may wait next for one that adds terms, and
 /// this one for somebody who waits for these locks. Reads of the dictionary see what is committed, so that nothing is
 /// kept together by them.
@@ -390,7 +427,7 @@ fn with_own_locks<T>(body: impl FnOnce() -> T) -> T {
 }
 
 /// Gives back the locks of the current resource owner, which has nothing open.
-fn release_locks() {
+pub fn release_locks() {
     // SAFETY: there is one, within a transaction; null stands for all locks of it.
     unsafe { pg_sys::LockReleaseCurrentOwner(std::ptr::null_mut(), 0) };
     dictionary::forget_locks();
@@ -419,7 +456,7 @@ fn poll(since: Instant, budget: Duration) -> bool {
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).
-fn attend(is_open: bool) {
+pub fn attend(is_open: bool) {
     // SAFETY: flags of this process; between two messages.
     unsafe {
         if pg_sys::catchupInterruptPending != 0 {

@@ -46,6 +46,8 @@ mod raw {
         pub fn pq_getbyte() -> core::ffi::c_int;
         pub fn pq_getmessage(into: pg_sys::StringInfo, most: core::ffi::c_int) -> core::ffi::c_int;
         pub fn pq_buffer_has_data() -> bool;
+        pub fn die(signal: core::ffi::c_int);
+        pub fn SignalHandlerForConfigReload(signal: core::ffi::c_int);
         pub fn enable_timeout_after(id: core::ffi::c_int, milliseconds: core::ffi::c_int);
         pub fn disable_timeout(id: core::ffi::c_int, keep_indicator: bool);
         pub fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
@@ -310,6 +312,15 @@ pub fn take_from_client(is_coming: bool) -> FromClient {
 pub fn has_client_data() -> bool {
     // SAFETY: a look at a buffer of the session.
     unsafe { raw::pq_buffer_has_data() }
+}
+
+/// Lets a background worker end and take up changed settings as a session does: between two steps of its work.
+pub fn handle_signals_as_session() {
+    // SAFETY: PostgreSQL's own handlers.
+    unsafe {
+        pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
+        pg_sys::pqsignal(libc::SIGTERM, Some(raw::die));
+    }
 }
 
 /// A clock of `utils/timeout.h`.

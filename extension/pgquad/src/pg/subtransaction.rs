@@ -16,11 +16,31 @@ const SERIOUS: [PgSqlErrorCode; 4] = [
 /// Runs `body` in a subtransaction. When it raises an error the subtransaction is rolled back, and the message is
 /// given.
 pub fn attempt<T>(body: impl Fn() -> T) -> Result<T, String> {
+    within(None, body).map_err(|error| match &*error {
+        CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
+            if !is_serious(report.sql_error_code()) =>
+        {
+            report.message().to_owned()
+        }
+        _ => error.rethrow(),
+    })
+}
+
+/// Runs `body` in a subtransaction, which is rolled back when it raises an error. The locks that it takes stay with
+/// `owner`, or with the current one.
+pub fn within<T>(
+    owner: Option<pg_sys::ResourceOwner>,
+    body: impl Fn() -> T,
+) -> Result<T, Box<CaughtError>> {
     // SAFETY: within a function call there is a transaction, a memory context and a resource owner; both are put back
-    // below, as PL/pgSQL does for its exception blocks.
-    let (context, owner) = unsafe {
+    // below, as PL/pgSQL does for its exception blocks. Locks of a subtransaction go to the parent of its owner
+    // (`CommitSubTransaction` of `access/transam/xact.c`), which lives until the transaction ends or longer.
+    let (context, before) = unsafe {
         let before = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        if let Some(owner) = owner {
+            pg_sys::ResourceOwnerNewParent(pg_sys::CurTransactionResourceOwner, owner);
+        }
         pg_sys::MemoryContextSwitchTo(before.0);
         before
     };
@@ -35,16 +55,9 @@ pub fn attempt<T>(body: impl Fn() -> T) -> Result<T, String> {
             Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
         }
         pg_sys::MemoryContextSwitchTo(context);
-        pg_sys::CurrentResourceOwner = owner;
+        pg_sys::CurrentResourceOwner = before;
     }
-    result.map_err(|error| match &*error {
-        CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
-            if !is_serious(report.sql_error_code()) =>
-        {
-            report.message().to_owned()
-        }
-        _ => error.rethrow(),
-    })
+    result
 }
 
 fn is_serious(code: PgSqlErrorCode) -> bool {
