@@ -132,8 +132,8 @@ impl Busy {
 /// How a session comes back from the serving process, between two queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Return {
-    /// The other node has closed the connection.
-    pub is_closed: bool,
+    /// The other node has closed the connection, or got an error that ends the call.
+    pub is_over: bool,
     /// The message with which it was lent has not been answered.
     pub is_unanswered: bool,
     /// Something was in the way: it is not lent again at once.
@@ -144,7 +144,7 @@ impl Return {
     /// The message to the process of the session.
     #[must_use]
     pub fn encode(self) -> u8 {
-        let bits = [self.is_closed, self.is_unanswered, self.is_unfit];
+        let bits = [self.is_over, self.is_unanswered, self.is_unfit];
         (0..)
             .zip(bits)
             .fold(0, |n, (place, bit)| n | u8::from(bit) << place)
@@ -155,7 +155,7 @@ impl Return {
     pub fn decode(flags: u8) -> Option<Self> {
         let bit = |place: u8| flags >> place & 1 != 0;
         (flags < 8).then(|| Self {
-            is_closed: bit(0),
+            is_over: bit(0),
             is_unanswered: bit(1),
             is_unfit: bit(2),
         })

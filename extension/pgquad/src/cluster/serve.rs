@@ -275,7 +275,7 @@ impl Served {
         match self.lender.lend(&worker, request, || attend(false)) {
             Outcome::Kept => false,
             Outcome::Back { is_unanswered } => !is_unanswered,
-            Outcome::Closed => exit(pg_sys::SessionEndType::DISCONNECT_CLIENT_EOF),
+            Outcome::Over => exit(pg_sys::SessionEndType::DISCONNECT_CLIENT_EOF),
         }
     }
 
@@ -412,7 +412,7 @@ pub fn respond(request: &[u8]) -> Vec<u8> {
 /// this one for somebody who waits for these locks. Reads of the dictionary see what is committed, so that nothing is
 /// kept together by them.
 fn with_own_locks<T>(body: impl FnOnce() -> T) -> T {
-    // SAFETY: within a transaction. An error ends the session, and the owner with the transaction's. What `body`
+    // SAFETY: within a transaction. An error ends the (sub)transaction, and the owner with it. What `body`
     // opens it has closed at its end, locks aside.
     unsafe {
         let outer = pg_sys::CurrentResourceOwner;

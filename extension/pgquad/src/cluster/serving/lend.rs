@@ -30,7 +30,7 @@ pub enum Outcome {
         is_unanswered: bool,
     },
     /// The other node has closed the connection, or got an error that ends the call.
-    Closed,
+    Over,
 }
 
 /// When a session is lent.
@@ -63,12 +63,14 @@ impl Lender {
             (owner, compat::client_socket())
         };
         let parcel = [&owner[..], request].concat();
+        let mut events = EventSet::new(1);
+        events.add(worker.as_raw_fd(), pg_sys::WL_SOCKET_READABLE);
         if control::send(worker, &parcel, client).is_err() {
             return Outcome::Kept;
         }
-        let back = wait(worker, attend);
-        if back.is_closed {
-            return Outcome::Closed;
+        let back = wait(worker, &mut events, attend);
+        if back.is_over {
+            return Outcome::Over;
         }
         if back.is_unfit {
             self.not_before = Some(Instant::now() + UNFIT_PAUSE);
@@ -95,15 +97,13 @@ impl Lender {
     }
 }
 
-/// Waits until the session is back. Meanwhile this process sends nothing to the client, to whom the worker may have sent
-/// a part of an answer. Where the worker is gone, this process ends.
-fn wait(control: &Socket, attend: impl Fn()) -> Return {
+/// Waits until the session is back. Meanwhile this process sends nothing to the client, to whom the worker may have
+/// sent a part of an answer. Where the worker is gone, this process ends.
+fn wait(control: &Socket, events: &mut EventSet, attend: impl Fn()) -> Return {
     // SAFETY: plain session state, put back below; an error on the way ends the process.
     let destination = unsafe { pg_sys::whereToSendOutput };
     // SAFETY: as above.
     unsafe { pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone };
-    let mut events = EventSet::new(1);
-    events.add(control.as_raw_fd(), pg_sys::WL_SOCKET_READABLE);
     loop {
         attend();
         check_for_interrupts!();

@@ -9,10 +9,10 @@ use pgquad_cluster::serving::{
     frame_bytes, is_short, put_frame, Failure, Frame, Return, MAX_FRAME_BYTES,
 };
 use pgrx::pg_sys::panic::CaughtError;
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::prelude::*;
 use socket2::Socket;
 
-use super::registry::{busy_sessions, lent_from};
+use super::registry::{busy_sessions, lent_from, window};
 use super::transaction::Transaction;
 use crate::cluster::serve::{release_locks, respond};
 use crate::pg::ffi::Timeout;
@@ -39,7 +39,7 @@ enum Leaving {
     /// Its next query is not for this worker.
     Unfit,
     /// The other node has closed the connection, or got an error that ends the call.
-    Closed,
+    Over,
 }
 
 /// What has become of a session.
@@ -51,6 +51,14 @@ pub enum State {
     Full,
     /// It is over for this worker.
     Gone,
+}
+
+/// A long message of a query, on its way.
+struct Long {
+    /// Room for all of it.
+    bytes: Vec<u8>,
+    /// So much has come.
+    filled: usize,
 }
 
 /// A message of a query that waits for a lock.
@@ -67,8 +75,7 @@ pub struct Lent {
     reading: Option<Reading>,
     /// The message with which it was lent, until that has been answered.
     first: Option<Vec<u8>>,
-    /// The beginning of a long message of a query, and the length of all of it.
-    long: Option<(Vec<u8>, usize)>,
+    long: Option<Long>,
     waiting: Option<Waiting>,
     /// What is to be sent.
     answers: Vec<u8>,
@@ -77,6 +84,8 @@ pub struct Lent {
     /// The kernel tells when there is room to send.
     watches_room: bool,
     leaving: Option<Leaving>,
+    /// The kernel has told that nothing follows what has come. It tells once.
+    is_closing: bool,
     /// A message of the query has taken long.
     is_long: bool,
     /// The window of time in which it was last noted as busy.
@@ -97,8 +106,9 @@ impl Lent {
             sent: 0,
             watches_room: false,
             leaving: None,
+            is_closing: false,
             is_long: false,
-            noted: 0,
+            noted: window(),
         }
     }
 
@@ -130,6 +140,7 @@ impl Lent {
         buffer: &mut [u8],
         is_closing: bool,
     ) -> State {
+        self.is_closing |= is_closing;
         if let Some(first) = self.first.take() {
             if !self.begins_with(&first, transaction) {
                 self.first = Some(first);
@@ -142,30 +153,37 @@ impl Lent {
             match self.send() {
                 Ok(true) => {}
                 Ok(false) => return State::Full,
-                Err(_) => self.leaving = Some(Leaving::Closed),
+                Err(_) => self.leaving = Some(Leaving::Over),
             }
             if let Some(leaving) = self.leaving {
                 self.give_back(leaving);
                 return State::Gone;
             }
-            if self.waiting.is_some() {
+            if self.waiting.is_some() && !self.is_closing {
                 return State::Lent;
             }
-            let length = match self.long {
-                Some(_) => self.read_long(transaction),
-                None => self.read_short(transaction, buffer),
+            if self.waiting.take().is_some() {
+                self.leaving = Some(Leaving::Over);
+                continue;
+            }
+            let is_long = self.long.is_some();
+            let length = if is_long {
+                self.read_long(transaction)
+            } else {
+                self.read_short(transaction, buffer)
             };
             match length {
-                Ok(0) => self.leaving = Some(Leaving::Closed),
-                // The kernel tells of what comes from now on. It has told already of an end that was there before.
+                Ok(0) => self.leaving = Some(Leaving::Over),
+                // The kernel tells of what comes from now on.
                 Ok(length) => {
-                    let is_all = length < buffer.len() && !is_closing && self.long.is_none();
-                    if is_all && self.answers.is_empty() && self.leaving.is_none() {
+                    let is_all = length < buffer.len() && !is_long && self.long.is_none();
+                    let is_quiet = self.answers.is_empty() && self.leaving.is_none();
+                    if is_all && is_quiet && !self.is_closing {
                         return State::Lent;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return State::Lent,
-                Err(_) => self.leaving = Some(Leaving::Closed),
+                Err(_) => self.leaving = Some(Leaving::Over),
             }
         }
     }
@@ -193,45 +211,41 @@ impl Lent {
                 Frame::Incomplete(whole) => {
                     let is_long = whole.is_some_and(|whole| whole > MAX_FRAME_BYTES);
                     if is_long && self.is_reading() {
-                        let whole = whole.unwrap_or_default();
-                        self.long = Some((Vec::with_capacity(whole), whole));
+                        let bytes = vec![0; whole.unwrap_or_default()];
+                        self.long = Some(Long { bytes, filled: 0 });
                     } else if is_long {
                         self.leaving = Some(Leaving::Unfit);
+                    } else if self.is_closing && taken == 0 {
+                        // The rest does not come.
+                        self.leaving = Some(Leaving::Over);
                     }
                     break;
                 }
                 Frame::Other => {
-                    // Within a query it is an end of the session: there is nothing that its own process could go on
-                    // with.
+                    // Within a query other nodes send nothing else but an end of the session.
                     let ends = self.is_reading();
-                    self.leaving = Some(if ends {
-                        Leaving::Closed
-                    } else {
-                        Leaving::Unfit
-                    });
+                    self.leaving = Some(if ends { Leaving::Over } else { Leaving::Unfit });
                     break;
                 }
             }
         }
         // Answers are on their way while the messages are taken from the socket.
         if self.send().is_err() || !self.discard(&mut buffer[..taken]) {
-            self.leaving = Some(Leaving::Closed);
+            self.leaving = Some(Leaving::Over);
         }
         Ok(length)
     }
 
     /// Reads on in a long message and answers it when it is whole. The number of bytes that have come.
     fn read_long(&mut self, transaction: &mut Transaction) -> io::Result<usize> {
-        let Some((mut bytes, whole)) = self.long.take() else {
+        let Some(mut long) = self.long.take() else {
             return Ok(0);
         };
-        let before = bytes.len();
-        bytes.resize(whole, 0);
-        let received = self.receive(&mut bytes[before..], 0);
-        bytes.truncate(before + received.as_ref().copied().unwrap_or_default());
-        if bytes.len() < whole {
-            self.long = Some((bytes, whole));
-        } else if let Frame::Data(request) = Frame::first(&bytes) {
+        let received = self.receive(&mut long.bytes[long.filled..], 0);
+        long.filled += received.as_ref().copied().unwrap_or_default();
+        if long.filled < long.bytes.len() {
+            self.long = Some(long);
+        } else if let Frame::Data(request) = Frame::first(&long.bytes) {
             self.take(request, transaction);
         }
         received
@@ -268,8 +282,10 @@ impl Lent {
         if self.leaving.is_some() {
             return false;
         }
-        let reading = self.reading.insert(begin(transaction));
-        match answer_under(reading, request) {
+        let began = Instant::now();
+        let answer = answer_under(self.reading.insert(begin(transaction)), request);
+        self.is_long = began.elapsed() > LONG_MESSAGE;
+        match answer {
             Ok(answer) => put_frame(&mut self.answers, &answer),
             // It waits for locks and meets errors in its own process, where nobody else is concerned.
             Err(_) => {
@@ -286,7 +302,8 @@ impl Lent {
             return;
         };
         let began = Instant::now();
-        let answer = if message::kind_of(request) == Some(Kind::ExportSnapshot) {
+        let is_export = message::kind_of(request) == Some(Kind::ExportSnapshot);
+        let answer = if is_export && request.first() == Some(&message::VERSION) {
             transaction.has_exported();
             Ok(export_under(reading, request))
         } else {
@@ -302,7 +319,7 @@ impl Lent {
             // As with its own process, an error ends the session.
             Err(error) => {
                 failure_of(&error).put(&mut self.answers);
-                self.leaving = Some(Leaving::Closed);
+                self.leaving = Some(Leaving::Over);
             }
         }
     }
@@ -363,7 +380,7 @@ impl Lent {
     fn give_back(&mut self, leaving: Leaving) {
         self.end();
         let back = Return {
-            is_closed: leaving == Leaving::Closed,
+            is_over: leaving == Leaving::Over,
             is_unanswered: self.first.is_some(),
             is_unfit: leaving == Leaving::Unfit,
         };
@@ -387,8 +404,8 @@ impl Lent {
     }
 }
 
-/// Tells the process of a session that the session is its own again. Where that does not get there, the process sees the
-/// connection closed.
+/// Tells the process of a session that the session is its own again. Where that does not get there, the process sees
+/// the connection closed.
 pub fn give_back(control: &Socket, back: Return) {
     let flags = back.encode();
     // SAFETY: one byte, which outlives the call.
@@ -464,6 +481,11 @@ fn failure_of(error: &CaughtError) -> Failure {
     };
     // MAKE_SQLSTATE of PostgreSQL's utils/elog.h: six bits for each character.
     let code = report.sql_error_code() as i32;
+    ereport!(
+        LOG,
+        report.sql_error_code(),
+        format!("a message of another node has failed: {}", report.message())
+    );
     let code = (0..5).map(|n| char::from((code >> (6 * n) & 0x3f) as u8 + b'0'));
     Failure {
         code: code.collect(),

@@ -75,13 +75,18 @@ pub fn lent_from() -> Option<u32> {
     }
 }
 
+/// The number of the window of time that goes on.
+pub fn window() -> u32 {
+    (now() / (WINDOW_MS * 1_000_000)) as u32
+}
+
 /// Notes that a session is busy and says how many are. `noted` is the session's own: the window in which it was noted
 /// last.
 pub fn busy_sessions(noted: &mut u32) -> u32 {
     let Some(shared) = shared() else {
         return 0;
     };
-    let window = (now() / (WINDOW_MS * 1_000_000)) as u32;
+    let window = window();
     if *noted != window {
         *noted = window;
         let more = |busy| Some(Busy(busy).with_one_more(window).0);
@@ -116,7 +121,8 @@ pub fn find(database: pg_sys::Oid, role: pg_sys::Oid) -> Found {
         if state == CLAIMED || place.of() != (database.to_u32(), role.to_u32()) {
             continue;
         }
-        workers += 1;
+        // One that takes no sessions may have a query that lasts.
+        workers += u32::from(state != PAUSED);
         match state {
             STARTING if now().saturating_sub(place.since.load(Relaxed)) < MAX_START_NS => {
                 is_coming = true;

@@ -27,7 +27,7 @@ const EVENTS: usize = 64;
 const DESCRIPTORS: usize = 2;
 /// How a session comes back that cannot be taken.
 const NOT_TAKEN: Return = Return {
-    is_closed: false,
+    is_over: false,
     is_unanswered: true,
     is_unfit: true,
 };
@@ -256,6 +256,7 @@ impl Worker {
         let is_unused = self.guests.iter().all(Option::is_none);
         if is_unused && !self.is_closing && self.unused_since.elapsed() > LINGER {
             self.is_closing = true;
+            self.transaction.is_last();
             self.own.takes_sessions(false);
             control::remove(self.place);
             self.accept();
@@ -268,7 +269,7 @@ impl Worker {
         if !self.lent().any(|lent| lent.is_reading()) {
             self.transaction.end();
         }
-        let takes = !self.transaction.is_ending() && !self.is_closing;
+        let takes = !self.transaction.is_ending();
         if takes != self.takes {
             self.takes = takes;
             self.own.takes_sessions(takes);
@@ -325,6 +326,9 @@ impl Worker {
             });
             let socket = process.as_raw_fd();
             if self.watch(socket, &Subject::Process(place)).is_err() || !reserve_descriptors() {
+                // What is not taken out of a socket that is closed would be an error at its other end. Where it has
+                // not come yet it cannot be sent.
+                let _ = control::receive(&process, &mut self.buffer);
                 give_back(&process, NOT_TAKEN);
                 continue;
             }
