@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
+from expect import Mismatch, error_of, load_people, run, same
 from nodes import Cluster
 from pgquad_test import Report, wait_until
 
@@ -29,41 +30,12 @@ SHARDS_OF_SECOND = "from pg_class where relkind = 'r' and relname like 'second%'
 IN_TIME_S = 15
 
 
-class Mismatch(AssertionError):
-    """Something that is not as it has to be."""
-
-
-def same(what, got, expected):
-    if got != expected:
-        raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
-
-
-def run(connection, sql):
-    """Runs a statement; its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetchall() if cursor.description else []
-
-
-def error_of(connection, sql):
-    """The SQLSTATE of a statement that fails."""
-    try:
-        run(connection, sql)
-    except psycopg2.Error as error:
-        return error.pgcode or "closed"
-    return None
-
-
 class Checks:
     def __init__(self, cluster, report):
         self.cluster, self.report = cluster, report
         coordinator = cluster.coordinator
         coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        triples = "<http://x/p%s> <http://x/knows> <http://x/p0> . <http://x/p%s> <http://x/name> \"name %s\" ."
-        coordinator.query(
-            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') "
-            f"from generate_series(1, {PEOPLE}) i), store => 'films')"
-        )
+        load_people(self.cluster.coordinator, PEOPLE)
         coordinator.query("analyze quad_stores.films")
 
     def run(self):
@@ -162,11 +134,7 @@ class Checks:
             same("rows", len(some) + len(rest), PEOPLE)
             run(connection, "commit")
             self.names(connection, 0)
-        triples = "<http://x/p%s> <http://x/knows> <http://x/p0> . <http://x/p%s> <http://x/name> \"name %s\" ."
-        self.cluster.coordinator.query(
-            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') "
-            f"from generate_series(1, {PEOPLE}) i), store => 'films')"
-        )
+        load_people(self.cluster.coordinator, PEOPLE)
 
     def what_takes_longer_goes_back(self):
         """Counts and groups go to the session's own process, or are answered within a query."""
@@ -200,64 +168,36 @@ class Checks:
             same("quads", run(connection, within), [(expected,)])
             run(connection, "commit")
 
-    def a_wait_for_a_lock_goes_back(self):
-        """A message that has to wait for a lock waits in its own process, and others are answered meanwhile."""
-        coordinator = self.cluster.coordinator
-        coordinator.query("select quad.create_store('locked', distributed => true, shards => 6)")
-        coordinator.query("insert into quad_stores.locked select n, 2, n, 0 from generate_series(1, 100) n")
-        locked = "select a.s, b.o from quad_stores.locked a join quad_stores.locked b on b.s = a.o where a.p = 2 and a.s < 50"
-        with self.asking() as connection, closing(coordinator.connect()) as other:
-            rows = sorted(run(connection, locked))
-            node = self.others[0]
-            shards = node.query("select string_agg(oid::regclass::text, ', ') from pg_class where relkind = 'r' and relname like 'locked%' and relname ~ '_[0-9]+$'")[0][0]
-            with closing(node.connect()) as holder:
-                run(holder, "set citus.enable_manual_changes_to_shards = on")
-                run(holder, "begin")
-                run(holder, f"lock table {shards} in access exclusive mode")
-                found = []
-                waiting = threading.Thread(target=lambda: found.append(sorted(run(connection, locked))))
-                waiting.start()
-                wait_until(
-                    "a session that waits",
-                    lambda: node.query(f"select count(*) {SESSIONS} and wait_event_type = 'Lock'") == [(1,)],
-                    IN_TIME_S,
-                )
-                for _ in range(10):
-                    self.names(other)
-                same("it waits", found, [])
-                run(holder, "rollback")
-                waiting.join(IN_TIME_S)
-                same("rows", found, [rows])
-        coordinator.query("select quad.drop_store('locked')")
-
     @contextmanager
-    def second_store(self):
-        """Another store, and a statement that reads it within a transaction."""
+    def second_store(self, within):
+        """Another store, a statement that reads it, and its rows; `within`: in a query that has begun."""
         coordinator = self.cluster.coordinator
         coordinator.query("select quad.create_store('second', distributed => true, shards => 6)")
         coordinator.query("insert into quad_stores.second select n, 2, n, 0 from generate_series(1, 100) n")
         second = "select a.s, b.o from quad_stores.second a join quad_stores.second b on b.s = a.o where a.p = 2 and a.s < 50"
         with self.asking() as connection:
             rows = sorted(run(connection, second))
-            run(connection, "begin isolation level repeatable read")
-            self.names(connection)
+            if within:
+                run(connection, "begin isolation level repeatable read")
+                self.names(connection)
             yield connection, second, rows
-            run(connection, "rollback")
+            if within:
+                run(connection, "rollback")
             self.lent(connection)
         coordinator.query("select quad.drop_store('second')")
 
-    def a_wait_for_a_lock_within_a_query(self):
-        """A message that waits for a lock within a query keeps nobody else from answers."""
+    def wait_for_a_lock(self, within, has_begun):
+        """A statement waits for a lock until that is free. Others are answered meanwhile."""
         node = self.others[0]
-        with self.second_store() as (connection, second, rows), closing(node.connect()) as holder:
-            shards = node.query(f"select string_agg(oid::regclass::text, ', ') {SHARDS_OF_SECOND}")[0][0]
+        with self.second_store(within) as (connection, second, rows), closing(node.connect()) as holder:
+            [(shards,)] = node.query(f"select string_agg(oid::regclass::text, ', ') {SHARDS_OF_SECOND}")
             run(holder, "set citus.enable_manual_changes_to_shards = on")
             run(holder, "begin")
             run(holder, f"lock table {shards} in access exclusive mode")
             found = []
             waiting = threading.Thread(target=lambda: found.append(sorted(run(connection, second))))
             waiting.start()
-            time.sleep(1)
+            has_begun(node)
             with closing(self.cluster.coordinator.connect()) as other:
                 for _ in range(10):
                     self.names(other)
@@ -266,10 +206,21 @@ class Checks:
             waiting.join(IN_TIME_S)
             same("rows", found, [rows])
 
+    def a_wait_for_a_lock_goes_back(self):
+        """A message that has to wait for a lock waits in its own process, and others are answered meanwhile."""
+        waits = f"select count(*) {SESSIONS} and wait_event_type = 'Lock'"
+        self.wait_for_a_lock(
+            False, lambda node: wait_until("a session that waits", lambda: node.query(waits) == [(1,)], IN_TIME_S)
+        )
+
+    def a_wait_for_a_lock_within_a_query(self):
+        """A message that waits for a lock within a query keeps nobody else from answers."""
+        self.wait_for_a_lock(True, lambda _: time.sleep(1))
+
     def an_error_within_a_query(self):
         """An error within a query is the asker's, as its own process would have raised it, and nobody else's."""
         node = self.others[0]
-        with self.second_store() as (connection, second, _):
+        with self.second_store(True) as (connection, second, _):
             for shard in node.query(f"select oid::regclass {SHARDS_OF_SECOND}"):
                 with closing(node.connect()) as session:
                     run(session, "set citus.enable_manual_changes_to_shards = on")

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
+from expect import Mismatch, error_of, load_people, run, same, value
 from nodes import Cluster
 from pgquad_test import Report, as_server, socket_directory, wait_until
 
@@ -33,46 +34,12 @@ REFUSALS = ["pg_hba.conf rejects connection"]
 NO_LOCAL_CONNECTIONS = "local all all reject\n"
 
 
-class Mismatch(AssertionError):
-    """Something that is not as it has to be."""
-
-
-def same(what, got, expected):
-    if got != expected:
-        raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
-
-
-def run(connection, sql):
-    """Runs a statement; its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetchall() if cursor.description else []
-
-
-def value(connection, sql):
-    """The first column of the first row."""
-    return run(connection, sql)[0][0]
-
-
-def error_of(connection, sql):
-    """The SQLSTATE of a statement that fails."""
-    try:
-        run(connection, sql)
-    except psycopg2.Error as error:
-        return error.pgcode
-    return None
-
-
 class Checks:
     def __init__(self, cluster, report):
         self.cluster, self.report = cluster, report
         coordinator = cluster.coordinator
         coordinator.query("select quad.create_store('films', distributed => true, shards => 6)")
-        triples = "<http://x/p%s> <http://x/knows> <http://x/p0> . <http://x/p%s> <http://x/name> \"name %s\" ."
-        coordinator.query(
-            f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') "
-            f"from generate_series(1, {PEOPLE}) i), store => 'films')"
-        )
+        load_people(self.cluster.coordinator, PEOPLE)
 
     def run(self):
         for check in (
