@@ -40,3 +40,16 @@ def load_people(server, people):
         f"select quad.load_text((select string_agg(format('{triples}', i, i, i), E'\\n') "
         f"from generate_series(1, {people}) i), store => 'films')"
     )
+
+
+def run_checks(cluster, report, checks):
+    """Runs checks one after the other; their names are the first sentences of their docstrings."""
+    for check in checks:
+        name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
+        try:
+            check()
+        except (AssertionError, RuntimeError, psycopg2.Error) as error:
+            report.check(False, name, f"{type(error).__name__}: {error}")
+        else:
+            report.check(True, name)
+    cluster.check_crashes(report)

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
-from expect import Mismatch, error_of, load_people, run, same
+from expect import Mismatch, error_of, load_people, run, run_checks, same
 from nodes import Cluster
 from pgquad_test import Report, wait_until
 
@@ -39,7 +39,7 @@ class Checks:
         coordinator.query("analyze quad_stores.films")
 
     def run(self):
-        for check in (
+        checks = [
             self.workers_answer_with_the_same_rows,
             self.all_messages_of_a_query_are_of_one_snapshot,
             self.a_query_that_rests_keeps_its_snapshot,
@@ -54,15 +54,8 @@ class Checks:
             self.an_asker_that_ends,
             self.nothing_is_left,
             self.no_workers_by_a_setting,
-        ):
-            name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
-            try:
-                check()
-            except (AssertionError, RuntimeError, psycopg2.Error) as error:
-                self.report.check(False, name, f"{type(error).__name__}: {error}")
-            else:
-                self.report.check(True, name)
-        self.cluster.check_crashes(self.report)
+        ]
+        run_checks(self.cluster, self.report, checks)
 
     @property
     def others(self):
@@ -94,7 +87,8 @@ class Checks:
     def cursor(self):
         """A query that has read some of its rows, each node's by a worker."""
         with self.asking() as connection:
-            run(connection, "set quad.exchange_mode = pull; set quad.join_batch_size = 100; set cursor_tuple_fraction = 0.001")
+            run(connection, "set quad.exchange_mode = pull; set quad.join_batch_size = 100")
+            run(connection, "set cursor_tuple_fraction = 0.001")
             run(connection, "begin isolation level repeatable read")
             run(connection, f"declare walk cursor for {WALK}")
             some = run(connection, "fetch 150 from walk")
@@ -107,7 +101,8 @@ class Checks:
             with closing(server.connect()) as connection:
                 for _ in range(30):
                     self.names(connection)
-        same("a worker on each node", all(s.query(f"select count(*) > 0 {WORKERS}")[0][0] for s in self.cluster.servers), True)
+        found = [server.query(f"select count(*) > 0 {WORKERS}") for server in self.cluster.servers]
+        same("a worker on each node", found, [[(True,)]] * len(found))
 
     def all_messages_of_a_query_are_of_one_snapshot(self):
         """All messages of a query are answered under one snapshot, by the worker."""
@@ -146,7 +141,8 @@ class Checks:
                 self.names(connection)
             run(connection, "begin isolation level repeatable read")
             self.names(connection)
-            self.cluster.workers[1].query("insert into quad_stores.films select s, p, o, 6 from quad_stores.films where g = 0")
+            copy = "insert into quad_stores.films select s, p, o, 6 from quad_stores.films where g = 0"
+            self.cluster.workers[1].query(copy)
             same("quads of the snapshot", run(connection, "select count(*) from quad_stores.films"), [(2 * PEOPLE,)])
             self.names(connection)
             run(connection, "commit")
@@ -159,10 +155,12 @@ class Checks:
             run(connection, "set quad.exchange_mode = pull; set quad.join_batch_size = 1000000")
             keys = f"(select n * 7919 as s from generate_series(1, {MANY_PEOPLE}) n)"
             hinted = f"select count(*) from {keys} k join quad_stores.films f on f.s = k.s"
-            [(expected,)] = run(connection, f"select count(*) from quad_stores.films where s % 7919 = 0 and s between 1 and {MANY_PEOPLE * 7919}")
+            of_keys = f"s % 7919 = 0 and s between 1 and {MANY_PEOPLE * 7919}"
+            [(expected,)] = run(connection, f"select count(*) from quad_stores.films where {of_keys}")
             same("quads", run(connection, hinted), [(expected,)])
             self.names(connection)
-            within = f"select count(*) from {keys} k join quad_stores.films f on f.s = k.s, (select s from quad_stores.films where p = quad.find('<http://x/name>') limit 1) n"
+            one = "(select s from quad_stores.films where p = quad.find('<http://x/name>') limit 1) n"
+            within = f"{hinted}, {one}"
             run(connection, "begin isolation level repeatable read")
             self.names(connection)
             same("quads", run(connection, within), [(expected,)])
@@ -174,7 +172,8 @@ class Checks:
         coordinator = self.cluster.coordinator
         coordinator.query("select quad.create_store('second', distributed => true, shards => 6)")
         coordinator.query("insert into quad_stores.second select n, 2, n, 0 from generate_series(1, 100) n")
-        second = "select a.s, b.o from quad_stores.second a join quad_stores.second b on b.s = a.o where a.p = 2 and a.s < 50"
+        joined = "quad_stores.second a join quad_stores.second b on b.s = a.o"
+        second = f"select a.s, b.o from {joined} where a.p = 2 and a.s < 50"
         with self.asking() as connection:
             rows = sorted(run(connection, second))
             if within:
@@ -241,12 +240,13 @@ class Checks:
         coordinator.query("select quad.create_store('busy', distributed => true, shards => 6)")
         coordinator.query("insert into quad_stores.busy select n, 2, n, 0 from generate_series(1, 100) n")
         over, failed = threading.Event(), []
+        question = "select a.s from quad_stores.busy a join quad_stores.busy b on b.s = a.o where a.s < 50"
 
         def ask():
             with closing(coordinator.connect()) as connection:
                 while not over.is_set():
                     try:
-                        run(connection, "select a.s from quad_stores.busy a join quad_stores.busy b on b.s = a.o where a.s < 50")
+                        run(connection, question)
                     except psycopg2.Error as error:
                         failed.append(error)
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import psycopg2
 
-from expect import Mismatch, error_of, load_people, run, same, value
+from expect import Mismatch, error_of, load_people, run, run_checks, same, value
 from nodes import Cluster
 from pgquad_test import Report, as_server, socket_directory, wait_until
 
@@ -42,7 +42,7 @@ class Checks:
         load_people(self.cluster.coordinator, PEOPLE)
 
     def run(self):
-        for check in (
+        checks = [
             self.all_nodes_meet_at_sockets,
             self.tcp_by_a_setting,
             self.participants_are_reached_over_tcp,
@@ -53,15 +53,8 @@ class Checks:
             self.ends_that_wait_hinder_nobody,
             self.sessions_end_while_an_end_waits,
             self.answers_to_loads_are_large,
-        ):
-            name = check.__doc__.split(".", maxsplit=1)[0].replace("\n", " ")
-            try:
-                check()
-            except (AssertionError, RuntimeError, psycopg2.Error) as error:
-                self.report.check(False, name, f"{type(error).__name__}: {error}")
-            else:
-                self.report.check(True, name)
-        self.cluster.check_crashes(self.report)
+        ]
+        run_checks(self.cluster, self.report, checks)
 
     def ask(self, server, *settings, expecting=None):
         """Asks in a new session. While that is there, each other node that it has asked tells how it was reached."""

@@ -20,8 +20,8 @@ pub const WINDOW_MS: u64 = 50;
 
 /// The head of a message of PostgreSQL's protocol: its type, its length without the type.
 const HEAD_BYTES: usize = 5;
-/// The type of CopyData.
-const COPY_DATA: u8 = b'd';
+/// The type of the messages of PostgreSQL's protocol that carry those of queries: CopyData.
+pub const COPY_DATA: u8 = b'd';
 
 /// What a session sends next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

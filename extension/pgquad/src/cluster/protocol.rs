@@ -7,9 +7,6 @@ use pgrx::PgSqlErrorCode;
 
 use crate::pg::error::{raise, raise_detail};
 
-/// The type of the messages of PostgreSQL's protocol that carry those of queries: CopyData.
-pub const COPY_DATA: u8 = b'd';
-
 /// Raises the error for a message that cannot be read.
 pub fn damaged(_: Damaged) -> ! {
     raise(

@@ -8,6 +8,7 @@ use std::ffi::CString;
 use std::time::{Duration, Instant};
 
 use pgquad_cluster::message::{self, Kind};
+use pgquad_cluster::serving::COPY_DATA;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgquad_cluster::Polling;
 use pgrx::prelude::*;
@@ -16,7 +17,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgMemoryContexts};
 use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::{is_ready, EventSet, Woken};
-use super::protocol::{check_version, damaged, COPY_DATA};
+use super::protocol::{check_version, damaged};
 use super::serving::{Lender, Outcome};
 use super::trust::{meet, refuse};
 use crate::dictionary;

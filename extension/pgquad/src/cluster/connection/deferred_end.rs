@@ -18,8 +18,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use pgquad_cluster::message::{self, Kind};
-
-use crate::cluster::protocol::COPY_DATA;
+use pgquad_cluster::serving::put_frame;
 
 /// An end is sent when it has waited for one to two times as long. Sixteen clients ask each of eight nodes of two
 /// processors every 20 ms; locks and snapshots of readers that last a tenth of a second longer harm nobody.
@@ -85,9 +84,9 @@ impl DeferredEnd {
         let slot = WAITING.iter().find(is_free)?;
         END.get_or_init(|| {
             let body = message::request(Kind::EndTransaction).finish();
-            // The length counts itself.
-            let length = (body.len() + size_of::<u32>()) as u32;
-            [&[COPY_DATA], &length.to_be_bytes()[..], &body].concat()
+            let mut frame = Vec::new();
+            put_frame(&mut frame, &body);
+            frame
         });
         if !HAS_TIMER.get_or_init(make_timer) {
             return None;

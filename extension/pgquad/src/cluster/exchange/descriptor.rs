@@ -10,15 +10,19 @@ pub struct Descriptor(());
 impl Descriptor {
     /// Takes room; raises an error where there is none.
     pub fn acquire() -> Self {
-        // SAFETY: counts.
-        if !unsafe { pg_sys::AcquireExternalFD() } {
+        Self::try_acquire().unwrap_or_else(|| {
             raise_hint(
                 PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
                 "no file descriptor is left for a connection between nodes",
                 "Raise max_files_per_process.",
-            );
-        }
-        Self(())
+            )
+        })
+    }
+
+    /// Takes room; `None` where there is none.
+    pub fn try_acquire() -> Option<Self> {
+        // SAFETY: counts.
+        unsafe { pg_sys::AcquireExternalFD() }.then_some(Self(()))
     }
 }
 

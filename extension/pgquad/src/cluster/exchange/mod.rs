@@ -11,6 +11,7 @@ mod settings;
 mod spill;
 mod unreachable;
 
+pub use descriptor::Descriptor;
 pub use event_set::{is_ready, EventSet, Woken};
 pub use links::{raise_error, Links};
 pub use listener::address;

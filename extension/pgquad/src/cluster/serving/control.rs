@@ -1,7 +1,7 @@
 //! How a connection of a client gets from one process of the server to another: over Unix-domain sockets that keep
 //! packets apart, in a directory that only the server's own user of the operating system can enter.
 
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::mem::{size_of, zeroed, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
@@ -96,10 +96,9 @@ pub fn send(to: &Socket, bytes: &[u8], passed: RawFd) -> io::Result<()> {
 
 /// Takes what [`send`] has sent; `into` has room for all of it.
 pub fn receive(from: &Socket, into: &mut [u8]) -> io::Result<(usize, OwnedFd)> {
-    let mut slice = IoSliceMut::new(into);
     let mut data = libc::iovec {
-        iov_base: slice.as_mut_ptr().cast(),
-        iov_len: slice.len(),
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
     };
     let mut control = [const { MaybeUninit::zeroed() }; CONTROL_BYTES / 8];
     let mut header = header(&mut data, &mut control);

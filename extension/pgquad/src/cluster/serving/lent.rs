@@ -20,7 +20,7 @@ use crate::pg::subtransaction;
 
 /// A query with a message that has taken so long is the last one of its session here, for a while. Chosen: others wait
 /// for it meanwhile, whose messages take some hundredths of a millisecond.
-const LONG_MESSAGE: Duration = Duration::from_millis(5);
+const SLOW_MESSAGE: Duration = Duration::from_millis(5);
 /// A query that waits so long within itself for a lock fails. The worker itself does not wait, so that PostgreSQL's
 /// search for deadlocks does not see this wait. Chosen: long beside the last step of a move.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(30);
@@ -87,7 +87,7 @@ pub struct Lent {
     /// The kernel has told that nothing follows what has come. It tells once.
     is_closing: bool,
     /// A message of the query has taken long.
-    is_long: bool,
+    is_slow: bool,
     /// The window of time in which it was last noted as busy.
     noted: u32,
 }
@@ -107,7 +107,7 @@ impl Lent {
             watches_room: false,
             leaving: None,
             is_closing: false,
-            is_long: false,
+            is_slow: false,
             noted: window(),
         }
     }
@@ -159,10 +159,10 @@ impl Lent {
                 self.give_back(leaving);
                 return State::Gone;
             }
-            if self.waiting.is_some() && !self.is_closing {
-                return State::Lent;
-            }
-            if self.waiting.take().is_some() {
+            if self.waiting.is_some() {
+                if !self.is_closing {
+                    return State::Lent;
+                }
                 self.leaving = Some(Leaving::Over);
                 continue;
             }
@@ -255,7 +255,7 @@ impl Lent {
     fn take(&mut self, request: &[u8], transaction: &mut Transaction) -> bool {
         if message::kind_of(request) == Some(Kind::EndTransaction) {
             self.end();
-            if self.is_long {
+            if self.is_slow {
                 self.leaving = Some(Leaving::Unfit);
             }
             return true;
@@ -284,7 +284,7 @@ impl Lent {
         }
         let began = Instant::now();
         let answer = answer_under(self.reading.insert(begin(transaction)), request);
-        self.is_long = began.elapsed() > LONG_MESSAGE;
+        self.is_slow = began.elapsed() > SLOW_MESSAGE;
         match answer {
             Ok(answer) => put_frame(&mut self.answers, &answer),
             // It waits for locks and meets errors in its own process, where nobody else is concerned.
@@ -309,7 +309,7 @@ impl Lent {
         } else {
             answer_under(reading, request)
         };
-        self.is_long |= began.elapsed() > LONG_MESSAGE;
+        self.is_slow |= began.elapsed() > SLOW_MESSAGE;
         match answer {
             Ok(answer) => put_frame(&mut self.answers, &answer),
             Err(error) if is_lock_wait(&error) && since.elapsed() < MAX_LOCK_WAIT => {

@@ -1,4 +1,4 @@
-//! Background workers that serve sessions of other nodes together, where many are busy on few processors
+//! Multiplexing: background workers that serve sessions of other nodes together, where many are busy on few processors
 //! (`pgquad_cluster::serving`).
 //!
 //! A session of another node has its own process (`serve.rs`). That process lends its connection to a worker of the

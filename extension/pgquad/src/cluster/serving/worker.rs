@@ -13,7 +13,7 @@ use super::control;
 use super::lent::{give_back, Lent, State};
 use super::registry::{self, owner_bytes, Own, OWNER_BYTES};
 use super::transaction::Transaction;
-use crate::cluster::exchange::EventSet;
+use crate::cluster::exchange::{Descriptor, EventSet};
 use crate::cluster::serve::attend;
 use crate::pg::ffi::handle_signals_as_session;
 
@@ -23,8 +23,6 @@ const LINGER: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);
 /// Events that are taken at a time.
 const EVENTS: usize = 64;
-/// Descriptors of a session: its client's socket and the one to its own process.
-const DESCRIPTORS: usize = 2;
 /// How a session comes back that cannot be taken.
 const NOT_TAKEN: Return = Return {
     is_over: false,
@@ -88,10 +86,13 @@ impl Event {
 /// Who has a place in a worker.
 enum Guest {
     /// A process that is about to lend its session.
-    Arriving(Socket),
+    Arriving(Socket, Room),
     /// A session.
-    Lent(Lent),
+    Lent(Lent, Room),
 }
+
+/// For the descriptors of a session: its client's socket and the one to its own process.
+type Room = [Descriptor; 2];
 
 /// The sessions of this worker and what it waits for.
 struct Worker {
@@ -227,13 +228,10 @@ impl Worker {
                         self.look_around();
                         looked = Instant::now();
                     }
-                    let (new, known): (Vec<_>, Vec<_>) =
-                        events.iter().partition(|event| event.is_of_new());
                     // A place that is given to another session has no events of the one before any more.
-                    known
-                        .into_iter()
-                        .chain(new)
-                        .for_each(|event| self.attend_to(event));
+                    let known = events.iter().filter(|event| !event.is_of_new());
+                    let new = events.iter().filter(|event| event.is_of_new());
+                    known.chain(new).for_each(|event| self.attend_to(event));
                 });
             };
             // SAFETY: as above.
@@ -281,8 +279,8 @@ impl Worker {
             .iter()
             .flatten()
             .filter_map(|guest| match guest {
-                Guest::Lent(lent) => Some(lent),
-                Guest::Arriving(_) => None,
+                Guest::Lent(lent, _) => Some(lent),
+                Guest::Arriving(..) => None,
             })
     }
 
@@ -308,9 +306,9 @@ impl Worker {
             Subject::Listening => self.accept(),
             Subject::Client(place) => self.advance(place, event.is_closing),
             Subject::Process(place) => match &self.guests[place] {
-                Some(Guest::Arriving(_)) => self.take(place),
+                Some(Guest::Arriving(..)) => self.take(place),
                 // It sends nothing more: it has ended.
-                Some(Guest::Lent(_)) => self.drop(place),
+                Some(Guest::Lent(..)) => self.drop(place),
                 None => {}
             },
         }
@@ -324,15 +322,19 @@ impl Worker {
                 self.guests.push(None);
                 self.guests.len() - 1
             });
-            let socket = process.as_raw_fd();
-            if self.watch(socket, &Subject::Process(place)).is_err() || !reserve_descriptors() {
+            let watched = self.watch(process.as_raw_fd(), &Subject::Process(place));
+            let room = watched.ok().and_then(|()| {
+                let client = Descriptor::try_acquire()?;
+                Some([client, Descriptor::try_acquire()?])
+            });
+            let Some(room) = room else {
                 // What is not taken out of a socket that is closed would be an error at its other end. Where it has
                 // not come yet it cannot be sent.
                 let _ = control::receive(&process, &mut self.buffer);
                 give_back(&process, NOT_TAKEN);
                 continue;
-            }
-            self.guests[place] = Some(Guest::Arriving(process));
+            };
+            self.guests[place] = Some(Guest::Arriving(process, room));
             self.count();
             self.take(place);
         }
@@ -340,7 +342,7 @@ impl Worker {
 
     /// Takes a session, where it has come.
     fn take(&mut self, place: usize) {
-        let Some(Guest::Arriving(process)) = &self.guests[place] else {
+        let Some(Guest::Arriving(process, _)) = &self.guests[place] else {
             return;
         };
         let (length, client) = match control::receive(process, &mut self.buffer) {
@@ -356,22 +358,22 @@ impl Worker {
         if watched.is_err() {
             return self.refuse(place);
         }
-        if let Some(Guest::Arriving(process)) = self.guests[place].take() {
-            self.guests[place] = Some(Guest::Lent(Lent::new(client, process, first)));
+        if let Some(Guest::Arriving(process, room)) = self.guests[place].take() {
+            self.guests[place] = Some(Guest::Lent(Lent::new(client, process, first), room));
         }
         self.advance(place, false);
     }
 
     /// Gives back a session that cannot be taken.
     fn refuse(&mut self, place: usize) {
-        if let Some(Guest::Arriving(process)) = &self.guests[place] {
+        if let Some(Guest::Arriving(process, _)) = &self.guests[place] {
             give_back(process, NOT_TAKEN);
         }
         self.drop(place);
     }
 
     fn advance(&mut self, place: usize, is_closing: bool) {
-        let Some(Guest::Lent(lent)) = &mut self.guests[place] else {
+        let Some(Guest::Lent(lent, _)) = &mut self.guests[place] else {
             return;
         };
         let state = lent.advance(&mut self.transaction, &mut self.buffer, is_closing);
@@ -392,21 +394,12 @@ impl Worker {
     }
 
     fn drop(&mut self, place: usize) {
-        match self.guests[place].take() {
-            Some(Guest::Lent(mut lent)) => {
-                lent.end();
-                // Its own process has the client's socket, too: closing this one does not make the kernel forget it.
-                // Nor does it fail.
-                let _ = self.control(
-                    libc::EPOLL_CTL_DEL,
-                    lent.client(),
-                    &Subject::Client(place),
-                    0,
-                );
-                release_descriptors();
-            }
-            Some(Guest::Arriving(_)) => release_descriptors(),
-            None => {}
+        if let Some(Guest::Lent(mut lent, _room)) = self.guests[place].take() {
+            lent.end();
+            // Its own process has the client's socket, too: closing this one does not make the kernel forget it. Nor
+            // does it fail.
+            let (delete, subject) = (libc::EPOLL_CTL_DEL, Subject::Client(place));
+            let _ = self.control(delete, lent.client(), &subject, 0);
         }
         self.unused_since = Instant::now();
         self.count();
@@ -422,28 +415,9 @@ impl Worker {
         self.transaction.look_for_waits();
         self.accept();
         for place in 0..self.guests.len() {
-            if matches!(&self.guests[place], Some(Guest::Lent(lent)) if lent.is_waiting()) {
+            if matches!(&self.guests[place], Some(Guest::Lent(lent, _)) if lent.is_waiting()) {
                 self.advance(place, false);
             }
         }
     }
-}
-
-/// Makes room for the descriptors of a session among those of this process.
-fn reserve_descriptors() -> bool {
-    let mut reserved = 0;
-    // SAFETY: counts.
-    while reserved < DESCRIPTORS && unsafe { pg_sys::AcquireExternalFD() } {
-        reserved += 1;
-    }
-    if reserved < DESCRIPTORS {
-        // SAFETY: acquired above.
-        (0..reserved).for_each(|_| unsafe { pg_sys::ReleaseExternalFD() });
-    }
-    reserved == DESCRIPTORS
-}
-
-fn release_descriptors() {
-    // SAFETY: acquired by `reserve_descriptors`.
-    (0..DESCRIPTORS).for_each(|_| unsafe { pg_sys::ReleaseExternalFD() });
 }
