@@ -187,15 +187,20 @@ def join_all(threads, seconds=2 * PATIENCE):
         raise RuntimeError(f"{left} of {len(threads)} threads have not ended after {seconds} s")
 
 
+def stat_of(pid):
+    """What /proc/PID/stat says after the program's name: state, parent, ..."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+        return stat.read().rsplit(")", 1)[1].split()
+
+
 def children_of(pid):
     """Process ids of all direct children."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as stat:
-                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
-                        found.append(int(entry))
+                if int(stat_of(entry)[1]) == pid:
+                    found.append(int(entry))
             except (OSError, IndexError):
                 continue
     return found
@@ -281,6 +286,10 @@ class Server:
     def kill(self):
         """kill -9 of the postmaster and of every process it has; returns when all are gone."""
         pid = self.pid()
+        # Stopped, it starts no process any more: one that is not in the list would live on after it, and the next start
+        # would find its shared memory in use.
+        os.kill(pid, signal.SIGSTOP)
+        wait_until("the postmaster stands still", lambda: stat_of(pid)[0] == "T")
         victims = [pid] + children_of(pid)
         for victim in victims:
             try:
