@@ -322,6 +322,7 @@ impl<S: PageStore> Tree<S> {
         let packing = Packing {
             max,
             ascending: false,
+            bytes: 0,
         };
         let images = pack(&entries, frame, packing, &mut scratch)?;
         drop(scratch);

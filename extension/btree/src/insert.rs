@@ -46,6 +46,9 @@ pub struct Writer<'a> {
 /// Up to this many keys for one leaf are appended to its tail, more are packed right away.
 const MAX_TAIL_QUADS: usize = 24;
 
+/// A leaf of so many entries tells how many bytes one of them takes: what a page takes besides is little then.
+const MIN_TELLING_QUADS: usize = 64;
+
 /// A leaf that gets so many keys has a right sibling that is likely to get some, too.
 const NEIGHBOUR_QUADS: usize = 4;
 
@@ -298,9 +301,16 @@ impl<S: PageStore> Tree<S> {
             let ascending = old
                 .last()
                 .is_none_or(|e| cmp(&e.key, &keys[0]) == Ordering::Less);
+            // Few entries tell nothing, and one of the tail takes several times what one of the base does.
+            let tells = old.len() >= MIN_TELLING_QUADS && leaf.slots() == 0;
+            let bytes = match tells {
+                true => leaf.used() * entries.len() / old.len(),
+                false => 0,
+            };
             let packing = Packing {
                 max: self.leaf_max(),
                 ascending,
+                bytes,
             };
             let mut images = pack(&entries, frame, packing, &mut scratch)?;
             if images.len() > MAX_ATOMIC_PAGES {

@@ -720,36 +720,44 @@ impl LeafPlan {
             c.clear();
         }
         let mut previous: Option<&Key> = None;
-        let mut duplicates = false;
+        let (mut duplicates, mut deleted) = (false, false);
         for e in entries.iter().filter(|e| plan.goes_to_base(e)) {
             for (c, v) in scratch.columns.iter_mut().zip(e.key) {
                 c.push(v);
             }
             duplicates |= previous == Some(&e.key);
             previous = Some(&e.key);
+            deleted |= e.xmax != NO_XID;
         }
         plan.duplicates = duplicates;
         plan.base = scratch.columns[0].len();
         plan.inserts = entries.len() - plan.base;
         plan.young_bitmap = young_count > 0 && young_count < plan.base;
+        if deleted {
+            plan.note_deleted(entries, scratch);
+        }
+        let [a, b, c, d] = &scratch.columns;
+        plan.run = RunPlan::new([a, b, c, d], &mut scratch.sort);
+        plan
+    }
+
+    /// Decides how the base entries that are deleted or locked are told from the others.
+    fn note_deleted(&mut self, entries: &[Entry], scratch: &mut Scratch) {
         let (dead, dead_count) = most_frequent(
             &mut scratch.pairs,
             entries
                 .iter()
-                .filter(|e| e.xmax != NO_XID && !e.lock_only && plan.goes_to_base(e))
+                .filter(|e| e.xmax != NO_XID && !e.lock_only && self.goes_to_base(e))
                 .map(|e| (e.xmax, e.cmax)),
         );
-        if dead_count * MARK_COST > plan.base.div_ceil(8) {
-            plan.dead_bitmap = true;
-            plan.dead = dead;
+        if dead_count * MARK_COST > self.base.div_ceil(8) {
+            self.dead_bitmap = true;
+            self.dead = dead;
         }
-        plan.marks = entries
+        self.marks = entries
             .iter()
-            .filter(|e| e.xmax != NO_XID && plan.goes_to_base(e) && !plan.dead_by_bitmap(e))
+            .filter(|e| e.xmax != NO_XID && self.goes_to_base(e) && !self.dead_by_bitmap(e))
             .count();
-        let [a, b, c, d] = &scratch.columns;
-        plan.run = RunPlan::new([a, b, c, d], &mut scratch.sort);
-        plan
     }
 
     fn bytes(&self) -> usize {

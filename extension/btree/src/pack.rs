@@ -15,6 +15,8 @@ pub(crate) struct Packing {
     pub max: usize,
     /// Fill the pages one after the other, as ascending inserts want it, instead of evenly.
     pub ascending: bool,
+    /// About how many bytes all entries take: where they are clearly too many for a page, that is not tried.
+    pub bytes: usize,
 }
 
 /// Distributes entries (sorted by key) over leaf pages that together take the range of `frame`.
@@ -28,7 +30,7 @@ pub(crate) fn pack(
     packing: Packing,
     scratch: &mut Scratch,
 ) -> Result<Vec<Box<Page>>> {
-    if entries.len() <= packing.max {
+    if entries.len() <= packing.max && packing.bytes <= FILL / 4 * 5 {
         if let Some(page) = encode_leaf_within(entries, frame, FILL, scratch) {
             return Ok(vec![page]);
         }

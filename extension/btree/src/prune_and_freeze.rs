@@ -60,6 +60,10 @@ pub(crate) fn prune_and_freeze(entries: &mut Vec<Entry>, status: &dyn TxnStatus)
     let before = entries.len();
     let newer = |a: u32, b: u32| a == NO_XID || status.precedes(a, b);
     entries.retain_mut(|e| {
+        // As nearly all are.
+        if e.xmin == FROZEN_XID && e.xmax == NO_XID {
+            return true;
+        }
         let old = *e;
         if e.xmin != FROZEN_XID {
             let k = memo.get(e.xmin);

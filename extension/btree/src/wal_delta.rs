@@ -121,6 +121,13 @@ pub(crate) fn leaf_delta(
     image: &Page,
 ) -> Result<Option<Vec<u8>>> {
     let most = used(image) / 2;
+    // A page to which many are added is known to have no short one before it is written. What was in the tail of the
+    // old page, and may be kept, is not added.
+    let kept: usize = old.iter().filter(|e| !e.in_base).map(added_bytes).sum();
+    let added = entries.iter().filter(|e| !e.in_base).map(added_bytes);
+    if added.sum::<usize>() > most + kept {
+        return Ok(None);
+    }
     let mut delta = vec![LEAF];
     put_frame(&mut delta, &image.frame(block)?);
     put(&mut delta, LeafView::open(image, block)?.counted() as u64);
@@ -485,6 +492,12 @@ fn put_key(out: &mut Vec<u8>, key: &Key) {
         out.push((0..8).map(bit).sum());
         out.extend(bytes.iter().filter(|b| **b != 0));
     }
+}
+
+/// Bytes that [`Script::entry`] writes at least for an entry that is added.
+fn added_bytes(e: &Entry) -> usize {
+    let of_column = |c: &u64| 1 + c.to_le_bytes().iter().filter(|b| **b != 0).count();
+    6 + e.key.iter().map(of_column).sum::<usize>()
 }
 
 fn put_place(out: &mut Vec<u8>, place: Place) {
