@@ -16,6 +16,9 @@ use crate::tuning::Tuning;
 use pgquad_btree::{Batch, Key, Span};
 use pgquad_cluster::Reading;
 
+/// So many quads are read at once where they are only counted, unless batches are larger. Chosen, not measured.
+const QUADS_COUNTED_AT_ONCE: usize = 1 << 20;
+
 /// Quads of the batch that belong to one key.
 #[derive(Clone, Copy)]
 struct Run {
@@ -251,8 +254,14 @@ impl IndexProbe {
     /// The number of quads for each row of the input.
     pub fn multiplicities<S: Source>(&mut self, source: &mut S, params: &[Value]) -> Vec<u64> {
         let mut multiplicities = vec![0; self.input.len];
+        // Where no column is read, quads take no room: a few for each key are no reason to stop and go on, which costs
+        // another message to each node.
+        let enough = match self.access.mask {
+            0 => self.most.max(QUADS_COUNTED_AT_ONCE),
+            _ => self.most,
+        };
         while self.more {
-            self.read_on(source, params, self.most);
+            self.read_on(source, params, enough);
             let plain = self.residual_mask.all() && self.access.compared.is_empty();
             for run in &self.runs {
                 let all = self.rows_of(run.key);
