@@ -31,9 +31,9 @@ pub fn prefix_range(prefix: &[u64]) -> (Key, Key) {
     (lower, upper)
 }
 
-/// Compares two keys.
+/// Compares two keys: what `Ord` says, in less time where their first columns are equal.
 #[inline]
-pub(crate) fn cmp(a: &Key, b: &Key) -> Ordering {
+pub fn cmp(a: &Key, b: &Key) -> Ordering {
     for i in 0..4 {
         if a[i] != b[i] {
             return if a[i] < b[i] {

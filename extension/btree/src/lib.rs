@@ -51,7 +51,7 @@ pub use filter::Filter;
 pub use groups::{GroupCursor, Groups};
 pub use inner_page_cache::{CacheBudget, InnerPageCache};
 pub use insert::{Mode, Writer};
-pub use key::{prefix_range, Key, Quad, GRAPH, KEY_MAX, KEY_MIN, SIGN};
+pub use key::{cmp, prefix_range, Key, Quad, GRAPH, KEY_MAX, KEY_MIN, SIGN};
 pub use leaf::Entry;
 pub use meta::{initial_pages, Meta, Options, OrderMeta, OrderOptions, MAX_ORDERS};
 pub use order::{key_of, quad_of, Order, DEFAULT_ORDERS};

@@ -2,7 +2,7 @@
 
 use crate::message::{Kind, VERSION};
 use crate::wire::{Damaged, Reader, Result, Writer};
-use pgquad_btree::{Filter, Groups, Key};
+use pgquad_btree::{cmp, Filter, Groups, Key};
 use std::collections::BTreeMap;
 
 /// Groups of one shard, or of all shards of another node, ascending.
@@ -14,11 +14,38 @@ pub trait GroupSource {
     fn take(&mut self, groups: &mut Groups);
 }
 
+/// Groups that a source is asked for at least.
+const MIN_GROUPS: usize = 16;
+
 struct Stream<S> {
     source: S,
     batch: Groups,
     at: usize,
+    /// The group that comes next; none where groups have to be fetched, or at the end.
+    head: Option<Key>,
     done: bool,
+}
+
+impl<S: GroupSource> Stream<S> {
+    fn fetch(&mut self) {
+        self.source.take(&mut self.batch);
+        self.at = 0;
+        self.done = self.batch.is_empty();
+        self.head = (!self.done).then(|| self.batch.key(0));
+    }
+
+    /// The number of keys of the next group, which the stream goes beyond.
+    fn pass(&mut self) -> u64 {
+        let count = self.batch.counts[self.at];
+        self.at += 1;
+        self.head = (self.at < self.batch.len()).then(|| self.batch.key(self.at));
+        count
+    }
+
+    /// Whether groups have to be fetched before it is known what comes next.
+    fn is_empty(&self) -> bool {
+        self.head.is_none() && !self.done
+    }
 }
 
 /// The groups of several sources as one ascending sequence.
@@ -35,6 +62,7 @@ impl<S: GroupSource> Merge<S> {
             source,
             batch: Groups::default(),
             at: 0,
+            head: None,
             done: false,
         };
         Self {
@@ -43,20 +71,24 @@ impl<S: GroupSource> Merge<S> {
         }
     }
 
-    /// The next groups, about `enough`; false at the end, with no groups.
+    /// The next groups, `enough` of them; fewer at the end, and false where there are none.
     pub fn next_batch(&mut self, enough: usize, groups: &mut Groups) -> bool {
         groups.clear(self.depth);
+        let mut short = true;
         while groups.len() < enough.max(1) {
-            self.refill(enough);
-            let heads = self.streams.iter().filter(|s| !s.done);
-            let Some(least) = heads.map(|s| s.batch.key(s.at)).min() else {
+            if short {
+                self.refill(enough);
+            }
+            let heads = self.streams.iter().filter_map(|s| s.head.as_ref());
+            let Some(&least) = heads.min_by(|a, b| cmp(a, b)) else {
                 break;
             };
             let mut count = 0;
-            for stream in self.streams.iter_mut().filter(|s| !s.done) {
-                if stream.batch.key(stream.at) == least {
-                    count += stream.batch.counts[stream.at];
-                    stream.at += 1;
+            short = false;
+            for stream in &mut self.streams {
+                if stream.head == Some(least) {
+                    count += stream.pass();
+                    short |= stream.is_empty();
                 }
             }
             groups.push(&least, count);
@@ -64,16 +96,15 @@ impl<S: GroupSource> Merge<S> {
         !groups.is_empty()
     }
 
-    /// Fetches groups for the streams that have none left, from all of them at the same time.
+    /// Fetches groups for the streams that have none left, from all of them at the same time. Each is likely to have its
+    /// share of those that are wanted: what it reads beyond that may be for nothing.
     fn refill(&mut self, enough: usize) {
-        let is_empty = |s: &&mut Stream<S>| !s.done && s.at >= s.batch.len();
-        let empty = self.streams.iter_mut().filter(is_empty);
-        empty.for_each(|stream| stream.source.ask(enough));
-        for stream in self.streams.iter_mut().filter(is_empty) {
-            stream.source.take(&mut stream.batch);
-            stream.at = 0;
-            stream.done = stream.batch.is_empty();
-        }
+        let live = self.streams.iter().filter(|s| !s.done).count();
+        let share = enough.div_ceil(live.max(1)).max(MIN_GROUPS);
+        let empty = self.streams.iter_mut().filter(|s| s.is_empty());
+        empty.for_each(|stream| stream.source.ask(share));
+        let empty = self.streams.iter_mut().filter(|s| s.is_empty());
+        empty.for_each(Stream::fetch);
     }
 }
 

@@ -126,11 +126,12 @@ impl Translator<'_> {
     ) -> Result<Block, Error> {
         let middle = self.hidden("m");
         let node = Node::Variable(middle.clone());
+        // One term is walked from once, the values of a variable one by one.
         let known = |n: &Node| match n {
-            Node::Constant(_) => true,
-            Node::Variable(v) => known_id(v, env).is_some(),
+            Node::Constant(_) => 2,
+            Node::Variable(v) => usize::from(known_id(v, env).is_some()),
         };
-        let backwards = !is_flat(a) && (is_flat(b) || (!known(subject) && known(object)));
+        let backwards = !is_flat(a) && (is_flat(b) || known(object) > known(subject));
         let order = if backwards {
             [(&node, b, object), (subject, a, &node)]
         } else {
@@ -176,7 +177,10 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         // A start that is the same for all solutions is walked from once, one that they bring along for each of them.
-        let forward = self.start(subject, env);
+        // In EXISTS, variables from outside stand for constants, but for others with each solution.
+        let is_term = |node: &Node| matches!(node, Node::Constant(_));
+        let object_first = is_term(object) && !is_term(subject);
+        let forward = self.start(subject, env).filter(|_| !object_first);
         if let Some(start) = forward.as_ref().filter(|start| !start.lateral) {
             return self.walk(subject, start, step, object, repeat, env);
         }

@@ -49,7 +49,7 @@ pub struct There {
     pub scope: Rc<Scope>,
     /// Where what goes over the wire is noted.
     pub traffic: Rc<Cell<Traffic>>,
-    /// What is asked next; `None` at the end.
+    /// What is asked next, with the number of groups asked for last; `None` at the end.
     pub request: Option<GroupRequest>,
 }
 
@@ -65,6 +65,8 @@ pub struct OwnWrites {
 
 /// Groups that are asked for at most at once (8 MB): each time Citus makes all that are left.
 const MAX_GROUPS: usize = 256 * 1024;
+/// Groups that a node is asked for at most at once (2 MB).
+const MAX_GROUPS_OF_NODE: usize = 64 * 1024;
 /// How much more than the time before is asked for.
 const GROWTH_FACTOR: usize = 8;
 
@@ -138,7 +140,9 @@ impl GroupSource for Source {
             }
             Self::There(there) => {
                 if let Some(request) = &mut there.request {
-                    request.enough = enough.min(u32::MAX as usize) as u32;
+                    // Whoever has taken some will take more, and each message costs.
+                    let more = request.enough as usize * GROWTH_FACTOR;
+                    request.enough = more.max(enough).min(MAX_GROUPS_OF_NODE) as u32;
                     let message = request.encode();
                     there.noting(|scope| scope.send(there.group, &message));
                 }
@@ -161,8 +165,10 @@ impl GroupSource for Source {
                     let depth = usize::from(request.depth);
                     let answer = there.noting(|scope| scope.receive(there.group));
                     decode_groups(&answer, depth, groups).unwrap_or_else(|e| damaged(e));
-                    let last: Option<Key> = groups.len().checked_sub(1).map(|n| groups.key(n));
-                    there.request = last.and_then(|last| request.after(&last));
+                    if groups.len() >= request.enough as usize {
+                        let last = groups.key(groups.len() - 1);
+                        there.request = request.after(&last);
+                    }
                 }
                 None => groups.clear(0),
             },
