@@ -18,7 +18,7 @@ use pgquad_btree::{key_of, quad_of, Key, Order, Quad};
 use pgquad_cluster::hash::hash_bigint;
 use pgquad_cluster::quad_batches::QuadBatches;
 use pgquad_cluster::taken::Taken;
-use pgquad_cluster::{Placement, SortedKeys};
+use pgquad_cluster::{statement_chunks, Placement, SortedKeys};
 use pgrx::iter::TableIterator;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -39,8 +39,10 @@ const PARAMETER_QUADS: usize = 1000;
 /// each prepares and commits by itself. Milliseconds on three nodes of one machine, 12 shards, one connection and many:
 /// 300 quads 11 and 60, 1,000 19 and 64, 10,000 73 and 114, 30,000 215 and 217.
 const ONE_CONNECTION_QUADS: usize = 20_000;
-/// Quads of one DELETE: all of them go to every shard that one of them is in.
+/// Most quads of one DELETE.
 const DELETE_CHUNK: usize = 10_000;
+/// Quads that shards may be given of others for there to be one DELETE less.
+const SPARED_QUADS: usize = 250;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
 const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
 const LOCAL_BUFFER_BYTES: Range<usize> = 512 << 10..256 << 20;
@@ -327,7 +329,12 @@ struct Marked {
 
 /// Deletes quads from one table. Returns those that were there, with the number of their versions.
 fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
+    // Shards are ranges of these hashes.
     quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
+    let placement = placement_of(side);
+    let shard_of = |quad: &Quad| placement.shard_of(quad[side.place]);
+    let of_shards = quads.chunk_by(|a, b| shard_of(a) == shard_of(b));
+    let of_shards: Vec<usize> = of_shards.map(<[Quad]>::len).collect();
     let table = qualified_name(side.relid);
     let column = side.column;
     let sql = format!(
@@ -336,8 +343,9 @@ fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
          RETURNING t.s, t.p, t.o, t.g, quad.cluster_marked(t.s)"
     );
     let mut deleted = Vec::new();
-    for chunk in quads.chunks(DELETE_CHUNK) {
+    for chunk in statement_chunks(&of_shards, DELETE_CHUNK, SPARED_QUADS) {
         interrupt();
+        let chunk = &quads[chunk];
         let mut keys: Vec<i64> = chunk.iter().map(|quad| quad[side.place]).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -567,7 +575,7 @@ fn still_read<T>() -> T {
     )
 }
 
-/// The shards of a table, which are held.
+/// The shards of a table.
 fn placement_of(side: Side) -> Placement {
     let Some(table) = map::table_of(side.relid) else {
         raise(
