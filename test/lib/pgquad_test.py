@@ -2,6 +2,7 @@
 
 Environment (set by `make test`, see dev/lib.sh): PG_CONFIG, PGQUAD_STATE.
 """
+import contextlib
 import ctypes
 import faulthandler
 import os
@@ -167,13 +168,13 @@ def free_port():
 PATIENCE = 120
 
 
-def wait_until(what, condition, seconds=PATIENCE):
+def wait_until(what, condition, seconds=PATIENCE, pause=0.05):
     """Waits until a condition holds, and gives its value; raises when it does not come to hold in time."""
     until = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > until:
             raise RuntimeError(f"in vain for {seconds} s: {what}")
-        time.sleep(0.05)
+        time.sleep(pause)
     return value
 
 
@@ -288,8 +289,9 @@ class Server:
         pid = self.pid()
         # Stopped, it starts no process any more: one that is not in the list would live on after it, and the next start
         # would find its shared memory in use.
-        os.kill(pid, signal.SIGSTOP)
-        wait_until("the postmaster stands still", lambda: stat_of(pid)[0] == "T")
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            os.kill(pid, signal.SIGSTOP)
+            wait_until("the postmaster stands still", lambda: stat_of(pid)[0] in "TZ", pause=0.001)
         victims = [pid] + children_of(pid)
         for victim in victims:
             try:

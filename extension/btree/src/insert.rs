@@ -46,8 +46,9 @@ pub struct Writer<'a> {
 /// Up to this many keys for one leaf are appended to its tail, more are packed right away.
 const MAX_TAIL_QUADS: usize = 24;
 
-/// A leaf of so many entries tells how many bytes one of them takes: what a page takes besides is little then.
-const MIN_TELLING_QUADS: usize = 64;
+/// A leaf of so many entries tells how many bytes one of them takes. What a page takes besides is less than half a byte
+/// for each of them then.
+const MIN_TELLING_QUADS: usize = 256;
 
 /// A leaf that gets so many keys has a right sibling that is likely to get some, too.
 const NEIGHBOUR_QUADS: usize = 4;

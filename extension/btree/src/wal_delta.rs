@@ -121,8 +121,8 @@ pub(crate) fn leaf_delta(
     image: &Page,
 ) -> Result<Option<Vec<u8>>> {
     let most = used(image) / 2;
-    // A page to which many are added is known to have no short one before it is written. What was in the tail of the
-    // old page, and may be kept, is not added.
+    // Where many entries are added, it is known beforehand that no delta is short. What was in the tail of the old
+    // page, and may be kept, is not added.
     let kept: usize = old.iter().filter(|e| !e.in_base).map(added_bytes).sum();
     let added = entries.iter().filter(|e| !e.in_base).map(added_bytes);
     if added.sum::<usize>() > most + kept {

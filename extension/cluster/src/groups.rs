@@ -96,8 +96,8 @@ impl<S: GroupSource> Merge<S> {
         !groups.is_empty()
     }
 
-    /// Fetches groups for the streams that have none left, from all of them at the same time. Each is likely to have its
-    /// share of those that are wanted: what it reads beyond that may be for nothing.
+    /// Fetches groups for the streams that have none left, from all of them at the same time. Each is asked for its
+    /// share of those that are wanted: what it reads beyond what is taken is read in vain.
     fn refill(&mut self, enough: usize) {
         let live = self.streams.iter().filter(|s| !s.done).count();
         let share = enough.div_ceil(live.max(1)).max(MIN_GROUPS);
@@ -129,7 +129,7 @@ pub struct GroupRequest {
     pub depth: u8,
     /// Keys of groups are counted.
     pub counting: bool,
-    /// About so many groups are wanted.
+    /// So many groups are wanted; fewer say that these are all.
     pub enough: u32,
     /// The range, both bounds included.
     pub range: (Key, Key),

@@ -9,10 +9,15 @@ const AVERAGED_WAITS: u32 = 8;
 /// A wait counts as at most so many poll times, so that ten short waits outweigh a long one. Chosen, not measured.
 const MAX_POLL_TIMES: u32 = 4;
 
+/// The first waits of a session tell nothing: both processes have their catalogues to read. After three of 10 ms each,
+/// the next dozen of 60 us would be slept for, at 50 us each to wake up.
+const FRESH_WAITS: u32 = 16;
+
 /// How long one session's answers have taken of late.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polling {
     average: Duration,
+    waits: u32,
 }
 
 impl Polling {
@@ -29,6 +34,10 @@ impl Polling {
 
     /// Notes how long an answer has taken, slept or not.
     pub fn waited(&mut self, wait: Duration, most: Duration) {
+        if self.waits < FRESH_WAITS {
+            self.waits += 1;
+            return;
+        }
         let wait = wait.min(most * MAX_POLL_TIMES);
         self.average = (self.average * (AVERAGED_WAITS - 1) + wait) / AVERAGED_WAITS;
     }
@@ -43,7 +52,8 @@ mod tests {
 
     fn after(waits: &[u64]) -> Polling {
         let mut polling = Polling::default();
-        for &wait in waits {
+        for wait in [10_000; FRESH_WAITS as usize].iter().chain(waits) {
+            let wait = *wait;
             polling.waited(Duration::from_micros(wait), POLL_TIME);
         }
         polling

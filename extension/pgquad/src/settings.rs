@@ -146,8 +146,8 @@ pub static NODE_CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000
 pub static NODE_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 /// Microseconds for which an answer, or the next message of a transaction, that should come soon is looked for before
 /// the process sleeps: `quad.node_poll_time`. Between transactions it is four times as long. Measured on three nodes of
-/// two processors, Explore 1M, one client: 1.2 times the mixes of 0 where answers are looked for. Looking for messages,
-/// too, gives another 1.08 times, and 1.15 times the Business Intelligence queries. With eight clients nothing changes.
+/// two processors, Explore 1M, one client: 1.2 times the mixes of 0 where answers are looked for. With eight clients
+/// nothing changes. Messages are looked for where there are more processors.
 pub static NODE_POLL_TIME: GucSetting<i32> = GucSetting::<i32>::new(100);
 
 /// Sessions of other nodes that are busy before workers serve them together, -1 for twice the processors, 0 for never:

@@ -76,7 +76,9 @@ impl Translator<'_> {
         let g = format!("{alias}.g");
         let mut block = plain;
         match &env.graph {
-            Graph::Fixed(id) => block.add_condition(format!("{g} = {id}")),
+            Graph::Fixed(id) | Graph::OfSolution(id) => {
+                block.add_condition(format!("{g} = {id}"));
+            }
             Graph::Each(variable) => {
                 self.bind(&mut block, variable, Col::of_quad(g, Kind::Iri), env);
             }
@@ -102,7 +104,7 @@ impl Translator<'_> {
     pub fn graph_key(&mut self, env: &Env) -> Option<String> {
         match &env.graph {
             Graph::Default => Some("default".to_owned()),
-            Graph::Fixed(id) => Some(id.clone()),
+            Graph::Fixed(id) | Graph::OfSolution(id) => Some(id.clone()),
             Graph::Each(_) => None,
         }
     }

@@ -739,7 +739,7 @@ impl Translator<'_> {
         if let Graph::Each(hidden) = &env.graph {
             // The solution has its graph already.
             if let Some(col) = env.outer.get(hidden) {
-                env.graph = Graph::Fixed(col.any().to_owned());
+                env.graph = Graph::OfSolution(col.any().to_owned());
             }
         }
         let block = self.block(pattern, &env)?;

@@ -12,7 +12,7 @@ use crate::column::{constant, Col, Kind, Vars};
 use crate::error::Error;
 use crate::node::{Node, Predicate};
 use crate::pattern_properties::is_flat;
-use crate::translator::{Env, Translator};
+use crate::translator::{Env, Graph, Translator};
 
 /// Whether the path is flat, or one of its ends is known before it is evaluated.
 pub(crate) fn is_anchored(
@@ -126,12 +126,11 @@ impl Translator<'_> {
     ) -> Result<Block, Error> {
         let middle = self.hidden("m");
         let node = Node::Variable(middle.clone());
-        // One term is walked from once, the values of a variable one by one.
         let known = |n: &Node| match n {
-            Node::Constant(_) => 2,
-            Node::Variable(v) => usize::from(known_id(v, env).is_some()),
+            Node::Constant(_) => true,
+            Node::Variable(v) => known_id(v, env).is_some(),
         };
-        let backwards = !is_flat(a) && (is_flat(b) || known(object) > known(subject));
+        let backwards = !is_flat(a) && (is_flat(b) || (!known(subject) && known(object)));
         let order = if backwards {
             [(&node, b, object), (subject, a, &node)]
         } else {
@@ -177,9 +176,11 @@ impl Translator<'_> {
         env: &Env,
     ) -> Result<Block, Error> {
         // A start that is the same for all solutions is walked from once, one that they bring along for each of them.
-        // In EXISTS, variables from outside stand for constants, but for others with each solution.
+        // In EXISTS, a variable from outside stands for another constant with each solution. So the term at the other
+        // end is the better start, unless its walk is in another graph with each solution, too.
         let is_term = |node: &Node| matches!(node, Node::Constant(_));
-        let object_first = is_term(object) && !is_term(subject);
+        let same_graph = !matches!(env.graph, Graph::OfSolution(_));
+        let object_first = is_term(object) && !is_term(subject) && same_graph;
         let forward = self.start(subject, env).filter(|_| !object_first);
         if let Some(start) = forward.as_ref().filter(|start| !start.lateral) {
             return self.walk(subject, start, step, object, repeat, env);

@@ -764,7 +764,7 @@ impl Translator<'_> {
             ));
             let col = Col::of_quad(format!("{alias}.g"), Kind::Iri);
             block.vars.set(hidden.clone(), col);
-            inner_env.graph = Graph::Fixed(format!("{alias}.g"));
+            inner_env.graph = Graph::OfSolution(format!("{alias}.g"));
             inner_env.sideways = Vars::default();
             let mut each = self.block(inner, &inner_env)?;
             each.lateral = true;

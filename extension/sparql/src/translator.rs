@@ -17,6 +17,8 @@ pub(crate) enum Graph {
     Default,
     /// The named graph with this id (an SQL expression).
     Fixed(String),
+    /// The named graph that the solution at hand has (an SQL expression).
+    OfSolution(String),
     /// Each named graph in turn: every pattern binds this hidden variable to its graph.
     Each(Variable),
 }

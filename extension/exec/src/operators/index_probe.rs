@@ -256,8 +256,8 @@ impl IndexProbe {
         let mut multiplicities = vec![0; self.input.len];
         // Where no column is read, quads take no room: a few for each key are no reason to stop and go on, which costs
         // another message to each node.
-        let enough = match self.access.mask {
-            0 => self.most.max(QUADS_COUNTED_AT_ONCE),
+        let enough = match (self.access.mask, &self.merge) {
+            (0, None) => self.most.max(QUADS_COUNTED_AT_ONCE),
             _ => self.most,
         };
         while self.more {

@@ -18,7 +18,7 @@ use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::{is_ready, EventSet, Woken};
 use super::protocol::{check_version, damaged};
-use super::serving::{Lender, Outcome};
+use super::serving::{processors, Lender, Outcome};
 use super::trust::{meet, refuse};
 use crate::dictionary;
 use crate::pg::compat;
@@ -36,6 +36,12 @@ const MAX_TRANSACTION_AGE: Duration = Duration::from_millis(100);
 /// Pauses of the processor between two looks. Measured as above: 1.06 times the mixes of system calls without a pause;
 /// with 100 pauses 1.05 times. The turns of one kind differ by more.
 const SPINS: u32 = 20;
+/// Processors of a machine on which a session that answers looks for messages: one for it besides those for two nodes
+/// that work. On fewer it is in their way: one that waits for a processor stays with its own for long, while one that
+/// wakes up gets a free one. Three nodes on a machine of two processors that do not look, instead of looking: queries of
+/// the Business Intelligence mix take 0.7 of the time, Explore 1M has 1.35 times the mixes with two clients, and as many
+/// with one or four.
+const MIN_POLLING_PROCESSORS: u32 = 3;
 
 /// Other types of messages of PostgreSQL's protocol.
 mod protocol {
@@ -435,15 +441,16 @@ pub fn release_locks() {
 }
 
 /// Looks for something to read from the client for a time since some moment; false where nothing has come. Without any
-/// time it does not look.
+/// time, or on a machine of few processors, it does not look. Nor does it go on where others want this processor.
 fn poll(since: Instant, budget: Duration) -> bool {
-    if budget.is_zero() {
+    if budget.is_zero() || processors() < MIN_POLLING_PROCESSORS {
         return false;
     }
     // SAFETY: the session has a client.
     let socket = unsafe { compat::client_socket() };
+    let switches = context_switches();
     while !is_ready(socket, libc::POLLIN) {
-        if since.elapsed() >= budget {
+        if since.elapsed() >= budget || context_switches() != switches {
             return false;
         }
         for _ in 0..SPINS {
@@ -454,6 +461,16 @@ fn poll(since: Instant, budget: Duration) -> bool {
         unsafe { libc::sched_yield() };
     }
     true
+}
+
+/// How often this process has given its processor to another one.
+fn context_switches() -> i64 {
+    // SAFETY: plain data, for which 0 is a value, and a system call that fills it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage.ru_nvcsw + usage.ru_nivcsw
+    }
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).

@@ -41,7 +41,8 @@ const PARAMETER_QUADS: usize = 1000;
 const ONE_CONNECTION_QUADS: usize = 20_000;
 /// Most quads of one DELETE.
 const DELETE_CHUNK: usize = 10_000;
-/// Quads that shards may be given of others for there to be one DELETE less.
+/// Quads that shards may be given of others for there to be one DELETE less, which costs 0.7 ms; a quad costs 3 us for
+/// each shard that gets it (three nodes of one machine, 8 shards).
 const SPARED_QUADS: usize = 250;
 /// Citus' setting for the bytes that it collects for a shard of this node; and the least and most that it is given.
 const LOCAL_BUFFER: &CStr = c"citus.local_copy_flush_threshold";
@@ -329,6 +330,9 @@ struct Marked {
 
 /// Deletes quads from one table. Returns those that were there, with the number of their versions.
 fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
+    if quads.is_empty() {
+        return Vec::new();
+    }
     // Shards are ranges of these hashes.
     quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
     let placement = placement_of(side);

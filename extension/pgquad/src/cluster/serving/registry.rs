@@ -61,7 +61,8 @@ fn shared() -> Option<&'static Shared> {
     unsafe { SHARED.load(Relaxed).as_ref() }
 }
 
-fn processors() -> u32 {
+/// Processors that this process may use.
+pub fn processors() -> u32 {
     static PROCESSORS: OnceLock<u32> = OnceLock::new();
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
