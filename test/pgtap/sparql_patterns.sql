@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(125);
+select plan(133);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -82,6 +82,18 @@ select pg_temp.gives('10.2', 'SELECT ?x ?y { ?x :p ?y } VALUES (?x ?y) { (:a UND
 select pg_temp.nothing('10.2', 'SELECT ?x { ?x :p ?y } VALUES ?x { }');
 select pg_temp.gives('10.2', 'SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x VALUES ?x { :a }', 'a "1"^^integer');
 select pg_temp.gives('10.2', 'SELECT ?x ?u { VALUES (?x ?u) { (UNDEF UNDEF) (:unknown "new") } }', '- -', 'unknown "new"');
+
+-- 18.6 EXISTS with paths
+-- From a term at one end: it need not be in the graph, and the other end may be unbound.
+select pg_temp.data(':a :p :b . :b :p :c . :d :p :e . GRAPH :g { :a :p :c } GRAPH :h { :a :p :b }');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { ?x :p+ :c } }', 'a', 'b');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER NOT EXISTS { ?x :p+ :c } }', 'd');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { :c ^:p+ ?x } }', 'a', 'b');
+select pg_temp.gives('18.6', 'SELECT ?x { ?x :p ?y FILTER EXISTS { ?x :p+/:p* :c } }', 'a', 'b');
+select pg_temp.gives('18.6', 'SELECT ?x { VALUES ?x { :none :a :c } FILTER EXISTS { ?x :p* :c } }', 'a', 'c');
+select pg_temp.gives('18.6', 'SELECT ?x { VALUES ?x { :none :a } FILTER EXISTS { ?x :p* :none } }', 'none');
+select pg_temp.gives('18.6', 'SELECT ?x { VALUES (?x ?y) { (:a :b) (:b :e) (:d UNDEF) } FILTER EXISTS { ?y :p+ :c } }', 'a', 'd');
+select pg_temp.gives('18.6', 'SELECT ?g ?x { GRAPH ?g { ?x :p ?y FILTER EXISTS { ?x :p+ :c } } }', 'g a');
 
 -- 13 Data sets and GRAPH
 select pg_temp.data(':a :p :d . GRAPH :g { :a :p 1 . :b :p 2 } GRAPH :h { :a :p 1 }');

@@ -36,11 +36,11 @@ const MAX_TRANSACTION_AGE: Duration = Duration::from_millis(100);
 /// Pauses of the processor between two looks. Measured as above: 1.06 times the mixes of system calls without a pause;
 /// with 100 pauses 1.05 times. The turns of one kind differ by more.
 const SPINS: u32 = 20;
-/// Processors of a machine on which a session that answers looks for messages: one for it besides those for two nodes
-/// that work. On fewer it is in their way: one that waits for a processor stays with its own for long, while one that
-/// wakes up gets a free one. Three nodes on a machine of two processors that do not look, instead of looking: queries of
-/// the Business Intelligence mix take 0.7 of the time, Explore 1M has 1.35 times the mixes with two clients, and as many
-/// with one or four.
+/// Processors of a machine on which a session that answers looks for messages: one for it besides those of two that
+/// work. On fewer it is in their way. A process that waits for a processor stays with its own for long, while one that
+/// wakes up gets a free one. Measured on three nodes of two processors, without looking against looking: queries of
+/// the Business Intelligence mix take 0.7 of the time, Explore 1M has 1.35 times the mixes with two clients, and as
+/// many with one or four.
 const MIN_POLLING_PROCESSORS: u32 = 3;
 
 /// Other types of messages of PostgreSQL's protocol.
