@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgquad_btree::{Filter, GroupCursor, Groups, Key, Work};
+use pgquad_btree::{Filter, GroupCursor, Groups, Work};
 use pgquad_cluster::groups::{decode_groups, GroupRequest, GroupSource, Merge};
 use pgquad_cluster::Traffic;
 use pgrx::check_for_interrupts;
