@@ -52,8 +52,7 @@ mod tests {
 
     fn after(waits: &[u64]) -> Polling {
         let mut polling = Polling::default();
-        for wait in [10_000; FRESH_WAITS as usize].iter().chain(waits) {
-            let wait = *wait;
+        for &wait in [10_000; FRESH_WAITS as usize].iter().chain(waits) {
             polling.waited(Duration::from_micros(wait), POLL_TIME);
         }
         polling

@@ -8,26 +8,26 @@ use std::ops::Range;
 /// shards together at most `spared` quads that are none of theirs: so many cost about as much as another statement.
 #[must_use]
 pub fn statement_chunks(of_shards: &[usize], most: usize, spared: usize) -> Vec<Range<usize>> {
+    let most = most.max(1);
     let mut chunks: Vec<Range<usize>> = Vec::new();
     // Shards of the last chunk, if it may get another one.
     let mut shared = 0;
     let mut start = 0;
     for &count in of_shards.iter().filter(|&&count| count > 0) {
         let end = start + count;
+        // Each shard gets the quads of all others.
+        let fits = |chunk: &Range<usize>| {
+            let together = chunk.len() + count;
+            shared > 0 && together <= most && together * shared <= spared
+        };
         match chunks.last_mut() {
-            Some(last) if shared > 0 && last.len() + count <= most => {
-                // Each shard gets the quads of all others.
-                if (last.len() + count) * shared <= spared {
-                    last.end = end;
-                    shared += 1;
-                } else {
-                    chunks.push(start..end);
-                    shared = 1;
-                }
+            Some(last) if fits(last) => {
+                last.end = end;
+                shared += 1;
             }
             _ => {
-                let starts = (start..end).step_by(most.max(1));
-                chunks.extend(starts.map(|from| from..end.min(from + most.max(1))));
+                let starts = (start..end).step_by(most);
+                chunks.extend(starts.map(|from| from..end.min(from + most)));
                 shared = usize::from(count <= most);
             }
         }

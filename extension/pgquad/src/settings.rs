@@ -7,6 +7,13 @@ use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::net::IpAddr;
+use std::sync::OnceLock;
+
+/// Processors that this process may use, for settings that go by them unless they are told.
+pub fn processors() -> u32 {
+    static PROCESSORS: OnceLock<u32> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
+}
 
 /// Orders of a new `quad` table: `quad.orders`.
 pub static ORDERS: GucSetting<Option<CString>> =

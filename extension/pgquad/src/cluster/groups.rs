@@ -57,10 +57,8 @@ pub struct There {
 pub struct OwnWrites {
     /// The table.
     pub written: Written,
-    /// What is asked next; `None` at the end.
+    /// What is asked next, with the number of groups asked for last; `None` at the end.
     pub request: Option<GroupRequest>,
-    /// Groups asked for last.
-    pub page: usize,
 }
 
 /// Groups that are asked for at most at once (8 MB): each time Citus makes all that are left.
@@ -105,17 +103,26 @@ impl OwnWrites {
             groups.clear(0);
             return;
         };
-        let depth = usize::from(request.depth);
-        let wanted = request.enough as usize;
-        self.page = (self.page * GROWTH_FACTOR).clamp(wanted.max(1), MAX_GROUPS);
+        let (depth, page) = (usize::from(request.depth), request.enough as usize);
         let (low, high) = &request.range;
         self.written
-            .groups(depth, (low, high), &request.filters, self.page, groups);
-        if groups.len() >= self.page {
-            let last = groups.key(groups.len() - 1);
-            self.request = request.after(&last);
-        }
+            .groups(depth, (low, high), &request.filters, page, groups);
+        self.request = rest(request, groups);
     }
+}
+
+/// Asks for more groups than the time before, and at least for those that are wanted: whoever has taken some will take
+/// more, and each time costs.
+fn grow(request: &mut GroupRequest, wanted: usize, most: usize) {
+    let more = request.enough as usize * GROWTH_FACTOR;
+    request.enough = more.max(wanted).min(most) as u32;
+}
+
+/// The request for what comes after these groups; `None` where they are all that are left.
+fn rest(request: GroupRequest, groups: &Groups) -> Option<GroupRequest> {
+    let last = groups.len().checked_sub(1)?;
+    let is_full = groups.len() >= request.enough as usize;
+    is_full.then(|| request.after(&groups.key(last)))?
 }
 
 impl There {
@@ -135,14 +142,12 @@ impl GroupSource for Source {
             Self::Here(here) => here.enough = enough,
             Self::Written(own) => {
                 if let Some(request) = &mut own.request {
-                    request.enough = enough.min(MAX_GROUPS) as u32;
+                    grow(request, enough, MAX_GROUPS);
                 }
             }
             Self::There(there) => {
                 if let Some(request) = &mut there.request {
-                    // Whoever has taken some will take more, and each message costs.
-                    let more = request.enough as usize * GROWTH_FACTOR;
-                    request.enough = more.max(enough).min(MAX_GROUPS_OF_NODE) as u32;
+                    grow(request, enough, MAX_GROUPS_OF_NODE);
                     let message = request.encode();
                     there.noting(|scope| scope.send(there.group, &message));
                 }
@@ -165,10 +170,7 @@ impl GroupSource for Source {
                     let depth = usize::from(request.depth);
                     let answer = there.noting(|scope| scope.receive(there.group));
                     decode_groups(&answer, depth, groups).unwrap_or_else(|e| damaged(e));
-                    if groups.len() >= request.enough as usize {
-                        let last = groups.key(groups.len() - 1);
-                        there.request = request.after(&last);
-                    }
+                    there.request = rest(request, groups);
                 }
                 None => groups.clear(0),
             },

@@ -768,7 +768,6 @@ impl ShardedReader {
             let own = groups::OwnWrites {
                 written: self.through_citus(order),
                 request: Some(request(Vec::new())),
-                page: 0,
             };
             return ShardedGroups::new(vec![groups::Source::Written(Box::new(own))], depth);
         }

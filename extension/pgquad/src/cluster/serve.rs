@@ -18,12 +18,13 @@ use super::answer::answer;
 use super::connection::poll_time;
 use super::exchange::{is_ready, EventSet, Woken};
 use super::protocol::{check_version, damaged};
-use super::serving::{processors, Lender, Outcome};
+use super::serving::{Lender, Outcome};
 use super::trust::{meet, refuse};
 use crate::dictionary;
 use crate::pg::compat;
 use crate::pg::error::raise;
 use crate::pg::ffi::{self, FromClient, Timeout};
+use crate::settings;
 
 /// The next transaction is looked for during so many poll times. It takes longer to come than the next message of one:
 /// the client gets its answer and asks again. Explore 1M on three nodes of two processors, one client: query 9 takes
@@ -441,16 +442,15 @@ pub fn release_locks() {
 }
 
 /// Looks for something to read from the client for a time since some moment; false where nothing has come. Without any
-/// time, or on a machine of few processors, it does not look. Nor does it go on where others want this processor.
+/// time, or on a machine of few processors, it does not look.
 fn poll(since: Instant, budget: Duration) -> bool {
-    if budget.is_zero() || processors() < MIN_POLLING_PROCESSORS {
+    if budget.is_zero() || settings::processors() < MIN_POLLING_PROCESSORS {
         return false;
     }
     // SAFETY: the session has a client.
     let socket = unsafe { compat::client_socket() };
-    let switches = context_switches();
     while !is_ready(socket, libc::POLLIN) {
-        if since.elapsed() >= budget || context_switches() != switches {
+        if since.elapsed() >= budget {
             return false;
         }
         for _ in 0..SPINS {
@@ -461,16 +461,6 @@ fn poll(since: Instant, budget: Duration) -> bool {
         unsafe { libc::sched_yield() };
     }
     true
-}
-
-/// How often this process has given its processor to another one.
-fn context_switches() -> i64 {
-    // SAFETY: plain data, for which 0 is a value, and a system call that fills it.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage.ru_nvcsw + usage.ru_nivcsw
-    }
 }
 
 /// What PostgreSQL does for a session that waits for a statement (`PostgresMain` of `tcop/postgres.c`).

@@ -336,9 +336,11 @@ fn delete_from(side: Side, quads: &mut [Quad]) -> Vec<(Quad, i64)> {
     // Shards are ranges of these hashes.
     quads.sort_by_cached_key(|quad| hash_bigint(quad[side.place]));
     let placement = placement_of(side);
-    let shard_of = |quad: &Quad| placement.shard_of(quad[side.place]);
-    let of_shards = quads.chunk_by(|a, b| shard_of(a) == shard_of(b));
-    let of_shards: Vec<usize> = of_shards.map(<[Quad]>::len).collect();
+    let shards = quads
+        .iter()
+        .map(|quad| placement.shard_of(quad[side.place]));
+    let shards: Vec<usize> = shards.collect();
+    let of_shards: Vec<usize> = shards.chunk_by(usize::eq).map(<[usize]>::len).collect();
     let table = qualified_name(side.relid);
     let column = side.column;
     let sql = format!(

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 fn threads() -> usize {
     match settings::LOAD_THREADS.get() {
-        0 => std::thread::available_parallelism().map_or(1, |count| count.get().min(16)),
+        0 => settings::processors().min(16) as usize,
         count => count as usize,
     }
 }

@@ -17,4 +17,4 @@ mod transaction;
 mod worker;
 
 pub use lend::{Lender, Outcome};
-pub use registry::{processors, PIECE};
+pub use registry::PIECE;

@@ -2,7 +2,6 @@
 
 use std::mem::size_of;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::OnceLock;
 
 use pgquad_cluster::serving::{Busy, WINDOW_MS};
 use pgrx::pg_sys;
@@ -61,18 +60,12 @@ fn shared() -> Option<&'static Shared> {
     unsafe { SHARED.load(Relaxed).as_ref() }
 }
 
-/// Processors that this process may use.
-pub fn processors() -> u32 {
-    static PROCESSORS: OnceLock<u32> = OnceLock::new();
-    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
-}
-
 /// Busy sessions from which on they are lent; `None`: never.
 pub fn lent_from() -> Option<u32> {
     match settings::SERVING_MIN_SESSIONS.get() {
         0 => None,
         n if n > 0 => Some(n as u32),
-        _ => Some(2 * processors()),
+        _ => Some(2 * settings::processors()),
     }
 }
 
@@ -153,7 +146,7 @@ pub fn find(database: pg_sys::Oid, role: pg_sys::Oid) -> Found {
 /// Most workers of a database and a role.
 fn max_workers() -> u32 {
     match settings::SERVING_WORKERS.get() {
-        0 => processors(),
+        0 => settings::processors(),
         n => n as u32,
     }
 }
