@@ -64,6 +64,7 @@ class Checks:
             self.aggregates_over_all_shards,
             self.reads_ahead,
             self.common_parts_are_asked_once,
+            self.build_sides_are_prefetched,
             self.begins_where_few_quads_are,
             self.plans_with_statistics_of_shards,
             self.explains_the_plan_that_runs,
@@ -529,6 +530,62 @@ class Checks:
         self.copy(table, [(NUMBERS + 50_000, q, NUMBERS, 0)])
         same("a new statement", self.rows(both), [(60, 362)])
         self.execute("select quad.drop_store('common')")
+
+    def build_sides_are_prefetched(self):
+        """A query that is asked again gets the quads of its hash joins with its first message, under the snapshot of
+        that run. It does not matter whether they are needed, nor when the statement ends."""
+        of, by, country = (NUMBERS + n for n in range(3))
+        products, people = [NUMBERS + 10 + n for n in range(4)], range(NUMBERS + 100, NUMBERS + 400)
+        # Of the last two products there are few reviews, and none.
+        reviews = {r: products[0 if r % 3 else 1 if r % 60 else 2] for r in range(NUMBERS + 1000, NUMBERS + 3000)}
+        quads = {(r, of, product, 0) for r, product in reviews.items()}
+        quads |= {(r, by, people[r % 300], 0) for r in reviews} | {(p, country, NUMBERS + 500 + p % 7, 0) for p in people}
+        self.create("built")
+        table = "quad_stores.built"
+        self.copy(table, quads)
+        query = f"""from {table} a join {table} b on b.s = a.s join {table} c on c.s = b.o
+            where a.p = {of} and a.o = %s and b.p = {by} and c.p = {country}"""
+
+        def expected(product):
+            return sorted((r, NUMBERS + 500 + people[r % 300] % 7) for r, of_product in reviews.items() if of_product == product)
+
+        def got(product, node):
+            return sorted(self.rows(f"select a.s, c.o {query}", (product,), node))
+
+        for node in range(3):
+            for product in products * 3 + [products[3]] * 20 + products:
+                same(f"reviews of {product} on node {node}", got(product, node), expected(product))
+            for _ in range(4):
+                plan = self.rows(f"explain (analyze, costs off, timing off) select a.s, c.o {query}", (products[0],), node)
+            if not any("method=hash" in line and "read=here" in line for (line,) in plan):
+                raise Mismatch(f"no build side is read before its step on node {node}: {plan}")
+            # It ends early, and with an error.
+            few = self.rows(f"select a.s, c.o {query} limit 3", (products[0],), node)
+            same("some of them", [row for row in few if row not in expected(products[0])], [])
+            self.execute("begin isolation level repeatable read", node=node)
+            for _ in range(5):
+                self.execute("savepoint a", node=node)
+                try:
+                    self.rows(f"select 1 / (a.s - {NUMBERS + 2000 + node}) {query}", (products[0],), node)
+                except psycopg2.errors.DivisionByZero:
+                    self.execute("rollback to a", node=node)
+                self.execute(f"declare built cursor for select a.s, c.o {query}", (products[0],), node)
+                first = self.rows("fetch 5 from built", node=node)
+                same("between the rows of a cursor", got(products[1], node), expected(products[1]))
+                rest = self.rows("fetch all from built", node=node)
+                same("a cursor", sorted(first + rest), expected(products[0]))
+                self.execute("close built", node=node)
+            self.execute("commit", node=node)
+        # It is of the snapshot of the run.
+        person = people[5]
+        for node in range(3):
+            got(products[0], node)
+            self.execute(f"delete from {table} where s = %s and p = %s", (person, country))
+            left = [row for row in expected(products[0]) if people[row[0] % 300] != person]
+            same(f"after a deletion on node {node}", got(products[0], node), left)
+            self.copy(table, [(person, country, NUMBERS + 500 + person % 7, 0)])
+            same(f"after an insertion on node {node}", got(products[0], node), expected(products[0]))
+        self.execute("select quad.drop_store('built')")
 
     def paths_in_both_directions_are_walked(self):
         """A path of alternatives in both directions takes each frontier along all of them. It does not read

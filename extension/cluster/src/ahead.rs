@@ -181,6 +181,14 @@ impl ReadAhead {
         }
     }
 
+    /// Keeps that a range of this node has more keys than are read ahead: about so many.
+    pub fn keep_count(&mut self, table: u32, order: u8, range: &(Key, Key), count: u64) {
+        if is_prefix(range) {
+            self.make_room(1);
+            self.insert(prefix(table, order, range), Kept::Many(count));
+        }
+    }
+
     fn make_room(&mut self, entries: usize) {
         if self.size + entries > MAX_KEPT_ENTRIES {
             self.kept.clear();
@@ -233,6 +241,12 @@ impl ReadAhead {
             };
             wishes.iter().any(is_wished) || self.keys(table, request.order, range).is_some()
         })
+    }
+
+    /// Whether the next messages will bring all that a request asks for.
+    #[must_use]
+    pub fn is_wished(&self, table: u32, request: &Read) -> bool {
+        self.covers(table, request, &self.wishes)
     }
 
     /// The answer to a request from what is kept, where all of it is.

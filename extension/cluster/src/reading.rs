@@ -206,6 +206,12 @@ impl Reading {
         self
     }
 
+    /// The columns that it fills (bit `i` = column `i` of the key).
+    #[must_use]
+    pub fn mask(&self) -> u8 {
+        self.mask
+    }
+
     /// The progress in a table that is not distributed.
     #[inline]
     pub fn local(&mut self) -> &mut Probe {
@@ -274,6 +280,25 @@ impl Reading {
             !spread.is_done()
         }
     }
+}
+
+/// What a [`Reading`] of these columns asks other nodes for first, by group, when it reads about `enough` rows of these
+/// ranges.
+pub fn first_requests<S: Shards>(
+    shards: &S,
+    mask: u8,
+    ranges: &[(Key, Key)],
+    enough: usize,
+) -> Vec<(i32, Read)> {
+    let Reading { mask, grouping, .. } = Reading::new(mask);
+    if !matches!(Way::new(shards, ranges, grouping.size), Way::Dealt) {
+        return Vec::new();
+    }
+    let mut spread = Spread::default();
+    spread.deal(shards, (mask, grouping), ranges, 0);
+    spread.ask_for(enough.clamp(1, u32::MAX as usize));
+    let requests = spread.there.into_iter();
+    requests.map(|there| (there.group, there.read)).collect()
 }
 
 /// The shard of this node that holds all ranges, if it does.
@@ -397,6 +422,13 @@ impl Spread {
         (self.ranges, self.numbers) = (deal.ranges, deal.numbers);
     }
 
+    /// So many rows are wanted of each node.
+    fn ask_for(&mut self, enough: usize) {
+        for there in &mut self.there {
+            there.read.enough = enough.max(MIN_ROWS) as u32;
+        }
+    }
+
     fn is_done(&self) -> bool {
         self.here.is_empty() && self.there.is_empty()
     }
@@ -410,8 +442,8 @@ impl Spread {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> Option<u32> {
-        for there in &mut self.there {
-            there.read.enough = enough.max(MIN_ROWS) as u32;
+        self.ask_for(enough);
+        for there in &self.there {
             shards.send(there.group, &there.read);
         }
         let mut begun = self.read_here(shards, enough, batch, spans);

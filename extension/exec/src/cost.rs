@@ -137,6 +137,14 @@ pub(crate) const READ_AHEAD_RANGES: usize = 256;
 /// measured of 10M quads on three nodes: 7 ns to read and test one, 0.2 us to move a row.
 pub(crate) const MOVED_ROW_COST: f64 = 16.0;
 
+// Prefetch of hash build sides (`optimizer/prefetch.rs`).
+
+/// Quads of a build side that is prefetched, at most: a wrong guess costs the nodes and the wire their reading (0.2 us
+/// a quad, 5 bytes), a right one saves a round trip.
+pub(crate) const MAX_PREFETCHED_QUADS: f64 = 8192.0;
+/// Plans whose build sides are remembered; beyond it all are forgotten.
+pub(crate) const MAX_PLANS_WITH_BUILDS: usize = 1000;
+
 // Cardinality feedback (`optimizer/cardinality_feedback.rs`).
 
 /// Age from which on a figure is measured anew: tables change.

@@ -42,6 +42,6 @@ pub use plan_data::{
     ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, LeadingKeyData,
     OuterInputData, PlanData, RowIdentityData, ScanData, StepData, WalkData,
 };
-pub use source::{Source, ValueKey, Wanted};
+pub use source::{Prefetch, Source, ValueKey, Wanted};
 pub use stats::StepStats;
 pub use tuning::Tuning;

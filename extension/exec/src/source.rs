@@ -30,6 +30,17 @@ pub struct Wanted {
     pub ranges: Vec<(Key, Key)>,
 }
 
+/// A read that a later step will make: all of some ranges.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prefetch {
+    /// What is read.
+    pub wanted: Wanted,
+    /// The columns of the key that are read (bit `i` = column `i`).
+    pub mask: u8,
+    /// About how many quads are read at once.
+    pub enough: usize,
+}
+
 /// Sorted trees of quads and expressions over rows. Methods do not return errors: a source that fails leaves by
 /// unwinding.
 ///
@@ -66,6 +77,13 @@ pub trait Source {
     /// Says which ranges of orders of whole tables will soon be read, for sources that have to ask others for them.
     /// Takes the place of what was said before.
     fn read_ahead(&mut self, _wanted: &[Wanted]) {}
+
+    /// Asks for the first quads of later reads with the next messages to other nodes. Each of these reads begins as it
+    /// is announced here, or is not made.
+    fn prefetch(&mut self, _reads: &[Prefetch]) {}
+
+    /// Waits for what has been prefetched and not been used.
+    fn take_prefetched(&mut self) {}
 
     /// Whether a range is read without a message to another node. Only asked of sources that read ahead.
     fn is_known(&self, _table: TableNumber, _order: usize, _range: &(Key, Key)) -> bool {

@@ -8,8 +8,9 @@ use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span, ALL_COLUMNS};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Child, Expr, Filter, Group, Kind, Pipeline, Plan, Slot, Source,
-    TableNumber, Test, Tuning, Value, ValueKey, Wanted,
+    Bindings, CardinalityFeedback, Child, ColumnNumber, Expr, Filter, Group, Kind, Param,
+    ParamRange, Pipeline, Plan, Prefetch, SameValue, Slot, Source, TableNumber, Test, Tuning,
+    Value, ValueKey, Wanted,
 };
 use triples::{patterns, Term, Triple};
 use Term::{Is, Var};
@@ -21,6 +22,10 @@ struct Far {
     holds: fn(i64) -> bool,
     wished: Vec<(usize, Key, Key)>,
     known: Vec<(usize, Key, Key)>,
+    /// Reads that are asked for, that are under way, and how many have been.
+    prefetched: Vec<Prefetch>,
+    under_way: Vec<Prefetch>,
+    prefetches: usize,
     /// Messages of reads, and of counts.
     reads: usize,
     counts: usize,
@@ -33,6 +38,9 @@ impl Far {
             holds,
             wished: Vec::new(),
             known: Vec::new(),
+            prefetched: Vec::new(),
+            under_way: Vec::new(),
+            prefetches: 0,
             reads: 0,
             counts: 0,
         }
@@ -57,6 +65,24 @@ impl Far {
 
     fn message_comes(&mut self) {
         self.known.append(&mut self.wished);
+        self.prefetches += self.prefetched.len();
+        self.under_way.append(&mut self.prefetched);
+    }
+
+    /// Whether a read has been prefetched, just so. It is handed out once.
+    fn takes(
+        &mut self,
+        order: usize,
+        reading: &Reading,
+        ranges: &[(Key, Key)],
+        enough: usize,
+    ) -> bool {
+        let is_it = |read: &Prefetch| {
+            (read.wanted.order, read.mask, read.enough) == (order, reading.mask(), enough)
+                && read.wanted.ranges == ranges
+        };
+        let at = self.under_way.iter().position(is_it);
+        at.map(|at| self.under_way.remove(at)).is_some()
     }
 }
 
@@ -94,6 +120,14 @@ impl Source for Far {
             let ranges = ranges.map(|&(low, high)| (wanted.order, low, high));
             self.wished.extend(ranges);
         }
+    }
+
+    fn prefetch(&mut self, reads: &[Prefetch]) {
+        self.prefetched.extend_from_slice(reads);
+    }
+
+    fn take_prefetched(&mut self) {
+        self.under_way.clear();
     }
 
     fn is_known(&self, _table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
@@ -137,7 +171,7 @@ impl Source for Far {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
-        if !self.has_all(order, ranges) {
+        if !self.has_all(order, ranges) && !self.takes(order, reading, ranges, enough) {
             self.reads += 1;
             self.message_comes();
         }
@@ -371,4 +405,119 @@ fn one_step_reads_what_a_filter_divides() {
         assert_eq!(rows, 16);
         assert!(is_first || source.reads <= 2, "{} reads", source.reads);
     }
+}
+
+const REVIEWS: i64 = 600;
+
+/// Reviews by two hundred people, who are of ten countries.
+fn reviews() -> Vec<Quad> {
+    let mut quads = Vec::new();
+    for n in 0..REVIEWS {
+        quads.push([10_000 + n, REVIEW_OF, PRODUCT + n % 2, 0]);
+        quads.push([10_000 + n, REVIEWER, 20_000 + n % 200, 0]);
+    }
+    quads.extend((0..200).map(|n| [20_000 + n, COUNTRY, 5000 + n % 10, 0]));
+    quads.sort_unstable();
+    quads
+}
+
+/// `?r reviewOf <product>; reviewer ?p. ?p country ?c`
+fn countries_of(product: i64) -> (Plan, Vec<Value>) {
+    let mut params = Vec::new();
+    let triples = [
+        [Var(0), Is(REVIEW_OF), Is(product)],
+        [Var(0), Is(REVIEWER), Var(1)],
+        [Var(1), Is(COUNTRY), Var(2)],
+    ];
+    let plan = Plan {
+        root: Group {
+            patterns: patterns(&triples, &mut params),
+            ..Group::default()
+        },
+        slots: 3,
+        output: (0..3).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    };
+    (plan, params)
+}
+
+/// The second run asks for the quads of its hash joins with the first message.
+#[test]
+fn build_sides_of_the_last_run_are_prefetched() {
+    let (plan, params) = countries_of(PRODUCT);
+    let mut feedback = CardinalityFeedback::new();
+    let mut reads = Vec::new();
+    for _ in 0..3 {
+        let mut source = Far::new(&reviews(), |_| false);
+        let rows = run(&mut source, &plan, &params, &mut feedback);
+        assert_eq!(rows, REVIEWS as u64 / 2);
+        assert!(source.under_way.is_empty());
+        reads.push((source.reads, source.prefetches));
+    }
+    let (reads_of_first, prefetches_of_first) = reads[0];
+    assert_eq!(prefetches_of_first, 0);
+    for (reads, prefetches) in &reads[1..] {
+        assert!(*prefetches > 0);
+        assert_eq!(reads + prefetches, reads_of_first);
+    }
+}
+
+/// Build sides that nothing comes to are no longer asked for after a while. Nothing is under way at the end.
+#[test]
+fn build_sides_that_are_not_needed_are_forgotten() {
+    let mut feedback = CardinalityFeedback::new();
+    let (plan, params) = countries_of(PRODUCT);
+    let mut source = Far::new(&reviews(), |_| false);
+    run(&mut source, &plan, &params, &mut feedback);
+    let (plan, params) = countries_of(PRODUCT + 7);
+    let mut in_vain = 0;
+    for _ in 0..10 {
+        let mut source = Far::new(&reviews(), |_| false);
+        assert_eq!(run(&mut source, &plan, &params, &mut feedback), 0);
+        assert!(source.under_way.is_empty());
+        in_vain += source.prefetches;
+    }
+    assert!(0 < in_vain && in_vain < 10, "{in_vain} in vain");
+}
+
+/// Whether values of several patterns may equal those of other ids is looked at with one message.
+#[test]
+fn looks_for_equal_values_are_one_message() {
+    let mut params = Vec::new();
+    let triples = [
+        [Is(PRODUCT), Is(LABEL), Var(0)],
+        [Var(1), Is(LABEL), Var(2)],
+    ];
+    let mut patterns = patterns(&triples, &mut params);
+    let between = ParamRange {
+        least: Param::from_index(params.len()),
+        greatest: Param::from_index(params.len() + 1),
+    };
+    params.extend([Value::One(1), Value::One(2)]);
+    for (pattern, slot) in [(0, 2), (1, 0)] {
+        patterns[pattern].values.push(SameValue {
+            column: ColumnNumber::OBJECT,
+            slot: Slot::new(slot),
+            between,
+        });
+    }
+    let plan = Plan {
+        root: Group {
+            patterns,
+            filters: vec![Filter {
+                test: Test::Equal(Slot::new(0), Slot::new(2)),
+                needs: vec![Slot::new(0), Slot::new(2)],
+            }],
+            ..Group::default()
+        },
+        slots: 3,
+        output: (0..3).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    };
+    let mut source = Far::new(&shop(), |_| false);
+    let mut feedback = CardinalityFeedback::new();
+    assert_eq!(run(&mut source, &plan, &params, &mut feedback), 1);
+    assert_eq!(source.prefetches, 2);
 }

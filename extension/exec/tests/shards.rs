@@ -8,11 +8,11 @@ use common::Trees;
 use pgquad_btree::mem::Txns;
 use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span};
 use pgquad_cluster::message::{Read, Rows};
-use pgquad_cluster::reading::answer;
+use pgquad_cluster::reading::{answer, first_requests};
 use pgquad_cluster::{Placement, Reading, Shard, Shards};
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Expr, Pipeline, Plan, Slot, Source, TableNumber, Tuning,
-    ValueKey,
+    Bindings, CardinalityFeedback, Expr, Pipeline, Plan, Prefetch, Slot, Source, TableNumber,
+    Tuning, ValueKey,
 };
 use plans::{expected, quads, rows_of, Maker};
 use proptest::prelude::*;
@@ -22,6 +22,9 @@ use std::rc::Rc;
 
 const ORDERS: [&str; 4] = ["spog", "psog", "ospg", "posg"];
 
+/// An encoded read, with its table, order and node.
+type Request = (TableNumber, usize, i32, Vec<u8>);
+
 /// Tables whose quads are in shards of several nodes: by subject in the first two orders, by object in the others.
 struct Scattered {
     all: Trees,
@@ -30,6 +33,8 @@ struct Scattered {
     placement: Placement,
     /// Reads of the nodes stop after so many quads.
     most: usize,
+    /// Answers to reads that were prefetched.
+    prefetched: RefCell<HashMap<Request, Rc<Rows>>>,
 }
 
 impl Scattered {
@@ -60,6 +65,18 @@ impl Scattered {
             shards: [side(0), side(2)],
             placement,
             most,
+            prefetched: RefCell::default(),
+        }
+    }
+}
+
+impl Scattered {
+    fn view(&self, table: TableNumber, order: usize) -> View<'_> {
+        View {
+            source: self,
+            table,
+            order,
+            asked: RefCell::default(),
         }
     }
 }
@@ -69,10 +86,25 @@ struct View<'a> {
     source: &'a Scattered,
     table: TableNumber,
     order: usize,
-    asked: RefCell<HashMap<i32, Read>>,
+    asked: RefCell<HashMap<i32, Rc<Rows>>>,
 }
 
 impl View<'_> {
+    /// What a node answers.
+    fn answer(&self, request: &Read) -> Rc<Rows> {
+        let request = Read {
+            enough: request.enough.min(self.source.most as u32),
+            ..request.clone()
+        };
+        let rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
+            batch.clear(request.mask);
+            spans.clear();
+            let shard = (request.parts[part].shard - 100) as usize;
+            self.append(shard, probe, ranges, enough, (batch, spans))
+        });
+        Rc::new(rows)
+    }
+
     /// Reads on in a shard; adds to the batch.
     fn append(
         &self,
@@ -121,22 +153,14 @@ impl Shards for View<'_> {
     }
 
     fn send(&self, group: i32, request: &Read) {
-        let request = Read {
-            enough: request.enough.min(self.source.most as u32),
-            ..request.clone()
-        };
-        self.asked.borrow_mut().insert(group, request);
+        let what = (self.table, self.order, group, request.encode());
+        let prefetched = self.source.prefetched.borrow_mut().remove(&what);
+        let rows = prefetched.unwrap_or_else(|| self.answer(request));
+        self.asked.borrow_mut().insert(group, rows);
     }
 
     fn receive(&self, group: i32) -> Rc<Rows> {
-        let request = self.asked.borrow_mut().remove(&group).unwrap();
-        let rows = answer(&request, |part, probe, ranges, enough, batch, spans| {
-            batch.clear(request.mask);
-            spans.clear();
-            let shard = (request.parts[part].shard - 100) as usize;
-            self.append(shard, probe, ranges, enough, (batch, spans))
-        });
-        Rc::new(rows)
+        self.asked.borrow_mut().remove(&group).unwrap()
     }
 }
 
@@ -157,6 +181,26 @@ impl Source for Scattered {
         true
     }
 
+    fn prefetch(&mut self, reads: &[Prefetch]) {
+        for Prefetch {
+            wanted,
+            mask,
+            enough,
+        } in reads
+        {
+            let view = self.view(wanted.table, wanted.order);
+            for (group, request) in first_requests(&view, *mask, &wanted.ranges, *enough) {
+                let what = (view.table, view.order, group, request.encode());
+                let rows = view.answer(&request);
+                self.prefetched.borrow_mut().insert(what, rows);
+            }
+        }
+    }
+
+    fn take_prefetched(&mut self) {
+        self.prefetched.borrow_mut().clear();
+    }
+
     fn read(
         &mut self,
         table: TableNumber,
@@ -167,12 +211,7 @@ impl Source for Scattered {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> bool {
-        let view = View {
-            source: self,
-            table,
-            order,
-            asked: RefCell::default(),
-        };
+        let view = self.view(table, order);
         reading.read(&view, ranges, enough, batch, spans)
     }
 

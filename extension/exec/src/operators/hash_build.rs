@@ -18,6 +18,14 @@ pub(crate) struct Limits {
     pub bytes: usize,
 }
 
+/// The columns of the key that are read for a table.
+pub(crate) fn build_mask(access: &AccessPath) -> u8 {
+    access
+        .known
+        .iter()
+        .fold(access.mask, |mask, k| mask | 1 << k.1)
+}
+
 /// Reads the quads of `ranges` into a table; `None` when they are beyond the limits.
 pub(crate) fn read_table<S: Source>(
     source: &mut S,
@@ -27,8 +35,7 @@ pub(crate) fn read_table<S: Source>(
     params: &[Value],
     most: usize,
 ) -> Option<Table> {
-    let places = access.known.iter().fold(0, |mask, k| mask | 1 << k.1);
-    let mut reading = Reading::new(access.mask | places);
+    let mut reading = Reading::new(build_mask(access));
     let (mut batch, mut spans) = (Batch::new(), Vec::new());
     let mut builder = Builder::new(access.known.len(), access.fills.len(), limits.expected);
     let (mut read, mut last_triples) =

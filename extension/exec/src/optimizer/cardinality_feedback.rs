@@ -5,6 +5,7 @@
 
 use crate::access::access_path::AccessPath;
 use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MAX_FEEDBACK_FIGURES};
+use crate::optimizer::build_feedback::BuildFeedback;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
 use crate::plan::{ColumnNumber, Pattern};
@@ -52,10 +53,12 @@ struct Observed {
     since: Instant,
 }
 
-/// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change.
+/// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change. Also the build sides
+/// that runs of a plan have read.
 #[derive(Default)]
 pub struct CardinalityFeedback {
     observed: FxHashMap<FeedbackKey, Observed>,
+    pub(crate) builds: BuildFeedback,
 }
 
 impl CardinalityFeedback {

@@ -14,11 +14,12 @@ use crate::cost::{
     LOOKUP_COST, OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS,
     SORT_COST, TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
 };
-use crate::operators::hash_build::{read_table, Limits};
+use crate::operators::hash_build::{build_mask, read_table, Limits};
 use crate::operators::hash_table::Table;
 use crate::operators::multiplicity_cache::MultiplicityCache;
 use crate::operators::sort::sort_rows;
 use crate::operators::value_hash_join::ValueHashTable;
+use crate::optimizer::build_feedback::{is_small, BuildRead};
 use crate::optimizer::range_pushdown::count_in_ranges;
 use crate::optimizer::sampling::{count, sample};
 use crate::plan::condition::Value;
@@ -199,6 +200,10 @@ pub(crate) struct HashPolicy<'a, S, R> {
     pub is_arm: bool,
     /// All rows will be asked for.
     pub is_whole: bool,
+    /// Steps whose build sides have been prefetched.
+    pub prefetched: &'a [usize],
+    /// Build sides that this run has read of other nodes, small enough to be prefetched by the next one.
+    pub reads: &'a mut Vec<BuildRead>,
 }
 
 impl<S: Source, R: Running> HashPolicy<'_, S, R> {
@@ -217,7 +222,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // Counted when the order was chosen.
         let little = |total| is_little(total, rows);
         let some = rows.len >= SMALL_TABLE_ROWS && counted.is_some_and(little);
-        if !(large || some) || probe.known.is_empty() {
+        let is_prefetched = self.prefetched.contains(&self.query.pattern(at).step);
+        if !(large || some || is_prefetched) || probe.known.is_empty() {
             return None;
         }
         let found = self.table_of_all(at, probe, rows, live, pushed_ranges);
@@ -310,7 +316,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // Perhaps nobody asks for what is foreseen. Where variables are known in one batch and not in the next, a table
         // for each would be in vain.
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
-        if !paid && !foreseen {
+        let is_prefetched = self.prefetched.contains(&step) && is_small(total);
+        if !paid && !foreseen && !is_prefetched {
             return None;
         }
         if bytes > CACHED_BYTES {
@@ -335,6 +342,13 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let build = &mut self.builds[step];
         build.refused = found.is_none();
         let found = Rc::new(found?);
+        if pushed_ranges.is_empty() && is_small(total) && table.part().is_none() {
+            self.reads.push(BuildRead {
+                step,
+                order: access.order,
+                mask: build_mask(&access),
+            });
+        }
         // A table for other variables has to be paid for again.
         (build.rows, build.probes) = (0.0, 0.0);
         build.build_side = Some(BuildSide {

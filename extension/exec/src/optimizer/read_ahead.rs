@@ -10,7 +10,7 @@ use crate::bindings::{Bindings, Column};
 use crate::cost::{READ_AHEAD_RANGES, READ_AHEAD_ROWS};
 use crate::plan::layout::{bits, PatternInfo, Scope};
 use crate::plan::query::Query;
-use crate::plan::{Kind, Slot, SlotSet};
+use crate::plan::{Kind, Slot, SlotSet, TableNumber};
 use crate::source::{Source, Wanted};
 use pgquad_btree::Key;
 
@@ -153,12 +153,35 @@ pub(crate) fn is_known<S: Source>(
     rows: &Bindings,
     info: &PatternInfo,
 ) -> bool {
-    let mut room = READ_AHEAD_RANGES;
-    let wanted = ranges(query, source, rows, info, &mut room, |_| true);
-    wanted.is_some_and(|wanted| {
-        let mut ranges = wanted.ranges.iter();
-        ranges.all(|range| source.is_known(wanted.table, wanted.order, range))
-    })
+    let Some((table, access)) = prefixes(query, source, rows, info) else {
+        return false;
+    };
+    let count = if access.bound == 0 { 1 } else { rows.len };
+    let mut of_row: Vec<(Key, Key)> = Vec::new();
+    // Mostly the first one shows that a message is needed.
+    count <= READ_AHEAD_RANGES
+        && (0..count).all(|row| {
+            of_row.clear();
+            access.ranges(rows, row, &query.params, &mut of_row);
+            let mut ranges = of_row.iter();
+            ranges.all(|range| source.is_known(table, access.order, range))
+        })
+}
+
+/// How a pattern is read, where two columns or more have one value in each range; also its table.
+fn prefixes<S: Source>(
+    query: &Query,
+    source: &S,
+    rows: &Bindings,
+    info: &PatternInfo,
+) -> Option<(TableNumber, AccessPath)> {
+    let pattern = &info.pattern;
+    if info.keyed.is_some() || cannot_match(pattern, rows, &query.params) {
+        return None;
+    }
+    let orders = source.orders(pattern.table);
+    let access = AccessPath::new(pattern, orders, rows, &SlotSet::default());
+    (access.is_exact() && access.conditions() >= 2).then_some((pattern.table, access))
 }
 
 /// The ranges of a pattern for all rows, where two columns or more have one value in each of them.
@@ -170,14 +193,9 @@ fn ranges<S: Source>(
     room: &mut usize,
     is_lasting: impl Fn(&AccessPath) -> bool,
 ) -> Option<Wanted> {
-    let pattern = &info.pattern;
-    if info.keyed.is_some() || cannot_match(pattern, rows, &query.params) {
-        return None;
-    }
-    let orders = source.orders(pattern.table);
-    let access = AccessPath::new(pattern, orders, rows, &SlotSet::default());
+    let (table, access) = prefixes(query, source, rows, info)?;
     let count = if access.bound == 0 { 1 } else { rows.len };
-    if !access.is_exact() || access.conditions() < 2 || count > *room || !is_lasting(&access) {
+    if count > *room || !is_lasting(&access) {
         return None;
     }
     let mut ranges: Vec<(Key, Key)> = Vec::with_capacity(count);
@@ -186,7 +204,7 @@ fn ranges<S: Source>(
     ranges.dedup();
     *room -= ranges.len();
     Some(Wanted {
-        table: pattern.table,
+        table,
         order: access.order,
         ranges,
     })

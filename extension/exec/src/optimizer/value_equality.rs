@@ -12,14 +12,15 @@ use crate::plan::condition::{Bound, Value};
 use crate::plan::layout::{bits, ByValue, Scope};
 use crate::plan::query::Query;
 use crate::plan::{Comparison, Param, ParamRange, Pattern, SameValue, SlotSet};
-use crate::source::{Source, ValueKey};
+use crate::source::{Prefetch, Source, ValueKey, Wanted};
 use pgquad_btree::Batch;
 use pgquad_cluster::Reading;
 use std::rc::Rc;
 
 /// Where a column has to equal a variable in value, lets the pattern use the variable as a key, if its quads allow
-/// that.
-pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
+/// that. Returns whether something has been prefetched: what is looked at of all patterns.
+pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) -> bool {
+    let is_prefetched = source.is_remote() && prefetch_looks(query, source);
     for group in 0..query.layout.own {
         for at in 0..query.layout.groups[group].patterns.len() {
             let pattern = &query.layout.groups[group].patterns[at].pattern;
@@ -42,15 +43,27 @@ pub(crate) fn key_by_value<S: Source>(query: &mut Query, source: &mut S) {
             info.undecided = undecided;
         }
     }
+    is_prefetched
 }
 
-/// Whether the pattern may have a quad whose column has a value that other ids have too.
-fn any_between<S: Source>(
-    query: &Query,
-    source: &mut S,
-    pattern: &Pattern,
-    same: SameValue,
-) -> bool {
+/// Asks for what [`any_between`] will look at, where that is done more than once.
+fn prefetch_looks<S: Source>(query: &Query, source: &mut S) -> bool {
+    let groups = &query.layout.groups[..query.layout.own];
+    let patterns = groups.iter().flat_map(|group| &group.patterns);
+    let looks = patterns.flat_map(|info| {
+        let values = info.pattern.values.iter();
+        values.map(|same| look(query, source, &info.pattern, *same))
+    });
+    let looks: Vec<Prefetch> = looks.collect();
+    let is_worth_it = looks.len() > 1;
+    if is_worth_it {
+        source.prefetch(&looks);
+    }
+    is_worth_it
+}
+
+/// The read that shows whether the pattern may have a quad whose column has a value that other ids have too.
+fn look<S: Source>(query: &Query, source: &S, pattern: &Pattern, same: SameValue) -> Prefetch {
     let one_row = Bindings::one_row(query.slots);
     let mut between = pattern.clone();
     between.links.clear();
@@ -65,15 +78,34 @@ fn any_between<S: Source>(
     let access = AccessPath::new(&between, source.orders(between.table), &one_row, &none);
     let mut ranges = Vec::new();
     access.ranges(&one_row, 0, &query.params, &mut ranges);
+    Prefetch {
+        wanted: Wanted {
+            table: between.table,
+            order: access.order,
+            ranges,
+        },
+        mask: access.mask,
+        enough: 1,
+    }
+}
+
+/// Whether the pattern may have a quad whose column has a value that other ids have too.
+fn any_between<S: Source>(
+    query: &Query,
+    source: &mut S,
+    pattern: &Pattern,
+    same: SameValue,
+) -> bool {
+    let look = look(query, source, pattern, same);
     let (mut batch, mut spans) = (Batch::new(), Vec::new());
-    let mut reading = Reading::new(access.mask);
+    let mut reading = Reading::new(look.mask);
     loop {
         let more = source.read(
-            between.table,
-            access.order,
+            look.wanted.table,
+            look.wanted.order,
             &mut reading,
-            &ranges,
-            1,
+            &look.wanted.ranges,
+            look.enough,
             &mut batch,
             &mut spans,
         );

@@ -16,12 +16,14 @@ use crate::operators::distinct::DuplicateElimination;
 use crate::operators::filter::filter;
 use crate::operators::hash_aggregation::HashAggregation;
 use crate::operators::incremental_semi_join::IncrementalSemiJoin;
+use crate::optimizer::build_feedback::BuildRead;
 use crate::optimizer::cardinality_feedback::CardinalityFeedback;
 use crate::optimizer::estimates::{Estimates, Estimator};
 use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
 use crate::optimizer::next_reads::wanted_with;
+use crate::optimizer::prefetch::{build_reads, plan_hash};
 use crate::optimizer::star_planning::note_large_key;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::participant::{Role, Share};
@@ -45,6 +47,17 @@ pub enum Progress {
     Idle,
 }
 
+/// What a run has asked other nodes for before it is needed.
+#[derive(Default)]
+struct Prefetched {
+    /// The hash of the plan, once it is decided what to prefetch.
+    plan: Option<u64>,
+    /// Steps whose build sides have been asked for.
+    steps: Vec<usize>,
+    /// Some of it may be under way.
+    is_under_way: bool,
+}
+
 /// A join under way.
 pub struct Pipeline {
     query: Query,
@@ -55,6 +68,9 @@ pub struct Pipeline {
     /// Quads in memory, by step.
     builds: Vec<HashBuild>,
     steps: Vec<StepStats>,
+    /// Build sides read of other nodes that `feedback` does not know of yet.
+    build_reads: Vec<BuildRead>,
+    prefetched: Prefetched,
     seen: DuplicateElimination,
     turns: u32,
     /// Rows are counted, not made.
@@ -76,6 +92,8 @@ impl Pipeline {
             stack: Stack::default(),
             estimates: Estimates::default(),
             builds: Vec::new(),
+            build_reads: Vec::new(),
+            prefetched: Prefetched::default(),
             seen: DuplicateElimination::default(),
             turns: 0,
             counting: None,
@@ -100,6 +118,7 @@ impl Pipeline {
             self.builds[info.step].start(&info.pattern, &self.query.params);
         }
         self.seen.clear(steps);
+        self.prefetched = Prefetched::default();
         self.stack.0.clear();
         self.role = None;
         let scopes = vec![self.query.layout.scope(0, 0, 0)];
@@ -211,15 +230,29 @@ impl Pipeline {
         }
     }
 
-    /// One unit of work: the next batch out of one step, taken as far as it goes without reading.
+    /// One unit of work: the next batch out of one step, taken as far as it goes without reading. Messages to other
+    /// nodes may be under way after it, unless it hands out rows or there is nothing left to do.
     pub fn step<S: Source>(
         &mut self,
         source: &mut S,
         feedback: &mut CardinalityFeedback,
     ) -> Progress {
+        let progress = self.work(source, feedback);
+        if let (Some(plan), false) = (self.prefetched.plan, self.build_reads.is_empty()) {
+            let reads = self.build_reads.drain(..);
+            reads.for_each(|read| feedback.builds.add(plan, read));
+        }
+        let goes_on = matches!(progress, Progress::More);
+        if !goes_on && std::mem::take(&mut self.prefetched.is_under_way) {
+            source.take_prefetched();
+        }
+        progress
+    }
+
+    fn work<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) -> Progress {
         let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
             choose_list_ranges(&mut self.query, source);
-            key_by_value(&mut self.query, source);
+            self.prefetched.is_under_way |= key_by_value(&mut self.query, source);
             pending
         } else {
             let Some(at) = self.stack.len().checked_sub(1) else {
@@ -397,7 +430,10 @@ impl Pipeline {
             }
             if self.asks_nodes(source) {
                 let wanted = wanted_with(&self.query, source, &rows, &scopes, &next);
-                wanted.iter().for_each(|wanted| source.read_ahead(wanted));
+                if let Some(wanted) = wanted {
+                    self.prefetch(source, feedback);
+                    source.read_ahead(&wanted);
+                }
             }
             match next {
                 Next::Star(parts) => self.enter_star(source, feedback, rows, scopes, parts, part),
@@ -442,6 +478,23 @@ impl Pipeline {
         self.role.is_none() && source.is_remote()
     }
 
+    /// Asks other nodes for the build sides that this run will probably need, once.
+    fn prefetch<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) {
+        if self.prefetched.plan.is_some() {
+            return;
+        }
+        let plan = plan_hash(&self.query);
+        self.prefetched.plan = Some(plan);
+        let expected = feedback.builds.expected(plan);
+        if expected.is_empty() {
+            return;
+        }
+        let (steps, reads) = build_reads(&self.query, source, &self.estimates, &expected);
+        source.prefetch(&reads);
+        self.prefetched.is_under_way |= !reads.is_empty();
+        self.prefetched.steps = steps;
+    }
+
     /// What estimates of cardinalities are made from.
     fn estimator<'a, S: Source>(
         &'a mut self,
@@ -472,6 +525,8 @@ impl Pipeline {
             running: &self.stack,
             source,
             is_whole: self.query.whole || self.counting.is_some(),
+            prefetched: &self.prefetched.steps,
+            reads: &mut self.build_reads,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 /// How a condition bounds its column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
 pub enum Bound {
     /// column < value

@@ -85,7 +85,7 @@ impl FromIterator<Slot> for SlotSet {
 }
 
 /// The ids from one parameter to another, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ParamRange {
     /// The parameter with the least one.
     pub least: Param,
@@ -94,7 +94,7 @@ pub struct ParamRange {
 }
 
 /// A column that has to equal a variable in value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SameValue {
     /// The column.
     pub column: ColumnNumber,
@@ -115,7 +115,7 @@ impl SameValue {
 }
 
 /// A column that has to equal a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// The column.
     pub column: ColumnNumber,
@@ -124,7 +124,7 @@ pub struct Link {
 }
 
 /// A column that is compared with a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Comparison {
     /// The column.
     pub column: ColumnNumber,
@@ -146,7 +146,7 @@ impl Comparison {
 }
 
 /// One quad pattern.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// Which of the source's tables it reads.
     pub table: TableNumber,

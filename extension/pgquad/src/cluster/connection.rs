@@ -19,14 +19,15 @@ use std::ffi::{CStr, CString};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-use pgquad_cluster::message::{self, Kind};
-use pgquad_cluster::{ReadAhead, ReadCache, Traffic};
+use pgquad_cluster::message::{self, Kind, Rows};
+use pgquad_cluster::{Prefetches, ReadAhead, ReadCache, Traffic};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, ExecStatusType, PGconn, PGresult};
 
 use super::exchange::{is_ready, EventSet, Woken};
 use super::nodes::{self};
+use super::protocol::damaged;
 use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
@@ -149,6 +150,8 @@ pub struct Scope {
     ahead: RefCell<ReadAhead>,
     /// What has been asked for, under the same snapshots.
     read_cache: RefCell<ReadCache>,
+    /// What is asked for before it is needed, under the same snapshots.
+    prefetches: RefCell<Prefetches>,
     traffic: Cell<Traffic>,
 }
 
@@ -168,6 +171,7 @@ impl Scope {
             sessions: RefCell::default(),
             ahead: RefCell::default(),
             read_cache: RefCell::default(),
+            prefetches: RefCell::default(),
             traffic: Cell::default(),
         }
     }
@@ -187,6 +191,57 @@ impl Scope {
     /// Answers that are used again.
     pub fn read_cache(&self) -> RefMut<'_, ReadCache> {
         self.read_cache.borrow_mut()
+    }
+
+    /// Sends an encoded read to the node of a group with the next message, unless its answer is known.
+    pub fn prefetch(&self, group: i32, request: Vec<u8>) {
+        let request = (group, request);
+        if self.read_cache().get(&request).is_none() {
+            self.prefetches.borrow_mut().ask(request);
+        }
+    }
+
+    /// Whether a read has been prefetched.
+    pub fn is_prefetched(&self, request: &(i32, Vec<u8>)) -> bool {
+        self.prefetches.borrow().has(request)
+    }
+
+    /// The answer to a prefetched read; waits for it.
+    pub fn prefetched(&self, request: &(i32, Vec<u8>)) -> Option<Rc<Rows>> {
+        self.send_prefetches();
+        loop {
+            let found = self.prefetches.borrow_mut().take(request);
+            if found.is_some() || !self.takes_prefetched(request.0) {
+                return found;
+            }
+        }
+    }
+
+    /// Takes all answers to prefetched reads that are under way.
+    pub fn take_prefetches(&self) {
+        let groups = self.prefetches.borrow().groups_under_way();
+        for group in groups {
+            while self.takes_prefetched(group) {}
+        }
+    }
+
+    /// Sends what was to go with messages that did not come.
+    fn send_prefetches(&self) {
+        let groups = self.prefetches.borrow().groups_to_ask();
+        for group in groups {
+            self.send_all(group, &[]);
+        }
+    }
+
+    /// Takes the next answer of a node, where it is that to a prefetched read.
+    fn takes_prefetched(&self, group: i32) -> bool {
+        if !self.prefetches.borrow().is_next(group) {
+            return false;
+        }
+        let answer = self.next_answer(group);
+        let rows = Rows::decode(&answer).unwrap_or_else(|e| damaged(e));
+        self.prefetches.borrow_mut().keep(group, rows);
+        true
     }
 
     /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as
@@ -241,6 +296,7 @@ impl Scope {
     /// Nobody waits for the answers under way any more.
     fn abandon(&self) {
         self.ahead().forget_wishes();
+        self.prefetches.borrow_mut().abandon();
         let mut sessions = self.sessions.borrow_mut();
         sessions.retain(|_, session| session.connecting.is_none());
         for session in sessions.values_mut() {
@@ -266,20 +322,35 @@ impl Scope {
     /// Sends a request to the node of a group; does not wait for the answer. Nor does it wait for a connection: those
     /// that are missing are made at once, when the first answer is waited for.
     pub fn send(&self, group: i32, request: &[u8]) {
+        self.send_all(group, &[request]);
+    }
+
+    /// Sends messages to the node of a group, and what is to be prefetched there.
+    fn send_all(&self, group: i32, messages: &[&[u8]]) {
         let mut sessions = self.sessions.borrow_mut();
         let session = sessions
             .entry(group)
             .or_insert_with(|| self.session_to(group));
-        session.send(request);
+        let prefetched = {
+            let mut prefetches = self.prefetches.borrow_mut();
+            messages.iter().for_each(|_| prefetches.message_sent(group));
+            let waiting = session.waited_for() + messages.len();
+            prefetches.send(group, waiting)
+        };
+        let prefetched = prefetched.iter().map(Vec::as_slice);
+        let requests: Vec<&[u8]> = messages.iter().copied().chain(prefetched).collect();
+        session.send(&requests);
         session.last_message = self.traffic.get().messages;
-        counters::sent(self.kind, request.len());
-        let batches = message::kind_of(request).is_some_and(Kind::is_batch);
-        counters::batches(self.kind, usize::from(batches));
-        self.count(Traffic {
-            messages: 1,
-            sent: request.len() as u64,
-            ..Traffic::default()
-        });
+        for request in requests {
+            counters::sent(self.kind, request.len());
+            let batches = message::kind_of(request).is_some_and(Kind::is_batch);
+            counters::batches(self.kind, usize::from(batches));
+            self.count(Traffic {
+                messages: 1,
+                sent: request.len() as u64,
+                ..Traffic::default()
+            });
+        }
     }
 
     /// A session for the messages of this scope.
@@ -311,6 +382,7 @@ impl Scope {
     fn borrow_session(&self, group: i32) -> Option<Session> {
         let role = asking_role();
         Self::running().find_map(|scope| {
+            scope.take_prefetches();
             let mut sessions = scope.sessions.try_borrow_mut().ok()?;
             let is_free = |session: &&Session| {
                 let is_quiet = session.connecting.is_none() && session.waiting == 0;
@@ -338,6 +410,13 @@ impl Scope {
 
     /// The answer to the first request sent to a node that has not been answered.
     pub fn receive(&self, group: i32) -> Vec<u8> {
+        self.send_prefetches();
+        while self.takes_prefetched(group) {}
+        self.next_answer(group)
+    }
+
+    /// The next answer of a node.
+    fn next_answer(&self, group: i32) -> Vec<u8> {
         let since = Instant::now();
         let answer = {
             let mut sessions = self.sessions.borrow_mut();
@@ -348,6 +427,7 @@ impl Scope {
             };
             session.receive()
         };
+        self.prefetches.borrow_mut().message_answered(group);
         counters::received(self.kind, answer.len());
         self.count(Traffic {
             received: answer.len() as u64,
@@ -615,22 +695,38 @@ impl Session {
         self.imports += 1;
     }
 
-    fn send(&mut self, request: &[u8]) {
+    /// So many answers are waited for.
+    fn waited_for(&self) -> usize {
+        let waiting = self.waiting - self.abandoned;
+        waiting + self.connecting.as_ref().map_or(0, |c| c.requests.len())
+    }
+
+    /// Sends messages, together where that is possible.
+    fn send(&mut self, requests: &[&[u8]]) {
         if let Some(connecting) = &mut self.connecting {
-            connecting.requests.push(request.to_vec());
+            let copies = requests.iter().map(|request| request.to_vec());
+            connecting.requests.extend(copies);
             return;
         }
         if self.mode == Mode::Query {
-            self.put(request);
-            self.waiting += 1;
             // No other answer is on its way. An error may be there already, which `await_last` looks for.
             self.arrival = match self.waiting {
-                1 => Arrival::Expected,
+                0 => Arrival::Expected,
                 _ => Arrival::Read,
             };
+            for request in requests {
+                self.put(request);
+                self.waiting += 1;
+            }
             self.flush();
             return;
         }
+        for request in requests {
+            self.send_statement(request);
+        }
+    }
+
+    fn send_statement(&mut self, request: &[u8]) {
         let value = request.as_ptr().cast();
         // SAFETY: a live connection in pipeline mode; the parameter is copied.
         let sent = unsafe {

@@ -12,6 +12,7 @@ use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{
     self, Count, Found, Kind, Part, Read, Rows, KEYS_AHEAD, NOT_READABLE,
 };
+use pgquad_cluster::reading::first_requests;
 use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish};
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
@@ -72,6 +73,8 @@ enum UnderWay {
     Asked(Vec<Wish>, (i32, Vec<u8>)),
     /// The same where the message says nothing of the read itself, as all of it is read ahead.
     Ahead(Vec<Wish>, Box<Read>),
+    /// It has been prefetched.
+    Prefetched((i32, Vec<u8>), Box<Read>),
 }
 
 /// A shard of this node.
@@ -239,7 +242,8 @@ impl ShardedReader {
             return known.len() <= most;
         }
         // Perhaps nobody comes to need it: that is no reason to wait for a lock, or to fail.
-        if !side.is_here(shard) || !side.is_readable(shard) {
+        let is_large = self.counted_ahead(order, range).is_some();
+        if is_large || !side.is_here(shard) || !side.is_readable(shard) {
             return false;
         }
         let (mut batch, mut spans) = (Batch::new(), Vec::new());
@@ -247,12 +251,41 @@ impl ShardedReader {
         let (probe, ranges) = (&mut Probe::new(ALL_COLUMNS), std::slice::from_ref(range));
         side.read_here(shard, probe, ranges, KEYS_AHEAD + 1, &mut batch, &mut spans);
         let read: Vec<Key> = (0..batch.len()).map(|n| batch.key(n)).collect();
+        if read.len() > KEYS_AHEAD {
+            let count = side.local(shard).count(side.order, &range.0, &range.1);
+            let count = count.max(read.len() as u64);
+            self.scope.ahead().keep_count(table, number, range, count);
+        }
         if read.len() > most.min(KEYS_AHEAD) {
             return false;
         }
         keys.extend_from_slice(&read);
         self.scope.ahead().keep_keys(table, number, range, read);
         true
+    }
+
+    /// Asks other nodes with the next messages for what [`Self::read`] of these columns will ask them for, when it
+    /// reads about `enough` rows of these ranges first.
+    pub fn prefetch(&self, order: usize, mask: u8, ranges: &[(Key, Key)], enough: usize) {
+        if self.written {
+            return;
+        }
+        let side = self.side(order);
+        let table = side.table().relid.to_u32();
+        for (group, request) in first_requests(&side, mask, ranges, enough) {
+            // What comes with a message anyway stands for more than this request.
+            let is_coming = self.scope.ahead().is_wished(table, &request);
+            if !is_coming {
+                self.scope.prefetch(group, request.encode());
+            }
+        }
+    }
+
+    /// Takes what has been prefetched and not been used: nothing of it is under way any more.
+    pub fn take_prefetched(&self) {
+        let before = self.scope.traffic();
+        self.scope.take_prefetches();
+        self.note_since(before);
     }
 
     /// Forgets what was to be read ahead and has not been asked for.
@@ -274,6 +307,9 @@ impl ShardedReader {
         let encoded = (group, request.encode());
         if let Some(rows) = self.scope.read_cache().get(&encoded) {
             return UnderWay::Known(rows);
+        }
+        if self.scope.is_prefetched(&encoded) {
+            return UnderWay::Prefetched(encoded, Box::new(request.clone()));
         }
         let (wishes, is_covered) = {
             let mut ahead = self.scope.ahead();
@@ -308,6 +344,17 @@ impl ShardedReader {
                 rows.ahead = Found::default();
                 let rows = Rc::new(rows);
                 self.scope.read_cache().keep(request, &rows);
+                rows
+            }
+            Some(UnderWay::Prefetched(encoded, request)) => {
+                let before = self.scope.traffic();
+                let prefetched = self.scope.prefetched(&encoded);
+                self.note_since(before);
+                let rows = prefetched.unwrap_or_else(|| {
+                    self.send(group, &request.encode());
+                    Rc::new(self.receive_rows(group, &[]))
+                });
+                self.scope.read_cache().keep(encoded, &rows);
                 rows
             }
             Some(UnderWay::Ahead(wishes, request)) => {

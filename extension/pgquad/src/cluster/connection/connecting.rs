@@ -73,7 +73,8 @@ pub(super) fn establish(sessions: &mut [&mut Session]) {
             if let Some(name) = snapshot {
                 session.import(&name);
             }
-            requests.iter().for_each(|request| session.send(request));
+            let requests: Vec<&[u8]> = requests.iter().map(Vec::as_slice).collect();
+            session.send(&requests);
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::term::number_of_datum;
 use pgquad_btree::{Batch, Key, Order, Span, SIGN};
 use pgquad_cluster::{Reading, Traffic};
 use pgquad_exec::{
-    Argument, Bindings, ColumnNumber, Expr, Slot, Source, TableNumber, TablePart, ValueKey, Wanted,
+    Argument, Bindings, ColumnNumber, Expr, Prefetch, Slot, Source, TableNumber, TablePart,
+    ValueKey, Wanted,
 };
 use pgquad_term::number::Number;
 use pgrx::pg_sys;
@@ -330,6 +331,27 @@ impl Source for NodeSource {
         } in wanted
         {
             self.reader(*table).read_ahead(*order, ranges);
+        }
+    }
+
+    fn prefetch(&mut self, reads: &[Prefetch]) {
+        for read in reads {
+            let Wanted {
+                table,
+                order,
+                ranges,
+            } = &read.wanted;
+            if let Some(sharded) = self.reader(*table).sharded() {
+                sharded.prefetch(*order, read.mask, ranges, read.enough);
+            }
+        }
+    }
+
+    fn take_prefetched(&mut self) {
+        for reader in &self.readers {
+            if let Some(sharded) = reader.sharded() {
+                sharded.take_prefetched();
+            }
         }
     }
 

@@ -1,0 +1,207 @@
+//! Prefetch: whole reads that are sent before the step that needs them comes. They travel with a message that goes to
+//! their node anyway, or at the same time, and spare the step its round trip. Example: the first message of a join asks
+//! for the build side of a later hash join.
+//!
+//! A node answers in the order in which it is asked. So this keeps the order of what is under way: prefetched reads,
+//! and messages whose answers somebody waits for.
+
+use crate::message::Rows;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What the next answer of a node is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum For {
+    /// A message that somebody waits for.
+    Message,
+    /// A prefetched read.
+    Prefetch,
+}
+
+/// An encoded read, with Citus' number of the group of its node.
+type Request = (i32, Vec<u8>);
+
+/// Reads that are sent before they are needed, and their answers.
+#[derive(Default)]
+pub struct Prefetches {
+    /// What goes with the next message to its node.
+    pending: Vec<Request>,
+    /// What has been sent and not been answered, in order.
+    sent: Vec<Request>,
+    /// By group of nodes that a read has been sent to: what their answers will be for, in order.
+    under_way: FxHashMap<i32, VecDeque<For>>,
+    answered: FxHashMap<Request, Rc<Rows>>,
+}
+
+impl Prefetches {
+    /// Asks for a read with the next message.
+    pub fn ask(&mut self, request: Request) {
+        if !self.has(&request) {
+            self.pending.push(request);
+        }
+    }
+
+    /// Whether a read is asked for, or its answer is here.
+    #[must_use]
+    pub fn has(&self, request: &Request) -> bool {
+        let is_it = |other: &Request| other == request;
+        self.pending.iter().any(is_it)
+            || self.sent.iter().any(is_it)
+            || self.answered.contains_key(request)
+    }
+
+    /// The groups of nodes that something is to be sent to.
+    #[must_use]
+    pub fn groups_to_ask(&self) -> Vec<i32> {
+        let mut groups: Vec<i32> = self.pending.iter().map(|request| request.0).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// The groups of nodes that have not answered all reads.
+    #[must_use]
+    pub fn groups_under_way(&self) -> Vec<i32> {
+        let mut groups: Vec<i32> = self.sent.iter().map(|request| request.0).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// What is to be sent to a node now, where the answers to so many messages are waited for.
+    pub fn send(&mut self, group: i32, waiting: usize) -> Vec<Vec<u8>> {
+        let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|request| request.0 == group);
+        self.pending = later;
+        if now.is_empty() {
+            return Vec::new();
+        }
+        let under_way = self.under_way.entry(group).or_default();
+        if under_way.is_empty() {
+            under_way.resize(waiting, For::Message);
+        }
+        under_way.extend(now.iter().map(|_| For::Prefetch));
+        let requests = now.iter().map(|request| request.1.clone()).collect();
+        self.sent.extend(now);
+        requests
+    }
+
+    /// A message has been sent whose answer somebody waits for.
+    pub fn message_sent(&mut self, group: i32) {
+        if let Some(under_way) = self.under_way.get_mut(&group) {
+            if !under_way.is_empty() {
+                under_way.push_back(For::Message);
+            }
+        }
+    }
+
+    /// Whether the next answer of a node is that to a prefetched read.
+    #[must_use]
+    pub fn is_next(&self, group: i32) -> bool {
+        let under_way = self.under_way.get(&group);
+        under_way.is_some_and(|under_way| under_way.front() == Some(&For::Prefetch))
+    }
+
+    /// Takes notice of an answer of a node, before it is looked into.
+    pub fn message_answered(&mut self, group: i32) {
+        if let Some(under_way) = self.under_way.get_mut(&group) {
+            under_way.pop_front();
+            // Only messages are left: their order does not matter.
+            if !under_way.contains(&For::Prefetch) {
+                under_way.clear();
+            }
+        }
+    }
+
+    /// Keeps the answer to the oldest read of a node, of which [`Self::message_answered`] has taken notice.
+    pub fn keep(&mut self, group: i32, rows: Rows) {
+        if let Some(oldest) = self.sent.iter().position(|request| request.0 == group) {
+            let request = self.sent.remove(oldest);
+            self.answered.insert(request, Rc::new(rows));
+        }
+    }
+
+    /// The answer to a read, where it has come. It is handed out once.
+    pub fn take(&mut self, request: &Request) -> Option<Rc<Rows>> {
+        self.answered.remove(request)
+    }
+
+    /// Forgets what has not been answered: nobody waits for it any more.
+    pub fn abandon(&mut self) {
+        self.pending.clear();
+        self.sent.clear();
+        self.under_way.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgquad_btree::Batch;
+
+    fn rows(len: usize) -> Rows {
+        Rows {
+            batch: Batch::from_columns(1, [vec![7; len], Vec::new(), Vec::new(), Vec::new()], len),
+            ..Rows::default()
+        }
+    }
+
+    /// Takes the next answer; whether it was for a message.
+    fn answer(prefetches: &mut Prefetches, group: i32, len: usize) -> bool {
+        let is_prefetched = prefetches.is_next(group);
+        prefetches.message_answered(group);
+        if is_prefetched {
+            prefetches.keep(group, rows(len));
+        }
+        !is_prefetched
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_what_was_sent() {
+        let mut prefetches = Prefetches::default();
+        let [first, second, other] = [(1, vec![1]), (1, vec![2]), (2, vec![1])];
+        for request in [&first, &second, &other, &first] {
+            prefetches.ask(request.clone());
+        }
+        assert_eq!(prefetches.groups_to_ask(), [1, 2]);
+        // A message is waited for already, and another one follows.
+        assert_eq!(prefetches.send(1, 1), [vec![1], vec![2]]);
+        prefetches.message_sent(1);
+        prefetches.ask(first.clone());
+        assert_eq!(prefetches.groups_to_ask(), [2]);
+        assert_eq!(prefetches.groups_under_way(), [1]);
+        let order: Vec<bool> = (0..4).map(|len| answer(&mut prefetches, 1, len)).collect();
+        assert_eq!(order, [true, false, false, true]);
+        assert!(prefetches.groups_under_way().is_empty());
+        assert_eq!(prefetches.take(&first).map(|r| r.batch.len()), Some(1));
+        assert_eq!(prefetches.take(&second).map(|r| r.batch.len()), Some(2));
+        assert!(prefetches.take(&first).is_none() && !prefetches.has(&first));
+        assert!(prefetches.has(&other));
+    }
+
+    #[test]
+    fn messages_without_reads_are_not_remembered() {
+        let mut prefetches = Prefetches::default();
+        prefetches.message_sent(1);
+        assert!(answer(&mut prefetches, 1, 0));
+        prefetches.ask((1, vec![1]));
+        assert_eq!(prefetches.send(1, 0), [vec![1]]);
+        assert!(!answer(&mut prefetches, 1, 5));
+        // The next one is for whatever is asked next.
+        prefetches.message_sent(1);
+        assert!(!prefetches.is_next(1));
+    }
+
+    #[test]
+    fn what_is_abandoned_is_not_waited_for() {
+        let mut prefetches = Prefetches::default();
+        prefetches.ask((1, vec![1]));
+        prefetches.send(1, 0);
+        prefetches.ask((2, vec![1]));
+        prefetches.abandon();
+        assert!(prefetches.groups_to_ask().is_empty() && prefetches.groups_under_way().is_empty());
+        assert!(!prefetches.is_next(1) && !prefetches.has(&(1, vec![1])));
+    }
+}

@@ -1,0 +1,73 @@
+//! Prefetch: the quads of hash build sides that a run will probably need are asked for with its first message to other
+//! nodes. So they take no round trip of their own.
+
+use crate::access::access_path::{cannot_match, AccessPath};
+use crate::bindings::Bindings;
+use crate::cost::READ_QUADS;
+use crate::optimizer::build_feedback::{is_small, BuildRead};
+use crate::optimizer::estimates::Estimates;
+use crate::plan::layout::PatternInfo;
+use crate::plan::query::Query;
+use crate::plan::SlotSet;
+use crate::source::{Prefetch, Source, Wanted};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+
+/// What tells plans apart for [`BuildFeedback`](super::build_feedback::BuildFeedback).
+pub(crate) fn plan_hash(query: &Query) -> u64 {
+    let mut hasher = FxHasher::default();
+    query.tables.hash(&mut hasher);
+    for group in &query.layout.groups[..query.layout.own] {
+        group.patterns.len().hash(&mut hasher);
+        for info in &group.patterns {
+            info.pattern.hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// The reads of build sides for the parameters of this run, with their steps.
+pub(crate) fn build_reads<S: Source>(
+    query: &Query,
+    source: &S,
+    estimates: &Estimates,
+    expected: &[BuildRead],
+) -> (Vec<usize>, Vec<Prefetch>) {
+    let groups = &query.layout.groups[..query.layout.own];
+    let patterns = || groups.iter().flat_map(|group| &group.patterns);
+    let reads = expected.iter().filter_map(|read| {
+        let info = patterns().find(|info| info.step == read.step)?;
+        let is_large = estimates.counts[read.step].is_some_and(|quads| !is_small(quads));
+        let prefetch = build_read(query, source, info, read).filter(|_| !is_large)?;
+        Some((read.step, prefetch))
+    });
+    reads.unzip()
+}
+
+/// The read of a pattern's quads that its constants select.
+fn build_read<S: Source>(
+    query: &Query,
+    source: &S,
+    info: &PatternInfo,
+    read: &BuildRead,
+) -> Option<Prefetch> {
+    let (pattern, params) = (&info.pattern, &query.params);
+    let one_row = Bindings::one_row(query.slots);
+    if cannot_match(pattern, &one_row, params) {
+        return None;
+    }
+    let orders = source.orders(pattern.table);
+    let access = AccessPath::with_keys(pattern, orders, &one_row, &SlotSet::default(), |_| false);
+    let mut ranges = Vec::new();
+    access.ranges(&one_row, 0, params, &mut ranges);
+    let wanted = Wanted {
+        table: pattern.table,
+        order: access.order,
+        ranges,
+    };
+    (access.order == read.order).then_some(Prefetch {
+        wanted,
+        mask: read.mask,
+        enough: READ_QUADS.min(query.tuning.most),
+    })
+}
