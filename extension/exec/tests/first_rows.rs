@@ -105,4 +105,40 @@ proptest! {
         let first = most.min(seen.len());
         prop_assert_eq!(&kept[..first], &seen[..first]);
     }
+
+    /// Rows that go first, and the others afterwards as far as they can be among the first, are all that is needed.
+    #[test]
+    fn what_goes_first_saves_most_of_the_others(
+        values in prop::collection::vec(prop::option::of(-9i64..9), 0..300),
+        most in prop::sample::select(vec![1usize, 2, 10, 200]),
+        count in 0usize..310,
+        (descending, nulls_first) in any::<(bool, bool)>(),
+    ) {
+        let ranked = |value: &Option<i64>| match *value {
+            None => (if nulls_first { 0 } else { 2 }, 0),
+            Some(value) => (1, if descending { -value } else { value }),
+        };
+        let mut key = LeadingKey::new(most, descending, nulls_first);
+        let first = key.first_of(&values, count).unwrap_or_else(|| vec![true; values.len()]);
+        let divided = |is_first: bool| -> Vec<Option<i64>> {
+            let rows = values.iter().zip(&first).filter(|row| *row.1 == is_first);
+            rows.map(|row| *row.0).collect()
+        };
+        let (mut rows, others) = (divided(true), divided(false));
+        prop_assert!(rows.len() >= count.min(values.len()));
+        prop_assert!(rows.iter().all(|row| others.iter().all(|other| ranked(row) < ranked(other))));
+        key.candidates(&rows);
+        let kept = key.still_candidates(&others).unwrap_or_else(|| vec![true; others.len()]);
+        if rows.len() >= most {
+            prop_assert!(!kept.contains(&true));
+        }
+        rows.extend(others.iter().zip(kept).filter(|other| other.1).map(|other| *other.0));
+        let sorted = |rows: &[Option<i64>]| {
+            let mut ranks: Vec<_> = rows.iter().map(ranked).collect();
+            ranks.sort_unstable();
+            ranks.truncate(most);
+            ranks
+        };
+        prop_assert_eq!(sorted(&rows), sorted(&values));
+    }
 }

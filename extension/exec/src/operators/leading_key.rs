@@ -47,12 +47,31 @@ impl LeadingKey {
                 }
             }
         }
+        self.still_candidates(values)
+    }
+
+    /// Which rows with these values, which are not taken, can be among the first, as far as is known; `None`: all of
+    /// them.
+    pub fn still_candidates(&self, values: &[Option<i64>]) -> Option<Vec<bool>> {
         let last = *self
             .first
             .peek()
             .filter(|_| self.first.len() == self.most)?;
         let is_candidate = |&value: &Option<i64>| self.rank(value) <= last;
         let found: Vec<bool> = values.iter().map(is_candidate).collect();
+        found.contains(&false).then_some(found)
+    }
+
+    /// Which of these values are the first `count`, or a few more that equal the last of them; `None`: there are no
+    /// others.
+    pub fn first_of(&self, values: &[Option<i64>], count: usize) -> Option<Vec<bool>> {
+        let mut ranks: Vec<Rank> = values.iter().map(|&value| self.rank(value)).collect();
+        if !(1..ranks.len()).contains(&count) {
+            return None;
+        }
+        let last = *ranks.select_nth_unstable(count - 1).1;
+        let ranks = values.iter().map(|&value| self.rank(value));
+        let found: Vec<bool> = ranks.map(|rank| rank <= last).collect();
         found.contains(&false).then_some(found)
     }
 

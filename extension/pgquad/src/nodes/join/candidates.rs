@@ -5,11 +5,19 @@ use super::outer_input::OuterInput;
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, LeadingKey, LeadingKeyData, Plan};
 
+/// Rows from below, at least, of which the first go first: with a few batches less it does not pay.
+const MANY_FED_ROWS: usize = 256;
+/// Rows that go first for each one that is wanted, as not all of them may have a match; and the fewest.
+const FIRST_FOR_EACH: usize = 2;
+const FEWEST_FIRST: usize = 32;
+
 /// The leading key of the order, executed.
 pub struct Candidates {
     /// The key's place in the scan tuple.
     place: usize,
     key: LeadingKey,
+    /// Rows that are wanted.
+    most: usize,
     /// Rows that were left out.
     pub removed: u64,
 }
@@ -19,6 +27,7 @@ impl Candidates {
         Self {
             place: data.place,
             key: LeadingKey::new(data.most, data.descending, data.nulls_first),
+            most: data.most,
             removed: 0,
         }
     }
@@ -26,6 +35,47 @@ impl Candidates {
     /// Forgets the rows so far: the join starts anew.
     pub fn restart(&mut self) {
         self.key.restart();
+    }
+
+    /// Divides rows from below, before they are joined: takes those that come first, and returns the others, which may
+    /// turn out to be none of the first. Only where the order goes by what the rows have already.
+    pub fn divide(
+        &self,
+        rows: &mut Bindings,
+        of_answer: (&Plan, &[usize]),
+        outer_input: &OuterInput,
+    ) -> Option<Bindings> {
+        let first = FEWEST_FIRST.max(self.most.saturating_mul(FIRST_FOR_EACH));
+        if rows.len < MANY_FED_ROWS.max(first.saturating_mul(FIRST_FOR_EACH)) {
+            return None;
+        }
+        let values = known_values(self.place, rows, of_answer, outer_input)?;
+        let mut goes_first = self.key.first_of(&values, first)?;
+        let mut others = rows.clone();
+        rows.retain(&goes_first);
+        goes_first.iter_mut().for_each(|first| *first = !*first);
+        others.retain(&goes_first);
+        Some(others)
+    }
+
+    /// Leaves out rows from below that are none of the first, before they are joined.
+    pub fn thin_fed(
+        &mut self,
+        rows: &mut Bindings,
+        of_answer: (&Plan, &[usize]),
+        outer_input: &OuterInput,
+    ) {
+        let values = known_values(self.place, rows, of_answer, outer_input);
+        let kept = values.and_then(|values| self.key.still_candidates(&values));
+        if let Some(kept) = kept {
+            self.keep(rows, &kept);
+        }
+    }
+
+    fn keep(&mut self, rows: &mut Bindings, kept: &[bool]) {
+        let before = rows.len;
+        rows.retain(kept);
+        self.removed += (before - rows.len) as u64;
     }
 
     /// Leaves out rows of a batch that are none of the first. `output`: the place in the scan tuple of each variable of
@@ -40,11 +90,22 @@ impl Candidates {
             return;
         };
         if let Some(kept) = self.key.candidates(&values) {
-            let before = rows.len;
-            rows.retain(&kept);
-            self.removed += (before - rows.len) as u64;
+            self.keep(rows, &kept);
         }
     }
+}
+
+/// What rows from below have at a place of the scan tuple; `None` where they do not fill it.
+fn known_values(
+    place: usize,
+    rows: &Bindings,
+    (plan, output): (&Plan, &[usize]),
+    outer_input: &OuterInput,
+) -> Option<Vec<Option<i64>>> {
+    let at = output.iter().position(|&known| known == place);
+    let is_known = at.is_none_or(|at| rows.ids(plan.output[at]).is_some());
+    let found = is_known.then(|| values(place, rows, (plan, output), Some(outer_input)));
+    found.flatten()
 }
 
 /// What the rows of a batch have at a place of the scan tuple; `None` where the join does not fill it.

@@ -143,6 +143,7 @@ impl ScanNode for QuadJoin {
                 is_begun: false,
                 rows: Bindings::default(),
                 at: 0,
+                behind: None,
                 upcoming: Upcoming::new(),
             }
         }
@@ -211,6 +212,7 @@ impl ScanNode for QuadJoin {
         self.started = false;
         self.rows = Bindings::default();
         self.at = 0;
+        self.behind = None;
         self.upcoming.withdraw();
         self.stop_pushed();
         if let Some(candidates) = &mut self.candidates {
@@ -228,6 +230,7 @@ impl ScanNode for QuadJoin {
         self.stop_pushed();
         self.rows = Bindings::default();
         self.at = 0;
+        self.behind = None;
         let readers = &mut self.source.readers;
         readers.iter_mut().for_each(TableReader::close);
         self.upcoming.withdraw();
@@ -497,8 +500,24 @@ impl QuadJoin {
         let Some(outer_input) = &mut self.outer_input else {
             return false;
         };
-        // SAFETY: the plan below was begun with the node.
-        match unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) } {
+        let of_answer = (&self.plan, &self.output[..]);
+        let rows = match self.behind.take() {
+            Some(mut rows) => {
+                if let Some(candidates) = &mut self.candidates {
+                    candidates.thin_fed(&mut rows, of_answer, outer_input);
+                }
+                Some(rows)
+            }
+            // SAFETY: the plan below was begun with the node.
+            None => unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) }
+                .map(|mut rows| {
+                    let candidates = self.candidates.as_ref();
+                    self.behind = candidates
+                        .and_then(|found| found.divide(&mut rows, of_answer, outer_input));
+                    rows
+                }),
+        };
+        match rows {
             Some(rows) => {
                 self.stop_pushed();
                 if rows.len > 0 {

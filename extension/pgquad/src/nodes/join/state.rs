@@ -49,6 +49,8 @@ pub struct QuadJoin {
     pub is_begun: bool,
     pub(super) rows: Bindings,
     pub(super) at: usize,
+    /// Rows of the batch from below that come behind those that are joined first.
+    pub(super) behind: Option<Bindings>,
     /// What the dictionary is told of the rows to come.
     pub(super) upcoming: Upcoming,
 }
