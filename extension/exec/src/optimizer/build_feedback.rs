@@ -1,8 +1,8 @@
 //! Build feedback: the hash build sides that earlier runs of the same plan have read.
 //!
 //! Which tables a run makes shows only as its batches grow. It is mostly what the last run of the plan has made, so
-//! their quads are asked for with the first message to other nodes (`optimizer/prefetch.rs`). Where they are not used after
-//! all, that shows, too.
+//! their quads are asked for with the first message to other nodes (`optimizer/prefetch.rs`). Where they are not used
+//! after all, that shows, too.
 
 use crate::cost::{MAX_PLANS_WITH_BUILDS, MAX_PREFETCHED_QUADS};
 use rustc_hash::FxHashMap;
