@@ -112,8 +112,8 @@ impl Part {
                 // The other half is for what was packed from the batch before, and for rows of peers that are unpacked.
                 batch_bytes: (start.batch_bytes as usize).div_ceil(2),
                 most_rows: start.tuning[1].max(1) as usize,
-                // The other half is for the hash tables of the pipeline.
-                memory: start.work_memory as usize / 2,
+                // The rest is for the hash tables of the pipeline, and for what the allocator keeps for later.
+                memory: start.work_memory as usize * 3 / 8,
             };
             let peers = start.participants.iter().map(|participant| Peer {
                 name: participant.name.clone(),
