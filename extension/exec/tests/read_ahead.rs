@@ -8,7 +8,7 @@ use common::{Trees, FLIP};
 use pgquad_btree::{Batch, Key, Order, Probe, Quad, Span, ALL_COLUMNS};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
-    Bindings, CardinalityFeedback, Child, ColumnNumber, Expr, Filter, Group, Kind, Param,
+    Bindings, CardinalityFeedback, Child, Column, ColumnNumber, Expr, Filter, Group, Kind, Param,
     ParamRange, Pipeline, Plan, Prefetch, SameValue, Slot, Source, TableNumber, Test, Tuning,
     Value, ValueKey, Wanted,
 };
@@ -26,6 +26,8 @@ struct Far {
     prefetched: Vec<Prefetch>,
     under_way: Vec<Prefetch>,
     prefetches: usize,
+    /// The values that pass filters, if it is these.
+    within: Option<(u64, u64)>,
     /// Messages of reads, and of counts.
     reads: usize,
     counts: usize,
@@ -41,6 +43,7 @@ impl Far {
             prefetched: Vec::new(),
             under_way: Vec::new(),
             prefetches: 0,
+            within: None,
             reads: 0,
             counts: 0,
         }
@@ -107,6 +110,10 @@ impl Source for Far {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn ranges_are_sorted(&self, _table: TableNumber) -> bool {
+        false
     }
 
     fn is_counted_here(&self, _table: TableNumber, order: usize, range: &(Key, Key)) -> bool {
@@ -180,7 +187,24 @@ impl Source for Far {
     }
 
     fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
-        self.all.test(expr, needs, rows, keep);
+        let Some((low, high)) = self.within else {
+            return self.all.test(expr, needs, rows, keep);
+        };
+        let ids = rows.ids(needs[0]).unwrap();
+        let passes = ids.iter().map(|id| (low..=high).contains(id));
+        keep.iter_mut()
+            .zip(passes)
+            .for_each(|(keep, passes)| *keep &= passes);
+    }
+
+    fn pushdown_ranges(
+        &mut self,
+        _expr: Expr,
+        _needs: &[Slot],
+        _unknown: usize,
+        _row: &[Option<u64>],
+    ) -> Option<Vec<(u64, u64)>> {
+        self.within.map(|within| vec![within])
     }
 
     fn value_keys(&mut self, ids: &[u64]) -> Vec<ValueKey> {
@@ -520,4 +544,54 @@ fn looks_for_equal_values_are_one_message() {
     let mut feedback = CardinalityFeedback::new();
     assert_eq!(run(&mut source, &plan, &params, &mut feedback), 1);
     assert_eq!(source.prefetches, 2);
+}
+
+/// A pattern whose few quads are in memory goes before one that is looked up, though both could be one step.
+#[test]
+fn what_leaves_few_rows_goes_before_look_ups() {
+    const SUBJECTS: i64 = 600;
+    let mut quads = Vec::new();
+    for n in 0..SUBJECTS {
+        quads.extend([[n, 3, 2000 + n, 0], [n, 4, n, 0]]);
+    }
+    // Too many to be read instead.
+    quads.extend((SUBJECTS..20 * SUBJECTS).map(|n| [n, 4, n, 0]));
+    quads.sort_unstable();
+    let mut params = Vec::new();
+    let triples = [[Var(0), Is(4), Var(1)], [Var(0), Is(3), Var(2)]];
+    let plan = Plan {
+        root: Group {
+            patterns: patterns(&triples, &mut params),
+            filters: vec![Filter {
+                test: Test::Expr(Expr::new(0)),
+                needs: vec![Slot::new(2)],
+            }],
+            ..Group::default()
+        },
+        slots: 3,
+        output: (0..3).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    };
+    let mut feedback = CardinalityFeedback::new();
+    let mut source = Far::new(&quads, |_| false);
+    // Thirty values pass.
+    source.within = Some((FLIP + 2100, FLIP + 2129));
+    let subjects = (0..SUBJECTS as u64).map(|n| FLIP + n).collect();
+    let rows = Bindings {
+        len: SUBJECTS as usize,
+        columns: vec![Column::Ids(subjects), Column::Absent, Column::Absent],
+    };
+    let mut pipeline = Pipeline::new(&plan, vec![0], TUNING);
+    pipeline.start_from(params, rows);
+    let mut found = 0;
+    while let Some(batch) = pipeline.next(&mut source, &mut feedback) {
+        found += batch.len;
+    }
+    assert_eq!(found, 30);
+    for s in pipeline.steps() {
+        eprintln!("{s:?}");
+    }
+    let looked_up = pipeline.steps()[0].keys;
+    assert!(looked_up <= 30, "{looked_up} keys were looked up");
 }
