@@ -1,6 +1,6 @@
 -- ORDER BY .. LIMIT above Quad Join: rows that are none of the first are not handed out.
 begin;
-select plan(50);
+select plan(78);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, i + 1, 0 from generate_series(1, 3000) i;
@@ -51,6 +51,11 @@ insert into shapes values
             order by n.n desc nulls last, n.id limit 20'),
     ('a column from below, of which few rows match', 'select n.id, n.n, b.o from (select * from numbers offset 0) n,
             q b where b.s = n.id and b.p = 3 and b.o = 4 order by n.n desc nulls last, n.id limit 20'),
+    ('left, some without a key', 'select n.id, n.n, b.o from (select case when id % 3 > 0 then id end id, n
+            from numbers offset 0) n left join q b on b.s = n.id and b.p = 3 order by n.n desc nulls last, n.id limit 20'),
+    ('from below for each of some', 'select k, x.* from generate_series(1, 4) k, lateral (select n.id, n.n, b.o
+            from (select * from numbers where id % 4 <> k offset 0) n, q b
+            where b.s = n.id and b.p = 2 order by n.n desc nulls last, n.id limit 7) x'),
     ('of another type', 'select n.id, n.small, b.o from (select * from numbers offset 0) n, q a, q b
             where a.s = n.id and a.p = 1 and b.s = a.o and b.p = 2 order by n.small desc, n.id limit 20'),
     ('an expression', 'select a.s, b.o from q a, q b where a.p = 1 and b.s = a.o and b.p = 2
@@ -64,6 +69,9 @@ insert into shapes values
 select pg_temp.same(query, 'same answer: ' || name) from shapes;
 set local quad.join_batch_size = 7;
 select pg_temp.same(query, 'small batches: ' || name) from shapes;
+-- The rows from below are two batches, each of which is divided.
+set local quad.join_batch_size = 260;
+select pg_temp.same(query, 'batches of 260: ' || name) from shapes;
 reset quad.join_batch_size;
 
 -- Rows that Sort gets.

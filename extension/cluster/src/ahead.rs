@@ -181,7 +181,7 @@ impl ReadAhead {
         }
     }
 
-    /// Keeps that a range of this node has more keys than are read ahead: about so many.
+    /// Keeps that a range of this node has more keys than are read ahead: at least so many.
     pub fn keep_count(&mut self, table: u32, order: u8, range: &(Key, Key), count: u64) {
         if is_prefix(range) {
             self.make_room(1);
@@ -243,7 +243,7 @@ impl ReadAhead {
         })
     }
 
-    /// Whether the next messages will bring all that a request asks for.
+    /// Whether the next messages will bring all that a request asks for, or it is kept.
     #[must_use]
     pub fn is_wished(&self, table: u32, request: &Read) -> bool {
         self.covers(table, request, &self.wishes)

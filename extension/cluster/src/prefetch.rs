@@ -20,7 +20,7 @@ enum For {
 }
 
 /// An encoded read, with Citus' number of the group of its node.
-type Request = (i32, Vec<u8>);
+pub type Request = (i32, Vec<u8>);
 
 /// Reads that are sent before they are needed, and their answers.
 #[derive(Default)]
@@ -123,6 +123,12 @@ impl Prefetches {
         }
     }
 
+    /// The answers that have come and were not taken. What has not been sent is no longer asked for.
+    pub fn take_all(&mut self) -> impl Iterator<Item = (Request, Rc<Rows>)> {
+        self.pending.clear();
+        std::mem::take(&mut self.answered).into_iter()
+    }
+
     /// The answer to a read, where it has come. It is handed out once.
     pub fn take(&mut self, request: &Request) -> Option<Rc<Rows>> {
         self.answered.remove(request)
@@ -179,6 +185,15 @@ mod tests {
         assert_eq!(prefetches.take(&second).map(|r| r.batch.len()), Some(2));
         assert!(prefetches.take(&first).is_none() && !prefetches.has(&first));
         assert!(prefetches.has(&other));
+        assert_eq!(prefetches.send(2, 0), [vec![1]]);
+        answer(&mut prefetches, 2, 7);
+        prefetches.ask((2, vec![3]));
+        let left: Vec<_> = prefetches
+            .take_all()
+            .map(|(of, rows)| (of, rows.batch.len()))
+            .collect();
+        assert_eq!(left, [(other, 7)]);
+        assert!(prefetches.groups_to_ask().is_empty());
     }
 
     #[test]
@@ -201,6 +216,7 @@ mod tests {
         prefetches.send(1, 0);
         prefetches.ask((2, vec![1]));
         prefetches.abandon();
+        assert_eq!(prefetches.take_all().count(), 0);
         assert!(prefetches.groups_to_ask().is_empty() && prefetches.groups_under_way().is_empty());
         assert!(!prefetches.is_next(1) && !prefetches.has(&(1, vec![1])));
     }

@@ -63,6 +63,13 @@ struct Grouping {
     most: Option<usize>,
 }
 
+/// Each range by itself.
+const NO_GROUPS: Grouping = Grouping {
+    size: 1,
+    required: 0,
+    most: None,
+};
+
 /// Groups of one window at least, so that few messages are sent for small batches of rows.
 const MIN_WINDOW_GROUPS: usize = 256;
 
@@ -167,14 +174,9 @@ impl Reading {
     /// A reading that fills these columns (bit `i` = column `i` of the key).
     #[must_use]
     pub fn new(mask: u8) -> Self {
-        let grouping = Grouping {
-            size: 1,
-            required: 0,
-            most: None,
-        };
         Self {
             mask,
-            grouping,
+            grouping: NO_GROUPS,
             probe: Probe::new(mask),
             spread: None,
         }
@@ -290,12 +292,11 @@ pub fn first_requests<S: Shards>(
     ranges: &[(Key, Key)],
     enough: usize,
 ) -> Vec<(i32, Read)> {
-    let Reading { mask, grouping, .. } = Reading::new(mask);
-    if !matches!(Way::new(shards, ranges, grouping.size), Way::Dealt) {
+    if !matches!(Way::new(shards, ranges, NO_GROUPS.size), Way::Dealt) {
         return Vec::new();
     }
     let mut spread = Spread::default();
-    spread.deal(shards, (mask, grouping), ranges, 0);
+    spread.deal(shards, (mask, NO_GROUPS), ranges, 0);
     spread.ask_for(enough.clamp(1, u32::MAX as usize));
     let requests = spread.there.into_iter();
     requests.map(|there| (there.group, there.read)).collect()

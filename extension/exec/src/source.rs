@@ -79,10 +79,12 @@ pub trait Source {
     fn read_ahead(&mut self, _wanted: &[Wanted]) {}
 
     /// Asks for the first quads of later reads with the next messages to other nodes. Each of these reads begins as it
-    /// is announced here, or is not made.
-    fn prefetch(&mut self, _reads: &[Prefetch]) {}
+    /// is announced here, or is not made. False where it asks for nothing.
+    fn prefetch(&mut self, _reads: &[Prefetch]) -> bool {
+        false
+    }
 
-    /// Waits for what has been prefetched and not been used.
+    /// Waits for what has been prefetched and not been used; nothing of it is under way afterwards.
     fn take_prefetched(&mut self) {}
 
     /// Whether a range is read without a message to another node. Only asked of sources that read ahead.

@@ -129,8 +129,9 @@ impl Source for Far {
         }
     }
 
-    fn prefetch(&mut self, reads: &[Prefetch]) {
+    fn prefetch(&mut self, reads: &[Prefetch]) -> bool {
         self.prefetched.extend_from_slice(reads);
+        true
     }
 
     fn take_prefetched(&mut self) {
@@ -589,9 +590,6 @@ fn what_leaves_few_rows_goes_before_look_ups() {
         found += batch.len;
     }
     assert_eq!(found, 30);
-    for s in pipeline.steps() {
-        eprintln!("{s:?}");
-    }
     let looked_up = pipeline.steps()[0].keys;
     assert!(looked_up <= 30, "{looked_up} keys were looked up");
 }

@@ -181,7 +181,7 @@ impl Source for Scattered {
         true
     }
 
-    fn prefetch(&mut self, reads: &[Prefetch]) {
+    fn prefetch(&mut self, reads: &[Prefetch]) -> bool {
         for Prefetch {
             wanted,
             mask,
@@ -195,6 +195,7 @@ impl Source for Scattered {
                 self.prefetched.borrow_mut().insert(what, rows);
             }
         }
+        true
     }
 
     fn take_prefetched(&mut self) {

@@ -31,7 +31,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// At least every second time that it is prefetched it is used.
+    /// It is used more than every second time that it is prefetched.
     fn is_worth_it(&self) -> bool {
         2 * self.made > self.prefetched
     }
@@ -65,22 +65,23 @@ impl BuildFeedback {
         }
     }
 
-    /// The build sides that the next run of a plan is expected to read, which are about to be prefetched.
-    pub fn expected(&mut self, plan: u64) -> Vec<BuildRead> {
-        let Some(all) = self.plans.get_mut(&plan) else {
-            return Vec::new();
-        };
-        let worth_it = all.iter_mut().filter(|known| known.is_worth_it());
-        worth_it
-            .map(|known| {
-                known.prefetched += 1;
-                if known.prefetched > MANY_RUNS {
-                    known.prefetched /= 2;
-                    known.made /= 2;
-                }
-                known.read
-            })
-            .collect()
+    /// The build sides that the next run of a plan is expected to read.
+    pub fn expected(&self, plan: u64) -> Vec<BuildRead> {
+        let all = self.plans.get(&plan).into_iter().flatten();
+        let worth_it = all.filter(|known| known.is_worth_it());
+        worth_it.map(|known| known.read).collect()
+    }
+
+    /// Takes notice that the build sides of these steps have been prefetched.
+    pub fn note_prefetched(&mut self, plan: u64, steps: &[usize]) {
+        let all = self.plans.get_mut(&plan).into_iter().flatten();
+        for known in all.filter(|known| steps.contains(&known.read.step)) {
+            known.prefetched += 1;
+            if known.prefetched > MANY_RUNS {
+                known.prefetched /= 2;
+                known.made /= 2;
+            }
+        }
     }
 }
 
@@ -100,11 +101,16 @@ mod tests {
         assert!(feedback.expected(7).is_empty());
         feedback.add(7, READ);
         assert!(feedback.expected(8).is_empty());
+        let prefetch = |feedback: &mut BuildFeedback| {
+            let expected = feedback.expected(7);
+            feedback.note_prefetched(7, &[READ.step]);
+            expected
+        };
         for _ in 0..100 {
-            assert_eq!(feedback.expected(7), [READ]);
+            assert_eq!(prefetch(&mut feedback), [READ]);
             feedback.add(7, READ);
         }
-        let in_vain = (0..100).take_while(|_| !feedback.expected(7).is_empty());
+        let in_vain = (0..100).take_while(|_| !prefetch(&mut feedback).is_empty());
         assert!(in_vain.count() <= MANY_RUNS as usize);
         feedback.add(7, BuildRead { order: 0, ..READ });
         assert_eq!(feedback.expected(7).len(), 1);

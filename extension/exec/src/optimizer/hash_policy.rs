@@ -222,8 +222,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // Counted when the order was chosen.
         let little = |total| is_little(total, rows);
         let some = rows.len >= SMALL_TABLE_ROWS && counted.is_some_and(little);
-        let is_prefetched = self.prefetched.contains(&self.query.pattern(at).step);
-        if !(large || some || is_prefetched) || probe.known.is_empty() {
+        let is_coming = self.prefetched.contains(&self.query.pattern(at).step);
+        if !(large || some || is_coming) || probe.known.is_empty() {
             return None;
         }
         let found = self.table_of_all(at, probe, rows, live, pushed_ranges);
@@ -316,8 +316,10 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // Perhaps nobody asks for what is foreseen. Where variables are known in one batch and not in the next, a table
         // for each would be in vain.
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
-        let is_prefetched = self.prefetched.contains(&step) && is_small(total);
-        if !paid && !foreseen && !is_prefetched {
+        // A table for other variables has to be paid for.
+        let is_coming =
+            self.prefetched.contains(&step) && is_small(total) && build.build_side.is_none();
+        if !paid && !foreseen && !is_coming {
             return None;
         }
         if bytes > CACHED_BYTES {
@@ -342,7 +344,8 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let build = &mut self.builds[step];
         build.refused = found.is_none();
         let found = Rc::new(found?);
-        if pushed_ranges.is_empty() && is_small(total) && table.part().is_none() {
+        let is_whole = pushed_ranges.is_empty() && table.part().is_none();
+        if is_whole && is_small(total) && self.source.is_remote() {
             self.reads.push(BuildRead {
                 step,
                 order: access.order,

@@ -6,14 +6,15 @@ use crate::bindings::Bindings;
 use crate::cost::READ_QUADS;
 use crate::optimizer::build_feedback::{is_small, BuildRead};
 use crate::optimizer::estimates::Estimates;
+use crate::plan::condition::Value;
 use crate::plan::layout::PatternInfo;
 use crate::plan::query::Query;
-use crate::plan::SlotSet;
+use crate::plan::{ColumnNumber, Comparison, SlotSet};
 use crate::source::{Prefetch, Source, Wanted};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// What tells plans apart for [`BuildFeedback`](super::build_feedback::BuildFeedback).
+/// What tells plans apart, by their patterns and predicates, for [`BuildFeedback`](super::build_feedback::BuildFeedback).
 pub(crate) fn plan_hash(query: &Query) -> u64 {
     let mut hasher = FxHasher::default();
     query.tables.hash(&mut hasher);
@@ -21,6 +22,12 @@ pub(crate) fn plan_hash(query: &Query) -> u64 {
         group.patterns.len().hash(&mut hasher);
         for info in &group.patterns {
             info.pattern.hash(&mut hasher);
+            let of_predicate = |c: &&Comparison| c.column == ColumnNumber::PREDICATE;
+            for condition in info.pattern.conditions.iter().filter(of_predicate) {
+                if let Value::One(predicate) = query.params[condition.param.index()] {
+                    predicate.hash(&mut hasher);
+                }
+            }
         }
     }
     hasher.finish()

@@ -35,6 +35,16 @@ pub(crate) enum MemberKind {
     Optional(usize),
 }
 
+impl MemberKind {
+    /// The pattern, by number, where it is one of the group itself.
+    pub fn pattern(self) -> Option<usize> {
+        match self {
+            Self::Pattern(i, _) => Some(i),
+            Self::Optional(_) => None,
+        }
+    }
+}
+
 /// The parts of a group that are to be a star join.
 pub(crate) struct StarPlan {
     pub star_key: StarKey,

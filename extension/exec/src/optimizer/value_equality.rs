@@ -55,11 +55,7 @@ fn prefetch_looks<S: Source>(query: &Query, source: &mut S) -> bool {
         values.map(|same| look(query, source, &info.pattern, *same))
     });
     let looks: Vec<Prefetch> = looks.collect();
-    let is_worth_it = looks.len() > 1;
-    if is_worth_it {
-        source.prefetch(&looks);
-    }
-    is_worth_it
+    looks.len() > 1 && source.prefetch(&looks)
 }
 
 /// The read that shows whether the pattern may have a quad whose column has a value that other ids have too.

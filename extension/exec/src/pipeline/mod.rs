@@ -119,6 +119,7 @@ impl Pipeline {
         }
         self.seen.clear(steps);
         self.prefetched = Prefetched::default();
+        self.build_reads.clear();
         self.stack.0.clear();
         self.role = None;
         let scopes = vec![self.query.layout.scope(0, 0, 0)];
@@ -230,8 +231,8 @@ impl Pipeline {
         }
     }
 
-    /// One unit of work: the next batch out of one step, taken as far as it goes without reading. Messages to other
-    /// nodes may be under way after it, unless it hands out rows or there is nothing left to do.
+    /// One unit of work: the next batch out of one step, taken as far as it goes without reading. Prefetched answers of
+    /// other nodes may be under way after it, unless it hands out rows or there is nothing left to do.
     pub fn step<S: Source>(
         &mut self,
         source: &mut S,
@@ -431,8 +432,8 @@ impl Pipeline {
             if self.asks_nodes(source) {
                 let wanted = wanted_with(&self.query, source, &rows, &scopes, &next);
                 if let Some(wanted) = wanted {
-                    self.prefetch(source, feedback);
                     source.read_ahead(&wanted);
+                    self.prefetch(source, feedback);
                 }
             }
             match next {
@@ -485,14 +486,14 @@ impl Pipeline {
         }
         let plan = plan_hash(&self.query);
         self.prefetched.plan = Some(plan);
-        let expected = feedback.builds.expected(plan);
-        if expected.is_empty() {
-            return;
-        }
+        let mut expected = feedback.builds.expected(plan);
+        expected.retain(|read| !self.builds[read.step].has_table());
         let (steps, reads) = build_reads(&self.query, source, &self.estimates, &expected);
-        source.prefetch(&reads);
-        self.prefetched.is_under_way |= !reads.is_empty();
-        self.prefetched.steps = steps;
+        if !reads.is_empty() && source.prefetch(&reads) {
+            feedback.builds.note_prefetched(plan, &steps);
+            self.prefetched.is_under_way = true;
+            self.prefetched.steps = steps;
+        }
     }
 
     /// What estimates of cardinalities are made from.

@@ -33,14 +33,12 @@ impl Pipeline {
         if rows.len >= self.query.tuning.bulk_from && merge.is_none() {
             let mut policy = self.hash_policy(source, true);
             drop_hash_joined(&mut policy, &rows, &before, &mut parts.list, part);
-            let left = parts.list.first().map(|part| part.what);
-            match (first, left) {
-                (MemberKind::Pattern(i, _), Some(MemberKind::Pattern(j, _))) if i == j => {}
+            let left = parts.list.first().and_then(|part| part.what.pattern());
+            if let MemberKind::Pattern(i, each) = first {
                 // It leaves the fewest rows, and takes no look-up. The others may be a star for these.
-                (MemberKind::Pattern(i, each), _) => {
+                if left != Some(i) {
                     return self.enter_pattern(source, feedback, rows, before, (i, each), part);
                 }
-                (MemberKind::Optional(_), _) => {}
             }
         }
         let mut scopes = without(&before, &parts.list);

@@ -193,7 +193,7 @@ impl Scope {
         self.read_cache.borrow_mut()
     }
 
-    /// Sends an encoded read to the node of a group with the next message, unless its answer is known.
+    /// Notes an encoded read that goes to the node of a group with the next message, unless its answer is known.
     pub fn prefetch(&self, group: i32, request: Vec<u8>) {
         let request = (group, request);
         if self.read_cache().get(&request).is_none() {
@@ -201,13 +201,13 @@ impl Scope {
         }
     }
 
-    /// Whether a read has been prefetched.
+    /// Whether a read is prefetched: it is to be sent, under way, or answered.
     pub fn is_prefetched(&self, request: &(i32, Vec<u8>)) -> bool {
         self.prefetches.borrow().has(request)
     }
 
     /// The answer to a prefetched read; waits for it.
-    pub fn prefetched(&self, request: &(i32, Vec<u8>)) -> Option<Rc<Rows>> {
+    pub fn await_prefetched(&self, request: &(i32, Vec<u8>)) -> Option<Rc<Rows>> {
         self.send_prefetches();
         loop {
             let found = self.prefetches.borrow_mut().take(request);
@@ -217,11 +217,15 @@ impl Scope {
         }
     }
 
-    /// Takes all answers to prefetched reads that are under way.
+    /// Takes all answers to prefetched reads that are under way. They are kept as those to other reads are.
     pub fn take_prefetches(&self) {
         let groups = self.prefetches.borrow().groups_under_way();
         for group in groups {
             while self.takes_prefetched(group) {}
+        }
+        let (mut prefetches, mut cache) = (self.prefetches.borrow_mut(), self.read_cache());
+        for (request, rows) in prefetches.take_all() {
+            cache.keep(request, &rows);
         }
     }
 
@@ -382,7 +386,9 @@ impl Scope {
     fn borrow_session(&self, group: i32) -> Option<Session> {
         let role = asking_role();
         Self::running().find_map(|scope| {
-            scope.take_prefetches();
+            if scope.sessions.try_borrow_mut().is_ok() {
+                while scope.takes_prefetched(group) {}
+            }
             let mut sessions = scope.sessions.try_borrow_mut().ok()?;
             let is_free = |session: &&Session| {
                 let is_quiet = session.connecting.is_none() && session.waiting == 0;
@@ -710,8 +716,8 @@ impl Session {
         }
         if self.mode == Mode::Query {
             // No other answer is on its way. An error may be there already, which `await_last` looks for.
-            self.arrival = match self.waiting {
-                0 => Arrival::Expected,
+            self.arrival = match (self.waiting, requests.len()) {
+                (0, 1) => Arrival::Expected,
                 _ => Arrival::Read,
             };
             for request in requests {

@@ -22,7 +22,7 @@ use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
 use super::protocol::damaged;
 use super::write::{has_written, others_can_answer};
-use super::{arrival, estimates, map};
+use super::{arrival, estimates, map, snapshots};
 use crate::catalog::distributed_store::{self, Sides, ORDERS};
 use crate::storage::{range_for, LocalReader};
 
@@ -74,7 +74,7 @@ enum UnderWay {
     /// The same where the message says nothing of the read itself, as all of it is read ahead.
     Ahead(Vec<Wish>, Box<Read>),
     /// It has been prefetched.
-    Prefetched((i32, Vec<u8>), Box<Read>),
+    Prefetched((i32, Vec<u8>)),
 }
 
 /// A shard of this node.
@@ -252,9 +252,8 @@ impl ShardedReader {
         side.read_here(shard, probe, ranges, KEYS_AHEAD + 1, &mut batch, &mut spans);
         let read: Vec<Key> = (0..batch.len()).map(|n| batch.key(n)).collect();
         if read.len() > KEYS_AHEAD {
-            let count = side.local(shard).count(side.order, &range.0, &range.1);
-            let count = count.max(read.len() as u64);
-            self.scope.ahead().keep_count(table, number, range, count);
+            let least = read.len() as u64;
+            self.scope.ahead().keep_count(table, number, range, least);
         }
         if read.len() > most.min(KEYS_AHEAD) {
             return false;
@@ -265,10 +264,11 @@ impl ShardedReader {
     }
 
     /// Asks other nodes with the next messages for what [`Self::read`] of these columns will ask them for, when it
-    /// reads about `enough` rows of these ranges first.
-    pub fn prefetch(&self, order: usize, mask: u8, ranges: &[(Key, Key)], enough: usize) {
-        if self.written {
-            return;
+    /// reads about `enough` rows of these ranges first. False where it does not: nobody may come to need the answer, so
+    /// it must not fail, as a read of a shard that has arrived after an old snapshot does.
+    pub fn prefetch(&self, order: usize, mask: u8, ranges: &[(Key, Key)], enough: usize) -> bool {
+        if self.written || snapshots::is_kept() {
+            return false;
         }
         let side = self.side(order);
         let table = side.table().relid.to_u32();
@@ -279,6 +279,7 @@ impl ShardedReader {
                 self.scope.prefetch(group, request.encode());
             }
         }
+        true
     }
 
     /// Takes what has been prefetched and not been used: nothing of it is under way any more.
@@ -309,7 +310,7 @@ impl ShardedReader {
             return UnderWay::Known(rows);
         }
         if self.scope.is_prefetched(&encoded) {
-            return UnderWay::Prefetched(encoded, Box::new(request.clone()));
+            return UnderWay::Prefetched(encoded);
         }
         let (wishes, is_covered) = {
             let mut ahead = self.scope.ahead();
@@ -346,14 +347,12 @@ impl ShardedReader {
                 self.scope.read_cache().keep(request, &rows);
                 rows
             }
-            Some(UnderWay::Prefetched(encoded, request)) => {
+            Some(UnderWay::Prefetched(encoded)) => {
                 let before = self.scope.traffic();
-                let prefetched = self.scope.prefetched(&encoded);
+                let rows = self.scope.await_prefetched(&encoded);
                 self.note_since(before);
-                let rows = prefetched.unwrap_or_else(|| {
-                    self.send(group, &request.encode());
-                    Rc::new(self.receive_rows(group, &[]))
-                });
+                // Who asks for rows waits for no other message of that node.
+                let rows = rows.unwrap_or_else(|| damaged(Damaged));
                 self.scope.read_cache().keep(encoded, &rows);
                 rows
             }

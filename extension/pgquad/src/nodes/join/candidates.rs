@@ -5,10 +5,11 @@ use super::outer_input::OuterInput;
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, LeadingKey, LeadingKeyData, Plan};
 
-/// Rows from below, at least, of which the first go first: with a few batches less it does not pay.
+/// Fewest rows from below that are divided: the second part may take a message to each node of its own.
 const MANY_FED_ROWS: usize = 256;
-/// Rows that go first for each one that is wanted, as not all of them may have a match; and the fewest.
+/// Rows that go first for each one that is wanted, as not all of them may have a match.
 const FIRST_FOR_EACH: usize = 2;
+/// Fewest rows that go first: to look up a few costs as much as to look up one.
 const FEWEST_FIRST: usize = 32;
 
 /// The leading key of the order, executed.
@@ -46,7 +47,7 @@ impl Candidates {
         outer_input: &OuterInput,
     ) -> Option<Bindings> {
         let first = FEWEST_FIRST.max(self.most.saturating_mul(FIRST_FOR_EACH));
-        if rows.len < MANY_FED_ROWS.max(first.saturating_mul(FIRST_FOR_EACH)) {
+        if rows.len < MANY_FED_ROWS.max(first.saturating_mul(2)) {
             return None;
         }
         let values = known_values(self.place, rows, of_answer, outer_input)?;

@@ -501,37 +501,31 @@ impl QuadJoin {
             return false;
         };
         let of_answer = (&self.plan, &self.output[..]);
-        let rows = match self.behind.take() {
-            Some(mut rows) => {
-                if let Some(candidates) = &mut self.candidates {
-                    candidates.thin_fed(&mut rows, of_answer, outer_input);
-                }
-                Some(rows)
-            }
-            // SAFETY: the plan below was begun with the node.
-            None => unsafe { outer_input.next(usize::from(self.plan.slots), self.tuning.most) }
-                .map(|mut rows| {
-                    let candidates = self.candidates.as_ref();
-                    self.behind = candidates
-                        .and_then(|found| found.divide(&mut rows, of_answer, outer_input));
-                    rows
-                }),
+        let is_new = self.behind.is_none();
+        let behind = self.behind.take();
+        // SAFETY: the plan below was begun with the node.
+        let fed = behind.or_else(|| unsafe {
+            outer_input.next(usize::from(self.plan.slots), self.tuning.most)
+        });
+        let Some(mut rows) = fed else {
+            return false;
         };
-        match rows {
-            Some(rows) => {
-                self.stop_pushed();
-                if rows.len > 0 {
-                    let params = std::mem::take(&mut self.values);
-                    self.pushed = self.push_rows(&params, &rows);
-                    self.values = params;
-                }
-                if self.pushed.is_none() {
-                    self.pipeline.start_from(self.values.clone(), rows);
-                }
-                true
+        if let Some(candidates) = &mut self.candidates {
+            candidates.thin_fed(&mut rows, of_answer, outer_input);
+            if is_new {
+                self.behind = candidates.divide(&mut rows, of_answer, outer_input);
             }
-            None => false,
         }
+        self.stop_pushed();
+        if rows.len > 0 {
+            let params = std::mem::take(&mut self.values);
+            self.pushed = self.push_rows(&params, &rows);
+            self.values = params;
+            if self.pushed.is_none() {
+                self.pipeline.start_from(self.values.clone(), rows);
+            }
+        }
+        true
     }
 
     /// Evaluates the parameters and begins the join; `counting`: its rows are to be counted.

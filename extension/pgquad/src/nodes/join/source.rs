@@ -334,7 +334,8 @@ impl Source for NodeSource {
         }
     }
 
-    fn prefetch(&mut self, reads: &[Prefetch]) {
+    fn prefetch(&mut self, reads: &[Prefetch]) -> bool {
+        let mut all = true;
         for read in reads {
             let Wanted {
                 table,
@@ -342,9 +343,10 @@ impl Source for NodeSource {
                 ranges,
             } = &read.wanted;
             if let Some(sharded) = self.reader(*table).sharded() {
-                sharded.prefetch(*order, read.mask, ranges, read.enough);
+                all &= sharded.prefetch(*order, read.mask, ranges, read.enough);
             }
         }
+        all
     }
 
     fn take_prefetched(&mut self) {
