@@ -14,7 +14,8 @@ use crate::source::{Prefetch, Source, Wanted};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// What tells plans apart, by their patterns and predicates, for [`BuildFeedback`](super::build_feedback::BuildFeedback).
+/// What tells plans apart, by their patterns and predicates, for
+/// [`BuildFeedback`](super::build_feedback::BuildFeedback).
 pub(crate) fn plan_hash(query: &Query) -> u64 {
     let mut hasher = FxHasher::default();
     query.tables.hash(&mut hasher);
