@@ -223,6 +223,30 @@ const TUNING: Tuning = Tuning {
     memory: 1 << 20,
 };
 
+/// A join of triples whose rows are all asked for, with all variables; `filtered` has to pass expression 0.
+fn plan_of(
+    triples: &[Triple],
+    filtered: Option<Slot>,
+    slots: u16,
+    params: &mut Vec<Value>,
+) -> Plan {
+    let filters = filtered.into_iter().map(|slot| Filter {
+        test: Test::Expr(Expr::new(0)),
+        needs: vec![slot],
+    });
+    Plan {
+        root: Group {
+            patterns: patterns(triples, params),
+            filters: filters.collect(),
+            ..Group::default()
+        },
+        slots,
+        output: (0..slots).map(Slot::new).collect(),
+        distinct: false,
+        whole: true,
+    }
+}
+
 /// Numbers of rows of a join, and what it asked for.
 fn run(source: &mut Far, plan: &Plan, params: &[Value], feedback: &mut CardinalityFeedback) -> u64 {
     let mut pipeline = Pipeline::new(plan, vec![0], TUNING);
@@ -359,16 +383,7 @@ fn sampled_keys_are_on_this_node() {
         [Var(0), Is(2), Var(1)],
         [Var(0), Is(3), Var(2)],
     ];
-    let plan = Plan {
-        root: Group {
-            patterns: patterns(&triples, &mut params),
-            ..Group::default()
-        },
-        slots: 3,
-        output: (0..3).map(Slot::new).collect(),
-        distinct: false,
-        whole: true,
-    };
+    let plan = plan_of(&triples, None, 3, &mut params);
     let counted = |holds: fn(i64) -> bool| {
         let mut source = Far::new(&quads, holds);
         let mut feedback = CardinalityFeedback::new();
@@ -408,20 +423,7 @@ fn one_step_reads_what_a_filter_divides() {
         [Var(0), Is(3), Var(1)],
         [Var(0), Is(4), Var(2)],
     ];
-    let plan = Plan {
-        root: Group {
-            patterns: patterns(&triples, &mut params),
-            filters: vec![Filter {
-                test: Test::Expr(Expr::new(0)),
-                needs: vec![Slot::new(1)],
-            }],
-            ..Group::default()
-        },
-        slots: 3,
-        output: (0..3).map(Slot::new).collect(),
-        distinct: false,
-        whole: true,
-    };
+    let plan = plan_of(&triples, Some(Slot::new(1)), 3, &mut params);
     let mut feedback = CardinalityFeedback::new();
     for is_first in [true, false] {
         let mut source = Far::new(&quads, |_| false);
@@ -454,16 +456,7 @@ fn countries_of(product: i64) -> (Plan, Vec<Value>) {
         [Var(0), Is(REVIEWER), Var(1)],
         [Var(1), Is(COUNTRY), Var(2)],
     ];
-    let plan = Plan {
-        root: Group {
-            patterns: patterns(&triples, &mut params),
-            ..Group::default()
-        },
-        slots: 3,
-        output: (0..3).map(Slot::new).collect(),
-        distinct: false,
-        whole: true,
-    };
+    let plan = plan_of(&triples, None, 3, &mut params);
     (plan, params)
 }
 
@@ -560,20 +553,7 @@ fn what_leaves_few_rows_goes_before_look_ups() {
     quads.sort_unstable();
     let mut params = Vec::new();
     let triples = [[Var(0), Is(4), Var(1)], [Var(0), Is(3), Var(2)]];
-    let plan = Plan {
-        root: Group {
-            patterns: patterns(&triples, &mut params),
-            filters: vec![Filter {
-                test: Test::Expr(Expr::new(0)),
-                needs: vec![Slot::new(2)],
-            }],
-            ..Group::default()
-        },
-        slots: 3,
-        output: (0..3).map(Slot::new).collect(),
-        distinct: false,
-        whole: true,
-    };
+    let plan = plan_of(&triples, Some(Slot::new(2)), 3, &mut params);
     let mut feedback = CardinalityFeedback::new();
     let mut source = Far::new(&quads, |_| false);
     // Thirty values pass.
