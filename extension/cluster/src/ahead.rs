@@ -6,6 +6,7 @@
 //! message would see. It is a cache: a range that is not in it is asked for.
 
 use crate::message::{Found, Part, Read, Rows, KEYS_AHEAD, NOT_READABLE};
+use crate::placement::each_once;
 use pgquad_btree::{Batch, Key, Span, KEY_MAX, KEY_MIN};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -120,10 +121,7 @@ impl ReadAhead {
     /// The groups of nodes that are to be asked for something.
     #[must_use]
     pub fn groups(&self) -> Vec<i32> {
-        let mut groups: Vec<i32> = self.wishes.iter().map(|wish| wish.group).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups
+        each_once(self.wishes.iter().map(|wish| wish.group))
     }
 
     /// What a node is to be asked for, shard by shard.

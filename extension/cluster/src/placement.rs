@@ -102,6 +102,15 @@ fn distance(hash: i32) -> u64 {
     (i64::from(hash) - i64::from(i32::MIN)) as u64
 }
 
+/// Groups of nodes, each once, ascending.
+#[must_use]
+pub fn each_once(groups: impl Iterator<Item = i32>) -> Vec<i32> {
+    let mut groups: Vec<i32> = groups.collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,18 +6,10 @@
 //! and messages whose answers somebody waits for.
 
 use crate::message::Rows;
+use crate::placement::each_once;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
-
-/// What the next answer of a node is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum For {
-    /// A message that somebody waits for.
-    Message,
-    /// A prefetched read.
-    Prefetch,
-}
 
 /// An encoded read, with Citus' number of the group of its node.
 pub type Request = (i32, Vec<u8>);
@@ -27,10 +19,9 @@ pub type Request = (i32, Vec<u8>);
 pub struct Prefetches {
     /// What goes with the next message to its node.
     pending: Vec<Request>,
-    /// What has been sent and not been answered, in order.
-    sent: Vec<Request>,
-    /// By group of nodes that a read has been sent to: what their answers will be for, in order.
-    under_way: FxHashMap<i32, VecDeque<For>>,
+    /// By group of nodes that a read has been sent to: what their answers will be for, in order. `None`: a message that
+    /// somebody waits for.
+    under_way: FxHashMap<i32, VecDeque<Option<Vec<u8>>>>,
     answered: FxHashMap<Request, Rc<Rows>>,
 }
 
@@ -45,28 +36,24 @@ impl Prefetches {
     /// Whether a read is asked for, or its answer is here.
     #[must_use]
     pub fn has(&self, request: &Request) -> bool {
-        let is_it = |other: &Request| other == request;
-        self.pending.iter().any(is_it)
-            || self.sent.iter().any(is_it)
+        let (group, encoded) = request;
+        let mut under_way = self.under_way.get(group).into_iter().flatten();
+        self.pending.contains(request)
+            || under_way.any(|sent| sent.as_ref() == Some(encoded))
             || self.answered.contains_key(request)
     }
 
     /// The groups of nodes that something is to be sent to.
     #[must_use]
     pub fn groups_to_ask(&self) -> Vec<i32> {
-        let mut groups: Vec<i32> = self.pending.iter().map(|request| request.0).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups
+        each_once(self.pending.iter().map(|request| request.0))
     }
 
     /// The groups of nodes that have not answered all reads.
     #[must_use]
     pub fn groups_under_way(&self) -> Vec<i32> {
-        let mut groups: Vec<i32> = self.sent.iter().map(|request| request.0).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups
+        let busy = self.under_way.iter().filter(|of| !of.1.is_empty());
+        each_once(busy.map(|of| *of.0))
     }
 
     /// What is to be sent to a node now, where the answers to so many messages are waited for.
@@ -80,11 +67,10 @@ impl Prefetches {
         }
         let under_way = self.under_way.entry(group).or_default();
         if under_way.is_empty() {
-            under_way.resize(waiting, For::Message);
+            under_way.resize(waiting, None);
         }
-        under_way.extend(now.iter().map(|_| For::Prefetch));
-        let requests = now.iter().map(|request| request.1.clone()).collect();
-        self.sent.extend(now);
+        let requests: Vec<Vec<u8>> = now.into_iter().map(|request| request.1).collect();
+        under_way.extend(requests.iter().cloned().map(Some));
         requests
     }
 
@@ -92,7 +78,7 @@ impl Prefetches {
     pub fn message_sent(&mut self, group: i32) {
         if let Some(under_way) = self.under_way.get_mut(&group) {
             if !under_way.is_empty() {
-                under_way.push_back(For::Message);
+                under_way.push_back(None);
             }
         }
     }
@@ -101,26 +87,23 @@ impl Prefetches {
     #[must_use]
     pub fn is_next(&self, group: i32) -> bool {
         let under_way = self.under_way.get(&group);
-        under_way.is_some_and(|under_way| under_way.front() == Some(&For::Prefetch))
+        under_way.is_some_and(|under_way| matches!(under_way.front(), Some(Some(_))))
     }
 
-    /// Takes notice of an answer of a node, before it is looked into.
-    pub fn message_answered(&mut self, group: i32) {
-        if let Some(under_way) = self.under_way.get_mut(&group) {
-            under_way.pop_front();
-            // Only messages are left: their order does not matter.
-            if !under_way.contains(&For::Prefetch) {
-                under_way.clear();
-            }
+    /// Takes notice of an answer of a node. Returns the prefetched read that it is for, if it is for one.
+    pub fn message_answered(&mut self, group: i32) -> Option<Request> {
+        let under_way = self.under_way.get_mut(&group)?;
+        let answered = under_way.pop_front()?;
+        // Only messages are left: their order does not matter.
+        if under_way.iter().all(Option::is_none) {
+            under_way.clear();
         }
+        answered.map(|encoded| (group, encoded))
     }
 
-    /// Keeps the answer to the oldest read of a node, of which [`Self::message_answered`] has taken notice.
-    pub fn keep(&mut self, group: i32, rows: Rows) {
-        if let Some(oldest) = self.sent.iter().position(|request| request.0 == group) {
-            let request = self.sent.remove(oldest);
-            self.answered.insert(request, Rc::new(rows));
-        }
+    /// Keeps the answer to a prefetched read.
+    pub fn keep(&mut self, request: Request, rows: Rows) {
+        self.answered.insert(request, Rc::new(rows));
     }
 
     /// The answers that have come and were not taken. What has not been sent is no longer asked for.
@@ -137,7 +120,6 @@ impl Prefetches {
     /// Forgets what has not been answered: nobody waits for it any more.
     pub fn abandon(&mut self) {
         self.pending.clear();
-        self.sent.clear();
         self.under_way.clear();
     }
 }
@@ -157,9 +139,10 @@ mod tests {
     /// Takes the next answer; whether it was for a message.
     fn answer(prefetches: &mut Prefetches, group: i32, len: usize) -> bool {
         let is_prefetched = prefetches.is_next(group);
-        prefetches.message_answered(group);
-        if is_prefetched {
-            prefetches.keep(group, rows(len));
+        let request = prefetches.message_answered(group);
+        assert_eq!(request.is_some(), is_prefetched);
+        if let Some(request) = request {
+            prefetches.keep(request, rows(len));
         }
         !is_prefetched
     }

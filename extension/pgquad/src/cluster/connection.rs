@@ -20,6 +20,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use pgquad_cluster::message::{self, Kind, Rows};
+use pgquad_cluster::prefetch::Request;
 use pgquad_cluster::{Prefetches, ReadAhead, ReadCache, Traffic};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -202,12 +203,12 @@ impl Scope {
     }
 
     /// Whether a read is prefetched: it is to be sent, under way, or answered.
-    pub fn is_prefetched(&self, request: &(i32, Vec<u8>)) -> bool {
+    pub fn is_prefetched(&self, request: &Request) -> bool {
         self.prefetches.borrow().has(request)
     }
 
     /// The answer to a prefetched read; waits for it.
-    pub fn await_prefetched(&self, request: &(i32, Vec<u8>)) -> Option<Rc<Rows>> {
+    pub fn await_prefetched(&self, request: &Request) -> Option<Rc<Rows>> {
         self.send_prefetches();
         loop {
             let found = self.prefetches.borrow_mut().take(request);
@@ -242,9 +243,11 @@ impl Scope {
         if !self.prefetches.borrow().is_next(group) {
             return false;
         }
-        let answer = self.next_answer(group);
-        let rows = Rows::decode(&answer).unwrap_or_else(|e| damaged(e));
-        self.prefetches.borrow_mut().keep(group, rows);
+        let (answer, prefetched) = self.next_answer(group);
+        if let Some(request) = prefetched {
+            let rows = Rows::decode(&answer).unwrap_or_else(|e| damaged(e));
+            self.prefetches.borrow_mut().keep(request, rows);
+        }
         true
     }
 
@@ -418,11 +421,11 @@ impl Scope {
     pub fn receive(&self, group: i32) -> Vec<u8> {
         self.send_prefetches();
         while self.takes_prefetched(group) {}
-        self.next_answer(group)
+        self.next_answer(group).0
     }
 
-    /// The next answer of a node.
-    fn next_answer(&self, group: i32) -> Vec<u8> {
+    /// The next answer of a node, and the prefetched read that it is for, if it is for one.
+    fn next_answer(&self, group: i32) -> (Vec<u8>, Option<Request>) {
         let since = Instant::now();
         let answer = {
             let mut sessions = self.sessions.borrow_mut();
@@ -433,14 +436,14 @@ impl Scope {
             };
             session.receive()
         };
-        self.prefetches.borrow_mut().message_answered(group);
+        let prefetched = self.prefetches.borrow_mut().message_answered(group);
         counters::received(self.kind, answer.len());
         self.count(Traffic {
             received: answer.len() as u64,
             waited: since.elapsed().as_nanos() as u64,
             ..Traffic::default()
         });
-        answer
+        (answer, prefetched)
     }
 
     /// The answer of whichever of these nodes has answered first, with its group. With `wait` there is one. What the

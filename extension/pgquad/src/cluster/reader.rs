@@ -12,6 +12,7 @@ use pgquad_cluster::groups::{decode_groups, GroupRequest, ValuesRequest};
 use pgquad_cluster::message::{
     self, Count, Found, Kind, Part, Read, Rows, KEYS_AHEAD, NOT_READABLE,
 };
+use pgquad_cluster::placement::each_once;
 use pgquad_cluster::reading::first_requests;
 use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, Traffic, Wish};
 use pgrx::pg_sys;
@@ -439,10 +440,7 @@ impl ShardedReader {
     /// Groups of nodes that hold shards of the store, ascending.
     pub fn groups_of_nodes(&self) -> Vec<i32> {
         let shards = self.sides.iter().flat_map(|side| side.placement.shards());
-        let mut groups: Vec<i32> = shards.map(|shard| shard.group).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups
+        each_once(shards.map(|shard| shard.group))
     }
 
     /// A hash of where the shards are: participants that see different ones must not join together.
