@@ -1188,7 +1188,7 @@ class Checks:
             finally:
                 self.cluster.servers[1].alter_system("statement_timeout")
         same("calls that an error has ended", set(pids) & set(self.rows(f"select pid {calls}", node=1)), set())
-        for call, state in (("(11, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
+        for call, state in (("(12, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
             self.refused(state, "call quad.cluster_serve" + call)
         same("quads", self.value(query), quads)
 

@@ -58,7 +58,7 @@ pub use order::{key_of, quad_of, Order, DEFAULT_ORDERS};
 pub use page::{Page, FROZEN_XID, NO_XID, PAGE_SIZE};
 pub use quads::Quads;
 pub use record::{record_info, unreadable_format, RECORD_FORMAT};
-pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS};
+pub use scan::{Batch, Cursor, Direction, Probe, Span, ALL_COLUMNS, COUNTS};
 pub use stats::Stats;
 pub use store::{
     Change, PageStore, Snapshot, TxnStatus, XidStatus, MAX_APPENDED_PAGES, MAX_ATOMIC_PAGES,

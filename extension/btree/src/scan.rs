@@ -5,6 +5,7 @@ use crate::cached_descent::CachedDescent;
 use crate::descend::{Path, Target};
 use crate::error::Result;
 use crate::gap::Gap;
+use crate::groups::for_each_group;
 use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;
@@ -19,12 +20,18 @@ use std::cmp::Ordering;
 pub struct Batch {
     /// The columns, in the order of the tree.
     pub columns: [Vec<u64>; 4],
+    /// With [`COUNTS`], how many keys each row stands for; empty otherwise.
+    pub counts: Vec<u64>,
     len: usize,
     mask: u8,
 }
 
 /// All four columns.
 pub const ALL_COLUMNS: u8 = 0b1111;
+
+/// Asked for beside columns: keys of a range that follow each other and are equal in these columns are one row, with
+/// their number. A range that is read in several pieces may have such a row in each.
+pub const COUNTS: u8 = 0b1_0000;
 
 impl Batch {
     /// An empty batch.
@@ -35,7 +42,7 @@ impl Batch {
         }
     }
 
-    /// Number of keys.
+    /// Number of rows: a key each, or keys that are counted.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -52,30 +59,64 @@ impl Batch {
         std::array::from_fn(|c| self.columns[c].get(i).copied().unwrap_or(0))
     }
 
-    /// Empties the batch and says which columns (bit `i` = column `i`) to fill from now on.
+    /// Empties the batch and says which columns (bit `i` = column `i`) to fill from now on, perhaps with [`COUNTS`].
     pub fn clear(&mut self, mask: u8) {
         for c in &mut self.columns {
             c.clear();
         }
+        self.counts.clear();
         self.len = 0;
         self.mask = mask;
     }
 
-    /// The columns that are filled (bit `i` = column `i`).
+    /// The columns that are filled (bit `i` = column `i`), and [`COUNTS`].
     #[must_use]
     pub fn mask(&self) -> u8 {
         self.mask
     }
 
     /// A batch of keys that were read elsewhere; `columns` that `mask` names have `len` values each, the others none.
+    /// With [`COUNTS`] each is counted once.
     #[must_use]
     pub fn from_columns(mask: u8, columns: [Vec<u64>; 4], len: usize) -> Self {
-        Batch { columns, len, mask }
+        let counted = if mask & COUNTS == 0 { 0 } else { len };
+        Batch {
+            columns,
+            counts: vec![1; counted],
+            len,
+            mask,
+        }
     }
 
-    /// Adds keys of another batch that has the same columns.
+    /// Adds a row that stands for `count` keys with these values in the columns asked for. They are counted with the
+    /// last row where that has the same, unless it is before row `from`.
+    fn add_counted(&mut self, from: usize, count: u64, value: impl Fn(usize) -> u64) {
+        let mask = self.mask;
+        let same = |(c, column): (usize, &Vec<u64>)| {
+            mask >> c & 1 == 0 || column.last() == Some(&value(c))
+        };
+        match self.counts.last_mut() {
+            Some(last) if self.len > from && self.columns.iter().enumerate().all(same) => {
+                *last += count;
+            }
+            _ => {
+                for (c, column) in self.columns.iter_mut().enumerate() {
+                    if mask >> c & 1 != 0 {
+                        column.push(value(c));
+                    }
+                }
+                self.counts.push(count);
+                self.len += 1;
+            }
+        }
+    }
+
+    /// Adds rows of another batch that has the same columns.
     pub fn append(&mut self, other: &Batch, rows: std::ops::Range<usize>) {
         self.len += rows.len();
+        if self.mask & COUNTS != 0 {
+            self.counts.extend_from_slice(&other.counts[rows.clone()]);
+        }
         for (c, column) in self.columns.iter_mut().enumerate() {
             if self.mask >> c & 1 != 0 {
                 column.extend_from_slice(&other.columns[c][rows.clone()]);
@@ -83,8 +124,12 @@ impl Batch {
         }
     }
 
-    /// Keeps the keys whose place in `keep` is true.
+    /// Keeps the rows whose place in `keep` is true.
     pub fn retain(&mut self, keep: &[bool]) {
+        if self.mask & COUNTS != 0 {
+            let mut kept = keep.iter();
+            self.counts.retain(|_| kept.next() == Some(&true));
+        }
         for (c, column) in self.columns.iter_mut().enumerate() {
             if self.mask >> c & 1 != 0 {
                 let mut kept = keep.iter();
@@ -98,6 +143,7 @@ impl Batch {
         for c in &mut self.columns {
             c.reverse();
         }
+        self.counts.reverse();
     }
 }
 
@@ -131,6 +177,28 @@ impl Sink for Batch {
                 column.push(key[c]);
             }
         }
+    }
+}
+
+/// Puts keys into a batch with [`COUNTS`].
+struct Counted<'a> {
+    batch: &'a mut Batch,
+    /// The first row of the range that is being read.
+    from: usize,
+    scratch: &'a mut [Vec<u64>; 4],
+}
+
+impl Sink for Counted<'_> {
+    fn range(&mut self, run: &Run<'_, 4>, lo: usize, hi: usize) {
+        let (batch, from) = (&mut *self.batch, self.from);
+        let mask = batch.mask;
+        for_each_group(run, (lo, hi), mask, self.scratch, |count, value| {
+            batch.add_counted(from, count, value);
+        });
+    }
+
+    fn key(&mut self, key: &Key) {
+        self.batch.add_counted(self.from, 1, |c| key[c]);
     }
 }
 
@@ -522,7 +590,7 @@ struct Groups {
 const GROUPS_AHEAD: usize = 6;
 
 impl Probe {
-    /// A probe that fills these columns (bit `i` = column `i` of the key).
+    /// A probe that fills these columns (bit `i` = column `i` of the key), perhaps with [`COUNTS`].
     pub fn new(columns: u8) -> Self {
         let groups = Groups {
             size: 1,
@@ -649,6 +717,7 @@ impl Probe {
         batch: &mut Batch,
         spans: &mut Vec<Span>,
     ) -> Result<bool> {
+        let mut scratch = Default::default();
         while let Some(range) = ranges.get(self.next) {
             if self.is_full(batch.len(), enough) {
                 return Ok(true);
@@ -689,7 +758,17 @@ impl Probe {
                 walk.last = Last::None;
                 if cmp(from, upper) != Ordering::Greater {
                     let start = Some(from).filter(|k| cmp(k, &frame.low) == Ordering::Greater);
-                    walk.run(start, to, false, batch)?;
+                    if self.columns & COUNTS == 0 {
+                        walk.run(start, to, false, batch)?;
+                    } else {
+                        let (from, scratch) = (before, &mut scratch);
+                        let mut sink = Counted {
+                            batch: &mut *batch,
+                            from,
+                            scratch,
+                        };
+                        walk.run(start, to, false, &mut sink)?;
+                    }
                     end = Some(upper);
                     if let Some(place) = walk.missed {
                         gap = Some(leaf.gap(from, place, &frame));

@@ -3,7 +3,7 @@
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
     initial_pages, key_of, prefix_range, Batch, BlockNo, Cursor, Deletion, Direction, Error, Key,
-    Mode, Options, Page, PageStore, Probe, Quad, Quads, Writer, DEFAULT_ORDERS, FROZEN_XID,
+    Mode, Options, Page, PageStore, Probe, Quad, Quads, Writer, COUNTS, DEFAULT_ORDERS, FROZEN_XID,
     KEY_MAX, KEY_MIN,
 };
 use proptest::prelude::*;
@@ -418,6 +418,45 @@ fn probes(tree: &pgquad_btree::Tree<MemStore>, txns: &Txns, ranges: &[(Key, Key)
     }
 }
 
+/// Reads with counts in some columns: their rows stand for the keys that a scan finds, in its order.
+fn counted_probes(
+    tree: &pgquad_btree::Tree<MemStore>,
+    txns: &Txns,
+    ranges: &[(Key, Key)],
+    enough: usize,
+) {
+    let snap = txns.snapshot(&[], 1);
+    for mask in [0b0000, 0b0001, 0b0010, 0b0101, 0b1111] {
+        let of_mask = |key: Key| -> Key {
+            std::array::from_fn(|c| if mask >> c & 1 == 0 { 0 } else { key[c] })
+        };
+        let mut found: Vec<Vec<Key>> = vec![Vec::new(); ranges.len()];
+        let (mut batch, mut spans) = (Batch::new(), Vec::new());
+        let mut probe = Probe::new(mask | COUNTS);
+        let mut more = true;
+        while more {
+            more = probe
+                .read(tree, &snap, ranges, enough, &mut batch, &mut spans)
+                .unwrap();
+            assert_eq!(batch.counts.len(), batch.len());
+            let mut row = 0;
+            for span in &spans {
+                for i in row..span.end as usize {
+                    assert!(i == row || batch.key(i) != batch.key(i - 1));
+                    let keys = std::iter::repeat_n(batch.key(i), batch.counts[i] as usize);
+                    found[span.range as usize].extend(keys);
+                }
+                row = span.end as usize;
+            }
+            assert_eq!(row, batch.len());
+        }
+        for (r, (lower, upper)) in ranges.iter().enumerate() {
+            let keys = scan(tree, txns, *lower, *upper).into_iter();
+            assert_eq!(found[r], keys.map(of_mask).collect::<Vec<_>>(), "range {r}");
+        }
+    }
+}
+
 #[test]
 fn probes_find_what_scans_find() {
     for (fanout, leaf) in [(0, 0), (4, 10)] {
@@ -434,6 +473,7 @@ fn probes_find_what_scans_find() {
         ranges.sort_unstable();
         for enough in [1, 50, usize::MAX] {
             probes(tree, &txns, &ranges, enough);
+            counted_probes(tree, &txns, &ranges, enough);
         }
         ranges.reverse();
         probes(tree, &txns, &ranges, 100);
@@ -465,6 +505,7 @@ fn empty_ranges_side_by_side_hide_nothing() {
                     .collect();
                 for enough in [1, 50, usize::MAX] {
                     probes(tree, &txns, &ranges, enough);
+                    counted_probes(tree, &txns, &ranges, enough);
                 }
                 let reversed: Vec<_> = ranges.iter().rev().copied().collect();
                 probes(tree, &txns, &reversed, 100);

@@ -4,10 +4,10 @@
 //! then says its kind. Shards go by Citus' numbers. Keys are in the column order of the shards' own trees.
 
 use crate::wire::{Damaged, Reader, Result, Writer};
-use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, COUNTS, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
-pub const VERSION: u8 = 11;
+pub const VERSION: u8 = 12;
 
 /// Most rows that one answer may have; a reader believes no more.
 pub const MAX_ROWS: usize = 1 << 22;
@@ -110,7 +110,7 @@ pub struct Part {
 pub struct Read {
     /// The number of the order in the shards.
     pub order: u8,
-    /// Columns of the key that are wanted (bit `i` = column `i`).
+    /// Columns of the key that are wanted (bit `i` = column `i`), perhaps with [`COUNTS`].
     pub mask: u8,
     /// So many ranges in a row are a group ([`pgquad_btree::Probe::grouped`]); 1 where there are no groups.
     pub size: u32,
@@ -370,7 +370,10 @@ impl Rows {
     /// Bytes of memory that it takes, about.
     pub(crate) fn bytes(&self) -> usize {
         let columns = self.batch.columns.iter().map(Vec::len);
-        8 * columns.sum::<usize>() + size_of::<Span>() * self.spans.len() + size_of::<Self>()
+        let counts = self.batch.counts.len();
+        8 * (columns.sum::<usize>() + counts)
+            + size_of::<Span>() * self.spans.len()
+            + size_of::<Self>()
     }
 
     /// The message.
@@ -398,6 +401,9 @@ impl Rows {
             if self.batch.mask() >> c & 1 != 0 {
                 writer.column(column);
             }
+        }
+        if self.batch.mask() & COUNTS != 0 {
+            writer.column(&self.batch.counts);
         }
         writer.column(&self.ahead.counts);
         for c in 0..4 {
@@ -444,6 +450,14 @@ impl Rows {
                 }
             }
         }
+        let mut batch = Batch::from_columns(mask, columns, len);
+        if mask & COUNTS != 0 {
+            batch.counts.clear();
+            reader.column(&mut batch.counts, MAX_ROWS)?;
+            if batch.counts.len() != len {
+                return Err(Damaged);
+            }
+        }
         let ahead = read_found(&mut reader)?;
         reader.end()?;
         let sound = numbers.len() == ends.len()
@@ -457,7 +471,7 @@ impl Rows {
             end: end as u32,
         };
         Ok(Self {
-            batch: Batch::from_columns(mask, columns, len),
+            batch,
             spans: numbers.iter().zip(&ends).map(span).collect(),
             stop,
             ahead,

@@ -86,7 +86,7 @@ fn rows() -> impl Strategy<Value = Rows> {
     let counts = prop::collection::vec(0u64..70, 0..9);
     let ahead = (counts, prop::collection::vec(key(), 0..20));
     let ahead = ahead.prop_map(|(counts, keys)| Found { counts, keys });
-    (0u8..16, quads, prop::option::of(stop), ahead).prop_map(|(mask, quads, stop, ahead)| {
+    (0u8..32, quads, prop::option::of(stop), ahead).prop_map(|(mask, quads, stop, ahead)| {
         let mut columns: [Vec<u64>; 4] = Default::default();
         for (c, column) in columns.iter_mut().enumerate() {
             if mask >> c & 1 == 1 {
@@ -103,8 +103,12 @@ fn rows() -> impl Strategy<Value = Rows> {
                 }),
             }
         }
+        let mut batch = Batch::from_columns(mask, columns, quads.len());
+        for (count, (key, _)) in batch.counts.iter_mut().zip(&quads) {
+            *count = key[0] | 1;
+        }
         Rows {
-            batch: Batch::from_columns(mask, columns, quads.len()),
+            batch,
             spans,
             stop,
             ahead,

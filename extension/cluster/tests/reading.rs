@@ -3,7 +3,7 @@
 use pgquad_btree::mem::{MemStore, Txns};
 use pgquad_btree::{
     initial_pages, key_of, Batch, Key, Options, Order, Probe, Quad, Quads, Span, ALL_COLUMNS,
-    FROZEN_XID, KEY_MAX, KEY_MIN, SIGN,
+    COUNTS, FROZEN_XID, KEY_MAX, KEY_MIN, SIGN,
 };
 use pgquad_cluster::ahead::parts_of;
 use pgquad_cluster::message::Found;
@@ -303,6 +303,46 @@ proptest! {
         let mut found = read_all(&cluster, &mut reading, &ranges, enough, false);
         found.sort_unstable();
         let mut all = expected(&cluster, &quads, &ranges);
+        all.sort_unstable();
+        prop_assert_eq!(found, all);
+    }
+
+    /// Rows with counts stand for the quads of all shards, whoever has counted them.
+    #[test]
+    fn counted_rows_stand_for_all_quads(
+        quads in quads(),
+        (order, by) in prop_oneof![Just(("spog", 0u8)), Just(("psog", 0)), Just(("ospg", 2)), Just(("posg", 2))],
+        shards in 1usize..9,
+        nodes in 1i32..5,
+        prefixes in prop::collection::btree_set(prop::collection::vec(0i64..8, 0..3), 0..12),
+        ahead in prop::collection::btree_set(prop::collection::vec(0i64..8, 1..4), 0..12),
+        enough in 1usize..60,
+        mask in 0u8..16,
+    ) {
+        let cluster = Cluster::new(&quads, order, by, shards, nodes);
+        cluster.read_ahead(&ahead.iter().map(|p| prefix(p)).collect::<Vec<_>>());
+        let ranges: Vec<(Key, Key)> = prefixes.iter().map(|p| prefix(p)).collect();
+        let mut reading = Reading::new(mask | COUNTS);
+        let (mut batch, mut spans) = (Batch::new(), Vec::new());
+        let (mut found, mut more) = (Vec::new(), true);
+        while more {
+            more = reading.read(&cluster, &ranges, enough, &mut batch, &mut spans);
+            let mut row = 0;
+            for span in &spans {
+                for i in row..span.end as usize {
+                    let key = (span.range, batch.key(i));
+                    found.extend(std::iter::repeat_n(key, batch.counts[i] as usize));
+                }
+                row = span.end as usize;
+            }
+            prop_assert_eq!((row, batch.counts.len()), (batch.len(), batch.len()));
+        }
+        found.sort_unstable();
+        let of_mask = |(range, key): (u32, Key)| -> (u32, Key) {
+            (range, std::array::from_fn(|c| if mask >> c & 1 == 0 { 0 } else { key[c] }))
+        };
+        let mut all: Vec<(u32, Key)> =
+            expected(&cluster, &quads, &ranges).into_iter().map(of_mask).collect();
         all.sort_unstable();
         prop_assert_eq!(found, all);
     }
