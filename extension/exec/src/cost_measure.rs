@@ -80,7 +80,7 @@ fn build(tree: &Tree<MemStore>, txns: &Txns, subjects: u64) -> Table {
         let ranges = [(KEY_MIN, high)];
         let more = probe.read(tree, &snapshot, &ranges, 4096, &mut batch, &mut spans);
         let (keys, values) = ([batch.columns[0].as_slice()], [batch.columns[2].as_slice()]);
-        builder.add(&keys, &values, batch.len(), |_| true);
+        builder.add(&keys, &values, &[], batch.len(), |_| true);
         if !more.unwrap() {
             return builder.finish();
         }
@@ -168,7 +168,7 @@ fn costs_in_quads() {
     for subjects in [1000, 10_000, 100_000, 3_000_000] {
         let keys: Vec<u64> = (0..subjects).collect();
         let mut builder = Builder::new(1, 1, keys.len());
-        builder.add(&[&keys], &[&keys], keys.len(), |_| true);
+        builder.add(&[&keys], &[&keys], &[], keys.len(), |_| true);
         let table = builder.finish();
         let rows = scattered(BATCH_ROWS * 16, subjects);
         look_ups.push(nanos(rows.len(), || {

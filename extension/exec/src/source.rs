@@ -35,7 +35,7 @@ pub struct Wanted {
 pub struct Prefetch {
     /// What is read.
     pub wanted: Wanted,
-    /// The columns of the key that are read (bit `i` = column `i`).
+    /// The columns of the key that are read (bit `i` = column `i`), perhaps with [`pgquad_btree::COUNTS`].
     pub mask: u8,
     /// About how many quads are read at once.
     pub enough: usize,

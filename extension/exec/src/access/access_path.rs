@@ -6,7 +6,7 @@ use crate::bindings::{Bindings, Column};
 use crate::cost::LIST_RANGES_ROWS;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::{ColumnNumber, Param, Pattern, Slot, SlotSet, TableNumber};
-use pgquad_btree::{Key, Order, KEY_MAX, KEY_MIN};
+use pgquad_btree::{Key, Order, COUNTS, KEY_MAX, KEY_MIN};
 use smallvec::SmallVec;
 
 /// The value side of a key condition.
@@ -91,7 +91,7 @@ pub(crate) struct AccessPath {
     pub fills: Places,
     /// Where triples are read: the first place of the key that may differ between two quads of a range.
     pub triples_from: Option<usize>,
-    /// Places of the key that have to be read (bit `i` = place `i`).
+    /// Places of the key that have to be read (bit `i` = place `i`), perhaps with [`COUNTS`].
     pub mask: u8,
     /// Columns of the quad bound by parameters, and by variables (bit `n` = column `n`).
     pub constant: u8,
@@ -348,6 +348,52 @@ impl AccessPath {
         if let Some(place) = self.triples_from {
             self.tell_triples_from(place);
         }
+    }
+
+    /// The same for quads that are only counted by the known variables, of which none is a key: in an order where quads
+    /// that agree in them follow each other. `None` where there is none, or each such quad is alone. Where triples are
+    /// read, equal quads are one triple, which is not for whoever reads them to count. The arguments are those that
+    /// this was made of.
+    pub fn counted_by_known(
+        &self,
+        pattern: &Pattern,
+        orders: &[Order],
+        rows: &Bindings,
+        live: &SlotSet,
+    ) -> Option<Self> {
+        let is_countable = self.exact && self.keys.is_empty() && self.fills.is_empty();
+        if !is_countable || self.known.is_empty() || self.triples_from.is_some() {
+            return None;
+        }
+        let fixed = self.used.iter().map(|used| used.column.number());
+        let own = self.permutation.columns();
+        let known = self.known.iter().map(|known| own[known.1]);
+        let first: SmallVec<[u8; 4]> = fixed.chain(known).collect();
+        let is_grouped = |order: &Order| {
+            let columns = order.columns();
+            let (fixed, known) = first.split_at(self.used.len());
+            let (of_fixed, others) = columns.split_at(fixed.len());
+            of_fixed.iter().all(|column| fixed.contains(column))
+                && others
+                    .iter()
+                    .take(known.len())
+                    .all(|column| known.contains(column))
+        };
+        let (number, order) = orders
+            .iter()
+            .enumerate()
+            .find(|(_, order)| is_grouped(order))?;
+        let mut access = Self {
+            order: number,
+            ..Self::with_keys(pattern, &[*order], rows, live, |_| false)
+        }
+        .of_part(self.table);
+        let is_read = |place: &usize| access.mask >> place & 1 != 0;
+        if (first.len()..own.len()).all(|place| is_read(&place)) {
+            return None;
+        }
+        access.mask |= COUNTS;
+        Some(access)
     }
 
     /// Whether the key range is one, of equalities.

@@ -8,7 +8,7 @@ use crate::operators::hash_table::{Builder, Table};
 use crate::plan::condition::Value;
 use crate::plan::Slot;
 use crate::source::Source;
-use pgquad_btree::{Batch, Key};
+use pgquad_btree::{Batch, Key, COUNTS};
 use pgquad_cluster::Reading;
 
 /// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
@@ -24,6 +24,11 @@ pub(crate) fn build_mask(access: &AccessPath) -> u8 {
         .known
         .iter()
         .fold(access.mask, |mask, k| mask | 1 << k.1)
+}
+
+/// Whether a read of these columns counts quads that are equal in them.
+pub(crate) fn is_counted(mask: u8) -> bool {
+    mask & COUNTS != 0
 }
 
 /// Reads the quads of `ranges` into a table; `None` when they are beyond the limits.
@@ -56,11 +61,11 @@ pub(crate) fn read_table<S: Source>(
         let column = |at: &(Slot, usize)| batch.columns[at.1].as_slice();
         let keys: Vec<&[u64]> = access.known.iter().map(column).collect();
         let values: Vec<&[u64]> = access.fills.iter().map(column).collect();
-        builder.add(&keys, &values, batch.len(), |quad| {
-            residual_mask.accepts(quad)
+        builder.add(&keys, &values, &batch.counts, batch.len(), |row| {
+            residual_mask.accepts(row)
         });
         read += batch.len();
-        if builder.bytes() > limits.bytes || read > limits.quads {
+        if builder.bytes() > limits.bytes || read > limits.quads || builder.is_full() {
             return None;
         }
         if !more {

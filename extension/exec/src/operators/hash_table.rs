@@ -2,7 +2,7 @@
 
 use crate::operators::keys::{Keys, NONE};
 
-/// Quads that share their key stand side by side.
+/// Quads that share their key stand side by side. Those that hand nothing on have only numbers.
 pub(crate) struct Table {
     keys: Keys,
     /// First quad of each key, and the end; empty when each key has one quad.
@@ -28,6 +28,11 @@ impl Table {
         }
     }
 
+    /// Number of keys.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
     /// A column of what the quads hand on.
     pub fn values(&self, column: usize) -> &[u64] {
         &self.values[column]
@@ -43,9 +48,13 @@ impl Table {
 /// A table in the making.
 pub(crate) struct Builder {
     table: Table,
-    /// The key of each quad.
+    /// The key of each row that was put in.
     owners: Vec<u32>,
-    /// Quads came in the order of their keys so far.
+    /// How many quads each of these rows stands for, where they are counted; empty otherwise.
+    counts: Vec<u64>,
+    /// Number of all quads.
+    quads: u64,
+    /// Rows came in the order of their keys so far.
     grouped: bool,
 }
 
@@ -59,15 +68,19 @@ impl Builder {
                 values: (0..values).map(|_| Vec::with_capacity(expected)).collect(),
             },
             owners: Vec::with_capacity(expected),
+            counts: Vec::new(),
+            quads: 0,
             grouped: true,
         }
     }
 
-    /// Puts quads in: those rows of the columns that are accepted.
+    /// Puts quads in: those rows of the columns that are accepted. Without `counts` each row is a quad; with them rows
+    /// hand nothing on.
     pub fn add(
         &mut self,
         keys: &[&[u64]],
         values: &[&[u64]],
+        counts: &[u64],
         len: usize,
         accepted: impl Fn(usize) -> bool,
     ) {
@@ -87,6 +100,14 @@ impl Builder {
         let last = self.owners.last();
         self.grouped &= last.into_iter().chain(&owners).is_sorted();
         self.owners.extend(owners);
+        match counts.is_empty() {
+            true => self.quads += rows.len() as u64,
+            false => {
+                let counts = rows.iter().map(|&row| counts[row]);
+                self.quads = counts.clone().fold(self.quads, u64::saturating_add);
+                self.counts.extend(counts);
+            }
+        }
         for (column, from) in table.values.iter_mut().zip(values) {
             column.extend(rows.iter().map(|&row| from[row]));
         }
@@ -94,17 +115,29 @@ impl Builder {
 
     /// Bytes it takes so far.
     pub fn bytes(&self) -> usize {
-        self.table.bytes() + 4 * self.owners.len()
+        self.table.bytes() + 4 * self.owners.len() + 8 * self.counts.len()
+    }
+
+    /// Whether there are more quads than a table can number.
+    pub fn is_full(&self) -> bool {
+        self.quads > u64::from(u32::MAX)
     }
 
     /// The table, with quads sorted by key.
     pub fn finish(mut self) -> Table {
         let table = &mut self.table;
         let (len, distinct) = (self.owners.len(), table.keys.len());
-        if distinct < len {
+        if (distinct as u64) < self.quads {
             let mut starts = vec![0u32; distinct + 1];
-            for &key in &self.owners {
-                starts[key as usize + 1] += 1;
+            match self.counts.is_empty() {
+                true => {
+                    let owners = self.owners.iter();
+                    owners.for_each(|&key| starts[key as usize + 1] += 1);
+                }
+                false => {
+                    let counted = self.owners.iter().zip(&self.counts);
+                    counted.for_each(|(&key, &count)| starts[key as usize + 1] += count as u32);
+                }
             }
             for key in 0..distinct {
                 starts[key + 1] += starts[key];
@@ -150,7 +183,7 @@ mod tests {
             let key_columns: Vec<&[u64]> = columns[..keys].iter().map(Vec::as_slice).collect();
             let mut builder = Builder::new(keys, 1, 100);
             let accepted = |row: usize| columns[2][row] & 7 != 0;
-            builder.add(&key_columns, &[&columns[2]], quads.len(), accepted);
+            builder.add(&key_columns, &[&columns[2]], &[], quads.len(), accepted);
             let table = builder.finish();
             let asked: Vec<[u64; 2]> = (0..42).flat_map(|a| (0..5).map(move |b| [a, b])).collect();
             let asked_columns: Vec<Vec<u64>> = (0..keys).map(|c| asked.iter().map(|a| a[c]).collect()).collect();
@@ -165,6 +198,24 @@ mod tests {
                 found.sort_unstable();
                 expected.sort_unstable();
                 prop_assert_eq!(found, expected);
+            }
+        }
+
+        #[test]
+        fn counts_the_quads_of_a_key(
+            pieces in prop::collection::vec(prop::collection::vec((0u64..40, 1u64..5), 0..60), 0..4),
+        ) {
+            let mut builder = Builder::new(1, 0, 10);
+            let accepted = |key: u64| key % 7 != 0;
+            for piece in &pieces {
+                let (keys, counts): (Vec<u64>, Vec<u64>) = piece.iter().copied().unzip();
+                builder.add(&[&keys], &[], &counts, keys.len(), |row| accepted(keys[row]));
+            }
+            let table = builder.finish();
+            let asked: Vec<u64> = (0..42).collect();
+            for (key, asked) in table.find_all(&[&asked], asked.len()).into_iter().zip(&asked) {
+                let all = pieces.iter().flatten().filter(|(key, _)| key == asked && accepted(*key));
+                prop_assert_eq!(table.quads(key).len() as u64, all.map(|(_, count)| count).sum::<u64>());
             }
         }
     }

@@ -99,10 +99,10 @@ impl Parts {
             let fills = self.access.fills.iter();
             let values: Vec<&[u64]> = fills.map(|f| columns[f.1].as_slice()).collect();
             let len = self.batch.len();
-            part.add(&[&numbers], &values, len, |quad| {
+            part.add(&[&numbers], &values, &[], len, |quad| {
                 matches!(keys[quad], ValueKey::Of(_)) && residual_mask.accepts(quad)
             });
-            each.add(&[&numbers], &values, len, |quad| {
+            each.add(&[&numbers], &values, &[], len, |quad| {
                 keys[quad] == ValueKey::Any && residual_mask.accepts(quad)
             });
             if self.done || part.bytes() > self.room {

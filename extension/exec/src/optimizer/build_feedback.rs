@@ -4,7 +4,8 @@
 //! their quads are asked for with the first message to other nodes (`optimizer/prefetch.rs`). Where they are not used
 //! after all, that shows, too.
 
-use crate::cost::{MAX_PLANS_WITH_BUILDS, MAX_PREFETCHED_QUADS};
+use crate::cost::{MAX_PLANS_WITH_BUILDS, MAX_PREFETCHED_COUNTED_QUADS, MAX_PREFETCHED_QUADS};
+use crate::operators::hash_build::is_counted;
 use rustc_hash::FxHashMap;
 
 /// How the quads of a hash build side were read.
@@ -14,13 +15,17 @@ pub(crate) struct BuildRead {
     pub step: usize,
     /// Number of the order.
     pub order: usize,
-    /// Columns of the key that were read (bit `i` = column `i`).
+    /// Columns of the key that were read (bit `i` = column `i`), perhaps with counts.
     pub mask: u8,
 }
 
-/// Whether a build side of about so many quads is worth prefetching, where it is expected.
-pub(crate) fn is_small(quads: f64) -> bool {
-    quads <= MAX_PREFETCHED_QUADS
+/// Whether a build side of about so many quads, of which these columns are read, is worth prefetching, where it is
+/// expected.
+pub(crate) fn is_small(quads: f64, mask: u8) -> bool {
+    match is_counted(mask) {
+        true => quads <= MAX_PREFETCHED_COUNTED_QUADS,
+        false => quads <= MAX_PREFETCHED_QUADS,
+    }
 }
 
 /// How often a build side was prefetched and how often it was made.

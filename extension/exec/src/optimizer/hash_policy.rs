@@ -10,9 +10,10 @@
 use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
 use crate::cost::{
-    BATCH_TABLE_SAMPLED_KEYS, CACHED_BYTES, FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS,
-    LOOKUP_COST, OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS,
-    SORT_COST, TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
+    BATCH_TABLE_SAMPLED_KEYS, CACHED_BYTES, COUNTED_QUADS_PER_KEY, COUNTED_QUAD_COST,
+    FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS, LOOKUP_COST, MAX_PREFETCHED_QUADS,
+    OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS, SORT_COST,
+    TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
 };
 use crate::operators::hash_build::{build_mask, read_table, Limits};
 use crate::operators::hash_table::Table;
@@ -247,21 +248,34 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let (step, table) = (info.step, probe.table);
         let (pattern, orders) = (&info.pattern, self.source.orders(table));
         let access = AccessPath::with_ranges(pattern, orders, rows, live, |_| false, pushed_ranges);
-        let access = access.of_part(table);
+        let mut access = access.of_part(table);
+        // Sorted ranges are merged with the keys instead.
+        let counted = match self.source.ranges_are_sorted(table) {
+            true => None,
+            false => {
+                let orders = self.source.orders(table);
+                access.counted_by_known(pattern, orders, rows, live)
+            }
+        };
         if let Some(build_side) = &self.builds[step].build_side {
             // What holds more than filters leave will do as well.
             let enough =
                 build_side.pushed_ranges.is_empty() || build_side.pushed_ranges == *pushed_ranges;
-            let same = build_side.known == access.known && build_side.fills == access.fills;
-            if enough && same && [table, table.whole()].contains(&build_side.part) {
-                return Some((access, build_side.table.clone()));
+            let serves = |access: &AccessPath| {
+                build_side.known == access.known && build_side.fills == access.fills
+            };
+            if enough && [table, table.whole()].contains(&build_side.part) {
+                let all = [Some(&access), counted.as_ref()];
+                if let Some(access) = all.into_iter().flatten().find(|access| serves(access)) {
+                    return Some((access.clone(), build_side.table.clone()));
+                }
             }
         }
         if self.builds[step].refused {
             return None;
         }
         // A list may have very many members: its ranges are made only when they are needed.
-        let ranges = |params: &[Value]| {
+        let ranges = |access: &AccessPath, params: &[Value]| {
             let mut ranges = Vec::new();
             access.ranges(rows, 0, params, &mut ranges);
             ranges
@@ -271,7 +285,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
                 counted.quads
             }
             _ if pushed_ranges.is_empty() => {
-                count(self.source, &access, &ranges(&self.query.params))
+                count(self.source, &access, &ranges(&access, &self.query.params))
             }
             _ => count_in_ranges(self.source, rows, &access, &query.params),
         };
@@ -281,8 +295,16 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             quads: total,
         });
         let build = &self.builds[step];
-        let bytes = total * quad_bytes(&access);
         let len = rows.len as f64;
+        let counted = counted.filter(|_| total >= len * COUNTED_QUADS_PER_KEY);
+        // The table has a row for each of the keys that are looked up, and for others of which nothing is known.
+        let (cost, size) = match counted.is_some() {
+            true => (total * COUNTED_QUAD_COST + len, len),
+            false => (total, total),
+        };
+        access = counted.unwrap_or(access);
+        let mask = build_mask(&access);
+        let bytes = size * quad_bytes(&access);
         let now = len * build.share();
         let probes = build.probes + now;
         let large = rows.len >= LARGE_BATCH_BULKS * self.query.tuning.bulk_from;
@@ -297,20 +319,20 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             let saved =
                 |probe: f64| (build.share() * probe + SORT_COST - UNCACHED_LOOKUP_COST).max(0.0);
             let rows_in = build.rows + len;
-            let paid = rows_in * saved(near) >= total
-                || rows_in * saved(far) >= total && is_far(query, self.source, probe, rows);
-            let foreseen = large && len * self.running.outlook() * saved(near) >= 2.0 * total;
+            let paid = rows_in * saved(near) >= cost
+                || rows_in * saved(far) >= cost && is_far(query, self.source, probe, rows);
+            let foreseen = large && len * self.running.outlook() * saved(near) >= 2.0 * cost;
             (paid, foreseen)
         } else {
             // What is left as far as is known: more may come from outside.
             let left = now * self.running.outlook();
             let pays = |probe: f64| {
                 let done = probes * probe;
-                done >= total
-                    && (left * probe >= SAVED_PER_BUILD * total || done >= OVERDUE_BUILDS * total)
+                done >= cost
+                    && (left * probe >= SAVED_PER_BUILD * cost || done >= OVERDUE_BUILDS * cost)
             };
             let paid = pays(near) || pays(far) && is_far(query, self.source, probe, rows);
-            let foreseen = large && now * self.running.outlook() * near >= 2.0 * total;
+            let foreseen = large && now * self.running.outlook() * near >= 2.0 * cost;
             (paid, foreseen)
         };
         // Perhaps nobody asks for what is foreseen. Where variables are known in one batch and not in the next, a table
@@ -318,7 +340,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
         // A table for other variables has to be paid for.
         let is_coming =
-            self.prefetched.contains(&step) && is_small(total) && build.build_side.is_none();
+            self.prefetched.contains(&step) && is_small(total, mask) && build.build_side.is_none();
         if !paid && !foreseen && !is_coming {
             return None;
         }
@@ -330,13 +352,13 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             }
         }
         let limits = Limits {
-            expected: total as usize,
+            expected: size as usize,
             quads: usize::MAX,
             bytes: self.room(Some(step)),
         };
         let found = (bytes <= limits.bytes as f64)
             .then(|| {
-                let ranges = ranges(&self.query.params);
+                let ranges = ranges(&access, &self.query.params);
                 self.builds[step].build_side = None;
                 self.read(&access, &ranges, &limits)
             })
@@ -345,12 +367,10 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         build.refused = found.is_none();
         let found = Rc::new(found?);
         let is_whole = pushed_ranges.is_empty() && table.part().is_none();
-        if is_whole && is_small(total) && self.source.is_remote() {
-            self.reads.push(BuildRead {
-                step,
-                order: access.order,
-                mask: build_mask(&access),
-            });
+        let is_small = is_small(total, mask) && found.keys() as f64 <= MAX_PREFETCHED_QUADS;
+        if is_whole && is_small && self.source.is_remote() {
+            let order = access.order;
+            self.reads.push(BuildRead { step, order, mask });
         }
         // A table for other variables has to be paid for again.
         (build.rows, build.probes) = (0.0, 0.0);

@@ -11,6 +11,7 @@ use crate::plan::layout::PatternInfo;
 use crate::plan::query::Query;
 use crate::plan::{ColumnNumber, Comparison, SlotSet};
 use crate::source::{Prefetch, Source, Wanted};
+use pgquad_btree::Order;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -45,7 +46,7 @@ pub(crate) fn build_reads<S: Source>(
     let patterns = || groups.iter().flat_map(|group| &group.patterns);
     let reads = expected.iter().filter_map(|read| {
         let info = patterns().find(|info| info.step == read.step)?;
-        let is_large = estimates.counts[read.step].is_some_and(|quads| !is_small(quads));
+        let is_large = estimates.counts[read.step].is_some_and(|quads| !is_small(quads, read.mask));
         let prefetch = build_read(query, source, info, read).filter(|_| !is_large)?;
         Some((read.step, prefetch))
     });
@@ -65,15 +66,20 @@ fn build_read<S: Source>(
         return None;
     }
     let orders = source.orders(pattern.table);
-    let access = AccessPath::with_keys(pattern, orders, &one_row, &SlotSet::default(), |_| false);
+    let in_orders = |orders: &[Order]| {
+        AccessPath::with_keys(pattern, orders, &one_row, &SlotSet::default(), |_| false)
+    };
+    let access = in_orders(&[*orders.get(read.order)?]);
     let mut ranges = Vec::new();
     access.ranges(&one_row, 0, params, &mut ranges);
     let wanted = Wanted {
         table: pattern.table,
-        order: access.order,
+        order: read.order,
         ranges,
     };
-    (access.order == read.order).then_some(Prefetch {
+    // The order serves these constants as well as any.
+    let is_best = access.conditions() == in_orders(orders).conditions();
+    is_best.then_some(Prefetch {
         wanted,
         mask: read.mask,
         enough: READ_QUADS.min(query.tuning.most),

@@ -224,7 +224,9 @@ impl Pipeline {
         let bulk = self.query.tuning.bulk_from;
         let build = &mut self.builds[step];
         let few = rows.len < bulk || access.known.is_empty();
-        if few || build.multiplicities.is_given_up() || build.has_table() {
+        // All keys with their counts are on the way.
+        let is_coming = self.prefetched.steps.contains(&step);
+        if few || is_coming || build.multiplicities.is_given_up() || build.has_table() {
             return self.uncached_multiplicities(source, feedback, at, access, rows.clone());
         }
         let mut cache = std::mem::take(&mut build.multiplicities);
