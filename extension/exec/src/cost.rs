@@ -22,8 +22,8 @@ pub(crate) const FAR_PROBE_COST: f64 = 24.0;
 /// Quads: time of one index probe where quads are read from other nodes. Each quad has to be sent, which makes a table
 /// dearer. Measured on three nodes: 5.2 for 1,440 probes (10,000 quads to be read otherwise), more for larger batches.
 pub(crate) const REMOTE_PROBE_COST: f64 = 6.0;
-/// Quads: time of reading one quad that is only counted with others of its key, for the table of a hash join. Measured on
-/// the reviews of 2,785 products: 6 ns of 19.
+/// Quads: time of reading one quad that is only counted with others of its key, for the table of a hash join. Measured
+/// on the reviews of 2,785 products: 6 ns of 19.
 pub(crate) const COUNTED_QUAD_COST: f64 = 0.3;
 /// Quads for each key that is looked up, from which on those of a table are counted where they are. With fewer the rows
 /// are hardly fewer than the quads.

@@ -206,7 +206,7 @@ mod tests {
             pieces in prop::collection::vec(prop::collection::vec((0u64..40, 1u64..5), 0..60), 0..4),
         ) {
             let mut builder = Builder::new(1, 0, 10);
-            let accepted = |key: u64| key % 7 != 0;
+            let accepted = |key: u64| !key.is_multiple_of(7);
             for piece in &pieces {
                 let (keys, counts): (Vec<u64>, Vec<u64>) = piece.iter().copied().unzip();
                 builder.add(&[&keys], &[], &counts, keys.len(), |row| accepted(keys[row]));
