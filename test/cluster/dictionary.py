@@ -136,6 +136,7 @@ class Checks:
             self.sessions_share_what_they_have_read,
             self.sessions_of_queries_look_terms_up,
             self.groups_are_decoded_together,
+            self.computed_terms_are_found_together,
             self.cancelled_look_ups_leave_the_query_whole,
             self.cancelled_queries_leave_the_one_around_whole,
             self.shards_move_while_terms_are_added,
@@ -596,6 +597,39 @@ class Checks:
             same(f"few messages for {count} terms ({node}: {messages})", messages <= count // 20, True)
             session.close()
             self.coordinator.rows("select quad.drop_store(%s)", (store,))
+
+    def computed_terms_are_found_together(self):
+        """Terms that a scan computes are looked up in few messages. That some are absent holds for its statement."""
+        count, store = 400, "computed"
+        terms = [iri(f"{store}/{n}") for n in range(count)]
+        self.coordinator.rows("select quad.create_store(%s, distributed => true)", (store,))
+        text = "".join(f"{term} {iri('p')} {iri('q')} .\n" for term in terms)
+        self.coordinator.rows("select quad.load_text(%s, 'nt', store => %s)", (text, store))
+        session, other = Session(self.cluster.coordinator, autocommit=False), self.some_session()
+        query = (f'select (count(*) as ?n) {{ ?a {iri("p")} ?x bind(iri(concat(str(?a), "0")) as ?b) '
+                 f'?b {iri("p")} ?y }}')  # fmt: skip
+        plan = " ".join(line for (line,) in session.rows("select quad.explain(%s, %s)", (query, store)))
+        same(f"the plan looks terms up ({plan})", "quad.find(quad.fn_iri" in plan, True)
+        sent = ("select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary' "
+                f"and address like '%:{self.cluster.coordinator.port}'")  # fmt: skip
+        before = self.coordinator.value(sent)
+        answer = json.loads(session.value("select quad.sparql_json(%s, store => %s)", (query, store)))
+        messages = self.coordinator.value(sent) - before
+        tens = sum(f"{term[:-1]}0>" in terms for term in terms)
+        same("terms that are there", int(answer["results"]["bindings"][0]["n"]["value"]), tens)
+        same(f"few messages for {count} terms ({messages})", messages <= count // 20, True)
+        computed = "quad.find(quad.fn_iri(quad.fn_concat(variadic array[quad.id_str(s), quad.term_in('\"x\"')]), ''))"
+        session.rows(f"declare c cursor for select quad.decode(s)::text, {computed} from quad_stores.{store}")
+        ((term, absent),) = session.rows("fetch 1 from c")
+        same("no such term", absent, None)
+        added = f"<{term}x>"
+        found = other.encode([added])
+        self.learn([added], found)
+        same("found beside the cursor", session.find([added]), found)
+        same("the cursor goes on", len(session.rows("fetch all from c")), count - 1)
+        session.rows("rollback")
+        session.close()
+        self.coordinator.rows("select quad.drop_store(%s)", (store,))
 
     def cancelled_once(self, session, query, worker, shards):
         """The rows of a query of a session. It is cancelled when it waits for shards of a worker, which are locked."""

@@ -11,6 +11,7 @@ mod cached_descent;
 mod count;
 mod delete;
 mod descend;
+mod equal_keys;
 mod error;
 mod filter;
 mod gap;

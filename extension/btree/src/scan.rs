@@ -3,9 +3,9 @@
 use crate::block::{BlockNo, NO_BLOCK};
 use crate::cached_descent::CachedDescent;
 use crate::descend::{Path, Target};
+use crate::equal_keys::for_each_group;
 use crate::error::Result;
 use crate::gap::Gap;
-use crate::groups::for_each_group;
 use crate::key::{cmp, Key};
 use crate::leaf::{LeafView, Record};
 use crate::packed::Run;

@@ -9,6 +9,7 @@
 //! distributed, shards of this node are read as local tables are, and the others asked with one message to each node
 //! (`README.md` beside this file).
 
+mod absent;
 mod ahead;
 mod answer;
 mod blocks;
@@ -41,6 +42,7 @@ mod write;
 
 use std::collections::HashMap;
 
+pub use absent::LookedUp;
 pub use ahead::{offer, Upcoming};
 pub use answer::answer;
 pub use bulk::BulkEncoder;
@@ -89,18 +91,30 @@ pub fn find(term: &Term<'_>) -> Option<TermId> {
 /// Blank nodes that have a label only are never found: a label means something in its document only.
 pub fn find_many(terms: &[Term<'_>]) -> Vec<Option<TermId>> {
     let mut ids: Vec<Option<TermId>> = terms.iter().map(inline_id).collect();
-    let wanted: Vec<(usize, Encoded)> = (0..terms.len())
-        .filter(|&index| ids[index].is_none() && !matches!(terms[index], Term::Blank(_)))
-        .filter(|&index| !write::is_too_long(&terms[index]))
-        .map(|index| (index, Encoded::new(&terms[index])))
-        .collect();
-    if !wanted.is_empty() {
-        let hashes: Vec<u128> = wanted.iter().map(|(_, term)| term.hash).collect();
-        for ((index, _), id) in wanted.iter().zip(find_hashes(&hashes)) {
-            ids[*index] = id;
+    let hash_of = |(index, term)| Some((index, lookup_hash(term)?));
+    let wanted = terms.iter().enumerate().filter_map(hash_of);
+    let (places, hashes): (Vec<usize>, Vec<u128>) = wanted.unzip();
+    if !places.is_empty() {
+        for (place, id) in places.into_iter().zip(find_hashes(&hashes)) {
+            ids[place] = id;
         }
     }
     ids
+}
+
+/// Looks up terms by their hashes for the rows that a scan will hand out, in the place of those before.
+pub fn find_ahead(looked_up: &LookedUp, hashes: &[u128]) {
+    looked_up.forget();
+    let ids = find_hashes(hashes);
+    let absent = hashes.iter().zip(ids).filter(|(_, id)| id.is_none());
+    looked_up.keep_absent(absent.map(|(hash, _)| *hash).collect());
+}
+
+/// The hash by which a term is looked up; `None` where the term says its id, or is never found.
+pub fn lookup_hash(term: &Term<'_>) -> Option<u128> {
+    let is_looked_up =
+        inline_id(term).is_none() && !matches!(term, Term::Blank(_)) && !write::is_too_long(term);
+    is_looked_up.then(|| Encoded::new(term).hash)
 }
 
 /// The ids of terms given as N-Triples texts, in their order; `None` for those that are not in the dictionary. `parse`
@@ -561,7 +575,7 @@ fn find_hashes(hashes: &[u128]) -> Vec<Option<TermId>> {
     if let Some(shards) = &layout.shards {
         let elsewhere = |n: usize| shards.here(shards.of_hash(hashes[n])).is_none();
         let missing: Vec<usize> = (0..ids.len())
-            .filter(|&n| ids[n].is_none() && elsewhere(n))
+            .filter(|&n| ids[n].is_none() && elsewhere(n) && !absent::is_absent(hashes[n]))
             .collect();
         remote::find(missing, hashes, |n, id| {
             ids[n] = Some(id);

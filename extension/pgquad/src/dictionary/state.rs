@@ -11,6 +11,7 @@ use pgquad_term::{TermBuf, TermId};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::absent;
 use super::ahead::{self, Ahead};
 use super::blocks::BlockCache;
 use super::distribute;
@@ -200,6 +201,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     layout::forget_locks();
     // Whoever made an offer may have failed before it was withdrawn.
     ahead::offer(Vec::new());
+    absent::forget_all();
     distribute::at_transaction_end();
 }
 
@@ -212,6 +214,7 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && !is_exiting() {
         forget_if_written();
+        absent::forget_all();
         layout::forget_locks();
     }
 }

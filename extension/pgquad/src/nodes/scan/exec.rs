@@ -5,6 +5,7 @@
 use super::compared::Compared;
 use super::condition_values::parameter;
 use super::explain::{explain, Counters, Shown};
+use super::find_ahead::FindAhead;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
@@ -87,6 +88,9 @@ pub struct QuadScan {
     columns: usize,
     /// What the dictionary is told of the rows to come.
     upcoming: Upcoming,
+    /// Terms of the rows to come that the scan looks up.
+    find_ahead: FindAhead,
+    context: *mut pg_sys::ExprContext,
     /// Totals over all rescans.
     counters: Counters,
 }
@@ -162,6 +166,8 @@ impl ScanNode for QuadScan {
                 at: 0,
                 columns: (*(*rel).rd_att).natts as usize,
                 upcoming: Upcoming::new(),
+                find_ahead: FindAhead::new(&raw mut (*plan).scan.plan, &raw mut (*node).ss.ps),
+                context: (*node).ss.ps.ps_ExprContext,
                 counters: Counters::default(),
             };
             let is_run = eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as core::ffi::c_int == 0;
@@ -202,18 +208,14 @@ impl ScanNode for QuadScan {
 
     #[inline]
     unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot) -> usize {
-        let (batch, row) = (self.way.cursor.batch(), self.at);
+        let row = self.at;
         self.at += 1;
-        // SAFETY: there is a row; the columns of the batch that are needed have a value for it, and the slot has four
-        // places.
+        // SAFETY: there is a row.
         unsafe {
-            let values = (*slot).tts_values;
-            for (i, &column) in self.way.order.columns().iter().enumerate() {
-                if self.way.needed & 1 << i != 0 {
-                    let value = *batch.columns[i].get_unchecked(row);
-                    *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
-                }
+            if row >= self.find_ahead.until {
+                look_up(self, slot);
             }
+            self.put(slot, row);
             if self.needs_tid {
                 remember(self, slot, row);
             }
@@ -261,11 +263,13 @@ impl ScanNode for QuadScan {
         self.rows = 0;
         self.at = 0;
         self.upcoming.withdraw();
+        self.find_ahead.forget();
     }
 
     unsafe fn end(&mut self) {
         self.rows = 0;
         self.upcoming.withdraw();
+        self.find_ahead.forget();
         self.way.cursor.close();
         if let Some(other) = &mut self.other {
             other.cursor.close();
@@ -398,7 +402,40 @@ unsafe extern "C-unwind" fn remember(
     }
 }
 
+/// Looks up terms of the rows to come.
+#[pg_guard]
+unsafe extern "C-unwind" fn look_up(scan: *mut QuadScan, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: as for `fill`. The executor resets the memory for a row before it asks for the next one, and the slot
+    // gets its row afterwards.
+    unsafe {
+        let (rows, context) = ((*scan).rows, (*scan).context);
+        let columns = (*scan).columns as i16;
+        let fill = |row| {
+            (*scan).put(slot, row);
+            (*slot).tts_nvalid = columns;
+        };
+        (*scan).find_ahead.look_up(slot, context, rows, fill);
+    }
+}
+
 impl QuadScan {
+    /// Puts a row of the batch into a slot.
+    #[inline]
+    unsafe fn put(&self, slot: *mut pg_sys::TupleTableSlot, row: usize) {
+        let batch = self.way.cursor.batch();
+        // SAFETY: there is such a row; the columns of the batch that are needed have a value for it, and the slot has
+        // four places.
+        unsafe {
+            let values = (*slot).tts_values;
+            for (i, &column) in self.way.order.columns().iter().enumerate() {
+                if self.way.needed & 1 << i != 0 {
+                    let value = *batch.columns[i].get_unchecked(row);
+                    *values.add(usize::from(column)) = pg_sys::Datum::from(value ^ SIGN);
+                }
+            }
+        }
+    }
+
     /// Reads the next non-empty leaf's worth of quads; false at the end.
     unsafe fn read_batch(&mut self, state: *mut pg_sys::ScanState) -> bool {
         // SAFETY: a begun node.
@@ -422,6 +459,7 @@ impl QuadScan {
                     continue;
                 }
                 self.offer();
+                self.find_ahead.begin_batch();
                 return true;
             }
             self.rows = 0;

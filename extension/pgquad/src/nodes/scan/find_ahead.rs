@@ -1,0 +1,179 @@
+//! Terms that expressions of a scan compute, looked up for many rows at once: in a distributed dictionary each term by
+//! itself is a message.
+//!
+//! Example: `BIND(IRI(CONCAT(STR(?a), "0")) AS ?b)`, where `?b` is joined. The scan that has `?a` computes
+//! `quad.find(quad.fn_iri(..))` for each row. Before that, these arguments are evaluated for the next rows, and their
+//! terms are looked up together. `quad.find` then finds what is cached, or known to be absent.
+
+use crate::dictionary::{find_ahead, lookup_hash, LookedUp};
+use crate::pg::ffi;
+use crate::pg::interrupt::interrupt;
+use crate::term::TermArg;
+use pgrx::datum::FromDatum;
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag::*;
+use pgrx::prelude::*;
+use std::ffi::{c_void, CStr};
+
+/// Rows whose terms are looked up first. Each time there are more: perhaps few rows are asked for.
+const FIRST_ROWS: usize = 64;
+/// Rows whose terms are looked up together, at most.
+const MOST_ROWS: usize = 4096;
+/// How much more than the time before are looked up.
+const GROWTH_FACTOR: usize = 4;
+
+/// The calls of `quad.find` in the expressions of a scan.
+pub struct FindAhead {
+    /// Their arguments.
+    arguments: Vec<*mut pg_sys::ExprState>,
+    looked_up: LookedUp,
+    /// Rows to look up the next time.
+    rows: usize,
+    /// Rows of the batch before this one have been looked up.
+    pub until: usize,
+}
+
+impl FindAhead {
+    /// The calls in the target list and the filters of a scan of a plain table.
+    ///
+    /// # Safety
+    /// `plan` is the plan of the node `state`, which begins.
+    pub unsafe fn new(plan: *mut pg_sys::Plan, state: *mut pg_sys::PlanState) -> Self {
+        let mut calls = Calls {
+            // SAFETY: a look-up in the catalogue.
+            schema: unsafe { pg_sys::get_namespace_oid(c"quad".as_ptr(), true) },
+            arguments: Vec::new(),
+        };
+        // SAFETY: lists of a live plan. Only calls that depend on nothing but the row are evaluated.
+        let arguments = unsafe {
+            let context = (&raw mut calls).cast::<c_void>();
+            collect((*plan).targetlist.cast(), context);
+            collect((*plan).qual.cast(), context);
+            let all = calls.arguments.iter();
+            all.map(|&argument| pg_sys::ExecInitExpr(argument.cast(), state))
+                .collect()
+        };
+        Self {
+            arguments,
+            looked_up: LookedUp::default(),
+            rows: FIRST_ROWS,
+            until: usize::MAX,
+        }
+    }
+
+    /// Begins with the rows of a batch.
+    pub fn begin_batch(&mut self) {
+        let is_worth_it = !self.arguments.is_empty() && LookedUp::saves_messages();
+        self.until = if is_worth_it { 0 } else { usize::MAX };
+    }
+
+    /// Looks up the terms of the next rows, of `rows` in all. `fill` puts one of them into the scan's slot.
+    ///
+    /// # Safety
+    /// `context` is the node's, whose slot `fill` fills; nothing in its memory for a row is needed any more.
+    pub unsafe fn look_up(
+        &mut self,
+        slot: *mut pg_sys::TupleTableSlot,
+        context: *mut pg_sys::ExprContext,
+        rows: usize,
+        mut fill: impl FnMut(usize),
+    ) {
+        let from = self.until;
+        self.until = rows.min(from.saturating_add(self.rows));
+        self.rows = (self.rows * GROWTH_FACTOR).min(MOST_ROWS);
+        let mut hashes = Vec::new();
+        for row in from..self.until {
+            interrupt();
+            fill(row);
+            // SAFETY: the caller's promise; the arguments are of type quad.term.
+            unsafe {
+                pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+                (*context).ecxt_scantuple = slot;
+                for &argument in &self.arguments {
+                    let mut is_null = false;
+                    let value = pg_sys::ExecEvalExprSwitchContext(argument, context, &mut is_null);
+                    let term = TermArg::from_datum(value, is_null);
+                    hashes.extend(term.and_then(|term| lookup_hash(&term.term())));
+                }
+            }
+        }
+        hashes.sort_unstable();
+        hashes.dedup();
+        find_ahead(&self.looked_up, &hashes);
+    }
+
+    /// Forgets what has been looked up.
+    pub fn forget(&mut self) {
+        self.looked_up.forget();
+        self.until = usize::MAX;
+    }
+}
+
+/// What is found in expressions.
+struct Calls {
+    /// The schema of this extension.
+    schema: pg_sys::Oid,
+    arguments: Vec<*mut pg_sys::Node>,
+}
+
+/// Collects the arguments of calls of `quad.find` that depend on the row.
+#[pg_guard]
+unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: nodes are cast after a look at their tag; the context is that of `FindAhead::new`.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        let calls = &mut *context.cast::<Calls>();
+        if (*node).type_ == T_FuncExpr {
+            let call = node.cast::<pg_sys::FuncExpr>();
+            let argument = (*call).args.cast::<pg_sys::Node>();
+            if is_find((*call).funcid, calls.schema) {
+                let is_of_row = pg_sys::contain_var_clause(argument);
+                if is_of_row && !is_unsafe(argument, context) {
+                    let argument = pg_sys::list_nth((*call).args, 0);
+                    calls.arguments.push(argument.cast());
+                }
+                return false;
+            }
+        }
+        ffi::expression_tree_walker(node, collect, context)
+    }
+}
+
+/// Whether a function is `quad.find`.
+unsafe fn is_find(function: pg_sys::Oid, schema: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups in the catalogue.
+    unsafe {
+        let name = pg_sys::get_func_name(function);
+        pg_sys::get_func_namespace(function) == schema
+            && !name.is_null()
+            && CStr::from_ptr(name) == c"find"
+    }
+}
+
+/// Whether an expression may do more than compute a term of the row, or fail: it is evaluated for rows that filters
+/// leave out, too.
+#[pg_guard]
+unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: nodes are cast after a look at their tag; the context is that of `FindAhead::new`.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        let calls = &*context.cast::<Calls>();
+        match (*node).type_ {
+            T_List | T_Var | T_Const | T_ArrayExpr => {}
+            T_FuncExpr => {
+                let function = (*node.cast::<pg_sys::FuncExpr>()).funcid;
+                let is_ours = pg_sys::get_func_namespace(function) == calls.schema;
+                if !is_ours || pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_VOLATILE
+                {
+                    return true;
+                }
+            }
+            _ => return true,
+        }
+        ffi::expression_tree_walker(node, is_unsafe, context)
+    }
+}
