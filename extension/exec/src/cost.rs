@@ -25,9 +25,11 @@ pub(crate) const REMOTE_PROBE_COST: f64 = 6.0;
 /// Quads: time of reading one quad that is only counted with others of its key, for the table of a hash join. Measured
 /// on the reviews of 2,785 products: 6 ns of 19.
 pub(crate) const COUNTED_QUAD_COST: f64 = 0.3;
-/// Quads for each key that is looked up, from which on those of a table are counted where they are. With fewer the rows
-/// are hardly fewer than the quads.
+/// Quads of a key from which on those of a table are counted where they are. With fewer the rows are hardly fewer than
+/// the quads.
 pub(crate) const COUNTED_QUADS_PER_KEY: f64 = 4.0;
+/// Keys counted to guess how many quads a key has.
+pub(crate) const COUNTED_SAMPLED_KEYS: usize = 6;
 /// With so many quads between neighbouring keys each key is on a leaf of its own: about the quads of a leaf.
 pub(crate) const FAR_QUADS_PER_KEY: u64 = 256;
 /// Quads: time of sorting one row of a batch by its key. Measured: 0.8 to 0.9 for one column; more columns take more.

@@ -11,9 +11,9 @@ use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::bindings::Bindings;
 use crate::cost::{
     BATCH_TABLE_SAMPLED_KEYS, CACHED_BYTES, COUNTED_QUADS_PER_KEY, COUNTED_QUAD_COST,
-    FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS, LOOKUP_COST, MAX_PREFETCHED_QUADS,
-    OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD, SMALL_TABLE_ROWS, SORT_COST,
-    TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
+    COUNTED_SAMPLED_KEYS, FAR_PROBE_COST, FAR_QUADS_PER_KEY, LARGE_BATCH_BULKS, LOOKUP_COST,
+    MAX_PREFETCHED_QUADS, OVERDUE_BUILDS, PROBE_COST, REMOTE_PROBE_COST, SAVED_PER_BUILD,
+    SMALL_TABLE_ROWS, SORT_COST, TABLE_SAMPLED_ROWS, UNCACHED_LOOKUP_COST,
 };
 use crate::operators::hash_build::{build_mask, read_table, Limits};
 use crate::operators::hash_table::Table;
@@ -296,13 +296,19 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         });
         let build = &self.builds[step];
         let len = rows.len as f64;
-        let counted = counted.filter(|_| total >= len * COUNTED_QUADS_PER_KEY);
-        // The table has a row for each of the keys that are looked up, and for others of which nothing is known.
-        let (cost, size) = match counted.is_some() {
-            true => (total * COUNTED_QUAD_COST + len, len),
-            false => (total, total),
+        // Keys of which nothing is known are taken to have as many quads as those that are looked up.
+        let counted = counted.and_then(|access| {
+            let params = &self.query.params;
+            let each = sample(self.source, probe, rows, params, COUNTED_SAMPLED_KEYS);
+            (each >= COUNTED_QUADS_PER_KEY).then_some((access, total / each))
+        });
+        let (cost, size) = match counted {
+            Some((_, keys)) => (total * COUNTED_QUAD_COST + keys, keys),
+            None => (total, total),
         };
-        access = counted.unwrap_or(access);
+        if let Some((of_counts, _)) = counted {
+            access = of_counts;
+        }
         let mask = build_mask(&access);
         let bytes = size * quad_bytes(&access);
         let now = len * build.share();
