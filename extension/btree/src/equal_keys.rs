@@ -27,6 +27,10 @@ pub(crate) fn for_each_group(
     varying.sort_by_key(|column| column.is_empty());
     let count = varying.iter().filter(|column| !column.is_empty()).count();
     let (n, mut start) = (hi - lo, 0);
+    if count == 0 {
+        each(n as u64, &|c| value(c, 0));
+        return;
+    }
     for i in 1..=n {
         if i == n
             || varying[..count]

@@ -88,6 +88,18 @@ impl Batch {
         }
     }
 
+    /// A batch of rows that were read elsewhere with [`COUNTS`], and how many keys each stands for. Columns as in
+    /// [`Self::from_columns`].
+    #[must_use]
+    pub fn from_counted(mask: u8, columns: [Vec<u64>; 4], counts: Vec<u64>) -> Self {
+        Batch {
+            len: counts.len(),
+            columns,
+            counts,
+            mask: mask | COUNTS,
+        }
+    }
+
     /// Adds a row that stands for `count` keys with these values in the columns asked for. They are counted with the
     /// last row where that has the same, unless it is before row `from`.
     fn add_counted(&mut self, from: usize, count: u64, value: impl Fn(usize) -> u64) {

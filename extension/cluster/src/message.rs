@@ -450,14 +450,17 @@ impl Rows {
                 }
             }
         }
-        let mut batch = Batch::from_columns(mask, columns, len);
-        if mask & COUNTS != 0 {
-            batch.counts.clear();
-            reader.column(&mut batch.counts, MAX_ROWS)?;
-            if batch.counts.len() != len {
-                return Err(Damaged);
+        let batch = match mask & COUNTS {
+            0 => Batch::from_columns(mask, columns, len),
+            _ => {
+                let mut counts = Vec::new();
+                reader.column(&mut counts, MAX_ROWS)?;
+                if counts.len() != len {
+                    return Err(Damaged);
+                }
+                Batch::from_counted(mask, columns, counts)
             }
-        }
+        };
         let ahead = read_found(&mut reader)?;
         reader.end()?;
         let sound = numbers.len() == ends.len()

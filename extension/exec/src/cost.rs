@@ -54,7 +54,8 @@ pub(crate) const SMALL_TABLE_ROWS: usize = 16;
 pub(crate) const BATCH_TABLE_SAMPLED_KEYS: usize = 6;
 /// Rows looked up in a table in memory to guess what a batch finds in it.
 pub(crate) const TABLE_SAMPLED_ROWS: usize = 64;
-/// Quads read at once into a hash table; after each such piece the memory is looked at, and the work may be cancelled.
+/// Quads, or keys with counts, read at once into a hash table; after each such piece the memory is looked at, and the
+/// work may be cancelled.
 pub(crate) const READ_QUADS: usize = 4096;
 
 // Probe or merge (`operators/index_probe.rs`; `tests/steps.rs`).

@@ -351,9 +351,9 @@ impl AccessPath {
     }
 
     /// The same for quads that are only counted by the known variables, of which none is a key: in an order where quads
-    /// that agree in them follow each other. `None` where there is none, or each such quad is alone. Where triples are
-    /// read, equal quads are one triple, which is not for whoever reads them to count. The arguments are those that
-    /// this was made of.
+    /// that agree in them follow each other, but for those of other graphs. `None` where there is none, or each such
+    /// quad is alone. Where triples are read, equal quads are one triple, which is not for whoever reads them to count.
+    /// The arguments are those that this was made of.
     pub fn counted_by_known(
         &self,
         pattern: &Pattern,

@@ -11,7 +11,8 @@ use crate::source::Source;
 use pgquad_btree::{Batch, Key, COUNTS};
 use pgquad_cluster::Reading;
 
-/// What may be read into a table: about how many quads are expected, and how many, in how many bytes, are too many.
+/// What may be read into a table: about how many rows (quads, or keys with counts) are expected, and how many, in how
+/// many bytes, are too many.
 pub(crate) struct Limits {
     pub expected: usize,
     pub quads: usize,

@@ -77,10 +77,10 @@ impl BuildFeedback {
         worth_it.map(|known| known.read).collect()
     }
 
-    /// Takes notice that the build sides of these steps have been prefetched.
-    pub fn note_prefetched(&mut self, plan: u64, steps: &[usize]) {
+    /// Takes notice that these build sides have been prefetched.
+    pub fn note_prefetched(&mut self, plan: u64, reads: &[BuildRead]) {
         let all = self.plans.get_mut(&plan).into_iter().flatten();
-        for known in all.filter(|known| steps.contains(&known.read.step)) {
+        for known in all.filter(|known| reads.contains(&known.read)) {
             known.prefetched += 1;
             if known.prefetched > MANY_RUNS {
                 known.prefetched /= 2;
@@ -108,7 +108,7 @@ mod tests {
         assert!(feedback.expected(8).is_empty());
         let prefetch = |feedback: &mut BuildFeedback| {
             let expected = feedback.expected(7);
-            feedback.note_prefetched(7, &[READ.step]);
+            feedback.note_prefetched(7, &[READ]);
             expected
         };
         for _ in 0..100 {

@@ -67,6 +67,8 @@ pub(crate) struct HashBuild {
     pub by_value: Option<ValueHashTable>,
     /// There was no room for the table.
     refused: bool,
+    /// About how many quads a key has, where that was sampled.
+    quads_per_key: Option<f64>,
     /// The quads for one batch were more than it would have been to probe for them.
     misled: bool,
     /// One key has very many quads.
@@ -107,6 +109,11 @@ impl HashBuild {
     pub fn prefers_own_step(&self, rows: &Bindings, counted: Option<f64>, least: usize) -> bool {
         let little = |total| rows.len >= least && is_little(total, rows);
         self.has_large_key || self.has_table() || !self.refused && counted.is_some_and(little)
+    }
+
+    /// Whether there was no room for a table.
+    pub fn is_refused(&self) -> bool {
+        self.refused
     }
 
     /// Whether all quads that the constants select are in memory.
@@ -201,8 +208,8 @@ pub(crate) struct HashPolicy<'a, S, R> {
     pub is_arm: bool,
     /// All rows will be asked for.
     pub is_whole: bool,
-    /// Steps whose build sides have been prefetched.
-    pub prefetched: &'a [usize],
+    /// Build sides that have been prefetched.
+    pub prefetched: &'a [BuildRead],
     /// Build sides that this run has read of other nodes, small enough to be prefetched by the next one.
     pub reads: &'a mut Vec<BuildRead>,
 }
@@ -223,7 +230,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // Counted when the order was chosen.
         let little = |total| is_little(total, rows);
         let some = rows.len >= SMALL_TABLE_ROWS && counted.is_some_and(little);
-        let is_coming = self.prefetched.contains(&self.query.pattern(at).step);
+        let is_coming = self.coming(self.query.pattern(at).step).is_some();
         if !(large || some || is_coming) || probe.known.is_empty() {
             return None;
         }
@@ -232,6 +239,34 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             return self.table_of_batch(at, probe, rows, live);
         }
         found
+    }
+
+    /// The build side of a step that has been prefetched.
+    fn coming(&self, step: usize) -> Option<BuildRead> {
+        let mut reads = self.prefetched.iter();
+        reads.find(|read| read.step == step).copied()
+    }
+
+    /// About how many of a step's `total` quads a key has that is looked up, sampled once. `None` where not even the
+    /// cheapest table would pay yet.
+    fn quads_per_key(
+        &mut self,
+        step: usize,
+        probe: &AccessPath,
+        rows: &Bindings,
+        total: f64,
+    ) -> Option<f64> {
+        let build = &self.builds[step];
+        let probes = build.probes + rows.len as f64;
+        if build.quads_per_key.is_none()
+            && !probe.is_lookup()
+            && probes * REMOTE_PROBE_COST >= total * COUNTED_QUAD_COST
+        {
+            let params = &self.query.params;
+            let each = sample(self.source, probe, rows, params, COUNTED_SAMPLED_KEYS);
+            self.builds[step].quads_per_key = Some(each);
+        }
+        self.builds[step].quads_per_key
     }
 
     /// The table of all quads that the pattern's constants select, where it is there or worth its making.
@@ -294,13 +329,18 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
             pushed_ranges: pushed_ranges.clone(),
             quads: total,
         });
-        let build = &self.builds[step];
         let len = rows.len as f64;
-        // Keys of which nothing is known are taken to have as many quads as those that are looked up.
+        let coming = self.coming(step);
+        // Keys of which nothing is known are taken to have as many quads as those that are looked up. What has been
+        // prefetched is read just so.
         let counted = counted.and_then(|access| {
-            let params = &self.query.params;
-            let each = sample(self.source, probe, rows, params, COUNTED_SAMPLED_KEYS);
-            (each >= COUNTED_QUADS_PER_KEY).then_some((access, total / each))
+            let each = match coming {
+                Some(read) if read.mask == build_mask(&access) => Some(COUNTED_QUADS_PER_KEY),
+                Some(_) => None,
+                None => self.quads_per_key(step, probe, rows, total),
+            };
+            let each = each.filter(|&each| each >= COUNTED_QUADS_PER_KEY)?;
+            Some((access, total / each))
         });
         let (cost, size) = match counted {
             Some((_, keys)) => (total * COUNTED_QUAD_COST + keys, keys),
@@ -309,6 +349,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         if let Some((of_counts, _)) = counted {
             access = of_counts;
         }
+        let build = &self.builds[step];
         let mask = build_mask(&access);
         let bytes = size * quad_bytes(&access);
         let now = len * build.share();
@@ -345,8 +386,7 @@ impl<S: Source, R: Running> HashPolicy<'_, S, R> {
         // for each would be in vain.
         let foreseen = foreseen && self.is_whole && build.build_side.is_none();
         // A table for other variables has to be paid for.
-        let is_coming =
-            self.prefetched.contains(&step) && is_small(total, mask) && build.build_side.is_none();
+        let is_coming = coming.is_some() && is_small(total, mask) && build.build_side.is_none();
         if !paid && !foreseen && !is_coming {
             return None;
         }

@@ -4,6 +4,7 @@
 use crate::access::access_path::{cannot_match, AccessPath};
 use crate::bindings::Bindings;
 use crate::cost::READ_QUADS;
+use crate::operators::hash_build::is_counted;
 use crate::optimizer::build_feedback::{is_small, BuildRead};
 use crate::optimizer::estimates::Estimates;
 use crate::plan::condition::Value;
@@ -35,20 +36,22 @@ pub(crate) fn plan_hash(query: &Query) -> u64 {
     hasher.finish()
 }
 
-/// The reads of build sides for the parameters of this run, with their steps.
+/// The reads of build sides for the parameters of this run.
 pub(crate) fn build_reads<S: Source>(
     query: &Query,
     source: &S,
     estimates: &Estimates,
     expected: &[BuildRead],
-) -> (Vec<usize>, Vec<Prefetch>) {
+) -> (Vec<BuildRead>, Vec<Prefetch>) {
     let groups = &query.layout.groups[..query.layout.own];
     let patterns = || groups.iter().flat_map(|group| &group.patterns);
     let reads = expected.iter().filter_map(|read| {
         let info = patterns().find(|info| info.step == read.step)?;
-        let is_large = estimates.counts[read.step].is_some_and(|quads| !is_small(quads, read.mask));
+        // Counting goes on until there are many keys, however many quads these have: only where that is known.
+        let counted = estimates.counts[read.step];
+        let is_large = counted.map_or(is_counted(read.mask), |quads| !is_small(quads, read.mask));
         let prefetch = build_read(query, source, info, read).filter(|_| !is_large)?;
-        Some((read.step, prefetch))
+        Some((*read, prefetch))
     });
     reads.unzip()
 }

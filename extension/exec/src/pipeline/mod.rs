@@ -52,8 +52,8 @@ pub enum Progress {
 struct Prefetched {
     /// The hash of the plan, once it is decided what to prefetch.
     plan: Option<u64>,
-    /// Steps whose build sides have been asked for.
-    steps: Vec<usize>,
+    /// Build sides that have been asked for.
+    reads: Vec<BuildRead>,
     /// Some of it may be under way.
     is_under_way: bool,
 }
@@ -488,11 +488,11 @@ impl Pipeline {
         self.prefetched.plan = Some(plan);
         let mut expected = feedback.builds.expected(plan);
         expected.retain(|read| !self.builds[read.step].has_table());
-        let (steps, reads) = build_reads(&self.query, source, &self.estimates, &expected);
+        let (builds, reads) = build_reads(&self.query, source, &self.estimates, &expected);
         if !reads.is_empty() && source.prefetch(&reads) {
-            feedback.builds.note_prefetched(plan, &steps);
+            feedback.builds.note_prefetched(plan, &builds);
             self.prefetched.is_under_way = true;
-            self.prefetched.steps = steps;
+            self.prefetched.reads = builds;
         }
     }
 
@@ -526,7 +526,7 @@ impl Pipeline {
             running: &self.stack,
             source,
             is_whole: self.query.whole || self.counting.is_some(),
-            prefetched: &self.prefetched.steps,
+            prefetched: &self.prefetched.reads,
             reads: &mut self.build_reads,
         }
     }

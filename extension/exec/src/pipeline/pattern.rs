@@ -224,8 +224,9 @@ impl Pipeline {
         let bulk = self.query.tuning.bulk_from;
         let build = &mut self.builds[step];
         let few = rows.len < bulk || access.known.is_empty();
-        // All keys with their counts are on the way.
-        let is_coming = self.prefetched.steps.contains(&step);
+        // The quads of all keys are on the way, to be put into a table.
+        let mut reads = self.prefetched.reads.iter();
+        let is_coming = reads.any(|read| read.step == step) && !build.is_refused();
         if few || is_coming || build.multiplicities.is_given_up() || build.has_table() {
             return self.uncached_multiplicities(source, feedback, at, access, rows.clone());
         }
