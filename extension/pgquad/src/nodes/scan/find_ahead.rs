@@ -13,6 +13,7 @@ use pgrx::datum::FromDatum;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::prelude::*;
+use std::cell::OnceCell;
 use std::ffi::{c_void, CStr};
 
 /// Rows whose terms are looked up first. Each time there are more: perhaps few rows are asked for.
@@ -39,11 +40,7 @@ impl FindAhead {
     /// # Safety
     /// `plan` is the plan of the node `state`, which begins.
     pub unsafe fn new(plan: *mut pg_sys::Plan, state: *mut pg_sys::PlanState) -> Self {
-        let mut calls = Calls {
-            // SAFETY: a look-up in the catalogue.
-            schema: unsafe { pg_sys::get_namespace_oid(c"quad".as_ptr(), true) },
-            arguments: Vec::new(),
-        };
+        let mut calls = Calls::default();
         // SAFETY: lists of a live plan. Only calls that depend on nothing but the row are evaluated.
         let arguments = unsafe {
             let context = (&raw mut calls).cast::<c_void>();
@@ -110,10 +107,32 @@ impl FindAhead {
 }
 
 /// What is found in expressions.
+#[derive(Default)]
 struct Calls {
-    /// The schema of this extension.
-    schema: pg_sys::Oid,
+    /// The schema of this extension, once it has been looked up: most scans call no function.
+    schema: OnceCell<pg_sys::Oid>,
     arguments: Vec<*mut pg_sys::Node>,
+}
+
+impl Calls {
+    /// Whether a function is one of this extension.
+    fn is_ours(&self, function: pg_sys::Oid) -> bool {
+        // SAFETY: look-ups in the catalogue.
+        unsafe {
+            let look_up = || pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+            pg_sys::get_func_namespace(function) == *self.schema.get_or_init(look_up)
+        }
+    }
+
+    /// Whether a function is `quad.find`.
+    fn is_find(&self, function: pg_sys::Oid) -> bool {
+        // SAFETY: a look-up in the catalogue; the name is a string that the current memory context owns.
+        self.is_ours(function)
+            && unsafe {
+                let name = pg_sys::get_func_name(function);
+                !name.is_null() && CStr::from_ptr(name) == c"find"
+            }
+    }
 }
 
 /// Collects the arguments of calls of `quad.find` that depend on the row.
@@ -128,7 +147,7 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, context: *mut c_voi
         if (*node).type_ == T_FuncExpr {
             let call = node.cast::<pg_sys::FuncExpr>();
             let argument = (*call).args.cast::<pg_sys::Node>();
-            if is_find((*call).funcid, calls.schema) {
+            if calls.is_find((*call).funcid) {
                 let is_of_row = pg_sys::contain_var_clause(argument);
                 if is_of_row && !is_unsafe(argument, context) {
                     let argument = pg_sys::list_nth((*call).args, 0);
@@ -138,17 +157,6 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, context: *mut c_voi
             }
         }
         ffi::expression_tree_walker(node, collect, context)
-    }
-}
-
-/// Whether a function is `quad.find`.
-unsafe fn is_find(function: pg_sys::Oid, schema: pg_sys::Oid) -> bool {
-    // SAFETY: look-ups in the catalogue.
-    unsafe {
-        let name = pg_sys::get_func_name(function);
-        pg_sys::get_func_namespace(function) == schema
-            && !name.is_null()
-            && CStr::from_ptr(name) == c"find"
     }
 }
 
@@ -166,8 +174,8 @@ unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_v
             T_List | T_Var | T_Const | T_ArrayExpr => {}
             T_FuncExpr => {
                 let function = (*node.cast::<pg_sys::FuncExpr>()).funcid;
-                let is_ours = pg_sys::get_func_namespace(function) == calls.schema;
-                if !is_ours || pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_VOLATILE
+                if !calls.is_ours(function)
+                    || pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_VOLATILE
                 {
                     return true;
                 }
