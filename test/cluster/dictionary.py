@@ -599,34 +599,37 @@ class Checks:
             self.coordinator.rows("select quad.drop_store(%s)", (store,))
 
     def computed_terms_are_found_together(self):
-        """Terms that a scan computes are looked up in few messages. That some are absent holds for its statement."""
+        """Terms that a scan or a filter computes are looked up in few messages. That some are absent holds for their
+        statement."""
         count, store = 400, "computed"
         terms = [iri(f"{store}/{n}") for n in range(count)]
         self.coordinator.rows("select quad.create_store(%s, distributed => true)", (store,))
-        text = "".join(f"{term} {iri('p')} {iri('q')} .\n" for term in terms)
+        text = "".join(f"{term} {iri('p')} {iri('q')} .\n{iri('x')} {iri('hub')} {term} .\n" for term in terms)
         self.coordinator.rows("select quad.load_text(%s, 'nt', store => %s)", (text, store))
         session, other = Session(self.cluster.coordinator, autocommit=False), self.some_session()
-        query = (f'select (count(*) as ?n) {{ ?a {iri("p")} ?x bind(iri(concat(str(?a), "0")) as ?b) '
-                 f'?b {iri("p")} ?y }}')  # fmt: skip
-        plan = " ".join(line for (line,) in session.rows("select quad.explain(%s, %s)", (query, store)))
-        same(f"the plan looks terms up ({plan})", "quad.find(quad.fn_iri" in plan, True)
+        computed = 'bind(iri(concat(str(?a), "0")) as ?b)'
+        in_a_scan = f'select (count(*) as ?n) {{ ?a {iri("p")} ?x {computed} ?b {iri("p")} ?y }}'
+        in_a_filter = f'select (count(*) as ?n) {{ ?x {iri("hub")} ?a {computed} ?x {iri("hub")} ?b }}'
+        tens = sum(f"{term[:-1]}0>" in terms for term in terms)
         sent = ("select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary' "
                 f"and address like '%:{self.cluster.coordinator.port}'")  # fmt: skip
-        before = self.coordinator.value(sent)
-        answer = json.loads(session.value("select quad.sparql_json(%s, store => %s)", (query, store)))
-        messages = self.coordinator.value(sent) - before
-        tens = sum(f"{term[:-1]}0>" in terms for term in terms)
-        same("terms that are there", int(answer["results"]["bindings"][0]["n"]["value"]), tens)
-        same(f"few messages for {count} terms ({messages})", messages <= count // 20, True)
-        computed = "quad.find(quad.fn_iri(quad.fn_concat(variadic array[quad.id_str(s), quad.term_in('\"x\"')]), ''))"
-        session.rows(f"declare c cursor for select quad.decode(s)::text, {computed} from quad_stores.{store}")
+        for query in [in_a_scan, in_a_filter]:
+            plan = " ".join(line for (line,) in session.rows("select quad.explain(%s, %s)", (query, store)))
+            same(f"the plan looks terms up ({plan})", "quad.find(quad.fn_iri" in plan, True)
+            before = self.coordinator.value(sent)
+            answer = json.loads(session.value("select quad.sparql_json(%s, store => %s)", (query, store)))
+            messages = self.coordinator.value(sent) - before
+            same("terms that are there", int(answer["results"]["bindings"][0]["n"]["value"]), tens)
+            same(f"few messages for {count} terms ({messages})", messages <= count // 10, True)
+        found_in_sql = "quad.find(quad.fn_iri(quad.fn_concat(variadic array[quad.id_str(s), quad.term_in('\"x\"')]), ''))"
+        session.rows(f"declare c cursor for select quad.decode(s)::text, {found_in_sql} from quad_stores.{store}")
         ((term, absent),) = session.rows("fetch 1 from c")
         same("no such term", absent, None)
         added = f"<{term}x>"
         found = other.encode([added])
         self.learn([added], found)
         same("found beside the cursor", session.find([added]), found)
-        same("the cursor goes on", len(session.rows("fetch all from c")), count - 1)
+        same("the cursor goes on", len(session.rows("fetch all from c")), 2 * count - 1)
         session.rows("rollback")
         session.close()
         self.coordinator.rows("select quad.drop_store(%s)", (store,))

@@ -2,6 +2,7 @@
 
 mod counts;
 pub mod custom;
+mod find_ahead;
 pub mod groups;
 pub mod join;
 pub mod scan;

@@ -3,16 +3,18 @@
 
 use super::candidates::Candidates;
 use super::columns::place_in;
+use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
 use super::parameters::Parameter;
 use super::pushed::Report;
-use super::source::{ArgumentExpr, NodeSource, TestExpr};
+use super::source::{ArgumentExpr, NodeSource};
 use super::state::QuadJoin;
 use super::vectorised_filters::VectorisedFilter;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
+use crate::nodes::find_ahead::FindAhead;
 use crate::pg::compat;
 use crate::pg::ffi::{self, Methods};
 use crate::pg::list::{list_iter, list_node};
@@ -79,6 +81,7 @@ impl ScanNode for QuadJoin {
                     state: pg_sys::ExecInitExpr(test, parent),
                     vectorised: VectorisedFilter::new(test, &places, parent),
                     places,
+                    find_ahead: FindAhead::new(&[test.cast()], parent).of_whole_batches(),
                     volatile: changes(test.cast()),
                     upcoming: Upcoming::new(),
                     removed: 0,

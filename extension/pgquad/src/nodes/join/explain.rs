@@ -4,8 +4,8 @@
 //! The text format has one line per pattern. The other formats (JSON, XML, YAML) have a group `Patterns` with one
 //! property per figure.
 
+use super::expression_filters::TestExpr;
 use super::pushed::Report;
-use super::source::TestExpr;
 use super::state::QuadJoin;
 use crate::nodes::custom;
 use crate::pg::list::list_iter;

@@ -11,6 +11,7 @@ mod count_paths;
 mod eligible_relations;
 mod exec;
 mod explain;
+mod expression_filters;
 mod feedback;
 mod first_rows;
 mod group_spill;

@@ -1,14 +1,16 @@
 //! The part of one node in a pushed join: an ordinary pipeline over the store's shards, driven by the exchange. The
 //! node that asks calls it through SQL; only nodes of the cluster may.
 
+use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::group_spill::{spill_file, term_order};
 use super::shipped_filters;
-use super::source::{ArgumentExpr, NodeSource, TestExpr};
+use super::source::{ArgumentExpr, NodeSource};
 use super::vectorised_filters::VectorisedFilter;
 use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
 use crate::dictionary::{self, Upcoming};
+use crate::nodes::find_ahead::FindAhead;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
 use crate::table::TableReader;
@@ -559,6 +561,7 @@ unsafe fn tests(start: &Start, plan: &Plan) -> Vec<TestExpr> {
                 state: pg_sys::ExecInitExpr(expr, parent),
                 vectorised: VectorisedFilter::new(expr, &places, parent),
                 places,
+                find_ahead: FindAhead::new(&[expr.cast()], parent).of_whole_batches(),
                 volatile: false,
                 removed: 0,
                 upcoming: Upcoming::new(),

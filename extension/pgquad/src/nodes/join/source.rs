@@ -1,5 +1,6 @@
 //! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
 
+use super::expression_filters::TestExpr;
 use super::value_equality;
 use super::vectorised_filters::VectorisedFilter;
 use crate::catalog::distributed_store::ORDERS;
@@ -16,32 +17,13 @@ use pgquad_exec::{
 };
 use pgquad_term::number::Number;
 use pgrx::pg_sys;
-use std::cmp::Ordering;
 use std::time::Instant;
 
-/// Fewer rows are not worth sorting.
-const MAX_UNSORTED_ROWS: usize = 16;
 /// Rows that show whether terms are read, before the dictionary is offered all that come.
 const TERM_TRIAL_ROWS: usize = 16;
 
 /// Bytes that the results of an argument take before they are read and given back; a term may be large.
 const RESULT_BYTES: pg_sys::Size = 256 << 10;
-
-/// A filter's expression.
-pub struct TestExpr {
-    /// Compiled expression.
-    pub state: *mut pg_sys::ExprState,
-    /// For each variable of the filter, its place in the scan tuple.
-    pub places: Vec<usize>,
-    /// Equal rows may have different results.
-    pub volatile: bool,
-    /// The same as a test of ids, where there is one.
-    pub vectorised: Option<VectorisedFilter>,
-    /// What the dictionary is told of the rows to come.
-    pub upcoming: Upcoming,
-    /// Rows that have failed it.
-    pub removed: u64,
-}
 
 /// The argument of a sum or an extreme: what gives an id, or a term.
 pub struct ArgumentExpr {
@@ -96,77 +78,6 @@ impl NodeSource {
             TablePart::ByObject => ORDERS.len() / 2,
         };
         self.reader(table).sharded().map(|sharded| (sharded, first))
-    }
-
-    /// Clears those of `keep` whose rows fail a filter.
-    fn evaluate(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
-        let (slot, context) = (self.slot, self.context);
-        let test = &mut self.tests[expr.index()];
-        let mut order: Vec<usize> = match &mut test.vectorised {
-            // SAFETY: the context is that of the node.
-            Some(vectorised) => unsafe { vectorised.test(context, needs, rows, keep) },
-            None => (0..keep.len()).collect(),
-        };
-        if order.is_empty() {
-            return;
-        }
-        let columns: Vec<(usize, Option<&[u64]>)> = test
-            .places
-            .iter()
-            .zip(needs)
-            .map(|(&place, &slot)| (place, rows.ids(slot)))
-            .collect();
-        let values: Vec<&[u64]> = columns.iter().filter_map(|column| column.1).collect();
-        let equal = |a: usize, b: usize| values.iter().all(|ids| ids[a] == ids[b]);
-        // Equal rows stand side by side, so that each is tested once.
-        if !test.volatile && order.len() > MAX_UNSORTED_ROWS {
-            order.sort_unstable_by(|&a, &b| {
-                let differing = values.iter().find(|ids| ids[a] != ids[b]);
-                differing.map_or(Ordering::Equal, |ids| ids[a].cmp(&ids[b]))
-            });
-        }
-        test.upcoming.batch(order.len(), || {
-            let of_rows = |ids: &&[u64]| order.iter().map(|&row| ids[row]).collect();
-            values.iter().map(of_rows).collect()
-        });
-        let mut last: Option<(usize, bool)> = None;
-        let state = test.state;
-        // SAFETY: the slot is a virtual one with room for every place; the expression was compiled for it. One guard
-        // serves the whole batch: nothing inside owns memory, so that an ERROR may leave it at any row.
-        unsafe {
-            let evaluate = (*state).evalfunc.expect("a compiled expression");
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-                (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-                (*context).ecxt_scantuple = slot;
-                for &row in &order {
-                    if !keep[row] {
-                        continue;
-                    }
-                    if let Some((_, kept)) =
-                        last.filter(|&(other, _)| !test.volatile && equal(other, row))
-                    {
-                        keep[row] = kept;
-                        continue;
-                    }
-                    for &(place, ids) in &columns {
-                        *(*slot).tts_isnull.add(place) = ids.is_none();
-                        *(*slot).tts_values.add(place) =
-                            pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ SIGN));
-                    }
-                    let mut is_null = false;
-                    // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not
-                    // cross the guard around this loop.
-                    let before = pg_sys::CurrentMemoryContext;
-                    pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
-                    let datum = evaluate(state, context, &mut is_null);
-                    pg_sys::CurrentMemoryContext = before;
-                    keep[row] = !is_null && datum.value() != 0;
-                    last = Some((row, keep[row]));
-                    pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-                }
-            });
-        }
     }
 }
 
@@ -406,8 +317,11 @@ impl Source for NodeSource {
     fn test(&mut self, expr: Expr, needs: &[Slot], rows: &Bindings, keep: &mut [bool]) {
         let left = |keep: &[bool]| keep.iter().filter(|&&kept| kept).count() as u64;
         let before = left(keep);
-        self.evaluate(expr, needs, rows, keep);
-        self.tests[expr.index()].removed += before - left(keep);
+        let test = &mut self.tests[expr.index()];
+        // SAFETY: slot and context are those of the node, which has compiled the filter; nothing keeps what is in the
+        // memory for a row.
+        unsafe { test.evaluate((self.slot, self.context), needs, rows, keep) };
+        test.removed += before - left(keep);
     }
 
     fn numbers(

@@ -5,10 +5,10 @@
 use super::compared::Compared;
 use super::condition_values::parameter;
 use super::explain::{explain, Counters, Shown};
-use super::find_ahead::FindAhead;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, clear, ScanNode};
+use crate::nodes::find_ahead::FindAhead;
 use crate::pg::ffi::Methods;
 use crate::pg::interrupt::interrupt;
 use crate::pg::list::{list_iter, list_node};
@@ -150,6 +150,8 @@ impl ScanNode for QuadScan {
                     cursor,
                 }
             };
+            let expressions = [(*plan).scan.plan.targetlist, (*plan).scan.plan.qual]
+                .map(|list| list.cast::<pg_sys::Node>());
             let mut scan = Self {
                 way: way(first),
                 other: second.map(way),
@@ -166,7 +168,7 @@ impl ScanNode for QuadScan {
                 at: 0,
                 columns: (*(*rel).rd_att).natts as usize,
                 upcoming: Upcoming::new(),
-                find_ahead: FindAhead::new(&raw mut (*plan).scan.plan, &raw mut (*node).ss.ps),
+                find_ahead: FindAhead::new(&expressions, &raw mut (*node).ss.ps),
                 context: (*node).ss.ps.ps_ExprContext,
                 counters: Counters::default(),
             };

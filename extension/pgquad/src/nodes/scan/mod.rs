@@ -7,7 +7,6 @@ pub mod conditions;
 pub mod estimate;
 mod exec;
 mod explain;
-mod find_ahead;
 mod paths;
 
 pub use bind_peeking::{subquery_result, BindPeeking};

@@ -1,13 +1,15 @@
-//! Terms that expressions of a scan compute, looked up for many rows at once: in a distributed dictionary each term by
+//! Terms that expressions of a node compute, looked up for many rows at once: in a distributed dictionary each term by
 //! itself is a message.
 //!
-//! Example: `BIND(IRI(CONCAT(STR(?a), "0")) AS ?b)`, where `?b` is joined. The scan that has `?a` computes
-//! `quad.find(quad.fn_iri(..))` for each row. Before that, these arguments are evaluated for the next rows, and their
-//! terms are looked up together. `quad.find` then finds what is cached, or known to be absent.
+//! Example: `BIND(IRI(CONCAT(STR(?a), "0")) AS ?b)`, where `?b` is joined. The scan that has `?a`, or a filter of the
+//! join that has both, computes `quad.find(quad.fn_iri(..))` for each row. Before that, these arguments are evaluated
+//! for the next rows, and their terms are looked up together. `quad.find` then finds what is cached, or known to be
+//! absent.
 
 use crate::dictionary::{find_ahead, lookup_hash, LookedUp};
 use crate::pg::ffi;
 use crate::pg::interrupt::interrupt;
+use crate::pg::list::list_iter;
 use crate::term::TermArg;
 use pgrx::datum::FromDatum;
 use pgrx::pg_sys;
@@ -23,10 +25,12 @@ const MOST_ROWS: usize = 4096;
 /// How much more than the time before are looked up.
 const GROWTH_FACTOR: usize = 4;
 
-/// The calls of `quad.find` in the expressions of a scan.
+/// The calls of `quad.find` in expressions of a node.
 pub struct FindAhead {
     /// Their arguments.
     arguments: Vec<*mut pg_sys::ExprState>,
+    /// The columns of the node's slot that the arguments are computed from, in ascending order.
+    columns: Vec<usize>,
     looked_up: LookedUp,
     /// Rows to look up the next time.
     rows: usize,
@@ -35,36 +39,56 @@ pub struct FindAhead {
 }
 
 impl FindAhead {
-    /// The calls in the target list and the filters of a scan of a plain table.
+    /// The calls in expressions, or lists of them, whose variables are columns of one slot.
     ///
     /// # Safety
-    /// `plan` is the plan of the node `state`, which begins.
-    pub unsafe fn new(plan: *mut pg_sys::Plan, state: *mut pg_sys::PlanState) -> Self {
+    /// The expressions are of the plan of the node `state`, which begins; it is null for those without subplans.
+    pub unsafe fn new(expressions: &[*mut pg_sys::Node], state: *mut pg_sys::PlanState) -> Self {
         let mut calls = Calls::default();
-        // SAFETY: lists of a live plan. Only calls that depend on nothing but the row are evaluated.
+        let mut columns = Vec::new();
+        // SAFETY: expressions of a live plan. Only calls that depend on nothing but the row are evaluated.
         let arguments = unsafe {
-            let context = (&raw mut calls).cast::<c_void>();
-            collect((*plan).targetlist.cast(), context);
-            collect((*plan).qual.cast(), context);
+            for &expression in expressions {
+                collect(expression, (&raw mut calls).cast::<c_void>());
+            }
+            for &argument in &calls.arguments {
+                for var in list_iter::<pg_sys::Var>(pg_sys::pull_var_clause(argument.cast(), 0)) {
+                    columns.extend(usize::try_from((*var).varattno - 1));
+                }
+            }
             let all = calls.arguments.iter();
             all.map(|&argument| pg_sys::ExecInitExpr(argument.cast(), state))
                 .collect()
         };
+        columns.sort_unstable();
+        columns.dedup();
         Self {
             arguments,
+            columns,
             looked_up: LookedUp::default(),
             rows: FIRST_ROWS,
             until: usize::MAX,
         }
     }
 
-    /// Begins with the rows of a batch.
-    pub fn begin_batch(&mut self) {
-        let is_worth_it = !self.arguments.is_empty() && LookedUp::saves_messages();
-        self.until = if is_worth_it { 0 } else { usize::MAX };
+    /// The same, where all rows of a batch are needed.
+    pub fn of_whole_batches(mut self) -> Self {
+        self.rows = MOST_ROWS;
+        self
     }
 
-    /// Looks up the terms of the next rows, of `rows` in all. `fill` puts one of them into the scan's slot.
+    /// The columns of the slot that the calls need, if it saves messages to look their terms up together.
+    pub fn columns(&self) -> Option<&[usize]> {
+        let saves_messages = !self.arguments.is_empty() && LookedUp::saves_messages();
+        saves_messages.then_some(&self.columns)
+    }
+
+    /// Begins with the rows of a batch.
+    pub fn begin_batch(&mut self) {
+        self.until = self.columns().map_or(usize::MAX, |_| 0);
+    }
+
+    /// Looks up the terms of the next rows, of `rows` in all. `fill` puts one of them into the node's slot.
     ///
     /// # Safety
     /// `context` is the node's, whose slot `fill` fills; nothing in its memory for a row is needed any more.
@@ -171,7 +195,14 @@ unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_v
         }
         let calls = &*context.cast::<Calls>();
         match (*node).type_ {
-            T_List | T_Var | T_Const | T_ArrayExpr => {}
+            T_List | T_Var | T_Const | T_ArrayExpr | T_RelabelType | T_CoalesceExpr
+            | T_CaseExpr | T_CaseWhen | T_BoolExpr | T_NullTest => {}
+            T_Param => {
+                let kind = (*node.cast::<pg_sys::Param>()).paramkind;
+                if kind != pg_sys::ParamKind::PARAM_EXTERN {
+                    return true;
+                }
+            }
             T_FuncExpr => {
                 let function = (*node.cast::<pg_sys::FuncExpr>()).funcid;
                 if !calls.is_ours(function)
