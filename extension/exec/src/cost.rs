@@ -109,6 +109,21 @@ pub(crate) const FEW_QUADS_PER_ROW: f64 = 32.0;
 pub(crate) const CLOSE_LOOK_ROWS: usize = 1000;
 /// Patterns that are then sampled.
 pub(crate) const CLOSE_LOOK_PATTERNS: usize = 3;
+/// Quads of the pattern with the fewest from which on a join's first pattern is chosen by what it leads to.
+pub(crate) const LOOKAHEAD_START_ROWS: f64 = 64.0;
+/// Rows in and out of all steps from which on other first patterns are looked at: some milliseconds.
+pub(crate) const LOOKAHEAD_ROWS: f64 = 4000.0;
+/// Quads of another first pattern that are read for that, at most, as a share of these rows.
+pub(crate) const LOOKAHEAD_READ_SHARE: f64 = 0.125;
+/// Quads that are read of it in any case, at most.
+pub(crate) const MAX_LOOKAHEAD_READ: usize = 4096;
+/// For each so many of these rows a key is counted to see what another first pattern leads to: where they are many, all
+/// of its keys, for one of them may have most of the quads.
+pub(crate) const LOOKAHEAD_ROWS_PER_KEY: f64 = 128.0;
+/// Share of the rows that another first pattern has to have left: figures are of the past.
+pub(crate) const LOOKAHEAD_GAIN: f64 = 0.5;
+/// Rows that the next pattern makes from which on it is chosen by what it leads to.
+pub(crate) const LOOKAHEAD_NEXT_ROWS: f64 = 64.0;
 /// Keys counted for an estimate.
 pub(crate) const SAMPLED_KEYS: usize = 3;
 /// Keys counted for an estimate of a large batch.
@@ -120,6 +135,8 @@ pub(crate) const NEAR_SAMPLE_ROWS: usize = 64;
 pub(crate) const COUNTED_RANGES: usize = 8;
 /// Quads of a subject and predicate that are believed without a count: few subjects have more.
 pub(crate) const SMALL_SUBJECT_QUADS: f64 = 4.0;
+/// Quads of a subject and predicate of which nothing else is known.
+pub(crate) const TYPICAL_SUBJECT_QUADS: f64 = 2.0;
 /// Quads expected for a key that binds subject, predicate and object.
 pub(crate) const BOUND_TRIPLE_QUADS: f64 = 0.5;
 /// Share of a pattern's quads that have the value of a row.

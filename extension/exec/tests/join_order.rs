@@ -234,3 +234,81 @@ fn long_star_and_long_chain() {
     assert_eq!(answers, 1);
     assert!(work <= 2 * 10, "{work} rows");
 }
+
+/// Products of types and producers, reviewed by people of countries.
+fn reviews() -> Vec<Quad> {
+    let (types, producers, products, people) = (80, 150, 6000, 500);
+    let mut quads = Vec::new();
+    for t in 0..types {
+        quads.push(quad(1000 + t, 1, 1));
+    }
+    for n in 0..products {
+        let product = 10_000 + n;
+        quads.extend((0..4).map(|k| quad(product, 1, 1000 + (n + 7 * k) % types)));
+        quads.push(quad(product, 2, 2000 + n % producers));
+        for k in 0..5 {
+            let review = 50_000 + 5 * n + k;
+            quads.push(quad(review, 4, product));
+            quads.push(quad(review, 5, 3000 + (13 * n + 101 * k) % people));
+        }
+    }
+    // Countries of producers and of people, who are more.
+    quads.extend((0..producers).map(|n| quad(2000 + n, 3, 100 + n % 10)));
+    quads.extend((0..people).map(|n| quad(3000 + n, 3, 100 + n % 20)));
+    quads
+}
+
+#[test]
+fn few_rows_that_become_many() {
+    // The types are the fewest, but each has many products, and each product has several types.
+    let triples = [
+        [Var(0), Is(1), Is(1)],
+        [Var(1), Is(1), Var(0)],
+        [Var(1), Is(2), Var(2)],
+        [Var(2), Is(3), Is(104)],
+        [Var(3), Is(4), Var(1)],
+        [Var(3), Is(5), Var(4)],
+        [Var(4), Is(3), Is(107)],
+    ];
+    let quads = reviews();
+    let best = cost(&quads, &triples, &[3, 2, 4, 5, 6, 1, 0], 5, u64::MAX);
+    let (_, work) = run(&quads, &triples, 5);
+    assert!(work <= 2 * best, "{work} rows instead of {best}");
+}
+
+#[test]
+fn patterns_that_nothing_connects() {
+    // No product is its own producer, so that the last pattern is not reached. To begin with it would look cheap, but
+    // all else would be done for each of its quads.
+    let triples = [
+        [Var(0), Is(1), Is(1)],
+        [Var(1), Is(1), Var(0)],
+        [Var(1), Is(2), Var(1)],
+        [Var(2), Is(9), Is(1)],
+    ];
+    let mut quads = reviews();
+    quads.extend((0..100).map(|n| quad(90_000 + n, 9, 1)));
+    let (types, of_types) = (80, 4 * 6000);
+    let (answers, work) = run(&quads, &triples, 3);
+    assert_eq!(answers, 0);
+    assert!(work <= 2 * (types + of_types), "{work} rows");
+}
+
+#[test]
+fn many_rows_that_become_few() {
+    // Each product has more reviews than types, but few of them are by people of the country.
+    let triples = [
+        [Var(1), Is(6), Is(5003)],
+        [Var(1), Is(1), Var(0)],
+        [Var(0), Is(1), Is(1)],
+        [Var(3), Is(4), Var(1)],
+        [Var(3), Is(5), Var(4)],
+        [Var(4), Is(7), Is(203)],
+    ];
+    let mut quads = reviews();
+    quads.extend((0..6000).map(|n| quad(10_000 + n, 6, 5000 + n % 30)));
+    quads.extend((0..2000).map(|n| quad(3000 + n, 7, 200 + n % 8)));
+    let best = cost(&quads, &triples, &[0, 3, 4, 5, 1, 2], 5, u64::MAX);
+    let (_, work) = run(&quads, &triples, 5);
+    assert!(work * 2 <= 3 * best, "{work} rows instead of {best}");
+}

@@ -6,9 +6,10 @@
 use crate::access::access_path::AccessPath;
 use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MAX_FEEDBACK_FIGURES};
 use crate::optimizer::build_feedback::BuildFeedback;
+use crate::optimizer::start_feedback::StartFeedback;
 use crate::plan::condition::{Bound, Value};
 use crate::plan::query::Query;
-use crate::plan::{ColumnNumber, Pattern};
+use crate::plan::{ColumnNumber, Pattern, SlotSet};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
 
@@ -30,6 +31,30 @@ pub(crate) struct FeedbackKey {
 impl FeedbackKey {
     /// What figures of a pattern that is read so are kept under.
     pub fn new(query: &Query, pattern: &Pattern, access: &AccessPath) -> Self {
+        Self {
+            constant: access.constant,
+            bound: access.bound,
+            pushed_ranges: !access.pushed_ranges.is_empty(),
+            ..Self::of_pattern(query, pattern)
+        }
+    }
+
+    /// The same for a pattern that is read for rows with these variables.
+    pub fn of_variables(query: &Query, pattern: &Pattern, known: &SlotSet) -> Self {
+        let mut key = Self::of_pattern(query, pattern);
+        for condition in pattern.conditions.iter().filter(|c| c.bound == Bound::Eq) {
+            key.constant |= 1 << condition.column.index();
+        }
+        for (column, cell) in pattern.cells.iter().enumerate() {
+            key.bound |= u8::from(cell.is_some_and(|slot| known.has(slot))) << column;
+        }
+        for link in pattern.links.iter().filter(|link| known.has(link.slot)) {
+            key.bound |= 1 << link.column.index();
+        }
+        key
+    }
+
+    fn of_pattern(query: &Query, pattern: &Pattern) -> Self {
         let predicate = pattern
             .conditions
             .iter()
@@ -40,9 +65,9 @@ impl FeedbackKey {
                 Value::One(value) => Some(value),
                 _ => None,
             }),
-            constant: access.constant,
-            bound: access.bound,
-            pushed_ranges: !access.pushed_ranges.is_empty(),
+            constant: 0,
+            bound: 0,
+            pushed_ranges: false,
         }
     }
 }
@@ -54,11 +79,12 @@ struct Observed {
 }
 
 /// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change. Also the build sides
-/// that runs of a plan have read.
+/// that runs of a plan have read, and the patterns that they have begun with.
 #[derive(Default)]
 pub struct CardinalityFeedback {
     observed: FxHashMap<FeedbackKey, Observed>,
     pub(crate) builds: BuildFeedback,
+    pub(crate) starts: StartFeedback,
 }
 
 impl CardinalityFeedback {
@@ -70,6 +96,12 @@ impl CardinalityFeedback {
     pub(crate) fn get(&self, what: &FeedbackKey) -> Option<f64> {
         let observed = self.observed.get(what)?;
         (observed.since.elapsed() < FEEDBACK_LIFETIME).then(|| observed.rows / observed.probes)
+    }
+
+    /// The same, however old.
+    pub(crate) fn latest(&self, what: &FeedbackKey) -> Option<f64> {
+        let observed = self.observed.get(what)?;
+        Some(observed.rows / observed.probes)
     }
 
     pub(crate) fn add(&mut self, what: FeedbackKey, probes: usize, rows: usize) {

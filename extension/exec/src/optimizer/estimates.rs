@@ -27,6 +27,8 @@ pub(crate) struct Estimates {
     pub counts: Vec<Option<f64>>,
     /// What filters leave of them, by step.
     pub left: Vec<Option<(PushedRanges, f64)>>,
+    /// The pattern of the outermost group that is to be the first, where others have been looked at.
+    pub start: Option<usize>,
 }
 
 impl Estimates {
@@ -35,6 +37,7 @@ impl Estimates {
         Self {
             counts: vec![None; steps],
             left: vec![None; steps],
+            start: None,
         }
     }
 }

@@ -1,9 +1,14 @@
 //! Adaptive join order: each batch chooses its next pattern, the one with the lowest cardinality per row
-//! (`estimates.rs`; compare Eddies, Avnur and Hellerstein, SIGMOD 2000).
+//! (`estimates.rs`; compare Eddies, Avnur and Hellerstein, SIGMOD 2000). Where that makes many rows, what the patterns
+//! lead to counts, too (`lookahead.rs`).
 
 use crate::bindings::Bindings;
-use crate::cost::{CLOSE_LOOK_PATTERNS, CLOSE_LOOK_ROWS, FEW_QUADS_PER_ROW, FILTER_SELECTIVITY};
+use crate::cost::{
+    CLOSE_LOOK_PATTERNS, CLOSE_LOOK_ROWS, FEW_QUADS_PER_ROW, FILTER_SELECTIVITY,
+    LOOKAHEAD_NEXT_ROWS, LOOKAHEAD_START_ROWS,
+};
 use crate::optimizer::estimates::Estimator;
+use crate::optimizer::lookahead::{best_chain, choose_start};
 use crate::optimizer::star_planning::{plan_star, StarPlan};
 use crate::plan::layout::{bits, Ahead, Scope};
 use crate::plan::query::PatternAt;
@@ -80,7 +85,8 @@ pub(crate) fn choose<S: Source>(
             .map(|i| tested(i) as i32)
             .collect(),
     };
-    let rows_left = |i: usize, expected: f64| expected * FILTER_SELECTIVITY.powi(tested[i]);
+    let kept = |i: usize| FILTER_SELECTIVITY.powi(tested[i]);
+    let rows_left = |i: usize, expected: f64| expected * kept(i);
     let at = |pattern: usize| PatternAt {
         group: scope.group,
         pattern,
@@ -123,6 +129,20 @@ pub(crate) fn choose<S: Source>(
             }
         }
         ranked[..close].sort_by(by_rows_left);
+    }
+    if let [(_, expected), _, ..] = ranked[..] {
+        let is_start = near.is_empty() && rows.len == 1 && scopes.len() == 1;
+        if is_start && ahead.is_none() && expected >= LOOKAHEAD_START_ROWS {
+            choose_start(estimator, rows, scope, &mut ranked);
+        } else if !near.is_empty() && expected * rows.len as f64 >= LOOKAHEAD_NEXT_ROWS {
+            let best = best_chain(estimator, rows, scope, &ranked, kept, ahead.is_some());
+            ranked[..=best.at].rotate_right(1);
+            if best.leads_on {
+                // What multiplies the rows waits for what the first leads to.
+                let first = ranked[0].0;
+                ranked.retain(|r| r.0 == first || r.1 <= 1.0);
+            }
+        }
     }
     if stars {
         if let Some(parts) = plan_star(estimator, rows, scope, &ranked) {

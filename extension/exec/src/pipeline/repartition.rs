@@ -13,14 +13,15 @@
 use crate::access::access_path::{cannot_match, AccessPath, Operand, PushedRanges};
 use crate::bindings::{Bindings, Column};
 use crate::cost::MOVED_ROW_COST;
-use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
+use crate::optimizer::cardinality_feedback::CardinalityFeedback;
+use crate::optimizer::chains::Figures;
 use crate::optimizer::estimates::count_pattern;
 use crate::optimizer::join_order::{choose, Next};
 use crate::pipeline::participant::{FirstPattern, Parcel, Role, Share};
 use crate::pipeline::stack::Origin;
 use crate::pipeline::Pipeline;
 use crate::plan::condition::Value;
-use crate::plan::layout::{bits, Ahead, Scope};
+use crate::plan::layout::{Ahead, Scope};
 use crate::plan::part::TablePart;
 use crate::plan::{ColumnNumber, Pattern, Slot, SlotSet, TableNumber};
 use crate::source::Source;
@@ -183,16 +184,15 @@ impl Pipeline {
             None => count_pattern(&self.query, &self.estimates, source, feedback, first),
         };
         let known = info.needs;
-        let others = bits(self.query.layout.scope(0, 0, 0).patterns).filter(|&i| i != first);
-        let (quads, second) = self.foreseen_after(source, feedback, rows, known, others);
+        let others = self.query.layout.scope(0, 0, 0).patterns & !(1 << first);
+        let (quads, second) = self.foreseen_after(feedback, rows, known, others);
         (rows + quads, second)
     }
 
     /// About how many quads the patterns of the outermost group find for rows that have some variables already. It is
     /// estimated by what earlier probes have found for each row. Reads nothing. The pipeline is not running.
-    pub fn foreseen_for<S: Source>(
+    pub fn foreseen_for(
         &mut self,
-        source: &S,
         feedback: &CardinalityFeedback,
         params: Vec<Value>,
         rows: &Bindings,
@@ -201,52 +201,41 @@ impl Pipeline {
         let mut known = SlotSet::default();
         let bound = Slot::first(rows.columns.len()).filter(|&slot| rows.ids(slot).is_some());
         known.add_all(&bound.collect());
-        let patterns = bits(self.query.layout.scope(0, 0, 0).patterns);
-        let rows = rows.len as f64;
-        self.foreseen_after(source, feedback, rows, known, patterns)
+        let patterns = self.query.layout.scope(0, 0, 0).patterns;
+        self.foreseen_after(feedback, rows.len as f64, known, patterns)
             .0
     }
 
-    /// About how many quads patterns find for so many rows with these variables, and which comes next.
-    fn foreseen_after<S: Source>(
+    /// About how many quads the patterns of `left` (a bit each) find for so many rows with these variables, and which
+    /// comes next.
+    fn foreseen_after(
         &self,
-        source: &S,
         feedback: &CardinalityFeedback,
         mut rows: f64,
         mut known: SlotSet,
-        patterns: impl Iterator<Item = usize>,
+        mut left: u64,
     ) -> (f64, Option<usize>) {
+        let figures = Figures {
+            query: &self.query,
+            feedback,
+            group: 0,
+            fresh: &[],
+            unknown: Some(1.0),
+        };
         let group = &self.query.layout.groups[0];
         let (mut quads, mut second) = (0.0, None);
-        let each = |source: &S, known: &SlotSet, i: usize| {
-            let one = one_with(self.query.slots, known);
-            let pattern = &group.patterns[i].pattern;
-            let orders = source.orders(pattern.table);
-            let access = AccessPath::new(pattern, orders, &one, &SlotSet::default());
-            match access.bound {
-                0 => f64::INFINITY,
-                _ if access.is_lookup() => 1.0,
-                _ => feedback
-                    .get(&FeedbackKey::new(&self.query, pattern, &access))
-                    .unwrap_or(1.0),
-            }
-        };
-        let mut left: Vec<(usize, f64)> = patterns.map(|i| (i, each(source, &known, i))).collect();
-        while let Some(at) = (0..left.len()).min_by(|&a, &b| left[a].1.total_cmp(&left[b].1)) {
-            let (next, found) = left.remove(at);
+        while left != 0 {
+            // What shares no variable with the rows is left out.
+            let (next, each) = figures
+                .next(left, &known)
+                .unwrap_or((left.trailing_zeros() as usize, 0.0));
             second.get_or_insert(next);
-            let new = &group.patterns[next].needs;
-            known.add_all(new);
-            // Only what shares a variable with it is read in another way now.
-            for (i, expected) in &mut left {
-                if group.patterns[*i].needs.meets(new) {
-                    *expected = each(source, &known, *i);
-                }
-            }
-            if found.is_finite() {
-                rows *= found;
+            if group.patterns[next].needs.meets(&known) {
+                rows *= each;
                 quads += rows;
             }
+            known.add_all(&group.patterns[next].needs);
+            left &= !(1 << next);
         }
         (quads, second)
     }

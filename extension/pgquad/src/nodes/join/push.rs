@@ -282,10 +282,9 @@ impl QuadJoin {
     /// promise many quads. `params` are the parameters' values.
     pub fn push_rows(&mut self, params: &[Value], rows: &Bindings) -> Option<Pushed> {
         let (mut start, groups) = self.for_fed_rows.clone()?;
-        let (pipeline, source) = (&mut self.pipeline, &self.source);
-        let quads = with_feedback(|feedback| {
-            pipeline.foreseen_for(source, feedback, params.to_vec(), rows)
-        });
+        let pipeline = &mut self.pipeline;
+        let quads =
+            with_feedback(|feedback| pipeline.foreseen_for(feedback, params.to_vec(), rows));
         if settings::EXCHANGE_MODE.get() == ExchangeMode::Auto {
             if let Err(why) = check_worth(quads, &groups) {
                 self.report.refused = Some(why.into());
